@@ -43,7 +43,7 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
   [
     'concurrent calls that were spent',
     "insert into counters (org_id, scope, scope_id, metric, period, cap, spent) values (1, 'key', '7', 'running', 'ever', 5, 1)",
-    /of calls at once has 1 spent/,
+    /of concurrent calls has 1 spent/,
   ],
   [
     'a mark that fired twice',

@@ -28,8 +28,15 @@ function send(message: FromWorker): void {
   else port?.postMessage(message)
 }
 
+/**
+ * Memory for pages of tables. The default of 128 MiB is memory of this process for as long as it runs; beyond 32 MiB pages come out of the memory of the system,
+ * which keeps files as well.
+ */
+const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB']
+
 async function open(start: WorkerStart): Promise<PGlite> {
   return await PGlite.create({
+    startParams,
     ...(start.folder === null ? {} : { dataDir: start.folder }),
     ...(start.load === null ? {} : { loadDataDir: new Blob([start.load as Uint8Array<ArrayBuffer>]) }),
   })

@@ -59,12 +59,19 @@ export async function openEmbedded(folder: string | 'memory', options: EmbeddedO
     if (dataFolder !== null) mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
     const listeners = new Listeners()
     const connect = (load: Uint8Array | null): Promise<Connection> => connectTo({ folder: dataFolder, load }, listeners)
-    const first = await connect(options.load ?? null)
+    if (dataFolder !== null && !existsSync(join(dataFolder, 'PG_VERSION'))) await makeCluster({ folder: dataFolder, load: options.load ?? null })
+    const first = await connect(dataFolder === null ? (options.load ?? null) : null)
     return new EmbeddedDatabase(first, dataFolder === null ? null : () => connect(null), listeners, lock, options)
   } catch (error) {
     await lock?.release()
     throw error
   }
+}
+
+/** Makes the files of a new database in a thread of its own: the memory that this takes, some 600 MiB, goes back with the thread. */
+async function makeCluster(start: WorkerStart): Promise<void> {
+  const backend = await EmbeddedBackend.start(workerFile(), start)
+  await backend.close()
 }
 
 /** A running thread and the session with it. */
