@@ -50,6 +50,19 @@ function swapIn(fresh) {
   rmSync(old, { recursive: true, force: true })
 }
 
+/** Where the archive of an empty database is in dist/. Its name says for which version of the database. */
+function templateIn(folder) {
+  const { version } = JSON.parse(readFileSync(join(root, 'node_modules', '@electric-sql', 'pglite', 'package.json'), 'utf8'))
+  return join(folder, 'platform', 'db', 'embedded', `new-database-${version}.tar.gz`)
+}
+
+/** Takes the archive of the last build where it is for the same version. Without one a first start makes the files itself. */
+function addTemplate(fresh) {
+  const [before, file] = [templateIn(dist), templateIn(fresh)]
+  if (existsSync(before)) cpSync(before, file)
+  else spawnSync(process.execPath, [join(root, 'scripts', 'database-template.mjs'), file], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+}
+
 /** Builds dist/; returns false, with what tsc says on the terminal, when the sources do not compile. */
 export function build() {
   const stamp = sourceStamp()
@@ -65,6 +78,7 @@ export function build() {
     if (run.status !== 0) return false
     // npm links the command without making it executable a second time, so each build has to.
     chmodSync(join(fresh, 'cli', 'brigade.js'), 0o755)
+    addTemplate(fresh)
     writeFileSync(join(fresh, '.built-from'), stamp)
     swapIn(fresh)
     return true

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { banner } from './cli/operator/banner.ts'
 import { startGateway } from './composition/serve.ts'
 import { Supervisor } from './operations/workers/supervisor.ts'
@@ -20,8 +21,9 @@ async function main(): Promise<void> {
 /** One gateway in this process. */
 async function serve(config: Config): Promise<void> {
   const gateway = await startGateway(config, { onGivenUp: error => end(error.message) })
-  process.stdout.write(banner(gateway))
+  // Before anybody is told that the gateway listens.
   stopOnSignals(() => gateway.stop())
+  process.stdout.write(banner(gateway))
 }
 
 /** WORKERS gateways in processes of their own; SIGHUP replaces them one by one. */
@@ -33,7 +35,7 @@ async function supervise(config: Config, count: number): Promise<void> {
     drainMs: config.DRAIN_MS,
     host: config.HOST,
     port: config.PORT,
-    program: [process.argv[1] ?? '', workerWord],
+    program: [fileURLToPath(import.meta.url), workerWord],
     print: text => process.stdout.write(text),
   })
   stopOnSignals(() => supervisor.stop())

@@ -4,7 +4,7 @@ import { Agent, fetch as undiciFetch } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../harness/app.ts'
 import { onPostgres } from '../harness/database.ts'
-import { call, chat, countReplies, type Fleet, fleetAnswer, startFleet } from '../harness/fleet.ts'
+import { call, chat, countReplies, type Fleet, type FleetReply, fleetAnswer, startFleet } from '../harness/fleet.ts'
 import { type GatewayProcess, startProcess } from '../harness/process.ts'
 
 const count = 3
@@ -101,6 +101,24 @@ describe.runIf(onPostgres)('WORKERS', () => {
     expect(now).not.toContain(victim)
     expect(gateway.output()).toContain('a worker ended and is replaced')
     await until(async () => (await fleet.violations()).length === 0)
+  })
+
+  test('FAST-01 a worker that is stopped keeps few new connections waiting, and the others serve', async () => {
+    const [still = 0] = workersOf(gateway)
+    process.kill(still, 'SIGSTOP')
+    try {
+      let answered = 0
+      const calls: Promise<FleetReply>[] = []
+      for (const _ of times(40)) {
+        calls.push(chat(gateway, fleet.key, 1, {}, { connection: 'close' }).finally(() => answered++))
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+      await until(() => answered >= 30)
+      process.kill(still, 'SIGCONT')
+      expect(countReplies(await Promise.all(calls))).toEqual({ 200: 40 })
+    } finally {
+      process.kill(still, 'SIGCONT')
+    }
   })
 
   test('FAST-01 SIGHUP replaces them one by one without a refused connection or a lost call', { timeout: 90_000 }, async () => {

@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 import { ConfigError } from '../../platform/config.ts'
 import type { Secret } from '../../platform/security/secret.ts'
 import { isMailAddress, oneLine } from './safe-text.ts'
@@ -42,15 +42,20 @@ export function smtpDelivery(smtpUrl: Secret, mailFrom: string): Deliver {
     throw new ConfigError('SMTP_URL must be an smtp:// or smtps:// URL, such as smtps://user:password@mail.example.com:465.')
   const from = senderOf(mailFrom)
   const host = from.address.split('@')[1] ?? 'localhost'
-  const transport = createTransport({
-    url,
-    connectionTimeout: connectTimeoutMs,
-    greetingTimeout: connectTimeoutMs,
-    socketTimeout: silenceTimeoutMs,
-    // A mail is made of our own texts: it never reads a file or a URL.
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
+  // Most gateways send no mail: its library is loaded with the first one.
+  let transport: Promise<Transporter> | null = null
+  const load = async (): Promise<Transporter> => {
+    const { createTransport } = await import('nodemailer')
+    return createTransport({
+      url,
+      connectionTimeout: connectTimeoutMs,
+      greetingTimeout: connectTimeoutMs,
+      socketTimeout: silenceTimeoutMs,
+      // A mail is made of our own texts: it never reads a file or a URL.
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    })
+  }
   return async ({ to, subject, text, html, messageName }, signal) => {
     const message = {
       from,
@@ -62,7 +67,9 @@ export function smtpDelivery(smtpUrl: Secret, mailFrom: string): Deliver {
       headers: { 'auto-submitted': 'auto-generated' },
     }
     try {
-      await transport.sendMail({ ...message, signal })
+      transport ??= load()
+      const sender = await transport
+      await sender.sendMail({ ...message, signal })
     } catch (error) {
       throw smtpError(error)
     }

@@ -13,6 +13,7 @@ const minus = 45
 const zero = 48
 const nine = 57
 const openBracket = 91
+const openBrace = 123
 const backslash = 92
 const closeBracket = 93
 
@@ -37,7 +38,7 @@ export function withoutNumberLists(whole: Buffer): LeanJson {
   let from = 0
   let kept = 0
   let left = 0
-  let nextQuote = -1
+  const others = [new NextByte(whole, quote), new NextByte(whole, openBracket), new NextByte(whole, openBrace)]
   let at = 0
   while (at < whole.length) {
     const byte = whole[at]
@@ -50,9 +51,8 @@ export function withoutNumberLists(whole: Buffer): LeanJson {
       continue
     }
     const close = whole.indexOf(closeBracket, at)
-    if (nextQuote !== Number.POSITIVE_INFINITY && nextQuote <= at) nextQuote = found(whole.indexOf(quote, at))
-    // A list with a text, or one that is not closed, stays.
-    if (close === -1 || nextQuote < close || close - at < listLeastBytes) {
+    // A list with a text, a list or an object in it stays, and one that is not closed.
+    if (close === -1 || close - at < listLeastBytes || others.some(other => other.after(at) < close)) {
       at++
       continue
     }
@@ -70,7 +70,26 @@ export function withoutNumberLists(whole: Buffer): LeanJson {
 
 const same = (at: number): number => at
 
-const found = (offset: number): number => (offset === -1 ? Number.POSITIVE_INFINITY : offset)
+/** Where a byte comes next. What was found once is not looked for again, so that no byte is searched twice. */
+class NextByte {
+  readonly #bytes: Buffer
+  readonly #byte: number
+  #next = -1
+
+  constructor(bytes: Buffer, byte: number) {
+    this.#bytes = bytes
+    this.#byte = byte
+  }
+
+  /** Its first offset behind `at`, which never falls; infinity: there is none. */
+  after(at: number): number {
+    if (this.#next <= at) {
+      const found = this.#bytes.indexOf(this.#byte, at + 1)
+      this.#next = found === -1 ? Number.POSITIVE_INFINITY : found
+    }
+    return this.#next
+  }
+}
 
 /** White space before the first number is not looked for: no provider writes it. */
 const isNumber = (byte: number | undefined): boolean => byte !== undefined && (byte === minus || (byte >= zero && byte <= nine))

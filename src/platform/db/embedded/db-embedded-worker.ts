@@ -3,13 +3,15 @@
  * the PostgreSQL protocol over messages: bytes in, bytes out. It runs from dist as plain JavaScript and therefore imports no file
  * of the project.
  */
+import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 
-/** `folder` null keeps everything in memory; `load` is a dumped data folder to start from. */
+/** `folder` null keeps everything in memory; `load` is a dumped data folder to start from, `archive` the path of one that is compressed. */
 export interface WorkerStart {
   readonly folder: string | null
   readonly load: Uint8Array | null
+  readonly archive?: string
 }
 
 export type ToWorker = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | { readonly kind: 'dump' } | { readonly kind: 'close' }
@@ -38,6 +40,7 @@ async function open(start: WorkerStart): Promise<PGlite> {
   return await PGlite.create({
     startParams,
     ...(start.folder === null ? {} : { dataDir: start.folder }),
+    ...(start.archive === undefined ? {} : { loadDataDir: new Blob([readFileSync(start.archive)], { type: 'application/x-gzip' }) }),
     ...(start.load === null ? {} : { loadDataDir: new Blob([start.load as Uint8Array<ArrayBuffer>]) }),
   })
 }

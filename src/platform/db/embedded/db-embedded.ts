@@ -4,8 +4,8 @@
  * replaced on the same folder: running statements fail, waiting ones continue. Decision 0010 says why it is a thread, and Decision 0411 why the thread
  * is replaced.
  */
-import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../observe/log.ts'
@@ -56,11 +56,11 @@ export async function openEmbedded(folder: string | 'memory', options: EmbeddedO
   const lock = folder === 'memory' ? null : await lockFolder(folder)
   try {
     const dataFolder = folder === 'memory' ? null : join(folder, 'postgres')
-    if (dataFolder !== null) mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
     const listeners = new Listeners()
     const connect = (load: Uint8Array | null): Promise<Connection> => connectTo({ folder: dataFolder, load }, listeners)
-    if (dataFolder !== null && !existsSync(join(dataFolder, 'PG_VERSION'))) await makeCluster({ folder: dataFolder, load: options.load ?? null })
-    const first = await connect(dataFolder === null ? (options.load ?? null) : null)
+    const isNew = dataFolder !== null && isEmpty(dataFolder)
+    if (isNew) await makeFiles(dataFolder, options.load ?? null)
+    const first = await connect(isNew ? null : (options.load ?? null))
     return new EmbeddedDatabase(first, dataFolder === null ? null : () => connect(null), listeners, lock, options)
   } catch (error) {
     await lock?.release()
@@ -68,10 +68,32 @@ export async function openEmbedded(folder: string | 'memory', options: EmbeddedO
   }
 }
 
-/** Makes the files of a new database in a thread of its own: the memory that this takes, some 600 MiB, goes back with the thread. */
-async function makeCluster(start: WorkerStart): Promise<void> {
-  const backend = await EmbeddedBackend.start(workerFile(), start)
-  await backend.close()
+/**
+ * Makes the files of a new database, from `load`, from the archive of an empty one that the build made, or else from nothing. They are made beside `dataFolder` and moved
+ * there when they are whole, so that a kill leaves no half of them. The memory that this takes, up to 600 MiB, goes back with its thread.
+ */
+async function makeFiles(dataFolder: string, load: Uint8Array | null): Promise<void> {
+  const fresh = `${dataFolder}.new`
+  rmSync(fresh, { recursive: true, force: true })
+  mkdirSync(fresh, { recursive: true, mode: 0o700 })
+  try {
+    const archive = load === null ? archiveOfEmpty() : undefined
+    const backend = await EmbeddedBackend.start(workerFile(), { folder: fresh, load, ...(archive === undefined ? {} : { archive }) })
+    await backend.close()
+    if (existsSync(dataFolder)) rmdirSync(dataFolder)
+    renameSync(fresh, dataFolder)
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
+const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0
+
+/** The archive beside the worker. */
+function archiveOfEmpty(): string | undefined {
+  const folder = dirname(workerFile())
+  const name = readdirSync(folder).find(each => each.startsWith('new-database-'))
+  return name === undefined ? undefined : join(folder, name)
 }
 
 /** A running thread and the session with it. */

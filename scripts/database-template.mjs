@@ -1,0 +1,12 @@
+/**
+ * Makes the files of an empty embedded database once, as an archive in dist/: `node scripts/database-template.mjs <file>`. A new database starts from it in a
+ * quarter of the time that making its files takes.
+ */
+import { writeFileSync } from 'node:fs'
+import { PGlite } from '@electric-sql/pglite'
+
+const [, , file] = process.argv
+const database = await PGlite.create()
+const archive = await database.dumpDataDir('gzip')
+writeFileSync(file, Buffer.from(await archive.arrayBuffer()))
+await database.close()
