@@ -34,6 +34,11 @@ const addAbandoned = statement<[orgId: number, count: number, at: Date]>(
   `insert into memory_intents (org_id, key, kind, write_id, generation, started_at, expires_at)
    select $1::int, 'agents/' || n, 'put', gen_random_uuid(), 1, $3::timestamptz, $3::timestamptz from generate_series(1, $2::int) as n`,
 )
+/** The operator has taken the permission for the address of a store back. */
+const moveInside = statement<[orgId: number]>(
+  'test.move_store_inside',
+  `update memory_stores set endpoint = 'https://10.0.0.1', generation = generation + 1 where org_id = $1::int`,
+)
 const abandonedOf = statement<[orgId: number], { count: bigint }>('test.abandoned_of', 'select count(*) as count from memory_intents where org_id = $1::int')
 
 let database: TestDatabase
@@ -78,6 +83,18 @@ test('old versions in a store that is silent are left for later, and hold up nei
   for (let sweeps = 0; sweeps < 2; sweeps++) await testing.memory.sweep(testing.clock.nowMs())
   expect((await database.db.one(doomedOf, orgId)).count).toBe(0n)
 }, 60_000)
+
+test('old versions in a store that the gateway may not reach any more are left for later, and hold up neither the sweep nor those of others', async () => {
+  const other = orgId + 1
+  await testing.memory.config.put(orgId, inputOf(proxy.endpoint))
+  await testing.memory.config.put(other, inputOf(server.endpoint))
+  await database.db.exec(moveInside, orgId)
+  await database.db.exec(addDoomed, orgId, 300, new Date(testing.clock.nowMs() - 60_000))
+  await database.db.exec(addDoomed, other, 3, new Date(testing.clock.nowMs()))
+  await testing.memory.sweep(testing.clock.nowMs())
+  expect((await database.db.one(doomedOf, other)).count).toBe(0n)
+  expect((await database.db.one(doomedOf, orgId)).count).toBe(300n)
+})
 
 test('abandoned writes and old versions of many silent stores do not hide those of others', async () => {
   const silent = Array.from({ length: 20 }, (_, n) => 5_000 + n)

@@ -4,7 +4,6 @@ import type { Db } from '../../platform/db/db.ts'
 import type { Log } from '../../platform/observe/log.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import { versionKey } from '../objects/version-keeper.ts'
-import { ObjectStoreError } from '../stores/object-store.ts'
 import type { RestingStores } from '../upkeep/resting-stores.ts'
 import { type DoomedRow, doomedOfKey, doomedVersions, doomOld, doomOverQuota, postponeDoomed, removeDoomed } from './history-queries.ts'
 
@@ -65,7 +64,7 @@ export class HistorySweep {
         const endMs = endsMs.get(row.orgId) ?? this.#deps.clock.monotonicMs() + storeMsMax
         endsMs.set(row.orgId, endMs)
         if (this.#deps.clock.monotonicMs() >= endMs) await this.#postpone(row)
-        else if (await this.#removeOne(row, await store)) removed++
+        else if (await this.#removeOne(row, store)) removed++
         else endsMs.set(row.orgId, 0)
       }
     }
@@ -73,16 +72,17 @@ export class HistorySweep {
     return removed
   }
 
-  async #removeOne(row: DoomedRow, configured: ConfiguredStore | null): Promise<boolean> {
+  /** A store that cannot be opened, because the operator permits its address no more, is one that does not answer. */
+  async #removeOne(row: DoomedRow, opened: Promise<ConfiguredStore | null>): Promise<boolean> {
     const { db, log, clock, resting } = this.#deps
     const { orgId, key, seq, objectId } = row
     try {
+      const configured = await opened
       if (objectId !== null) await configured?.store.delete(versionKey(orgId, objectId))
       await db.exec(removeDoomed, orgId, key, seq)
       resting.worked(orgId)
       return true
     } catch (error) {
-      if (!(error instanceof ObjectStoreError)) throw error
       resting.failed(orgId, clock.nowMs())
       log.warn('memory.version_not_removed', { orgId, error })
       await this.#postpone(row)
