@@ -1,18 +1,14 @@
-interface Waiting {
-  readonly holder: number
-  go(): void
-}
-
 /**
  * Bounds how many canaries run concurrently in this process, and how many of them are of one founder's organisations: servers that hang must not
- * keep the others from theirs. A round that finds no room waits in line.
+ * keep the others from theirs. A canary that finds no room waits. The next free slot is for the founder who has the fewest.
  */
 export class CanarySlots {
   #free: number
   readonly #holderMax: number
   /** Running canaries by founder. */
   readonly #running = new Map<number, number>()
-  readonly #waiting: Waiting[] = []
+  /** Waiting canaries by founder. The founder who has waited longest for a slot comes first. */
+  readonly #waiting = new Map<number, (() => void)[]>()
 
   constructor(count: number, holderMax: number) {
     this.#free = count
@@ -22,7 +18,7 @@ export class CanarySlots {
   /** Does the work when there is room. `holder` is the number of a founder. */
   async run<T>(holder: number, work: () => Promise<T>): Promise<T> {
     if (this.#hasRoom(holder)) this.#enter(holder)
-    else await new Promise<void>(go => this.#waiting.push({ holder, go }))
+    else await new Promise<void>(go => this.#wait(holder, go))
     try {
       return await work()
     } finally {
@@ -31,25 +27,43 @@ export class CanarySlots {
   }
 
   #hasRoom(holder: number): boolean {
-    return this.#free > 0 && (this.#running.get(holder) ?? 0) < this.#holderMax
+    return this.#free > 0 && this.#runningOf(holder) < this.#holderMax
+  }
+
+  #runningOf(holder: number): number {
+    return this.#running.get(holder) ?? 0
   }
 
   #enter(holder: number): void {
     this.#free--
-    this.#running.set(holder, (this.#running.get(holder) ?? 0) + 1)
+    this.#running.set(holder, this.#runningOf(holder) + 1)
   }
 
-  /** The first in line whose founder has room goes next. */
+  #wait(holder: number, go: () => void): void {
+    const line = this.#waiting.get(holder)
+    if (line === undefined) this.#waiting.set(holder, [go])
+    else line.push(go)
+  }
+
   #leave(holder: number): void {
     this.#free++
-    const left = (this.#running.get(holder) ?? 1) - 1
+    const left = this.#runningOf(holder) - 1
     if (left === 0) this.#running.delete(holder)
     else this.#running.set(holder, left)
-    const next = this.#waiting.findIndex(waiting => this.#hasRoom(waiting.holder))
-    if (next === -1) return
-    const [waiting] = this.#waiting.splice(next, 1)
-    if (waiting === undefined) return
-    this.#enter(waiting.holder)
-    waiting.go()
+    const next = this.#next()
+    if (next === null) return
+    const line = this.#waiting.get(next) ?? []
+    const go = line.shift()
+    this.#waiting.delete(next)
+    if (line.length > 0) this.#waiting.set(next, line)
+    this.#enter(next)
+    go?.()
+  }
+
+  /** The waiting founder who has room and the fewest running canaries; null: nobody. */
+  #next(): number | null {
+    let next: number | null = null
+    for (const holder of this.#waiting.keys()) if (this.#hasRoom(holder) && (next === null || this.#runningOf(holder) < this.#runningOf(next))) next = holder
+    return next
   }
 }

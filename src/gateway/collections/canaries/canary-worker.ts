@@ -1,9 +1,10 @@
 import { claimDue } from '../../../platform/db/jobs.ts'
 import { Cancellation } from '../../../platform/loop/cancellation.ts'
 import type { Log } from '../../../platform/observe/log.ts'
+import { Shares } from '../../../platform/shares.ts'
 import { distinctSteps } from '../monitoring/health.ts'
 import { claimDueRounds, endRound, type RoundCollection } from '../monitoring/monitor-queries.ts'
-import type { CanaryBudget } from './canary-budget.ts'
+import type { CanaryBudget, Exhausted } from './canary-budget.ts'
 import { type CanaryRoundsDeps, type Round, runRound } from './canary-rounds.ts'
 import { CanarySlots } from './canary-slots.ts'
 
@@ -16,6 +17,8 @@ export interface CanaryWorkerDeps extends CanaryRoundsDeps {
 
 /** Rounds of monitored collections under way in this process; most of them wait for a slot when there are many. */
 const roundsMax = 256
+/** What one founder may have of the rounds that the others leave free, in percent. */
+const roundsPercent = 50
 /** Concurrent canaries of those rounds, and separately of rounds that a caller waits for. */
 const slotsOfMonitors = 64
 const slotsOfChecks = 64
@@ -27,7 +30,7 @@ const looksPerPause = 10
 
 /**
  * Runs the rounds of canaries: those that are due, which every process claims and no two have, and those that somebody asks for. A process
- * that dies loses the rounds that it has begun; the next ones come a pause later. Decision 0334 says why.
+ * that dies loses the rounds that it has begun; the next ones come a pause later. Decision 0334 and Decision 0476 say why.
  */
 export class CanaryWorker {
   readonly #deps: CanaryWorkerDeps
@@ -36,7 +39,8 @@ export class CanaryWorker {
   readonly #checkSlots = new CanarySlots(slotsOfChecks, slotsOfFounder)
   /** Rounds under way by collection. */
   readonly #running = new Map<number, { readonly round: Round; readonly end: Promise<void> }>()
-  #monitoring = 0
+  /** Places of monitored rounds, by founder. */
+  readonly #places = new Shares<number>(roundsMax, roundsPercent)
   #look: Promise<unknown> | null = null
   #stopTimer: () => void = () => {}
 
@@ -88,30 +92,34 @@ export class CanaryWorker {
 
   async #beginDue(): Promise<void> {
     const { db, clock, everyS } = this.#deps
-    if (this.#monitoring >= roundsMax) return
+    const free = (): number => roundsMax - this.#places.held
+    if (free() <= 0) return
     const begunAt = new Date(clock.nowMs())
-    const claim = (): [now: Date, pauseS: number, limit: number] => [begunAt, everyS, roundsMax - this.#monitoring]
-    await claimDue(db, claimDueRounds, claim, async collection => this.#beginMonitored(collection, begunAt), 1)
+    const claim = (): [now: Date, pauseS: number, limit: number] => [begunAt, everyS, free()]
+    await claimDue(db, claimDueRounds, claim, collection => this.#placeDue({ collection, begunAt, isAsked: false }), 1)
   }
 
-  #beginMonitored(collection: RoundCollection, begunAt: Date): void {
-    this.#monitoring++
-    const end = this.#beginWithRoom({ collection, begunAt, isAsked: false })
-    this.#noting(
-      end.finally(() => {
-        this.#monitoring--
-      }),
-    )
+  /** Begins a round that is due. It is left out while the round before it runs, and where its founder has all the places that one may have. */
+  async #placeDue(round: Round): Promise<void> {
+    const { id, orgId } = round.collection
+    const holder = await this.#deps.holderOf(orgId)
+    if (this.#running.has(id)) this.#noting(this.#leaveOut(round, 'running'))
+    else if (this.#places.take(holder) !== null) this.#noting(this.#leaveOut(round, 'share'))
+    else this.#noting(this.#runPlaced(round, holder).finally(() => this.#places.give(holder)))
   }
 
-  /** A round that there is no room for today is left out: the next one is looked at a pause later. */
-  async #beginWithRoom(round: Round): Promise<void> {
-    const { db, budget, log, holderOf } = this.#deps
-    const { id, orgId, steps } = round.collection
-    const exhausted = await budget.take(db, { orgId, holder: await holderOf(orgId) }, distinctSteps(steps).length, false, round.begunAt.getTime())
-    if (exhausted === null) return this.#begin(round, this.#monitorSlots)
-    await db.exec(endRound, orgId, id, round.begunAt, round.begunAt)
-    log.warn('canaries_used_up', { orgId, code: exhausted })
+  async #runPlaced(round: Round, holder: number): Promise<void> {
+    const { orgId, steps } = round.collection
+    const { db, budget } = this.#deps
+    const exhausted = await budget.take(db, { orgId, holder }, distinctSteps(steps).length, false, round.begunAt.getTime())
+    return exhausted === null ? this.#begin(round, this.#monitorSlots) : this.#leaveOut(round, exhausted)
+  }
+
+  /** The next round of the collection is looked at a pause later. */
+  async #leaveOut({ collection: { id, orgId }, begunAt }: Round, code: Exhausted | 'running' | 'share'): Promise<void> {
+    const { db, log } = this.#deps
+    await db.exec(endRound, orgId, id, begunAt, begunAt)
+    if (code !== 'running') log.warn(code === 'share' ? 'canaries_left_out' : 'canaries_used_up', { orgId, code })
   }
 
   #begin(round: Round, slots: CanarySlots): Promise<void> {
