@@ -6,6 +6,7 @@ import { StreamPlaces } from '../gateway/http/places.ts'
 import { UnreadReplies } from '../gateway/http/unread-replies.ts'
 import type { FounderOf } from '../gateway/orgs/founders.ts'
 import { addressRangesOf } from '../platform/outbound/address-ranges.ts'
+import { WholeReplyRoom } from '../platform/outbound/whole-reply-room.ts'
 import { Shares } from '../platform/shares.ts'
 import type { AppDeps } from './deps.ts'
 
@@ -16,6 +17,9 @@ const bodiesLeastBytes = 128 * mib
 /** Replies that wait are bytes alone. */
 const heapPartOfUnread = 8
 const unreadLeastBytes = 64 * mib
+/** Whole replies are held as bytes while they are read, and as values for a moment. */
+const heapPartOfWhole = 8
+const wholeLeastBytes = 64 * mib
 
 export interface ProcessBounds {
   readonly bodies: BodyRoom
@@ -38,6 +42,13 @@ export function processBounds({ config, clock }: AppDeps, founderOf: FounderOf):
     streamPlaces: new StreamPlaces(STREAMS_MAX, percent, founderOf),
     polls: new Shares(POLLS_MAX, percent),
   }
+}
+
+/** Room for replies of providers, own servers and memory stores that are read as a whole. The domains need it before the other bounds are made. */
+export function wholeReplyRoom(config: AppDeps['config'], founderOf: FounderOf): WholeReplyRoom {
+  const { WHOLE_REPLIES_MAX_BYTES, ORG_SHARE_PERCENT } = config
+  const totalBytes = WHOLE_REPLIES_MAX_BYTES === 0 ? Math.max(wholeLeastBytes, partOfHeap(heapPartOfWhole)) : WHOLE_REPLIES_MAX_BYTES
+  return new WholeReplyRoom({ totalBytes, orgPercent: Math.min(ORG_SHARE_PERCENT, 100) }, founderOf)
 }
 
 const partOfHeap = (part: number): number => Math.floor(getHeapStatistics().heap_size_limit / part)

@@ -23,8 +23,10 @@ import { ControlLog } from '../platform/db/db-control-log.ts'
 import { Jobs } from '../platform/db/jobs.ts'
 import { Inflight } from '../platform/loop/inflight.ts'
 import type { Outbound } from '../platform/outbound/outbound.ts'
+import type { WholeReplyRoom } from '../platform/outbound/whole-reply-room.ts'
 import { AddressTests } from '../platform/security/address-tests.ts'
 import { makeSealer, type Sealer } from '../platform/security/secrets.ts'
+import { wholeReplyRoom } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
 import { createMail } from './domains/mail.ts'
 import { createWebhookDelivery } from './domains/webhooks.ts'
@@ -37,6 +39,7 @@ export interface Domains {
   readonly controlLog: ControlLog
   readonly orgs: Orgs
   readonly founders: Founders
+  readonly wholeReplies: WholeReplyRoom
   readonly keys: Keys
   readonly limits: LimitsEngine<UsageEvent>
   readonly orgLimits: OrgLimits
@@ -62,6 +65,12 @@ function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, fo
   return createKeys({ db, clock, ids, controlLog, founders, cacheTtlMs: config.CACHE_TTL_MS, ...bounds })
 }
 
+/** What of one process the organisations share, and who founded them. */
+function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'wholeReplies' | 'addressTests'> {
+  const founders = new Founders({ db, clock })
+  return { founders, wholeReplies: wholeReplyRoom(config, founders.known), addressTests: new AddressTests(clock) }
+}
+
 /** Constructs and starts them. The subscriptions to the control log are made first, then it starts, then who depends on its first read. */
 export async function createDomains(deps: AppDeps & { readonly outbound: Outbound }, baseUrl: () => string): Promise<Domains> {
   const { config, clock, ids, log, db, dataDir, outbound } = deps
@@ -74,7 +83,8 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
-  const founders = new Founders({ db, clock })
+  const shared = sharedParts(deps)
+  const { founders } = shared
   const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
@@ -91,8 +101,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   await agents.start()
   const stopKeyUse = keys.use.start(log)
   await makePartitions(db, clock.nowMs(), log)
-  const addressTests = new AddressTests(clock)
-  const memory = createMemory({ ...deps, addressTests, controlLog, sealer, guard: outbound.guard, kind: db.kind, agentByLabel: agents.byLabel.bind(agents) })
+  const memory = createMemory({ ...deps, ...shared, controlLog, sealer, guard: outbound.guard, kind: db.kind, agentByLabel: agents.byLabel.bind(agents) })
   const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
   const stopMail = mailSender.start()
   const stopWebhooks = webhooks.start(jobs)
@@ -102,13 +111,12 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     outbound,
     controlLog,
     orgs,
-    founders,
+    ...shared,
     keys,
     limits,
     orgLimits,
     agents,
     memory,
-    addressTests,
     authenticator: new Authenticator(keys, agents.tokens),
     sessions,
     mail,

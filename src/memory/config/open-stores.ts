@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../../platform/errors.ts'
 import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
+import type { WholeReplyRoom } from '../../platform/outbound/whole-reply-room.ts'
 import type { Sealer } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { StoreRow } from '../objects/queries.ts'
@@ -13,7 +14,7 @@ import { FolderStore } from '../stores/object-store-folder.ts'
 import type { AwsIdentity } from '../stores/s3/aws-identity.ts'
 import { S3Store } from '../stores/s3/object-store-s3.ts'
 import { bucketUrl } from '../stores/s3/s3-endpoint.ts'
-import { fixedKeys, type KeySource, type StoreAccess } from '../stores/s3/s3-options.ts'
+import { fixedKeys, type InRoom, type KeySource, type StoreAccess } from '../stores/s3/s3-options.ts'
 import { type StoreWatch, watchedStore } from '../stores/watched-store.ts'
 
 export interface Credentials {
@@ -50,6 +51,8 @@ export interface OpenStoresDeps {
   readonly gatewayBuckets: GatewayBuckets
   /** The id by which the roles of an organisation know it. */
   externalId(orgId: number): Promise<string>
+  /** Room for the objects that are read. Left out: as many as there are. */
+  readonly wholeReplies?: Pick<WholeReplyRoom, 'run'> | undefined
   /** Left out: nobody counts. */
   readonly watch?: StoreWatch | undefined
 }
@@ -86,11 +89,13 @@ export class OpenStores {
 
   /** Returns a store that the caller closes. Throws `bad_request` for an endpoint that a user may not reach. */
   make(orgId: number, place: StorePlace): ObjectStore {
-    const { clock, ids, dataDir, timeoutMs, objectBytesMax } = this.#deps
+    const { clock, ids, dataDir, timeoutMs, objectBytesMax, wholeReplies } = this.#deps
     if (place.store === 'folder') return new FolderStore({ root: join(dataDir, 'memory', `org-${orgId}`), clock, ids })
     const { endpoint, bucket, region, access } = place
     const bounds = { timeoutMs, objectBytesMax }
-    return new S3Store({ endpoint, bucket, region, access, ...bounds, clock, ids, keys: this.#keysOf(orgId, place), lookupFor: this.#lookupsOf(place) })
+    const inRoom: InRoom | undefined = wholeReplies === undefined ? undefined : work => wholeReplies.run(orgId, work)
+    const reached = { keys: this.#keysOf(orgId, place), lookupFor: this.#lookupsOf(place) }
+    return new S3Store({ endpoint, bucket, region, access, ...bounds, clock, ids, inRoom, ...reached })
   }
 
   /** The id by which the roles of an organisation know it; made the first time. */

@@ -26,6 +26,8 @@ export interface ReadObject {
 /** Objects that are read ahead, and their bytes together. */
 const aheadMax = 8
 const aheadBytesMax = 4 * 1024 * 1024
+/** An object that is larger than the list says is passed over beyond this: a store whose list says too little would fill the memory of the process. */
+const unlistedBytesMax = aheadBytesMax / aheadMax
 
 export class ReadAhead {
   readonly #options: ReadAheadOptions
@@ -39,7 +41,7 @@ export class ReadAhead {
 
   /** Puts one object before those of the walk. */
   startWith(key: string): void {
-    this.#start(key, 0)
+    this.#start(key, 0, this.#options.objectBytesMax)
   }
 
   /** The next object; null at the end. */
@@ -47,27 +49,27 @@ export class ReadAhead {
     while (!this.#isEnd && this.#queue.length < aheadMax && (this.#queue.length === 0 || this.#bytes < aheadBytesMax)) {
       const found = await this.#options.walk.next()
       if (found === null) this.#isEnd = true
-      else this.#start(found.key, found.sizeBytes)
+      else this.#start(found.key, found.sizeBytes, Math.max(found.sizeBytes, unlistedBytesMax))
     }
     const next = this.#queue.shift() ?? null
     if (next !== null) this.#bytes -= next.sizeBytes
     return next
   }
 
-  #start(key: string, sizeBytes: number): void {
-    const object = this.#read(key, sizeBytes)
+  #start(key: string, sizeBytes: number, bytesMax: number): void {
+    const object = this.#read(key, sizeBytes, bytesMax)
     // When the search stops before its turn nobody waits for it, and its failure is nobody's.
     object.catch(() => {})
     this.#queue.push({ key, sizeBytes, object })
     this.#bytes += sizeBytes
   }
 
-  async #read(key: string, sizeBytes: number): Promise<StoredObject | null> {
+  async #read(key: string, sizeBytes: number, bytesMax: number): Promise<StoredObject | null> {
     const { configured, nowMs, objectBytesMax, signal } = this.#options
     const { row, store } = configured
     if (sizeBytes > objectBytesMax) return null
     try {
-      const found = await store.get(joinKey(row.orgId, key), { signal, sizeBytesMax: objectBytesMax })
+      const found = await store.get(joinKey(row.orgId, key), { signal, sizeBytesMax: Math.min(objectBytesMax, bytesMax) })
       return isExpired(key, writtenMsOf(found), row.journalTtlDays, nowMs) ? null : found
     } catch (error) {
       if (isStoreError(error, 'not-found') || isStoreError(error, 'too-large')) return null

@@ -2,11 +2,15 @@ import type { Dispatcher } from 'undici'
 import { BodyPieces } from '../loop/body-pieces.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
 import { nextTurn } from '../loop/next-turn.ts'
+import type { RoomOfReply } from './whole-reply-room.ts'
 
 /** The body of an upstream reply: read it once, as chunks or whole, or destroy it. Decision 0081 says why. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
-  /** Returns all of it as one buffer, immediately when all of it has arrived. Throws BodyTooLargeError above the limit. */
-  buffer(maxBytes: number): Buffer | Promise<Buffer>
+  /**
+   * Returns all of it as one buffer, immediately when all of it has arrived. Throws BodyTooLargeError above the limit. With `room` it reads on only while
+   * there is room for what has arrived.
+   */
+  buffer(maxBytes: number, room?: RoomOfReply): Buffer | Promise<Buffer>
   /** Closes the connection; a pending read rejects. */
   destroy(): void
   /** A read that waits now gives an empty chunk; without one the next that would wait does. The connection stays. */
@@ -58,6 +62,8 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #failed = false
   #started = false
   #wake: (() => void) | null = null
+  /** Ends a wait for room. */
+  #wakeRoom: (() => void) | null = null
   #isNudged = false
   readonly #resolve: (reply: OutboundReply) => void
   readonly #reject: (error: unknown) => void
@@ -103,7 +109,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     this.#done()
   }
 
-  buffer(maxBytes: number): Buffer | Promise<Buffer> {
+  buffer(maxBytes: number, room?: RoomOfReply): Buffer | Promise<Buffer> {
     // A short reply mostly comes in one piece together with its head.
     const [only] = this.#chunks
     if (this.#ended && !this.#failed && this.#chunks.length === 1 && Buffer.isBuffer(only) && only.byteLength <= maxBytes) {
@@ -111,13 +117,17 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
       this.#unreadBytes = 0
       return only
     }
-    return this.#collect(maxBytes)
+    return this.#collect(maxBytes, room)
   }
 
-  async #collect(maxBytes: number): Promise<Buffer> {
+  async #collect(maxBytes: number, room: RoomOfReply | undefined): Promise<Buffer> {
     const pieces = new BodyPieces()
     for (;;) {
       if (this.#failed) throw this.#error
+      if (room !== undefined && !room.take(this.#unreadBytes)) {
+        await this.#free(room)
+        continue
+      }
       for (const chunk of this.#chunks.splice(0)) pieces.add(chunk)
       this.#unreadBytes = 0
       if (pieces.bytes > maxBytes) {
@@ -185,6 +195,15 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     })
   }
 
+  /** Resolves when there may be room, or the exchange has failed. Until then the socket is paused. */
+  #free(room: RoomOfReply): Promise<void> {
+    if (this.#controller?.paused === false) this.#controller.pause()
+    return new Promise(resolve => {
+      this.#wakeRoom = resolve
+      room.whenFree(resolve)
+    })
+  }
+
   #wakeReader(): void {
     const wake = this.#wake
     this.#wake = null
@@ -203,6 +222,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #done(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort)
     this.#wakeReader()
+    this.#wakeRoom?.()
   }
 }
 

@@ -1,5 +1,6 @@
 /** Attempts of chat-like kinds and embeddings: one request in the provider's dialect, one reply or stream back. */
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import type { RoomOfReply } from '../../../platform/outbound/whole-reply-room.ts'
 import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Attempt } from '../../routing/plan.ts'
@@ -85,33 +86,39 @@ async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContex
   const onward = isRelayed(attempt, context.request)
     ? { ...attemptContext, headers: { ...relayedHeaders(reply.headers), ...attemptContext.headers } }
     : attemptContext
-  if (context.request.stream) return isOfType(reply, 'text/event-stream') ? firstOfStream(reply, onward) : wholeAsStream(reply, onward)
-  const read = bytesOf(reply, attempt)
+  if (context.request.stream && isOfType(reply, 'text/event-stream')) return firstOfStream(reply, onward)
+  const read = context.request.stream ? wholeAsStream : wholeReply
+  return context.deps.wholeReplies.run(context.orgId, room => read(reply, onward, room))
+}
+
+async function wholeReply(reply: OutboundReply, attemptContext: AttemptContext, room: RoomOfReply): Promise<Performed> {
+  const { attempt, context } = attemptContext
+  const read = bytesOf(reply, attempt, room)
   const bytes = read instanceof Promise ? await read : read
   const json = context.request.operation === 'embeddings' ? withoutNumberLists(bytes) : asItIs(bytes)
   const found =
     context.request.operation === 'chat' && isOfType(reply, 'text/event-stream')
-      ? await streamAsWhole(bytes, reply.status, onward)
-      : await readInTurn(json.lean, reply.status, onward, () => whole(json, reply.status, onward))
+      ? await streamAsWhole(bytes, reply.status, attemptContext)
+      : await readInTurn(json.lean, reply.status, attemptContext, () => whole(json, reply.status, attemptContext))
   return 'failure' in found ? found : { answer: found, replyHeaders: reply.headers }
 }
 
 const isOfType = ({ headers }: OutboundReply, type: string): boolean => String(headers['content-type'] ?? '').startsWith(type)
 
 /** All of a reply; not a promise when it is here already. */
-function bytesOf({ body }: OutboundReply, { route }: Attempt): Buffer | Promise<Buffer> {
-  return body.buffer(route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes)
+function bytesOf({ body }: OutboundReply, { route }: Attempt, room: RoomOfReply): Buffer | Promise<Buffer> {
+  return body.buffer(route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes, room)
 }
 
 /** A whole reply where a stream was asked for, as the stream. */
-async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContext): Promise<Performed> {
+async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContext, room: RoomOfReply): Promise<Performed> {
   const { attempt, dialect, context } = attemptContext
   const { id } = attempt.route.provider
   if (!isOfType(reply, 'application/json')) {
     reply.body.destroy()
     return failed(attempt, reply.status, `${id} answered a stream request with ${String(reply.headers['content-type'] ?? 'no content-type')}`)
   }
-  const bytes = await bytesOf(reply, attempt)
+  const bytes = await bytesOf(reply, attempt, room)
   const read = await readInTurn(bytes, reply.status, attemptContext, () => readWhole(bytes, reply.status, attemptContext))
   if ('failure' in read) return read
   priceAsNamed(read.value['model'], attemptContext)

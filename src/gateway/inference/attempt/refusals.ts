@@ -11,6 +11,8 @@ import type { ClientError, Failed } from '../replies/answer.ts'
 
 /** Largest error body that is read. */
 const errorBodyMaxBytes = 1024 * 1024
+/** The same of a server that somebody has registered. */
+const ownErrorBodyMaxBytes = 64 * 1024
 
 /** Reads a refusal: the client's own fault goes to it as it is, everything else may be tried elsewhere. */
 export async function readRefusal(
@@ -19,7 +21,7 @@ export async function readRefusal(
   dialect: Pick<Dialect, 'failure'>,
   request: ParsedRequest,
 ): Promise<ClientError | Failed> {
-  const given = await errorBodyOf(upstream)
+  const given = await errorBodyOf(upstream, attempt.route.provider.userGiven === true ? ownErrorBodyMaxBytes : errorBodyMaxBytes)
   const bytes = withoutCredentials(given, attempt, request)
   const text = bytes.toString('utf8')
   const failure = dialect.failure(upstream.status, upstream.headers, text)
@@ -33,9 +35,9 @@ export async function readRefusal(
 }
 
 /** What a refusal says; nothing of one that is too long to be read. */
-async function errorBodyOf({ body }: OutboundReply): Promise<Buffer> {
+async function errorBodyOf({ body }: OutboundReply, maxBytes: number): Promise<Buffer> {
   try {
-    return await body.buffer(errorBodyMaxBytes)
+    return await body.buffer(maxBytes)
   } catch (error) {
     if (error instanceof BodyTooLargeError) return Buffer.alloc(0)
     throw error

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import type { RoomOfReply } from '../../../platform/outbound/whole-reply-room.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { KeyQueue, QueueTimeoutError } from '../../access/key-queue.ts'
 import {
@@ -22,7 +23,7 @@ import {
 import { etagOf, substituteEtag } from './s3-etags.ts'
 import { isExpired, statusOf, translated } from './s3-failures.ts'
 import { S3Lists } from './s3-lists.ts'
-import type { S3StoreOptions } from './s3-options.ts'
+import type { InRoom, S3StoreOptions } from './s3-options.ts'
 import { S3Wire } from './s3-wire.ts'
 
 /** Sockets to one store. */
@@ -47,6 +48,7 @@ export class S3Store implements ObjectStore {
   readonly #objectBytesMax: number
   readonly #clock: Clock
   readonly #ids: Ids
+  readonly #inRoom: InRoom
   /** On every write: how the store encrypts what it keeps. */
   readonly #encryption: Readonly<Record<string, string>>
   /** False once the store has said that it has no copy. */
@@ -61,6 +63,7 @@ export class S3Store implements ObjectStore {
     this.#clock = options.clock
     this.#copies = new KeyQueue(options.clock)
     this.#ids = options.ids
+    this.#inRoom = options.inRoom ?? (work => work())
     this.#encryption = encryptionOf(options)
     const bounds = { connectTimeoutMs: Math.min(connectTimeoutMs, options.timeoutMs), socketsMax, attemptsMax }
     this.#wire = new S3Wire({ ...options, ...bounds })
@@ -81,7 +84,7 @@ export class S3Store implements ObjectStore {
         reply.body.destroy()
         throw new ObjectStoreError('too-large', `the object has ${head.sizeBytes} bytes`)
       }
-      const bytes = await wholeOf(reply, sizeBytesMax)
+      const bytes = await this.#inRoom(room => wholeOf(reply, sizeBytesMax, room))
       if (reply.headers['content-length'] !== undefined && bytes.length !== head.sizeBytes)
         throw new ObjectStoreError('unavailable', 'the store sent another number of bytes than it said')
       return { ...head, bytes, sizeBytes: bytes.length }
@@ -226,7 +229,7 @@ const tooManyCopies = (cause: Error): ObjectStoreError =>
 
 const metadataPrefix = 'x-amz-meta-'
 /** The body of a reply to a write holds nothing that the gateway needs. */
-const replyMaxBytes = 1024 * 1024
+const replyMaxBytes = 64 * 1024
 
 interface Conditions {
   readonly ifMatch?: string
@@ -244,9 +247,9 @@ function headerOf({ headers }: OutboundReply, name: string): string | undefined 
   return Array.isArray(value) ? value[0] : value
 }
 
-async function wholeOf({ body }: OutboundReply, bytesMax: number): Promise<Buffer> {
+async function wholeOf({ body }: OutboundReply, bytesMax: number, room: RoomOfReply | undefined): Promise<Buffer> {
   try {
-    return await body.buffer(bytesMax)
+    return await body.buffer(bytesMax, room)
   } catch (error) {
     throw bodyFailure(error)
   }

@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '../../../platform/clock.ts'
+import type { RoomOfReply } from '../../../platform/outbound/whole-reply-room.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 
 /** How a store of S3 is reached beside its place; never a secret. */
@@ -26,6 +27,9 @@ export interface SigningKeys {
 /** Keys as they are now; ahead of their end new ones are fetched beside the calls. `forceRefresh`: the store has refused the last ones. */
 export type KeySource = (options?: { readonly forceRefresh?: boolean }) => Promise<SigningKeys>
 
+/** Does the work that reads one reply, with room for it. */
+export type InRoom = <T>(work: (room?: RoomOfReply) => Promise<T>) => Promise<T>
+
 /** Where a bucket is, and how it is asked. */
 export interface S3StoreOptions {
   /** Null: the endpoint of AWS in the region. */
@@ -42,6 +46,8 @@ export interface S3StoreOptions {
   lookupFor(url: URL): LookupFunction
   readonly clock: Clock
   readonly ids: Ids
+  /** Reads an object while there is room for its bytes. Left out: there always is. */
+  readonly inRoom?: InRoom | undefined
 }
 
 /** The same with the bounds of one client. */
