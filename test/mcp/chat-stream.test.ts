@@ -1,3 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ChatAnswer, readChatStream } from '../../src/mcp/tools/chat/chat-stream.ts'
@@ -66,5 +69,25 @@ describe('chat stream', () => {
     stop.abort()
     expect(await reading).toBe('aborted')
     expect(returned).toBe(true)
+  })
+
+  test('HARD-03 the reader of a stream keeps nothing of what it has read, however long the stream is', async () => {
+    setFlagsFromString('--expose_gc')
+    const collect = runInNewContext('gc') as () => void
+    const given: WeakRef<Uint8Array>[] = []
+    let kept = -1
+    const chunks = (async function* () {
+      for (let count = 0; count < 50; count++) {
+        const chunk = Buffer.from(frame({ choices: [{ delta: {} }] }))
+        given.push(new WeakRef(chunk))
+        yield chunk
+      }
+      await nextTurn()
+      collect()
+      kept = given.filter(chunk => chunk.deref() !== undefined).length
+    })()
+    expect(await readChatStream(chunks, new ChatAnswer(), new AbortController().signal, () => undefined)).toBe('whole')
+    // The last chunk may be in the hands of the iterator.
+    expect(kept).toBeLessThan(5)
   })
 })

@@ -70,9 +70,8 @@ class DeadlineError extends Error {
 /** The value, or 'aborted' when the deadline comes first; the late value's failure is then nobody's. */
 async function firstOf<T>(value: Promise<T>, signal: AbortSignal): Promise<T | 'aborted'> {
   const aborted = whenAborted(signal)
-  value.catch(() => undefined)
   try {
-    return await Promise.race([value, aborted.promise])
+    return await aborted.unless(value)
   } finally {
     aborted.stop()
   }
