@@ -6,7 +6,7 @@ import { StreamPlaces } from '../gateway/http/places.ts'
 import { UnreadReplies } from '../gateway/http/unread-replies.ts'
 import type { FounderOf } from '../gateway/orgs/founders.ts'
 import { addressRangesOf } from '../platform/outbound/address-ranges.ts'
-import { WholeReplyRoom } from '../platform/outbound/whole-reply-room.ts'
+import { HeldReplies } from '../platform/outbound/held-replies.ts'
 import { Shares } from '../platform/shares.ts'
 import type { AppDeps } from './deps.ts'
 
@@ -14,12 +14,13 @@ const mib = 1024 * 1024
 /** Bodies are held as bytes and as values, and written a second time for a provider: a sixth of the heap leaves room for all three. */
 const heapPartOfBodies = 6
 const bodiesLeastBytes = 128 * mib
+/** Replies are held as bytes, and as values while one of them is read. */
+const heapPartOfHeld = 6
+/** One founder alone may hold the longest whole reply (64 MiB), with a share of one half. */
+const heldLeastBytes = 128 * mib
 /** Replies that wait are bytes alone. */
 const heapPartOfUnread = 8
 const unreadLeastBytes = 64 * mib
-/** Whole replies are held as bytes while they are read, and as values for a moment. */
-const heapPartOfWhole = 8
-const wholeLeastBytes = 64 * mib
 
 export interface ProcessBounds {
   readonly bodies: BodyRoom
@@ -44,11 +45,10 @@ export function processBounds({ config, clock }: AppDeps, founderOf: FounderOf):
   }
 }
 
-/** Room for replies of providers, own servers and memory stores that are read as a whole. The domains need it before the other bounds are made. */
-export function wholeReplyRoom(config: AppDeps['config'], founderOf: FounderOf): WholeReplyRoom {
-  const { WHOLE_REPLIES_MAX_BYTES, ORG_SHARE_PERCENT } = config
-  const totalBytes = WHOLE_REPLIES_MAX_BYTES === 0 ? Math.max(wholeLeastBytes, partOfHeap(heapPartOfWhole)) : WHOLE_REPLIES_MAX_BYTES
-  return new WholeReplyRoom({ totalBytes, orgPercent: Math.min(ORG_SHARE_PERCENT, 100) }, founderOf)
+/** Makes the room for replies of providers, servers of organisations and memory stores. The domains need it before the other bounds are made. */
+export function heldReplies({ REPLIES_MAX_BYTES: bytes, ORG_SHARE_PERCENT }: AppDeps['config'], founderOf: FounderOf): HeldReplies {
+  const totalBytes = bytes === 0 ? Math.max(heldLeastBytes, partOfHeap(heapPartOfHeld)) : bytes
+  return new HeldReplies({ totalBytes, founderPercent: Math.min(ORG_SHARE_PERCENT, 100) }, founderOf)
 }
 
 const partOfHeap = (part: number): number => Math.floor(getHeapStatistics().heap_size_limit / part)

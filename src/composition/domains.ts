@@ -22,11 +22,11 @@ import { isBilling } from '../platform/config.ts'
 import { ControlLog } from '../platform/db/db-control-log.ts'
 import { Jobs } from '../platform/db/jobs.ts'
 import { Inflight } from '../platform/loop/inflight.ts'
+import type { HeldReplies } from '../platform/outbound/held-replies.ts'
 import type { Outbound } from '../platform/outbound/outbound.ts'
-import type { WholeReplyRoom } from '../platform/outbound/whole-reply-room.ts'
 import { AddressTests } from '../platform/security/address-tests.ts'
 import { makeSealer, type Sealer } from '../platform/security/secrets.ts'
-import { wholeReplyRoom } from './bounds.ts'
+import { heldReplies } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
 import { createMail } from './domains/mail.ts'
 import { createWebhookDelivery } from './domains/webhooks.ts'
@@ -39,7 +39,7 @@ export interface Domains {
   readonly controlLog: ControlLog
   readonly orgs: Orgs
   readonly founders: Founders
-  readonly wholeReplies: WholeReplyRoom
+  readonly heldReplies: HeldReplies
   readonly keys: Keys
   readonly limits: LimitsEngine<UsageEvent>
   readonly orgLimits: OrgLimits
@@ -66,9 +66,9 @@ function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, fo
 }
 
 /** What of one process the organisations share, and who founded them. */
-function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'wholeReplies' | 'addressTests'> {
+function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'heldReplies' | 'addressTests'> {
   const founders = new Founders({ db, clock })
-  return { founders, wholeReplies: wholeReplyRoom(config, founders.known), addressTests: new AddressTests(clock) }
+  return { founders, heldReplies: heldReplies(config, founders.known), addressTests: new AddressTests(clock) }
 }
 
 /** Constructs and starts them. The subscriptions to the control log are made first, then it starts, then who depends on its first read. */

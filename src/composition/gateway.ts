@@ -249,7 +249,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     noteTokenCount: tokenCountsIn(db, clock),
     audioLengths: new AudioLengths(clock),
     imageScaler: new ImageScaler(),
-    wholeReplies: parts.wholeReplies,
+    heldReplies: parts.heldReplies,
     heavyTurns: new HeavyTurns(clock, parts.founders.known),
     recheck: principal => agents.tokens.recheck(principal),
     resolve: request => resolve(request, { catalog: catalog.snapshot, circuits: circuits.of(request.org.orgId), health: health.of(request.org.orgId), clock }),

@@ -7,7 +7,7 @@ import type { ControlLog } from '../platform/db/db-control-log.ts'
 import { fail, toGatewayError } from '../platform/errors.ts'
 import type { Log } from '../platform/observe/log.ts'
 import type { UrlGuard } from '../platform/outbound/url-guard.ts'
-import type { WholeReplyRoom } from '../platform/outbound/whole-reply-room.ts'
+import type { HeldReplies } from '../platform/outbound/held-replies.ts'
 import type { AddressTests } from '../platform/security/address-tests.ts'
 import type { Sealer } from '../platform/security/secrets.ts'
 import type { Ids } from '../platform/values/ids.ts'
@@ -50,7 +50,7 @@ export interface MemoryDeps {
   readonly kind: Db['kind']
   readonly dataDir: string
   /** Room for the objects that are read from stores. Left out: as many as there are. */
-  readonly wholeReplies?: Pick<WholeReplyRoom, 'run'> | undefined
+  readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
   /** Told of the calls of stores; left out: nobody counts. */
   readonly storeWatch?: StoreWatch | undefined
   /** Refuses writes under the label of a revoked agent. Without it no label is looked up. */

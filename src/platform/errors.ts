@@ -129,6 +129,7 @@ export const errorTable = {
   database_unavailable: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The gateway cannot reach its database. Try again shortly.', shouldRetry: true },
   shutting_down: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This gateway process is shutting down. Try again.', shouldRetry: true },
   bodies_refused: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This process has no room for another request body. Try again shortly.', shouldRetry: true },
+  replies_refused: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This process has no room for another reply of a provider. Try again shortly.', shouldRetry: true },
   places_taken: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This process has reached one of its limits on open requests. Try again shortly.', shouldRetry: true },
   issuer_unavailable: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The gateway could not fetch the keys of the token issuer. Try again shortly.', shouldRetry: true },
   journal_full: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The usage journal cannot take more records. The operator has to act.', shouldRetry: true },

@@ -54,7 +54,7 @@ export function createMetrics({ config, clock }: AppDeps, names: LabelNames): Ga
 }
 
 /** What figures read when somebody asks. */
-export interface MetricSources extends Pick<Domains, 'inflight' | 'limits' | 'controlLog' | 'jobs' | 'wholeReplies'> {
+export interface MetricSources extends Pick<Domains, 'inflight' | 'limits' | 'controlLog' | 'jobs' | 'heldReplies'> {
   readonly bounds: ProcessBounds
   readonly db: AppDeps['db']
   readonly circuits: RouteCircuits
@@ -66,7 +66,7 @@ const one = (value: number): readonly Sample[] => [{ labels: {}, value }]
 
 /** Adds what is known in memory anyway: nothing here asks the database. */
 export function readMetrics({ metrics }: GatewayMetrics, sources: MetricSources): void {
-  const { inflight, limits, controlLog, jobs, db, readiness, bounds, wholeReplies } = sources
+  const { inflight, limits, controlLog, jobs, db, readiness, bounds, heldReplies } = sources
   const { bodies } = bounds
   metrics.gauge('brigade_build_info', 'The version that runs.', ['version', 'node'], () => [{ labels: { version, node: process.version }, value: 1 }])
   metrics.gauge('brigade_ready', 'Whether this process may have calls, as /readyz says.', [], () => one(readiness().isReady ? 1 : 0))
@@ -80,11 +80,7 @@ export function readMetrics({ metrics }: GatewayMetrics, sources: MetricSources)
     () => Object.entries(bodies.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
   )
   readBounds(metrics, bounds)
-  metrics.gauge('brigade_whole_replies_bytes', 'Replies of providers, own servers and memory stores that are being read as a whole.', [], () =>
-    one(wholeReplies.bytes),
-  )
-  metrics.gauge('brigade_whole_replies_limit_bytes', 'What they may come to.', [], () => one(wholeReplies.limits.totalBytes))
-  metrics.counted('brigade_whole_replies_waits_total', 'Times that a server waited because there was no room for its reply.', [], () => one(wholeReplies.waits))
+  readHeldReplies(metrics, heldReplies)
   metrics.gauge('brigade_circuits_open', 'Routes whose circuit is open.', ['provider'], () => openCircuits(sources))
   metrics.gauge('brigade_database_away', '1 when the database has not answered for OFFLINE_MAX.', [], () => one(limits.isOffline ? 1 : 0))
   metrics.gauge('brigade_control_log_lag_seconds', 'Since when news of other processes have not been read.', [], () => one(controlLog.lastSyncAgeMs() / 1000))
@@ -100,6 +96,17 @@ export function readMetrics({ metrics }: GatewayMetrics, sources: MetricSources)
       { labels: { job: name, outcome: 'ok' }, value: runs },
       { labels: { job: name, outcome: 'failed' }, value: failures },
     ]),
+  )
+}
+
+function readHeldReplies(metrics: Metrics, heldReplies: Domains['heldReplies']): void {
+  const help =
+    'Replies of providers, servers of organisations and memory stores that are kept: whole ones while they are read, and incomplete events of streams.'
+  metrics.gauge('brigade_replies_held_bytes', help, [], () => one(heldReplies.bytes))
+  metrics.gauge('brigade_replies_held_limit_bytes', 'What they may come to.', [], () => one(heldReplies.limits.totalBytes))
+  metrics.counted('brigade_replies_waits_total', 'Times that a server waited because there was no room for its whole reply.', [], () => one(heldReplies.waits))
+  metrics.counted('brigade_replies_refused_total', 'Streams without room: none left in all, none left for the organisation.', ['reason'], () =>
+    Object.entries(heldReplies.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
   )
 }
 

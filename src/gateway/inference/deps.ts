@@ -4,8 +4,8 @@ import type { Inflight } from '../../platform/loop/inflight.ts'
 import type { AudioLengths } from '../../platform/media/audio-length.ts'
 import type { ImageScaler } from '../../platform/media/image-scaler.ts'
 import type { Log } from '../../platform/observe/log.ts'
+import type { HeldReplies } from '../../platform/outbound/held-replies.ts'
 import type { Outbound } from '../../platform/outbound/outbound.ts'
-import type { WholeReplyRoom } from '../../platform/outbound/whole-reply-room.ts'
 import type { BearerPrincipal, CallPolicy } from '../../platform/security/principal.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { Route } from '../catalog/model.ts'
@@ -83,8 +83,8 @@ export interface InferenceDeps {
   /** Asked only for organisations that have a retention window. */
   readonly contentLog: Pick<ContentLog, 'keep' | 'keepFailure'>
   dialectOf(id: DialectId): Dialect
-  /** Room for replies that are read as a whole. */
-  readonly wholeReplies: Pick<WholeReplyRoom, 'run'>
+  /** Room for what is kept of the replies of providers. */
+  readonly heldReplies: Pick<HeldReplies, 'open' | 'run'>
   /** Turns for calls with heavy bodies. */
   readonly heavyTurns: Pick<HeavyTurns, 'run'>
   /** Of a call with a heavy body: does work in a turn of its organisation. Left out: the body is light. */

@@ -58,7 +58,7 @@ export async function dial(
     try {
       result = await kind.perform(attempt, { kind, request, orgId: meter.orgId, signal, deps, bill, priceAs })
     } catch (error) {
-      if (error instanceof BodyTooLargeError && !signal.aborted && attempt.route.provider.userGiven !== true) throw await tooLarge(error, attempt, meter, deps)
+      if (isUnread(error) && !signal.aborted && attempt.route.provider.userGiven !== true) throw await unread(error, attempt, meter, deps)
       result = failureOf(error, attempt, signal, meter, deps)
     }
     if ('answer' in result) onRoute?.(stepOf(attempt, 'answered'))
@@ -100,20 +100,30 @@ function begun(
   return answer
 }
 
+/** Whether a reply was not read to its end because it is too large, or because there is no room for it. */
+const isUnread = (error: unknown): error is BodyTooLargeError | GatewayError => error instanceof BodyTooLargeError || isWithoutRoom(error)
+
+const isWithoutRoom = (error: unknown): error is GatewayError => error instanceof GatewayError && error.errorName === 'replies_refused'
+
 /**
- * A reply of success that is too large to be taken: the provider has made it and bills it, and would make it again elsewhere. So the call is
+ * A reply of success that is not read: the provider has made it and bills it, and would make it again elsewhere. So the call is
  * charged by the estimate, and no other route is dialed. A server that somebody has registered bills nobody here, and others may serve the call.
  */
-async function tooLarge(error: BodyTooLargeError, attempt: Attempt, meter: Meter, { observer }: InferenceDeps): Promise<GatewayError> {
+async function unread(error: BodyTooLargeError | GatewayError, attempt: Attempt, meter: Meter, { observer }: InferenceDeps): Promise<GatewayError> {
   observer.undecided(attempt, meter.orgId)
-  const refusal = fail('reply_too_large', { cause: error, headers: { [brHeader.provider]: attempt.route.provider.id } })
+  const headers = { [brHeader.provider]: attempt.route.provider.id }
+  const refusal =
+    error instanceof BodyTooLargeError
+      ? fail('reply_too_large', { cause: error, headers })
+      : fail(error.errorName, { ...error.options, message: error.message, headers })
   await meter.settleUnread(refusal.status)
   return refusal
 }
 
 /** Throws what is not the provider's failure: a call that was cut or abandoned, a body that cannot be written. */
 function failureOf(error: unknown, attempt: Attempt, signal: CancelSignal, { orgId }: Meter, { observer }: InferenceDeps): Failed {
-  const isOurs = error instanceof GatewayError && error.status < 500
+  // Without room here, every other route would be read for nothing.
+  const isOurs = error instanceof GatewayError && (error.status < 500 || isWithoutRoom(error))
   if (!signal.aborted && !isOurs) return unreachable(attempt, error)
   observer.undecided(attempt, orgId)
   throw signal.aborted ? signal.reason : error

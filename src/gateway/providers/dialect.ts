@@ -113,6 +113,8 @@ export interface StreamTap {
   readonly atBoundary: boolean
   /** Where in the chunk that was pushed last the last whole event ends; 0 = none ends in it. */
   readonly wholeBytes: number
+  /** Bytes of a line that is not whole yet. */
+  readonly heldBytes: number
   /** Events that have gone by; 0 for formats that do not number theirs. */
   readonly events: number
 }

@@ -40,6 +40,8 @@ export interface StreamWriter {
   fail(fault: StreamFault, usage: TokenUsage): string
   /** What keeps a silent stream alive. */
   readonly keepAlive: string
+  /** True: what it writes it keeps, because its last event repeats all of it. */
+  readonly keepsOutput?: boolean
 }
 
 /** One client format. Pure. */

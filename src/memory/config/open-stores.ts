@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../../platform/errors.ts'
 import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
-import type { WholeReplyRoom } from '../../platform/outbound/whole-reply-room.ts'
+import type { HeldReplies } from '../../platform/outbound/held-replies.ts'
 import type { Sealer } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { StoreRow } from '../objects/queries.ts'
@@ -52,7 +52,7 @@ export interface OpenStoresDeps {
   /** The id by which the roles of an organisation know it. */
   externalId(orgId: number): Promise<string>
   /** Room for the objects that are read. Left out: as many as there are. */
-  readonly wholeReplies?: Pick<WholeReplyRoom, 'run'> | undefined
+  readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
   /** Left out: nobody counts. */
   readonly watch?: StoreWatch | undefined
 }
@@ -89,11 +89,11 @@ export class OpenStores {
 
   /** Returns a store that the caller closes. Throws `bad_request` for an endpoint that a user may not reach. */
   make(orgId: number, place: StorePlace): ObjectStore {
-    const { clock, ids, dataDir, timeoutMs, objectBytesMax, wholeReplies } = this.#deps
+    const { clock, ids, dataDir, timeoutMs, objectBytesMax, heldReplies } = this.#deps
     if (place.store === 'folder') return new FolderStore({ root: join(dataDir, 'memory', `org-${orgId}`), clock, ids })
     const { endpoint, bucket, region, access } = place
     const bounds = { timeoutMs, objectBytesMax }
-    const inRoom: InRoom | undefined = wholeReplies === undefined ? undefined : work => wholeReplies.run(orgId, work)
+    const inRoom: InRoom | undefined = heldReplies === undefined ? undefined : work => heldReplies.run(orgId, work)
     const reached = { keys: this.#keysOf(orgId, place), lookupFor: this.#lookupsOf(place) }
     return new S3Store({ endpoint, bucket, region, access, ...bounds, clock, ids, inRoom, ...reached })
   }

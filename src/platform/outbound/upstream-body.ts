@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { BodyPieces } from '../loop/body-pieces.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
 import { nextTurn } from '../loop/next-turn.ts'
-import type { RoomOfReply } from './whole-reply-room.ts'
+import type { RoomOfReply } from './held-replies.ts'
 
 /** The body of an upstream reply: read it once, as chunks or whole, or destroy it. Decision 0081 says why. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
@@ -112,7 +112,14 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   buffer(maxBytes: number, room?: RoomOfReply): Buffer | Promise<Buffer> {
     // A short reply mostly comes in one piece together with its head.
     const [only] = this.#chunks
-    if (this.#ended && !this.#failed && this.#chunks.length === 1 && Buffer.isBuffer(only) && only.byteLength <= maxBytes) {
+    if (
+      this.#ended &&
+      !this.#failed &&
+      this.#chunks.length === 1 &&
+      Buffer.isBuffer(only) &&
+      only.byteLength <= maxBytes &&
+      room?.take(only.byteLength) !== false
+    ) {
       this.#chunks = []
       this.#unreadBytes = 0
       return only

@@ -60,7 +60,7 @@ beforeAll(async () => {
   await new Promise<void>(listening => proxy.listen(0, '127.0.0.1', listening))
   const port = (proxy.address() as AddressInfo).port
   app = await startApp({
-    env: { OUTBOUND_ALLOW: `${store.hostPort},127.0.0.1:${port}`, WHOLE_REPLIES_MAX_BYTES: String(limitBytes), CIRCUIT_FAILURES: '1000' },
+    env: { OUTBOUND_ALLOW: `${store.hostPort},127.0.0.1:${port}`, REPLIES_MAX_BYTES: String(limitBytes), CIRCUIT_FAILURES: '1000' },
   })
 })
 afterEach(() => {
@@ -93,10 +93,10 @@ async function withStore(token: string): Promise<string> {
 /** Waits until all replies have begun and none gets on, looks at what is held, and lets them end. */
 async function expectBounded(calls: readonly Promise<TestReply>[], bytes: number): Promise<void> {
   await until(() => stalled.length === many, 'all replies have begun')
-  await until(async () => (await figure('brigade_whole_replies_waits_total')) > 0, 'replies wait for room')
+  await until(async () => (await figure('brigade_replies_waits_total')) > 0, 'replies wait for room')
   let before = -1
   await until(async () => {
-    const now = await figure('brigade_whole_replies_bytes')
+    const now = await figure('brigade_replies_held_bytes')
     const isStill = now === before
     before = now
     return isStill
@@ -105,7 +105,7 @@ async function expectBounded(calls: readonly Promise<TestReply>[], bytes: number
   expect(before).toBeLessThanOrEqual(limitBytes)
   for (const { end } of stalled) end()
   for (const reply of await Promise.all(calls)) expect([reply.status, reply.text.length >= bytes], reply.text.slice(0, 300)).toEqual([200, true])
-  expect(await figure('brigade_whole_replies_bytes')).toBe(0)
+  expect(await figure('brigade_replies_held_bytes')).toBe(0)
 }
 
 test('HARD-11 objects of a store that stops hold a share of the process; other founders read theirs, and all are read once the store goes on', async () => {
@@ -147,8 +147,8 @@ test('a caller who leaves while its reply waits for room gives nothing to wait f
   const calls = Array.from({ length: many }, () =>
     fetch(`${app.baseUrl}${object}`, { headers: { authorization: `Bearer ${evil}` }, signal: leave.signal }).catch(() => null),
   )
-  await until(async () => (await figure('brigade_whole_replies_bytes')) > replyBytes / 2, 'replies are read')
+  await until(async () => (await figure('brigade_replies_held_bytes')) > replyBytes / 2, 'replies are read')
   leave.abort()
   await Promise.all(calls)
-  await until(async () => (await figure('brigade_whole_replies_bytes')) === 0, 'all room is free')
+  await until(async () => (await figure('brigade_replies_held_bytes')) === 0, 'all room is free')
 })

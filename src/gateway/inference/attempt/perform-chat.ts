@@ -1,6 +1,6 @@
 /** Attempts of chat-like kinds and embeddings: one request in the provider's dialect, one reply or stream back. */
+import type { HeldReply, RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
-import type { RoomOfReply } from '../../../platform/outbound/whole-reply-room.ts'
 import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Attempt } from '../../routing/plan.ts'
@@ -11,6 +11,7 @@ import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
 import type { PerformContext, Performer } from '../kinds/kind.ts'
 import type { Failed, Performed } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
+import { noRoomError } from '../replies/no-room.ts'
 import { eventsOfReply, ReadyEvents } from '../replies/reply-shapes.ts'
 import { priceAsNamed } from '../replies/served-model.ts'
 import { readInTurn, readWhole, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
@@ -86,9 +87,9 @@ async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContex
   const onward = isRelayed(attempt, context.request)
     ? { ...attemptContext, headers: { ...relayedHeaders(reply.headers), ...attemptContext.headers } }
     : attemptContext
-  if (context.request.stream && isOfType(reply, 'text/event-stream')) return firstOfStream(reply, onward)
+  if (context.request.stream && isOfType(reply, 'text/event-stream')) return beginStream(reply, onward)
   const read = context.request.stream ? wholeAsStream : wholeReply
-  return context.deps.wholeReplies.run(context.orgId, room => read(reply, onward, room))
+  return context.deps.heldReplies.run(context.orgId, room => read(reply, onward, room))
 }
 
 async function wholeReply(reply: OutboundReply, attemptContext: AttemptContext, room: RoomOfReply): Promise<Performed> {
@@ -136,22 +137,39 @@ async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContex
   })
   if ('failure' in begun) return begun
   const rest = reply.body[Symbol.asyncIterator]()
-  return { answer: { kind: 'stream', attempt, headers: attemptContext.headers, ...begun, rest, body: reply.body }, replyHeaders: reply.headers }
+  const held = context.deps.heldReplies.open(context.orgId)
+  return { answer: { kind: 'stream', attempt, headers: attemptContext.headers, ...begun, rest, body: reply.body, held }, replyHeaders: reply.headers }
 }
 
 const noBytes = Buffer.alloc(0)
+
+async function beginStream(reply: OutboundReply, attemptContext: AttemptContext): Promise<Performed> {
+  const { deps, orgId } = attemptContext.context
+  const held = deps.heldReplies.open(orgId)
+  try {
+    return await firstOfStream(reply, attemptContext, held)
+  } finally {
+    // What the adapter keeps counts again with its next bytes, when the stream is relayed.
+    held.release()
+  }
+}
 
 /**
  * A stream counts as begun when its adapter has something for the client, which is no comment, ping or error: until then another route can
  * still take over.
  */
-async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContext): Promise<Performed> {
+async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContext, held: HeldReply): Promise<Performed> {
   const rest = reply.body[Symbol.asyncIterator]()
   const adapter = adapterOf(attemptContext)
   let read = await rest.next()
   let first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
   // Half a line says nothing yet: it may be the provider's error.
   while (first === null && !read.done && !adapter.failed && !adapter.finished) {
+    const lacking = held.keeps(adapter.heldBytes)
+    if (lacking !== null) {
+      reply.body.destroy()
+      throw noRoomError(lacking)
+    }
     read = await rest.next()
     first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
   }
@@ -165,7 +183,7 @@ async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContex
     return failed(attemptContext.attempt, reply.status, withoutBegin(adapter, attemptContext))
   }
   return {
-    answer: { kind: 'stream', attempt: attemptContext.attempt, headers: attemptContext.headers, first, rest, body: reply.body, adapter },
+    answer: { kind: 'stream', attempt: attemptContext.attempt, headers: attemptContext.headers, first, rest, body: reply.body, adapter, held },
     replyHeaders: reply.headers,
   }
 }

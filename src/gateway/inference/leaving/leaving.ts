@@ -94,6 +94,7 @@ export async function settleLeft(answer: Answer, call: LeavableCall, departure: 
       if (charging.isFollowed) departure.onCut = () => undefined
       await readOn(answer, departure, charging)
       answer.body.destroy()
+      answer.held.release()
       answer.served()
       return settleUnread(answer, charging, outcome, nobodyWaitsStatus)
     }

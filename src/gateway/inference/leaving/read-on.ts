@@ -118,6 +118,7 @@ export async function readOn(answer: StreamAnswer, departure: Departure, deps: C
       if (next.value.byteLength === 0) continue
       leftBytes -= next.value.byteLength
       adapter.push(next.value)
+      if (answer.held.keeps(adapter.heldBytes) !== null) return
       if (!meter.ended) meter.progress(leftUsage(answer, deps))
       // Behind the end of the hold nobody pays for more output: then the end of reading on is put off for the prompt alone.
       if (!hold.isClosed || isPromptUnknown(answer, deps)) departure.flows()

@@ -49,10 +49,13 @@ export class SpeechReading implements BytesReading {
   }
 }
 
+/** Longest event of a transcript: the text of a day of speech. */
+const transcriptEventMaxBytes = 2 * 1024 * 1024
+
 /** A transcript in events. The last of them may say how long the recording was. */
 export class TranscriptReading implements BytesReading {
   complete = false
-  readonly #events = new SseEventReader()
+  readonly #events = new SseEventReader(transcriptEventMaxBytes)
   readonly #held: TokenUsage
   #seconds: number | null = null
 

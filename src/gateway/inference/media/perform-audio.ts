@@ -40,7 +40,7 @@ export const performTranscription: Performer = async (attempt, context) => {
   const type = typeOf(reply)
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])
   if (type.startsWith('text/event-stream')) return passOn(reply, attempt, { ...headers, 'content-type': type }, new TranscriptReading(withMedia(request.media)))
-  const bytes = await deps.wholeReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, transcriptMaxBytes), room))
+  const bytes = await deps.heldReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, transcriptMaxBytes), room))
   if (!isJson(request.call)) return textAnswer(bytes, type, reply, attempt, headers, request)
   const value = objectOfBytes(bytes, transcriptPiecesMax)
   const made = value === null ? null : style.transcript(value)
@@ -82,7 +82,7 @@ export const performSpeech: Performer = async (attempt, context) => {
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])
   const usage = withMedia(request.media)
   if (style.spoken !== null) {
-    const value = objectOfBytes(await deps.wholeReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, spokenMaxBytes), room)))
+    const value = objectOfBytes(await deps.heldReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, spokenMaxBytes), room)))
     const audio = value === null ? null : style.spoken(value, call)
     if (audio === null || audio.bytes.length === 0) return failed(attempt, reply.status, `answered ${reply.status} without audio`)
     return whole(attempt, { ...headers, 'content-type': audio.contentType }, audio.bytes, usage, usage, reply)

@@ -37,11 +37,14 @@ export const performImages: Performer = async (attempt, context) => {
   try {
     const { params, dropped } = withheldParams(request.params, attempt)
     const batches = split(params.n, style.imagesPerRequest(target)).map(n => ({ ...params, n }))
-    const room = new ReplyRoom(attempt.route.provider.userGiven === true ? ownRepliesMaxBytes : repliesMaxBytes)
-    const ends = await Promise.allSettled(batches.map(batch => draw(batch, { attempt, style, target, request, signal, room, deps })))
-    // Pictures that had come when the call was ended are made, and charged.
-    if (context.signal.aborted && !ends.some(isDrawn)) throw context.signal.reason
-    return together(ends, dropped, attempt, request, Math.floor(deps.clock.nowMs() / 1000), deps.images.deadlineMs)
+    const maxBytes = attempt.route.provider.userGiven === true ? ownRepliesMaxBytes : repliesMaxBytes
+    return await deps.heldReplies.run(context.orgId, async held => {
+      const room = new ReplyRoom(maxBytes, held)
+      const ends = await Promise.allSettled(batches.map(batch => draw(batch, { attempt, style, target, request, signal, room, deps })))
+      // Pictures that had come when the call was ended are made, and charged.
+      if (context.signal.aborted && !ends.some(isDrawn)) throw context.signal.reason
+      return together(ends, dropped, attempt, request, Math.floor(deps.clock.nowMs() / 1000), deps.images.deadlineMs)
+    })
   } finally {
     stop()
   }

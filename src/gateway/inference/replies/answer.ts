@@ -1,4 +1,6 @@
 /** What one attempt comes to. */
+
+import type { HeldReply } from '../../../platform/outbound/held-replies.ts'
 import type { UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 import type { Failure } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
@@ -29,6 +31,8 @@ export interface StreamAnswer {
   readonly rest: AsyncIterator<Uint8Array>
   readonly body: UpstreamBody
   readonly adapter: StreamAdapter
+  /** The room for what the adapter keeps. */
+  readonly held: HeldReply
 }
 
 /** A reply that is passed on byte for byte as it comes: spoken audio, a transcript on its way. */

@@ -2,6 +2,7 @@
 import { Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
+import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import { BodyTooLargeError, type OutboundReply, type UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 
 /** The reply with its body decoded; the very same one when nothing is to be done. Throws for an encoding that is not known. */
@@ -85,9 +86,10 @@ class DecodedBody implements UpstreamBody {
     this.#nudge?.()
   }
 
-  async buffer(maxBytes: number): Promise<Buffer> {
+  async buffer(maxBytes: number, room?: RoomOfReply): Promise<Buffer> {
     const parts = new BodyPieces()
     for await (const part of this.#stream as AsyncIterable<Buffer>) {
+      while (room !== undefined && !this.#stream.destroyed && !room.take(part.byteLength)) await this.#free(room)
       parts.add(part)
       if (parts.bytes > maxBytes) {
         this.destroy()
@@ -95,6 +97,18 @@ class DecodedBody implements UpstreamBody {
       }
     }
     return parts.joined()
+  }
+
+  /** Resolves when there may be room, or the stream has ended. Until then nobody reads the stream, so the socket pauses. */
+  #free(room: RoomOfReply): Promise<void> {
+    return new Promise(resolve => {
+      const wake = (): void => {
+        this.#stream.off('close', wake)
+        resolve()
+      }
+      this.#stream.once('close', wake)
+      room.whenFree(wake)
+    })
   }
 
   destroy(): void {

@@ -48,6 +48,11 @@ export class ReplyBounds {
     if (this.#blocks > blocksMax) this.#exceed(`${blocksMax} blocks of thinking`)
   }
 
+  /** Characters of output so far, as they are written in JSON, without calls. */
+  get writtenChars(): number {
+    return this.#writtenChars
+  }
+
   /** The model has said so much, in text and in calls. */
   said(outputChars: number): void {
     if (outputChars > this.#outputMaxChars + callCharsMax) this.#exceed(`${this.#outputMaxChars} characters`)

@@ -1,29 +1,34 @@
-import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
+import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import { BodyTooLargeError, type UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 
-/** Memory for replies that are read whole and side by side: they share one bound, however many they are. */
+/** Memory for replies to one call that are read whole and concurrently: they share one bound, however many they are. */
 export class ReplyRoom {
   readonly #maxBytes: number
+  readonly #room: RoomOfReply
   #leftBytes: number
 
-  constructor(maxBytes: number) {
+  /** `room` is the room that the call has in this process. */
+  constructor(maxBytes: number, room: RoomOfReply) {
     this.#maxBytes = maxBytes
+    this.#room = room
     this.#leftBytes = maxBytes
   }
 
-  /** All of a body. Throws BodyTooLargeError when it does not fit beside the others; they keep what they have. */
+  /** Returns all of a body. Throws BodyTooLargeError when it does not fit beside the others; they keep what they have. */
   async read(body: UpstreamBody): Promise<Buffer> {
-    const parts = new BodyPieces()
+    let takenBytes = 0
+    const take = (bytes: number): boolean => {
+      if (bytes > this.#leftBytes) throw new BodyTooLargeError(`more than ${this.#maxBytes} bytes`)
+      if (!this.#room.take(bytes)) return false
+      this.#leftBytes -= bytes
+      takenBytes += bytes
+      return true
+    }
     try {
-      for await (const part of body) {
-        parts.add(part)
-        this.#leftBytes -= part.byteLength
-        if (this.#leftBytes < 0) throw new BodyTooLargeError(`more than ${this.#maxBytes} bytes`)
-      }
-      return parts.joined()
+      return await body.buffer(this.#maxBytes, { take, whenFree: wake => this.#room.whenFree(wake) })
     } catch (error) {
+      this.giveBack(takenBytes)
       body.destroy()
-      this.giveBack(parts.bytes)
       throw error
     }
   }
@@ -31,5 +36,6 @@ export class ReplyRoom {
   /** What was read is not kept. */
   giveBack(bytes: number): void {
     this.#leftBytes += bytes
+    this.#room.take(-bytes)
   }
 }

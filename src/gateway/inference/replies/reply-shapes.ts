@@ -30,6 +30,7 @@ function withIndexes(message: Fields): Record<string, unknown> {
 
 /** Gives out events that are there already, at the first push. */
 export class ReadyEvents implements ChatStreamDecoder {
+  readonly heldBytes = 0
   #events: readonly ChatStreamEvent[]
 
   constructor(events: readonly ChatStreamEvent[]) {

@@ -107,6 +107,10 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     return !this.#isOpen
   }
 
+  get heldBytes(): number {
+    return this.#lines.heldBytes
+  }
+
   get fault(): string | null {
     return this.#tap.fault
   }

@@ -4,6 +4,7 @@ import { CallCutError } from '../../../platform/loop/inflight.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
 import { type Charging, leftUsage, readOn, settleUnread } from '../leaving/read-on.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
+import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 
 /** How long the event under way may take to finish when the gateway ends a stream. */
@@ -86,6 +87,8 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
       }
       if (next.done) break
       chunk = adapter.push(next.value)
+      const lacking = answer.held.keeps(adapter.heldBytes)
+      if (lacking !== null) cutter.end(noRoomEnd(lacking))
     }
     if (departure?.hasLeft !== true) yield* lastFrames(answer, deps, cutter.wanted)
     else if (cutter.frame !== null) yield cutter.frame
@@ -122,6 +125,7 @@ async function settleBehind(answer: StreamAnswer, deps: Relay, cutter: Cutter): 
     answer.body.destroy()
     if (!meter.ended) await settleUnread(answer, deps, cutter.wanted === null && !(signal.reason instanceof CallCutError) ? 'client_gone' : 'cut')
   } finally {
+    answer.held.release()
     // Last: a graceful shutdown waits for calls that are not settled.
     deps.onEnd(deps.broke)
   }

@@ -31,6 +31,8 @@ export interface StreamAdapter {
   readonly fault: string | null
   /** The bytes given out so far end between two events. */
   readonly atBoundary: boolean
+  /** Bytes that are kept: of an event that is not whole, and of output that is written again at the end. */
+  readonly heldBytes: number
   /** What may be sent now to keep a silent client waiting; null inside an event. */
   keepAlive(): Uint8Array | null
 }
@@ -90,6 +92,9 @@ export class RelayAdapter implements StreamAdapter {
   }
   get atBoundary(): boolean {
     return !this.#isOpen
+  }
+  get heldBytes(): number {
+    return this.#tap.heldBytes + this.#held.bytes
   }
 
   push(chunk: Uint8Array): Uint8Array | null {
@@ -220,6 +225,10 @@ export class TranslatedAdapter implements StreamAdapter {
 
   get promptTold(): boolean {
     return (this.#usage ?? noUsage).promptTokens > 0
+  }
+
+  get heldBytes(): number {
+    return this.#decoder.heldBytes + (this.#writer.keepsOutput === true ? this.#bounds.writtenChars : 0)
   }
 
   push(chunk: Uint8Array): Uint8Array | null {

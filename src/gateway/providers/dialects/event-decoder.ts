@@ -19,6 +19,10 @@ export abstract class EventDecoder implements ChatStreamDecoder {
     this.#events = new SseEventReader(eventMaxBytes)
   }
 
+  get heldBytes(): number {
+    return this.#events.heldBytes
+  }
+
   push(bytes: Uint8Array): readonly ChatStreamEvent[] {
     return this.#read(this.#events.push(bytes))
   }

@@ -29,6 +29,10 @@ export abstract class EventTap implements StreamTap, LineSink {
     return this.#lines.atBoundary
   }
 
+  get heldBytes(): number {
+    return this.#lines.heldBytes
+  }
+
   push(chunk: Uint8Array): void {
     this.wholeBytes = 0
     if (!this.over) this.#lines.push(chunk)

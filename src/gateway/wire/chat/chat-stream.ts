@@ -42,6 +42,8 @@ export type ChatStreamEvent =
  * `index` that counts from 0 and their id and name in the first delta of each, `finish_reason` once, usage in the last chunk.
  */
 export interface ChatStreamDecoder {
+  /** Bytes of an event that is not whole yet. */
+  readonly heldBytes: number
   push(bytes: Uint8Array): readonly ChatStreamEvent[]
   /** The bytes have ended: what was still open. An end without the format's own end mark gives no `done`. */
   end(): readonly ChatStreamEvent[]

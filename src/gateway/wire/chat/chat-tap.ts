@@ -64,6 +64,10 @@ export class ChatStreamTap implements LineSink {
     return this.#lines.atBoundary
   }
 
+  get heldBytes(): number {
+    return this.#lines.heldBytes
+  }
+
   get over(): boolean {
     return this.finished
   }

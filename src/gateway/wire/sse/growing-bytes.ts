@@ -10,6 +10,11 @@ export class GrowingBytes {
     return this.#length
   }
 
+  /** Bytes that it takes in memory, with the room for more. */
+  get roomBytes(): number {
+    return this.#room?.length ?? 0
+  }
+
   append(part: Uint8Array): void {
     const length = this.#length + part.length
     let room = this.#room

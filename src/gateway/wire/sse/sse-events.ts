@@ -54,6 +54,11 @@ export class SseEventReader implements LineSink {
     return this.#isOver
   }
 
+  /** Bytes that are kept of the event under way. */
+  get heldBytes(): number {
+    return this.#lines.heldBytes + this.#dataBytes
+  }
+
   push(bytes: Uint8Array): readonly SseEvent[] {
     if (this.#isOver) return []
     this.#lines.push(this.#lineEnds.read(bytes))

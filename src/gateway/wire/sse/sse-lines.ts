@@ -48,6 +48,11 @@ export class SseLineScanner {
     return this.#isOverlong || this.#line.length > 0
   }
 
+  /** Bytes that are kept of a line that has begun and not ended. */
+  get heldBytes(): number {
+    return this.#line.roomBytes
+  }
+
   push(chunk: Uint8Array): void {
     let from = 0
     for (;;) {

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
-import type { RoomOfReply } from '../../../platform/outbound/whole-reply-room.ts'
+import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { KeyQueue, QueueTimeoutError } from '../../access/key-queue.ts'
 import {

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '../../../platform/clock.ts'
-import type { RoomOfReply } from '../../../platform/outbound/whole-reply-room.ts'
+import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 
 /** How a store of S3 is reached beside its place; never a secret. */

@@ -20,6 +20,7 @@ export const keepAlive = ': keep-alive\n\n'
  */
 export class ResponsesWriter implements StreamWriter {
   readonly keepAlive = keepAlive
+  readonly keepsOutput = true
   readonly #context: ReplyContext
   readonly #frames = new EventFrames()
   readonly #maker: ItemMaker

@@ -1,0 +1,117 @@
+/** What this process keeps of replies has one bound for all of them, with a share for each founder; a call beyond it ends alone. */
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../../harness/app.ts'
+import { until } from '../../harness/until.ts'
+import { usageRows } from '../../harness/usage-rows.ts'
+
+const messages = [{ role: 'user', content: 'hello' }]
+const paths = {
+  '/v1/chat/completions': { messages },
+  '/v1/messages': { messages, max_tokens: 50 },
+  '/v1/responses': { input: 'hello' },
+} as const
+type Path = keyof typeof paths
+const all = Object.keys(paths) as Path[]
+/** One founder may hold half of it. */
+const roomBytes = 1_000_000
+const json = { 'content-type': 'application/json' }
+const whole = (chars: number): string =>
+  JSON.stringify({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'a'.repeat(chars) }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  })
+const delta = (content: string): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
+const end = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
+
+describe('replies that are kept', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({ env: { REPLIES_MAX_BYTES: String(roomBytes) } })
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    for (const upstream of [app.alpha, app.beta]) upstream.reset()
+  })
+  const ask = (path: Path, more: object = {}) => app.call('POST', path, { model: 'test-model', provider: 'alpha', ...paths[path], ...more })
+  const figure = async (name: string): Promise<number> => {
+    const { text } = await app.call('GET', '/metrics', undefined, { token: null })
+    return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+  }
+  const held = (): Promise<number> => figure('brigade_replies_held_bytes')
+
+  test('HARD-03 whole replies that arrive together wait for room, and all come to their end', async () => {
+    const text = whole(400_000)
+    const parts = { rawStream: [text.slice(0, 390_000), text.slice(390_000)], holdAfterRawParts: 1, headers: json }
+    app.alpha.script([parts, parts, parts])
+    const calls = [1, 2, 3].map(() => ask('/v1/chat/completions'))
+    await until(async () => (await figure('brigade_replies_waits_total')) > 0, 'a reply waits for room')
+    expect(await held()).toBeLessThanOrEqual(roomBytes / 2)
+    app.alpha.release()
+    for (const reply of await Promise.all(calls)) expect([reply.status, reply.text.length > 400_000]).toEqual([200, true])
+    expect(await held()).toBe(0)
+  })
+
+  test('HARD-03 a whole reply that alone is larger than the room is still read', async () => {
+    for (const path of all) {
+      app.alpha.script([{ body: whole(1_500_000), headers: json }])
+      expect((await ask(path)).status).toBe(200)
+      expect(await held()).toBe(0)
+    }
+  })
+
+  test('HARD-03 a compressed reply waits for room like another', async () => {
+    const text = whole(400_000)
+    const first = { rawStream: [text.slice(0, 390_000), text.slice(390_000)], holdAfterRawParts: 1, headers: json }
+    app.alpha.script([first, { rawStream: [new Uint8Array(gzipSync(text))], headers: { ...json, 'content-encoding': 'gzip' } }])
+    const before = await figure('brigade_replies_waits_total')
+    const calls = [ask('/v1/chat/completions')]
+    await until(async () => (await held()) > 300_000, 'the first reply is kept')
+    calls.push(ask('/v1/chat/completions'))
+    await until(async () => (await figure('brigade_replies_waits_total')) > before, 'the second reply waits for room')
+    app.alpha.release()
+    for (const reply of await Promise.all(calls)) expect([reply.status, reply.text.length > 400_000]).toEqual([200, true])
+    expect(await held()).toBe(0)
+  })
+
+  test.each(all)('HARD-03 a stream with an event that has no room ends with an error frame: %s', async path => {
+    app.alpha.script([{ rawStream: [delta('begins'), 'data: {"choices":[{"index":0,"delta":{"content":"', 'a'.repeat(700_000)], holdAfterRaw: true }])
+    const reply = await ask(path, { stream: true })
+    expect(reply.status).toBe(200)
+    expect(reply.text).toContain('begins')
+    expect(reply.text).toContain('REPLIES_MAX_BYTES')
+    expect(reply.text).not.toContain('aaaa')
+    await until(async () => (await held()) === 0, 'nothing is kept any more')
+    expect(app.gateway.app.circuits.openRoutes()).toEqual([])
+  })
+
+  test('HARD-03 what a stream repeats at its end counts while it is kept', async () => {
+    const pieces = Array.from({ length: 14 }, () => delta('b'.repeat(50_000)))
+    app.alpha.script(() => ({ rawStream: [...pieces, end] }))
+    const repeated = await ask('/v1/responses', { stream: true })
+    expect(repeated.text).toContain('REPLIES_MAX_BYTES')
+    for (const path of ['/v1/chat/completions', '/v1/messages'] as const) {
+      const passed = await ask(path, { stream: true })
+      expect(passed.text).not.toContain('REPLIES_MAX_BYTES')
+      expect(passed.text.split('b'.repeat(50_000)).length).toBe(15)
+    }
+    await until(async () => (await held()) === 0, 'nothing is kept any more')
+  })
+
+  test('HARD-03 an event that has no room before the stream has begun is 503, is charged, and no other provider is asked', async () => {
+    app.alpha.script([{ rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"', 'a'.repeat(700_000)], holdAfterRaw: true }])
+    const reply = await app.call('POST', '/v1/chat/completions', { model: 'test-model', messages, stream: true })
+    expect([reply.status, reply.headers.get('retry-after'), reply.json.error?.code]).toEqual([503, '2', 'temporarily_unavailable'])
+    expect(reply.json).toMatchObject({ limit_name: 'REPLIES_MAX_BYTES' })
+    expect([app.alpha.requests.length, app.beta.requests.length]).toEqual([1, 0])
+    const [row] = await usageRows(app)
+    expect(row).toMatchObject({ outcome: 'failed', status: 503, estimated: true })
+    expect(Number(row?.completionTokens)).toBeGreaterThan(0)
+    expect(app.gateway.app.circuits.openRoutes()).toEqual([])
+    expect(await held()).toBe(0)
+  })
+})
