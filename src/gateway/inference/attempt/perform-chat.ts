@@ -9,12 +9,13 @@ import { asItIs, withoutNumberLists } from '../../wire/json/number-lists.ts'
 import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
 import type { PerformContext, Performer } from '../kinds/kind.ts'
+import type { ParsedRequest } from '../kinds/request.ts'
 import type { Failed, Performed } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 import { noRoomError } from '../replies/no-room.ts'
 import { eventsOfReply, ReadyEvents } from '../replies/reply-shapes.ts'
 import { priceAsNamed } from '../replies/served-model.ts'
-import { readInTurn, readWhole, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
+import { readInTurn, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
 import { ChatRelayAdapter } from '../stream/chat-relay-adapter.ts'
 import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../stream/stream-adapter.ts'
 import { type AttemptContext, echoFor, failed, replyContext } from './attempt-context.ts'
@@ -23,8 +24,10 @@ import { isRelayed, readRefusal, relayedHeaders } from './refusals.ts'
 import { send } from './send.ts'
 import { written } from './written.ts'
 
-/** Largest whole reply that is taken from a provider. */
-const replyMaxBytes = 64 * 1024 * 1024
+/** Largest whole reply of a chat that is taken from a provider: as much text as a stream may have. Reading it takes the time of all callers. */
+const chatReplyMaxBytes = 32 * 1024 * 1024
+/** The same of embeddings, whose numbers are not read. */
+const embeddingsReplyMaxBytes = 64 * 1024 * 1024
 /** The same of a server that somebody has registered: reading a reply takes the time of all callers. */
 const ownReplyMaxBytes = 8 * 1024 * 1024
 
@@ -94,21 +97,23 @@ async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContex
 
 async function wholeReply(reply: OutboundReply, attemptContext: AttemptContext, room: RoomOfReply): Promise<Performed> {
   const { attempt, context } = attemptContext
-  const read = bytesOf(reply, attempt, room)
+  const read = bytesOf(reply, attempt, context.request.operation, room)
   const bytes = read instanceof Promise ? await read : read
-  const json = context.request.operation === 'embeddings' ? withoutNumberLists(bytes) : asItIs(bytes)
+  const looked = context.request.operation === 'embeddings' ? withoutNumberLists(bytes) : asItIs(bytes)
+  const json = looked instanceof Promise ? await looked : looked
   const found =
     context.request.operation === 'chat' && isOfType(reply, 'text/event-stream')
       ? await streamAsWhole(bytes, reply.status, attemptContext)
-      : await readInTurn(json.lean, reply.status, attemptContext, () => whole(json, reply.status, attemptContext))
+      : await readInTurn(json.lean, reply.status, attemptContext, value => whole(json, value, reply.status, attemptContext))
   return 'failure' in found ? found : { answer: found, replyHeaders: reply.headers }
 }
 
 const isOfType = ({ headers }: OutboundReply, type: string): boolean => String(headers['content-type'] ?? '').startsWith(type)
 
 /** All of a reply; not a promise when it is here already. */
-function bytesOf({ body }: OutboundReply, { route }: Attempt, room: RoomOfReply): Buffer | Promise<Buffer> {
-  return body.buffer(route.provider.userGiven === true ? ownReplyMaxBytes : replyMaxBytes, room)
+function bytesOf({ body }: OutboundReply, { route }: Attempt, operation: ParsedRequest['operation'], room: RoomOfReply): Buffer | Promise<Buffer> {
+  const maxBytes = operation === 'embeddings' ? embeddingsReplyMaxBytes : chatReplyMaxBytes
+  return body.buffer(route.provider.userGiven === true ? ownReplyMaxBytes : maxBytes, room)
 }
 
 /** A whole reply where a stream was asked for, as the stream. */
@@ -119,21 +124,21 @@ async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContex
     reply.body.destroy()
     return failed(attempt, reply.status, `${id} answered a stream request with ${String(reply.headers['content-type'] ?? 'no content-type')}`)
   }
-  const bytes = await bytesOf(reply, attempt, room)
-  const read = await readInTurn(bytes, reply.status, attemptContext, () => readWhole(bytes, reply.status, attemptContext))
-  if ('failure' in read) return read
-  priceAsNamed(read.value['model'], attemptContext)
-  const begun = translated(reply.status, attemptContext, () => {
-    const events = new ReadyEvents(eventsOfReply(dialect.reply('chat', read.value)))
-    const replying = replyContext(attemptContext, context.bill)
-    const adapter = new TranslatedAdapter(
-      events,
-      context.kind.format.writer(replying),
-      context.request.promptTokens,
-      attempt.route.provider.userGiven === true,
-      replying,
-    )
-    return { first: adapter.push(noBytes), adapter }
+  const bytes = await bytesOf(reply, attempt, 'chat', room)
+  const begun = await readInTurn(bytes, reply.status, attemptContext, value => {
+    priceAsNamed(value['model'], attemptContext)
+    return translated(reply.status, attemptContext, () => {
+      const events = new ReadyEvents(eventsOfReply(dialect.reply('chat', value)))
+      const replying = replyContext(attemptContext, context.bill)
+      const adapter = new TranslatedAdapter(
+        events,
+        context.kind.format.writer(replying),
+        context.request.promptTokens,
+        attempt.route.provider.userGiven === true,
+        replying,
+      )
+      return { first: adapter.push(noBytes), adapter }
+    })
   })
   if ('failure' in begun) return begun
   const rest = reply.body[Symbol.asyncIterator]()

@@ -3,7 +3,7 @@ import { fail } from '../../../platform/errors.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import { errorOfChoices } from '../../wire/chat/chat-choice-error.ts'
-import { isBoundedInTurns, ownReplyBounds } from '../../wire/json/json-bounds.ts'
+import { anyJsonMaxBytes, isBoundedInTurns, operatorReplyBounds, ownReplyBounds } from '../../wire/json/json-bounds.ts'
 import type { LeanJson } from '../../wire/json/number-lists.ts'
 import { modelAt, withModel } from '../../wire/model-echo.ts'
 import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
@@ -24,26 +24,25 @@ const jsonType = { 'content-type': 'application/json; charset=utf-8' }
 const lightReplyBytes = 1024 * 1024
 
 /**
- * Does `read` on a whole reply. One of a server that somebody has registered must be within `ownReplyBounds`, and is looked through in pieces
- * for that; a long one is read when it is the turn of its organisation. So neither holds the others for longer than one parse.
+ * Reads a whole reply and does `write` with its value. It must be within the bounds of its provider, and is looked through in pieces for that. A long
+ * one is read in one turn of its organisation and written in the next. So no reply holds the others for longer than one parse. Decision 0468 says why.
  */
-export async function readInTurn<T>(bytes: Buffer, status: number, { attempt, context }: AttemptContext, read: () => T): Promise<T | Failed> {
+export async function readInTurn<T>(bytes: Buffer, status: number, attemptContext: AttemptContext, write: (value: Fields) => T): Promise<T | Failed> {
+  const { attempt, context } = attemptContext
   const { id, userGiven } = attempt.route.provider
-  if (userGiven === true && !(await isBoundedInTurns(bytes, ownReplyBounds)))
-    return failed(
-      attempt,
-      status,
-      `${id} answered ${status} with a body that is nested too deeply or has too many values; at most ${ownReplyBounds.valuesMax} are read`,
-    )
-  return bytes.length > lightReplyBytes ? context.deps.heavyTurns.run(context.orgId, read) : read()
+  const bounds = userGiven === true ? ownReplyBounds : operatorReplyBounds
+  if (bytes.length > anyJsonMaxBytes && !(await isBoundedInTurns(bytes, bounds)))
+    return failed(attempt, status, `${id} answered ${status} with a body that is nested too deeply, too long for its characters, or has too many values; at most ${bounds.valuesMax} are read`)
+  const isLight = bytes.length <= lightReplyBytes
+  const inTurn = <R>(work: () => R): R | Promise<R> => (isLight ? work() : context.deps.heavyTurns.run(context.orgId, work))
+  const reading = inTurn(() => readWhole(bytes, status, attemptContext))
+  const read = reading instanceof Promise ? await reading : reading
+  return 'failure' in read ? read : inTurn(() => write(read.value))
 }
 
-/** The reply as the client gets it. Throws `bad_request` where what the client itself sent cannot be written back. */
-export function whole(reply: LeanJson, status: number, attemptContext: AttemptContext): WholeAnswer | Failed {
+/** The reply, whose value this is, as the client gets it. Throws `bad_request` where what the client itself sent cannot be written back. */
+export function whole(reply: LeanJson, value: Fields, status: number, attemptContext: AttemptContext): WholeAnswer | Failed {
   const bytes = reply.whole
-  const read = readWhole(reply.lean, status, attemptContext)
-  if ('failure' in read) return read
-  const { value } = read
   const { dialect, isRelay, context } = attemptContext
   const { request, kind } = context
   const { operation } = request
@@ -64,7 +63,7 @@ export function whole(reply: LeanJson, status: number, attemptContext: AttemptCo
 }
 
 /** The reply as an object that answers something; what of status 200 is an error, or answers nothing, has failed. */
-export function readWhole(bytes: Buffer, status: number, { attempt, dialect, context }: AttemptContext): { readonly value: Fields } | Failed {
+function readWhole(bytes: Buffer, status: number, { attempt, dialect, context }: AttemptContext): { readonly value: Fields } | Failed {
   const { id } = attempt.route.provider
   const value = parseReply(bytes)
   if (value === null) return failed(attempt, status, `${id} answered ${status} with a body that is no JSON object`)

@@ -24,3 +24,64 @@ export function isWordAt(bytes: Uint8Array, from: number, to: number, word: Uint
   for (let index = 0; index < word.length; index++) if (bytes[from + index] !== word[index]) return false
   return true
 }
+
+/** Bytes of a string that are looked at one by one before a native search begins, which costs as much as these. */
+const stringWalkBytes = 48
+
+/**
+ * Passes over the strings of JSON, with native searches over what is long in them. It can stop inside of a string and go on there, so that a string of
+ * any length and content can be passed over in pieces.
+ */
+export class StringWalk {
+  /** It stopped inside of a string. */
+  isInString = false
+  /** Backslashes that escape, so far. */
+  escapes = 0
+  readonly #bytes: Uint8Array
+  readonly #limit: number
+  #nextQuote = -1
+  #nextSlash = -1
+
+  /** `limit`: the offset after the JSON in `bytes`. */
+  constructor(bytes: Uint8Array, limit: number) {
+    this.#bytes = bytes
+    this.#limit = limit
+  }
+
+  /** Offset after the closing quote of the string that contains `from`, or about `end` when the string is longer. */
+  to(from: number, end: number): number {
+    const bytes = this.#bytes
+    const limit = this.#limit
+    let at = from
+    let escapes = 0
+    this.isInString = true
+    while (at < end) {
+      const stop = Math.min(at + stringWalkBytes, limit)
+      while (at < stop) {
+        const byte = bytes[at] as number
+        if (byte === 34) {
+          this.isInString = false
+          this.escapes += escapes
+          return at + 1
+        }
+        if (byte === 92) {
+          escapes++
+          at++
+        }
+        at++
+      }
+      if (at < limit) at = this.#jump(at)
+    }
+    this.escapes += escapes
+    return at
+  }
+
+  /** The next quote or backslash. What was found once is not looked for again, so that no byte is searched twice. */
+  #jump(at: number): number {
+    if (this.#nextQuote < at) this.#nextQuote = found(this.#bytes.indexOf(34, at))
+    if (this.#nextSlash < at) this.#nextSlash = found(this.#bytes.indexOf(92, at))
+    return Math.min(this.#nextQuote, this.#nextSlash, this.#limit)
+  }
+}
+
+const found = (offset: number): number => (offset === -1 ? Number.MAX_SAFE_INTEGER : offset)

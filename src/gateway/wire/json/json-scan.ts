@@ -5,6 +5,7 @@
  */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { isHeld } from './exact-numbers.ts'
+import { StringWalk } from './json-bytes.ts'
 
 /** Bounds of a JSON body. */
 export interface JsonBounds {
@@ -31,8 +32,6 @@ export const wideNumbersMax = 10_000
 
 /** Longest number, as text. */
 const numberCharsMax = 1000
-/** Bytes of a string that are looked at one by one before a native search begins, which costs as much as these. */
-const stringWalkBytes = 48
 /** A double holds every number of this many digits whose exponent is small. */
 const heldDigits = 15
 /** Characters of a small exponent, up to 99, with its `e`; one more with a sign. */
@@ -43,6 +42,7 @@ export class JsonScan {
   /** The positions of each number that a double cannot hold: begin and end in turn. */
   wide: number[] | null = null
   readonly #bytes: Buffer
+  readonly #strings: StringWalk
   readonly #bounds: JsonBounds
   readonly #holder: string
   readonly #seesNumbers: boolean
@@ -51,13 +51,11 @@ export class JsonScan {
   #values: number
   /** Numbers that took a closer look. */
   #looks = 0
-  #isInString = false
-  #nextQuote = -1
-  #nextSlash = -1
 
   /** `part`: the bytes are a part, whose numbers are not looked at. */
   constructor(bytes: Buffer, bounds: JsonBounds, part?: ScanPart) {
     this.#bytes = bytes
+    this.#strings = new StringWalk(bytes, bytes.length)
     this.#bounds = bounds
     this.#holder = part?.holder ?? 'The body'
     this.#values = 1 + (part?.valuesBefore ?? 0)
@@ -80,6 +78,7 @@ export class JsonScan {
    */
   to(offset: number, looksMax = Number.MAX_SAFE_INTEGER): boolean {
     const bytes = this.#bytes
+    const strings = this.#strings
     let end = Math.min(offset, bytes.length)
     const looksEnd = this.#looks + looksMax
     const { depthMax, valuesMax } = this.#bounds
@@ -87,10 +86,10 @@ export class JsonScan {
     let at = this.#at
     let depth = this.#depth
     let values = this.#values
-    if (this.#isInString) at = this.#stringEnd(at, end)
+    if (strings.isInString) at = strings.to(at, end)
     while (at < end) {
       const byte = bytes[at++] as number
-      if (byte === 34) at = this.#stringEnd(at, end)
+      if (byte === 34) at = strings.to(at, end)
       else if (byte === 44) {
         if (++values > valuesMax) throw tooMany(valuesMax, this.#holder)
       } else if (byte === 123 || byte === 91) {
@@ -106,33 +105,6 @@ export class JsonScan {
     this.#depth = depth
     this.#values = values
     return at >= bytes.length
-  }
-
-  /** Offset after the closing quote of the string that contains `from`, or about `end` when the string is longer. */
-  #stringEnd(from: number, end: number): number {
-    const bytes = this.#bytes
-    let at = from
-    this.#isInString = true
-    while (at < end) {
-      const stop = Math.min(at + stringWalkBytes, bytes.length)
-      while (at < stop) {
-        const byte = bytes[at] as number
-        if (byte === 34) {
-          this.#isInString = false
-          return at + 1
-        }
-        at += byte === 92 ? 2 : 1
-      }
-      if (at < bytes.length) at = this.#jump(at)
-    }
-    return at
-  }
-
-  /** The next quote or backslash. What was found once is not looked for again, so that no byte is searched twice. */
-  #jump(at: number): number {
-    if (this.#nextQuote < at) this.#nextQuote = found(this.#bytes.indexOf(34, at))
-    if (this.#nextSlash < at) this.#nextSlash = found(this.#bytes.indexOf(92, at))
-    return Math.min(this.#nextQuote, this.#nextSlash, this.#bytes.length)
   }
 
   /** Offset after the number whose first digit is before `from`. `values`: the count so far. */
@@ -168,8 +140,6 @@ export class JsonScan {
       throw fail('bad_request', { message: `The body has more than ${wideNumbersMax} numbers that a double cannot hold. Send them as strings.` })
   }
 }
-
-const found = (offset: number): number => (offset === -1 ? Number.MAX_SAFE_INTEGER : offset)
 
 const notJson = (): GatewayError => fail('bad_request', { message: 'The body is not valid JSON.' })
 const tooDeep = (max: number, holder: string): GatewayError =>

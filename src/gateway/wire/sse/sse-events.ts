@@ -6,7 +6,7 @@ import { type LineSink, SseLineScanner } from './sse-lines.ts'
 export type SseEvent = { readonly kind: 'event'; readonly name: string | undefined; readonly data: string } | { readonly kind: 'comment' }
 
 /** Longest event: more than any picture inside a reply, which comes in one line, and no danger to the memory of all. */
-export const eventMaxBytes = 48 * 1024 * 1024
+export const eventMaxBytes = 40 * 1024 * 1024
 /** Longest event of a server that somebody has registered. */
 export const ownEventMaxBytes = 1024 * 1024
 /** Most bytes of an event in several lines of data: no provider writes what is long so. */
