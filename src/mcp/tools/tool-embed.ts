@@ -7,6 +7,8 @@ import { rowTool, type Tool, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
 
 const inputsMax = 64
+/** Largest reply that is read: 64 vectors of 4,096 numbers take less. All of it is checked and compared in one turn of the event loop. */
+const replyMaxBytes = 8 * 1024 * 1024
 /** Numbers of each vector in a short answer. */
 const previewNumbers = 8
 /** Longest part of an input that the text repeats. */
@@ -54,6 +56,8 @@ export function embedTool(row: AnyRow): Tool {
 }
 
 function resultOf(value: unknown, inputs: readonly string[], asked: string, isFull: boolean): ToolResult {
+  if (value instanceof Reply && value.body.kind === 'bytes' && value.body.bytes.byteLength > replyMaxBytes)
+    throw unusable(`more than ${replyMaxBytes} bytes. Ask for fewer texts or dimensions`)
   const { model: said, data, usage } = providerAnswer(replyShape, value)
   // Every vector is compared with every other one, so no more of them are taken than were asked for.
   if (data.length !== inputs.length) throw unusable(`${counted(data.length, 'vector')} for ${counted(inputs.length, 'text')}`)
