@@ -44,6 +44,9 @@ describe('forms', () => {
       [`${file}${model}--XX\r\nContent-Disposition: form-data; name="${'x'.repeat(100_000)}"\r\n\r\nv\r\n${end}`, 'not well formed'],
       [`${file}${model}--XX\r\nContent-Disposition: form-data; name="x"\r\n${'X-A: b\r\n'.repeat(5000)}\r\nv\r\n${end}`, 'not well formed'],
       [file + model + model + end, 'given twice'],
+      // Parts without a name, which no parser counts.
+      [`${'--XX\r\na:b\r\n\r\n\r\n'.repeat(130)}${file}${model}${end}`, 'at most 64'],
+      [`${'--XX\r\n\r\n\r\n'.repeat(130)}${file}${model}${end}`, 'at most 64'],
     ]
     for (let round = 0; round < 3; round++)
       for (const [body, reason] of wrong) {
@@ -53,6 +56,28 @@ describe('forms', () => {
     expect(app.alpha.requests).toEqual([])
     expect(app.gateway.app.circuits.openRoutes()).toEqual([])
     expect((await send(file + model + end)).status).toBe(200)
+  })
+
+  test('HARD-02 a form of nothing but boundaries is refused at its first bytes, however it is cut', async () => {
+    const block = Buffer.from('--XX\r\na:b\r\n\r\n\r\n'.repeat(40_000))
+    for (const sizes of [[block.length], [1, 2, 3, 5, 7, 11, 1024]]) {
+      let sent = 0
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          for (const size of sizes) controller.enqueue(block.subarray(sent % block.length, (sent % block.length) + size))
+          sent += sizes.reduce((sum, size) => sum + size, 0)
+          if (sent > 60_000_000) controller.close()
+        },
+      })
+      const headers = { authorization: `Bearer ${app.key}`, 'content-type': 'multipart/form-data; boundary="XX"' }
+      const reply = await fetch(`${app.baseUrl}/v1/audio/transcriptions`, { method: 'POST', headers, body, duplex: 'half' } as RequestInit)
+      expect([reply.status, await reply.text()]).toEqual([400, expect.stringContaining('at most 64')])
+    }
+    for (const type of ['multipart/form-data; boundary=', 'multipart/form-data; a=b', `multipart/form-data; boundary=${'x'.repeat(71)}`]) {
+      const headers = { authorization: `Bearer ${app.key}`, 'content-type': type }
+      const reply = await fetch(`${app.baseUrl}/v1/audio/transcriptions`, { method: 'POST', headers, body: file + model + end })
+      expect([reply.status, await reply.text()], type).toEqual([400, expect.stringContaining('no boundary')])
+    }
   })
 
   test('names of files and fields reach the provider as names, never as lines of their own', async () => {

@@ -4,6 +4,7 @@ import type { Form, FormFile } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import type { Upload } from './body-room.ts'
+import { BoundaryCount, boundaryOf } from './boundaries.ts'
 import { GatheredPieces } from './gathered-pieces.ts'
 import { admitBody, ClientGoneError, tooLarge } from './request-body.ts'
 
@@ -17,6 +18,8 @@ export interface FormLimits {
 /** Most parts of each sort, and the longest text field. */
 const partsMax = 64
 const fieldMaxBytes = 1024 * 1024
+/** Most boundaries: one in front of each part, and the last. */
+const boundariesMax = 2 * partsMax + 1
 
 /**
  * Reads a multipart form into memory. Throws `unsupported_media_type` for another type, `bad_request` for a form that is not well
@@ -33,17 +36,17 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
       upload.release()
       reject(error)
     }
-    let parser: busboy.Busboy
-    try {
-      const parts = { files: partsMax, fields: partsMax, fileSize: limits.fileBytes, fieldSize: fieldMaxBytes }
-      parser = busboy({ headers: request.headers, limits: parts, defParamCharset: 'utf8' })
-    } catch (cause) {
-      return give(fail('bad_request', { message: 'The multipart form has no boundary.', cause }))
-    }
+    const boundary = boundaryOf(type)
+    if (boundary === null) return give(fail('bad_request', { message: 'The multipart form has no boundary.' }))
+    const parts = { files: partsMax, fields: partsMax, fileSize: limits.fileBytes, fieldSize: fieldMaxBytes }
+    const parser = busboy({ headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` }, limits: parts, defParamCharset: 'utf8' })
+    // The parser counts no part without a name, and each costs it microseconds.
+    const boundaries = new BoundaryCount(boundary)
     const fields: { name: string; value: string }[] = []
     const files: FormFile[] = []
     const toParser = new GatheredPieces(bytes => {
-      if (!parser.write(bytes)) request.pause()
+      if (boundaries.add(bytes) > boundariesMax) give(tooManyParts())
+      else if (!parser.write(bytes)) request.pause()
     })
     upload.begin(give)
     request.on('data', (chunk: Buffer) => {
@@ -76,7 +79,7 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
       stream.on('close', () => files.push({ field, filename: filename ?? '', contentType: mimeType, bytes: pieces.joined() }))
     })
     for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
-      parser.on(limit, () => give(fail('bad_request', { message: `A form may have at most ${partsMax} parts of a sort.` })))
+      parser.on(limit, () => give(tooManyParts()))
     parser.on('error', cause => give(cause instanceof GatewayError ? cause : malformed(cause)))
     parser.on('close', () => {
       upload.arrived()
@@ -89,4 +92,5 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
 }
 
 const malformed = (cause: unknown): Error => fail('bad_request', { message: 'The multipart form is not well formed.', cause })
+const tooManyParts = (): Error => fail('bad_request', { message: `A form may have at most ${partsMax} parts of a sort.` })
 const nameless = (): Error => fail('bad_request', { message: 'A part of the form has no name.' })
