@@ -120,4 +120,22 @@ describe('stored files', () => {
     expect((await ask([{ type: 'input_file', file_id: 'file-1' }])).status).toBe(400)
     expect((await ask([{ type: 'input_file', filename: 'a.pdf', file_data: pdf }])).status).toBe(200)
   })
+
+  test('HARD-07 a reference without a type is one, and so is a picture of an earlier turn without its bytes', async () => {
+    const ask = (item: object, more: object = {}) => app.call('POST', '/v1/responses', { model: 'responses-model', input: [item], ...more })
+    for (const item of [{ id: 'msg_1' }, { type: null, id: 'msg_1' }, { type: 'item_reference', id: 'msg_1' }])
+      for (const more of [{}, own]) {
+        const reply = await ask(item, more)
+        expect([reply.status, reply.json.error?.message]).toEqual([400, expect.stringContaining('"input[0]" refers to a stored item')])
+      }
+    const picture = { type: 'image_generation_call', id: 'ig_1' }
+    for (const item of [picture, { ...picture, result: null }]) {
+      const reply = await ask(item)
+      expect([reply.status, reply.json.error?.message]).toEqual([400, expect.stringContaining('"input[0].id" names something that is stored at the provider')])
+    }
+    expect(dialed()).toBe(0)
+    expect((await ask(picture, own)).status).toBe(200)
+    expect((await ask({ ...picture, result: 'iVBORw0KGgo=' })).status).toBe(200)
+    expect((await ask({ role: 'user', content: 'hello' })).status).toBe(200)
+  })
 })

@@ -27,13 +27,15 @@ export function refuseStoredFiles({ messages }: Fields, store: Store, knowsAudio
   }
 }
 
-/** Refuses the same in the items of the responses format: messages with their parts, and outputs of calls. Throws `bad_request`. */
+/** Refuses the same in the items of the responses format: messages with their parts, outputs of calls, and pictures of earlier turns. Throws `bad_request`. */
 export function refuseStoredItems({ input }: Fields, store: Store): void {
   if (!Array.isArray(input)) return
   for (let index = 0; index < input.length; index++) {
     const item: unknown = input[index]
     if (!isObject(item)) continue
-    const { content, output } = item
+    const { type, result, content, output } = item
+    // A picture of an earlier turn is stored there when it is not in the request.
+    if (type === 'image_generation_call' && isGiven(item['id']) && !isGiven(result)) throw stored(`input[${index}].id`)
     if (Array.isArray(content)) refuseStoredParts(content, store, `input[${index}].content`)
     if (Array.isArray(output)) refuseStoredParts(output, store, `input[${index}].output`)
     else if (isObject(output)) refuseStoredParts([output], store, `input[${index}].output`)

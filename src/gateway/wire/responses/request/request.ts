@@ -88,13 +88,16 @@ function checkItems(items: readonly unknown[]): void {
   checkMessageCount(items, 'input')
   items.forEach((item, index) => {
     if (!isObject(item)) throw fail('bad_request', { message: `"input[${index}]" must be an object.` })
-    if (item['type'] === 'item_reference')
+    if (isReference(item))
       throw fail('unsupported_operation', { message: `"input[${index}]" refers to a stored item, and nothing is stored here. Send the item itself.` })
     checkFiles(item['content'], `input[${index}].content`)
     checkFiles(item['output'], `input[${index}].output`)
     if (item['type'] === 'tool_search_output') checkTools(item['tools'], `input[${index}].tools`)
   })
 }
+
+/** A reference may leave out its type; what is a message then has a role. */
+const isReference = ({ type, role, id }: JsonObject): boolean => type === 'item_reference' || (!isGiven(type) && !isGiven(role) && isGiven(id))
 
 /** A file by its id would belong to the owner of the provider's key. */
 function checkFiles(content: unknown, at: string): void {
