@@ -14,6 +14,8 @@ import { annotationOf, finishOf, refusalOf, signedThinking } from './anthropic-r
 const openBlocksMax = 64
 /** Longest signature of a block. */
 const signatureMaxChars = 1024 * 1024
+/** Most characters of arguments that came with the openings of open blocks. */
+const inputMaxChars = 4 * 1024 * 1024
 
 /** A block that is being sent. */
 interface OpenBlock {
@@ -22,8 +24,8 @@ interface OpenBlock {
   signature: string
   /** Place among the calls. */
   readonly callIndex: number
-  /** Arguments that came with the opening, sent when no delta brings any. */
-  readonly input: unknown
+  /** Arguments that came with the opening, as JSON, sent when no delta brings any. */
+  readonly input: string
   hasArguments: boolean
 }
 
@@ -32,7 +34,8 @@ interface OpenBlock {
  * carries what is known of the prompt's usage; the chunks from the finish reason on carry the final usage.
  */
 export class AnthropicStreamDecoder extends EventDecoder {
-  readonly #open = new Map<unknown, OpenBlock>()
+  readonly #open = new Map<number | null, OpenBlock>()
+  #inputChars = 0
   #usage: TokenUsage | null = null
   #calls = 0
 
@@ -44,11 +47,11 @@ export class AnthropicStreamDecoder extends EventDecoder {
       case 'message_start':
         return this.#start(data['message'])
       case 'content_block_start':
-        return isObject(data['content_block']) ? this.#openBlock(data['index'], data['content_block']) : []
+        return isObject(data['content_block']) ? this.#openBlock(placeOf(data['index']), data['content_block']) : []
       case 'content_block_delta':
-        return isObject(data['delta']) ? this.#delta(this.#open.get(data['index']), data['delta']) : []
+        return isObject(data['delta']) ? this.#delta(this.#open.get(placeOf(data['index'])), data['delta']) : []
       case 'content_block_stop':
-        return this.#closeBlock(data['index'])
+        return this.#closeBlock(placeOf(data['index']))
       case 'message_delta':
         return this.#finish(data)
       case 'message_stop':
@@ -69,13 +72,17 @@ export class AnthropicStreamDecoder extends EventDecoder {
     return [{ kind: 'chunk', chunk: { ...named, choices: [opening], ...this.#usageField() } }]
   }
 
-  #openBlock(index: unknown, block: JsonObject): readonly ChatStreamEvent[] {
+  #openBlock(index: number | null, block: JsonObject): readonly ChatStreamEvent[] {
     if (this.#open.size >= openBlocksMax) return [tooMuch(`The provider opened more than ${openBlocksMax} blocks and did not close them.`)]
     const kind = kindOf(block)
     const callIndex = kind === 'call' ? this.#calls++ : -1
-    const { thinking, signature, input } = block
-    const open = { kind, thinking: new GrowingText(), signature: textOf(signature), callIndex, input, hasArguments: false }
-    open.thinking.append(textOf(thinking))
+    const { thinking, signature } = block
+    const input = kind === 'call' || kind === 'reply' ? JSON.stringify(isObject(block['input']) ? block['input'] : {}) : ''
+    const open = { kind, thinking: new GrowingText(), signature: kind === 'thinking' ? textOf(signature) : '', callIndex, input, hasArguments: false }
+    if (open.signature.length > signatureMaxChars) return [tooMuch('The provider sent a signature that is too long.')]
+    if (kind === 'thinking') open.thinking.append(textOf(thinking))
+    this.#inputChars += input.length - (this.#open.get(index)?.input.length ?? 0)
+    if (this.#inputChars > inputMaxChars) return [tooMuch(`The provider opened calls with more than ${inputMaxChars} characters of arguments.`)]
     this.#open.set(index, open)
     if (kind === 'call') {
       const call = { index: callIndex, id: block['id'], type: 'function', function: { name: block['name'], arguments: '' } }
@@ -92,10 +99,10 @@ export class AnthropicStreamDecoder extends EventDecoder {
       case 'text_delta':
         return textOf(said['text']) === '' ? [] : [delta({ content: said['text'] })]
       case 'thinking_delta':
-        block?.thinking.append(textOf(said['thinking']))
+        if (block?.kind === 'thinking') block.thinking.append(textOf(said['thinking']))
         return textOf(said['thinking']) === '' ? [] : [delta({ reasoning_content: said['thinking'] })]
       case 'signature_delta':
-        if (block === undefined) return []
+        if (block?.kind !== 'thinking') return []
         block.signature += textOf(said['signature'])
         return block.signature.length > signatureMaxChars ? [tooMuch('The provider sent a signature that is too long.')] : []
       case 'input_json_delta':
@@ -111,16 +118,17 @@ export class AnthropicStreamDecoder extends EventDecoder {
     }
   }
 
-  #closeBlock(index: unknown): readonly ChatStreamEvent[] {
+  #closeBlock(index: number | null): readonly ChatStreamEvent[] {
     const block = this.#open.get(index)
     this.#open.delete(index)
     if (block === undefined) return []
+    this.#inputChars -= block.input.length
     if (block.kind === 'thinking') {
       const signed = signedThinking({ type: 'thinking', thinking: block.thinking.text, signature: block.signature })
       // Its text has gone by.
       return signed.length === 0 ? [] : [{ ...delta({ thinking_blocks: signed }), outputChars: 0 }]
     }
-    return block.hasArguments ? [] : argumentsDelta(block, JSON.stringify(isObject(block.input) ? block.input : {}))
+    return block.hasArguments ? [] : argumentsDelta(block, block.input)
   }
 
   #finish(event: JsonObject): readonly ChatStreamEvent[] {
@@ -135,6 +143,9 @@ export class AnthropicStreamDecoder extends EventDecoder {
     return this.#usage === null ? {} : { usage: usageToOpenAi(this.#usage) }
   }
 }
+
+/** The place of a block. What is no number is one place: a text of any length may be in it. */
+const placeOf = (index: unknown): number | null => (typeof index === 'number' ? index : null)
 
 function kindOf(block: JsonObject): OpenBlock['kind'] {
   if (block['type'] === 'thinking') return 'thinking'

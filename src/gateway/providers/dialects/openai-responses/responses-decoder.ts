@@ -20,12 +20,12 @@ interface OpenCall {
 
 /** Reads a stream of the Responses API into hub chunks. */
 export class ResponsesStreamDecoder extends EventDecoder {
-  readonly #calls = new Map<unknown, OpenCall>()
+  readonly #calls = new Map<number | null, OpenCall>()
   #head: JsonObject = { id: 'chatcmpl-response', object: 'chat.completion.chunk', created: 0, model: '' }
   #callCount = 0
   #hasRole = false
   /** Items that have said something: their text is not said again when they are done. */
-  readonly #heard = new Set<unknown>()
+  readonly #heard = new Set<number | null>()
   #lastThought: unknown = null
 
   protected read(event: SseEvent): readonly ChatStreamEvent[] {
@@ -48,12 +48,12 @@ export class ResponsesStreamDecoder extends EventDecoder {
       case 'response.reasoning_text.delta':
         return this.#think(data)
       case 'response.output_item.added':
-        return isObject(data['item']) && isCall(data['item']) ? this.#openCall(data['output_index'], data['item']) : []
+        return isObject(data['item']) && isCall(data['item']) ? this.#openCall(placeOf(data), data['item']) : []
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        return this.#argue(data['output_index'], textOf(data['delta']))
+        return this.#argue(placeOf(data), textOf(data['delta']))
       case 'response.output_item.done':
-        return isObject(data['item']) ? this.#itemDone(data['output_index'], data['item']) : []
+        return isObject(data['item']) ? this.#itemDone(placeOf(data), data['item']) : []
       case 'response.completed':
       case 'response.incomplete':
         return this.#finish(isObject(data['response']) ? data['response'] : {}, type)
@@ -77,7 +77,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
 
   #say(data: JsonObject, name: 'content' | 'refusal'): readonly ChatStreamEvent[] {
     const text = textOf(data['delta'])
-    this.#heard.add(data['output_index'])
+    this.#heard.add(placeOf(data))
     return text === '' ? [] : [this.#chunk({ [name]: text })]
   }
 
@@ -85,14 +85,14 @@ export class ResponsesStreamDecoder extends EventDecoder {
   #think(data: JsonObject): readonly ChatStreamEvent[] {
     const text = textOf(data['delta'])
     if (text === '') return []
-    const part = `${String(data['output_index'])}/${String(data['summary_index'] ?? data['content_index'])}`
+    const part = `${placeOf(data)}/${String(data['summary_index'] ?? data['content_index'])}`
     const gap = this.#lastThought === null || this.#lastThought === part ? '' : '\n\n'
     this.#lastThought = part
-    this.#heard.add(data['output_index'])
+    this.#heard.add(placeOf(data))
     return [this.#chunk({ reasoning_content: gap + text })]
   }
 
-  #openCall(place: unknown, item: JsonObject): readonly ChatStreamEvent[] {
+  #openCall(place: number | null, item: JsonObject): readonly ChatStreamEvent[] {
     const call = { index: this.#callCount++, isCustom: item['type'] === 'custom_tool_call', hasArguments: false }
     this.#calls.set(place, call)
     const made = chatCall(item)
@@ -100,7 +100,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return [this.#chunk({ tool_calls: [{ index: call.index, ...made }] })]
   }
 
-  #argue(place: unknown, text: string): readonly ChatStreamEvent[] {
+  #argue(place: number | null, text: string): readonly ChatStreamEvent[] {
     const call = this.#calls.get(place)
     if (call === undefined || text === '') return []
     call.hasArguments = true
@@ -109,7 +109,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
   }
 
   /** What a provider says only when an item is whole, and the seal of its thinking. */
-  #itemDone(place: unknown, item: JsonObject): readonly ChatStreamEvent[] {
+  #itemDone(place: number | null, item: JsonObject): readonly ChatStreamEvent[] {
     if (isCall(item)) {
       const opening = this.#calls.has(place) ? [] : this.#openCall(place, item)
       const late = this.#calls.get(place)?.hasArguments === true ? [] : this.#argue(place, textOf(item['arguments']) || textOf(item['input']))
@@ -146,6 +146,9 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return { kind: 'chunk', chunk: { ...this.#head, choices: [{ index: 0, delta: { ...role, ...delta }, logprobs: null, finish_reason: finishReason }] } }
   }
 }
+
+/** The place of an item. What is no number is one place: a text of any length may be in it. */
+const placeOf = ({ output_index: place }: JsonObject): number | null => (typeof place === 'number' ? place : null)
 
 /** Output for which the hub format has no place. */
 function unshown(chars: number): readonly ChatStreamEvent[] {
