@@ -37,14 +37,14 @@ function providerVariables() {
 function envExample(settings) {
   const providers = [
     '# --- keys of providers ---',
-    '# One is enough; none, and the sandbox answers. Every provider of GET /v1/providers takes <PROVIDER>_API_KEY, and <PROVIDER>_BASE_URL for another address.',
-    '# Models of Anthropic run on the credentials of their callers: docs/guides/messages.md.',
+    '# One is enough. Without a key, the sandbox answers. Every provider of GET /v1/providers takes <PROVIDER>_API_KEY, and <PROVIDER>_BASE_URL for another address.',
+    '# Models of Anthropic use the credentials of their callers: docs/guides/messages.md.',
     ...providerVariables(),
   ].join('\n')
   const parts = grouped(settings).map(([group, rows]) =>
     [`# --- ${group} ---`, ...rows.flatMap(row => [`# ${row.doc}`, `#${row.name}=${row.default ?? ''}`])].join('\n'),
   )
-  return `# ${made}\n# Every setting is optional. Copy the lines you need to .env and take the # away.\n\n${providers}\n\n${parts.join('\n\n')}\n`
+  return `# ${made}\n# Every setting is optional. Copy the lines you need to .env and remove the #.\n\n${providers}\n\n${parts.join('\n\n')}\n`
 }
 
 function configDoc(settings) {
@@ -55,13 +55,13 @@ function configDoc(settings) {
         rows.map(row => [`\`${row.name}\``, row.kind, row.default === null || row.default === '' ? '' : `\`${row.default}\``, row.doc]),
       )}`,
   )
-  return `# Configuration\n\n${made}\n\nSettings come from the environment; \`npm start\` reads a \`.env\` file too. A secret may stand in a file that \`<NAME>_FILE\` names.\nProvider credentials are \`<PROVIDER>_API_KEY\` and \`<PROVIDER>_BASE_URL\`.\n\n${parts.join('\n\n')}\n`
+  return `# Configuration\n\n${made}\n\nSettings come from the environment; \`npm start\` reads a \`.env\` file too. A secret can be in a file: \`<NAME>_FILE\` names the file.\nProvider credentials are \`<PROVIDER>_API_KEY\` and \`<PROVIDER>_BASE_URL\`.\n\n${parts.join('\n\n')}\n`
 }
 
 function errorsDoc(errors) {
   const rows = Object.entries(errors).map(([name, row]) => [row.status, `\`${row.code}\``, row.type, row.message, `\`${name}\``])
   rows.sort((a, b) => a[0] - b[0])
-  return `# Errors\n\n${made}\n\nEvery error is \`{"error":{"message","type","code"}}\`. One code may stand for several statuses.\n\n${table(['status', 'code', 'type', 'message', 'name in the code'], rows)}\n`
+  return `# Errors\n\n${made}\n\nEvery error is \`{"error":{"message","type","code"}}\`. One code can have several statuses.\n\n${table(['status', 'code', 'type', 'message', 'name in the code'], rows)}\n`
 }
 
 function endpointsDoc({ endpointTable, bindingsOf }) {

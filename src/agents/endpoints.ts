@@ -44,7 +44,7 @@ export const agentEndpoints = {
     auth: 'key',
     access: { scope: 'full' },
     tag: 'agents',
-    summary: 'Makes an agent identity (201), or returns the active one of that name (200), on which it sets what is given.',
+    summary: 'Makes an agent identity (201). If an active one has that name, sets the given fields on it and returns it (200).',
     input: {
       body: z.strictObject({
         name: z.string().describe('1 to 100 characters, unique among the active agents of the organisation.'),
@@ -81,7 +81,7 @@ export const agentEndpoints = {
     auth: 'key',
     access: { scope: 'full' },
     tag: 'agents',
-    summary: 'Mints a short-lived token that acts as this agent, everywhere or for less. The limits of the minting key bind it too.',
+    summary: 'Mints a short-lived token of this agent, with all scopes or fewer. The limits of the minting key apply too.',
     input: { path: agentPath, body: z.strictObject(tokenParamsShape) },
     output: z.object(mintedShape),
     errors: ['forbidden', 'not_found', 'agent_revoked', 'bad_request'],
@@ -120,7 +120,7 @@ export const agentEndpoints = {
     auth: 'key',
     access: { scope: 'full' },
     tag: 'agents',
-    summary: 'Lets a paused agent go on with the tokens that it has. What an owner or admin paused, an owner or admin resumes.',
+    summary: 'Resumes a paused agent; its tokens work again. Only an owner or admin can resume an agent that an owner or admin paused.',
     input: { path: agentPath },
     output: changedAgent,
     errors: ['forbidden', 'not_found', 'agent_revoked'],

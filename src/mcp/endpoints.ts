@@ -50,7 +50,7 @@ export const mcpEndpoints = {
     auth: 'public',
     access: {},
     tag: 'discovery',
-    summary: 'The same server card, where readers look who know only the host.',
+    summary: 'The same server card, for readers that know only the host.',
     input: { headers: conditional },
     output: { media: cardMediaType },
     errors: [],

@@ -75,7 +75,7 @@ export const childrenEndpoints = {
   resumeChildAgent: row({
     ...below,
     at: 'POST /v1/me/agents/{id}/children/{childId}/resume',
-    summary: 'For an agent, by its own token: lets an agent below it go on that an agent above it paused. What a person paused, a person resumes.',
+    summary: 'For an agent, by its own token: resumes an agent below it that an agent above it paused. Only a person can resume an agent that a person paused.',
     async handle({ agents }, { path }, { principal }) {
       const childId = await descendantOf(agents, principal, path)
       return { ok: true, ...(await agents.setPaused(principal.orgId, childId, false, principal)) }

@@ -66,7 +66,7 @@ export const oauthEndpoints = {
     access: { scope: 'full' },
     clients: 'oauth',
     tag: 'agents',
-    summary: 'What an agent token of the organisation is good for now, and what its agent may still spend (RFC 7662). Of every other text: active false.',
+    summary: 'What an agent token of the organisation is good for now, and what its agent may still spend (RFC 7662). For every other text: active false.',
     input: { bodyKind: 'form', body: tokenBody, bodyLimitBytes },
     output: introspection,
     errors: ['unsupported_media_type', 'forbidden'],

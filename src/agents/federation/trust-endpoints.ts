@@ -84,7 +84,7 @@ export const trustEndpoints = {
     auth: 'session',
     access: { role: 'owner' },
     tag: 'agents',
-    summary: 'Deletes a trust rule and ends the tokens that came of it.',
+    summary: 'Deletes a trust rule and ends the tokens that were issued by it.',
     input: { path: z.object({ id: z.string() }) },
     output: z.object({ ok: z.literal(true) }),
     errors: ['not_found', 'forbidden'],

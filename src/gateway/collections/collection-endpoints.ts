@@ -65,7 +65,7 @@ export const collectionEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag,
-    summary: 'Makes a collection: a chain of steps for a model, with a readme. Nothing is routed by it until it is imported.',
+    summary: 'Makes a collection: a chain of steps for a model, with a readme. It routes no calls until it is imported.',
     input: { body: z.object(params).meta({ required: ['name', 'model', 'steps'] }) },
     output: collectionView,
     status: 201,
@@ -105,7 +105,7 @@ export const collectionEndpoints = {
     access: { role: 'admin' },
     tag,
     summary:
-      'Changes what the body names. Another name, model, steps or readme makes the next version; an edit that changes nothing, and publishing, make no version.',
+      'Changes the fields in the body. Another name, model, steps or readme makes the next version; an edit without effect, and publishing, make no version.',
     input: { path: idPath, body: z.object(params) },
     output: collectionView.extend({ ok: z.literal(true) }),
     errors: [...contentErrors, 'not_found'],
@@ -170,7 +170,7 @@ export const collectionEndpoints = {
     access: { role: 'admin' },
     tag,
     summary:
-      "Makes a collection the routing of its model for the whole organisation, in place of the chain that is saved. Somebody else's is forked first: what its author changes later changes nothing here.",
+      'Makes a collection the routing of its model for the whole organisation, instead of the saved chain. A collection of another organisation is forked first, so later changes by its author have no effect.',
     input: { path: slugPath },
     output: z.object({
       ok: z.literal(true),

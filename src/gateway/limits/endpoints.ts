@@ -51,7 +51,8 @@ export const limitsEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag: 'budgets',
-    summary: 'Sets the monthly budget (IST month) of the organisation, a workspace, member, key or agent; null clears it. All that bind a call must have room.',
+    summary:
+      'Sets the monthly budget (IST month) of the organisation, a workspace, member, key or agent; null clears it. All budgets of a call must have room.',
     input: {
       body: z.strictObject({
         scope: z.enum(scopes).describe('team: the organisation itself, when it is a team organisation.'),
@@ -74,7 +75,7 @@ export const limitsEndpoints = {
     auth: 'key',
     access: { agentScope: 'usage:read' },
     tag: 'usage',
-    summary: 'The monthly budgets that bind this credential: cap, spent, held by running calls, what is left.',
+    summary: 'The monthly budgets that apply to this credential: cap, spent, held by running calls, what is left.',
     input: {},
     output: z.object({ budgets: z.array(budgetView) }),
     errors: ['database_unavailable'],

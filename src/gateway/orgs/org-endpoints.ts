@@ -171,7 +171,8 @@ export const orgEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag: 'people',
-    summary: 'Sets the data-retention window in days. A window opens the models that need one and keeps what was said for so long; 0 closes and deletes.',
+    summary:
+      'Sets the data-retention window in days. A window allows the models that need one and keeps content for that time; 0 closes it and deletes the content.',
     input: { body: z.strictObject({ days: z.int().min(0).max(30) }) },
     output: z.object({ ok: z.literal(true), days: z.int() }),
     errors: [],

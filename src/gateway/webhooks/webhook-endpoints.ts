@@ -76,8 +76,7 @@ export const webhookEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag,
-    summary:
-      'Changes what is named. Disabling ends the deliveries that are still to be sent; enabling forgets failures, and what happened meanwhile is not sent.',
+    summary: 'Changes the fields in the body. Disabling ends waiting deliveries. Enabling forgets failures; events that happened meanwhile are not sent.',
     input: {
       path,
       body: z.strictObject({
@@ -137,7 +136,7 @@ export const webhookEndpoints = {
     auth: 'session',
     access: { role: 'admin' },
     tag,
-    summary: 'Queues a delivery of the event ping, whatever the webhook subscribes to. Its deliveries tell what became of it.',
+    summary: 'Queues a delivery of the event ping, whatever the webhook subscribes to. Its deliveries show the result.',
     input: { path },
     output: queued,
     errors: ['forbidden', 'bad_request', 'not_found', 'rate_limit_exceeded'],

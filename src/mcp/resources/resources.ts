@@ -41,7 +41,7 @@ export const accountResources: readonly AccountResource[] = [
     uri: 'brigade://budget',
     name: 'budget',
     title: 'Budgets',
-    description: 'The monthly budgets that bind this credential: cap, spent, held and what is left.',
+    description: 'The monthly budgets that apply to this credential: cap, spent, held and what is left.',
     rowOf: rows => rows.budgets,
   },
 ]

@@ -98,7 +98,7 @@ export function budgetTool(row: AnyRow): Tool {
     toolset: 'usage',
     title: 'Budgets',
     description:
-      'The monthly budgets that bind this credential: cap, spent, held by running calls and what remains of each scope, and when it starts again. Look here before much work.',
+      'The monthly budgets that apply to this credential: cap, spent, held by running calls and what remains of each scope, and when it starts again. Look here before much work.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({ scope: z.enum(scopeNames).optional().describe('Only budgets of this scope.') }),

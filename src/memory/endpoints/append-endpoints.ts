@@ -12,7 +12,7 @@ export const appendEndpoints = {
     access: { agentScope: 'memory:write' },
     tag: 'memory',
     summary:
-      'Add an entry to a folder that you may write to, a journal above all. Every entry is an object of its own: entries of writers at the same time are all kept.',
+      'Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept.',
     input: {
       body: z.object({
         path: z.string().default('').describe('The folder, for example workspaces/3/journal. The entry is <path>/<day>/<id>-<author>.md.'),

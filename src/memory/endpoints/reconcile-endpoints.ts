@@ -12,7 +12,7 @@ export const reconcileEndpoints = {
     auth: 'key',
     access: { scope: 'full', role: 'admin', userBacked: true },
     tag: 'memory',
-    summary: 'Compare the bucket with the index now, and put list and quota right where somebody changed the bucket directly.',
+    summary: 'Compare the bucket with the index now, and correct list and quota if somebody changed the bucket directly.',
     input: {},
     output: z.object({
       ok: z.literal(true),

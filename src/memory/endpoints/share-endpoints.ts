@@ -105,7 +105,7 @@ export const shareEndpoints = {
     auth: 'key',
     access: changesAccess,
     tag,
-    summary: 'Takes a grant away; it binds the next call. Safe to repeat.',
+    summary: 'Takes a grant away, from the next call on. Safe to repeat.',
     input: { path: memberPath },
     output: changed,
     errors: ['forbidden', 'memory_not_configured', 'not_found', 'share_owner'],

@@ -153,7 +153,7 @@ export const signInEndpoints = {
     auth: 'public',
     access: {},
     tag,
-    summary: 'Page that asks whether the command line that waits on this computer may have a key. Who is not signed in signs in first.',
+    summary: 'Page that asks whether the command line on this computer may have a key. A person who is not signed in signs in first.',
     input: { query: waitingQuery, headers: browser },
     output: page,
     errors: ['database_unavailable'],

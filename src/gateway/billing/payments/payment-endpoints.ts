@@ -87,7 +87,7 @@ export const paymentEndpoints = {
     auth: 'session',
     access,
     tag,
-    summary: 'Credits a paid order on the signature of the checkout. Repeating it changes nothing, and the webhook of the provider may come first.',
+    summary: 'Credits a paid order by the signature of the checkout. Repeating it changes nothing, and the webhook of the provider may come first.',
     input: { body: proof },
     output: z.object({
       ok: z.literal(true),

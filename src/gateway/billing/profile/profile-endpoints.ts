@@ -34,7 +34,7 @@ export const billingProfileEndpoints = {
     auth: 'session',
     access: { role: 'owner' },
     tag: 'billing',
-    summary: 'Sets what is sent of the billing profile; null clears. A GSTIN is taken when the operator has switched business invoices on.',
+    summary: 'Sets the given fields of the billing profile; null clears one. A GSTIN is accepted if the operator has switched business invoices on.',
     input: {
       body: z.object({
         legal_name: z.string().nullable().optional().describe('At most 150 characters; is on invoices instead of the name in the address.'),

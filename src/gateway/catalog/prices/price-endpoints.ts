@@ -14,7 +14,7 @@ export const priceEndpoints = {
     access: {},
     tag: 'catalog',
     summary:
-      'Our prices beside those of another router, in ₹ per million tokens, for models that both have. Fetched at most once an hour; an empty list while there is nothing.',
+      'Prices of this gateway and of another router, in ₹ per million tokens, for models that both have. Fetched at most once an hour; an empty list without data.',
     input: {
       query: z.object({ model: z.string().max(256).optional().describe('Id of a model of GET /v1/models: that one only.') }),
       headers: pageHeaders,

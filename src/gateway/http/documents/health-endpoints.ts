@@ -68,7 +68,7 @@ export const healthEndpoints = {
     auth: 'public',
     access: {},
     tag: 'operations',
-    summary: 'Whether this process may have calls: 200, or 503 with retry-after while it drains or cannot serve. For load balancers.',
+    summary: 'Whether this process can take calls: 200, or 503 with retry-after while it drains or cannot serve. For load balancers.',
     input: {},
     output: z.object({
       status: z.enum(['ready', 'not_ready']),

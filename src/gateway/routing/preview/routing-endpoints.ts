@@ -85,7 +85,7 @@ export const routingEndpoints = {
     access: { agentScope: 'inference' },
     tag,
     summary:
-      'Where a call with this body would go, and why: chat, messages, responses, embeddings, images, edits, audio, told apart by what the body holds. Nothing is dialed, held or counted; budgets and balances are not asked.',
+      'Where a call with this body would go, and why: chat, messages, responses, embeddings, images, edits, audio, recognised by the fields of the body. No provider is contacted, and nothing is held or counted. Budgets and balances are not checked.',
     input: {
       body: z.looseObject({
         model: z

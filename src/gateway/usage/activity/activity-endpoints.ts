@@ -170,7 +170,7 @@ export const activityEndpoints = {
     auth: 'session',
     access: {},
     tag: 'usage',
-    summary: 'Single calls, newest first, without anything that was said in them. Failed calls are there with their status and zero tokens.',
+    summary: 'Single calls, newest first, without content. Failed calls are included, with their status and zero tokens.',
     input: {
       query: z.object({
         before: z.string().optional().describe('next_before of the page before.'),

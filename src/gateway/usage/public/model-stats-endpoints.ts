@@ -14,7 +14,7 @@ export const modelStatsEndpoints = {
     auth: 'public',
     access: {},
     tag: 'catalog',
-    summary: 'How a model did in the last 7 IST days, today included, over all organisations: null where there is nothing to tell. At most a few minutes old.',
+    summary: 'How a model performed in the last 7 IST days, today included, over all organisations; null without data. At most a few minutes old.',
     input: { path: z.object({ id: z.string().max(256) }), headers: pageHeaders },
     output: z.object({
       model: z.string(),

@@ -9,14 +9,14 @@ const orgScopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as cons
 
 /** Figures of a budget that crossed a threshold. */
 const budgetCrossing = z.object({
-  scope: z.enum(orgScopes).describe('What the budget is of.'),
-  scope_id: z.string().describe('Its id: of the organisation, workspace, member, key or agent.'),
+  scope: z.enum(orgScopes).describe('What the budget applies to.'),
+  scope_id: z.string().describe('The id of that organisation, workspace, member, key or agent.'),
   threshold: z.union([z.literal(80), z.literal(100)]).describe('Percent of the cap.'),
   spent_inr: z.number().describe('Spent in the month (IST) so far, in rupees.'),
   cap_inr: z.number().describe('The cap of the month, in rupees.'),
 })
 
-/** A key that was made or ended. Its name is what a person typed and stays at home. */
+/** A key that was made or ended. It has no name, because a person typed it. */
 const keyFacts = z.object({
   key_id: z.int(),
   prefix: z.string().describe('The start of the key, as lists show it.'),
@@ -27,22 +27,22 @@ const keyFacts = z.object({
 const accessDecision = z.object({ request_id: z.string(), decision: z.enum(['approved', 'denied']) })
 
 const invoice = z.object({
-  invoice_number: z.string().describe('As it is on the invoice.'),
-  payment_id: z.string().describe('The payment that it is for.'),
+  invoice_number: z.string().describe('The number on the invoice.'),
+  payment_id: z.string().describe('The payment of the invoice.'),
   total_inr: z.number().describe('In rupees, tax included.'),
 })
 
 const capturedPayment = z.object({
   payment_id: z.string().describe('Id of the payment provider.'),
   order_id: z.string().describe('Id of the payment provider.'),
-  amount_inr: z.number().describe('What was paid and credited, in rupees.'),
-  bonus_inr: z.number().describe('What a promo code added, in rupees.'),
+  amount_inr: z.number().describe('The amount that was paid and credited, in rupees.'),
+  bonus_inr: z.number().describe('The bonus of a promo code, in rupees.'),
   balance_inr: z.number().describe('The prepaid balance afterwards, in rupees.'),
 })
 
 const lowCredit = z.object({
-  balance_inr: z.number().describe('The prepaid balance, in rupees; it may be below zero.'),
-  threshold_inr: z.number().describe('The threshold that it fell below, in rupees.'),
+  balance_inr: z.number().describe('The prepaid balance, in rupees. It can be below zero.'),
+  threshold_inr: z.number().describe('The low-balance threshold, in rupees.'),
 })
 
 const openCircuit = z.object({
@@ -55,10 +55,10 @@ const openCircuit = z.object({
 const anomaly = z.object({
   metric: z.enum(['spend', 'errors', 'tokens']),
   observed: z.number().describe('In the last hour: rupees of spend, failed calls or tokens.'),
-  baseline: z.number().describe('Mean of an hour of the seven days before, in the same unit.'),
-  ratio: z.number().nullable().describe('observed by baseline; null where the baseline is 0.'),
-  window_start: z.int().describe('Begin of the observed hour, in unix seconds.'),
-  window_end: z.int().describe('Its end, in unix seconds.'),
+  baseline: z.number().describe('Mean per hour of the seven days before, in the same unit.'),
+  ratio: z.number().nullable().describe('observed divided by baseline; null if the baseline is 0.'),
+  window_start: z.int().describe('Start of the observed hour, in unix seconds.'),
+  window_end: z.int().describe('End of the observed hour, in unix seconds.'),
 })
 
 const collectionAlert = z.object({
@@ -66,12 +66,12 @@ const collectionAlert = z.object({
   collection_id: z.int(),
   state: z.enum(['firing', 'recovered']),
   metric: z.enum(['error_rate', 'latency_p95']),
-  threshold: z.number().describe('Of the alert: a share of failed canaries from 0 to 1, or milliseconds.'),
+  threshold: z.number().describe('The threshold of the alert: a share of failed canaries from 0 to 1, or milliseconds.'),
   value: z.number().describe('The value of the metric at the step where it is worst, in the unit of the threshold.'),
   model: z.string().describe('Model of that step.'),
-  provider: z.string().nullable().describe('Provider that the step pins; null: none.'),
-  checks: z.int().describe('Canaries of that step that were looked at.'),
-  window_s: z.int().describe('Span of time that was looked at, in seconds.'),
+  provider: z.string().nullable().describe('Provider that the step pins; null if it pins none.'),
+  checks: z.int().describe('Number of canaries of that step that the alert checked.'),
+  window_s: z.int().describe('The time span that the alert checked, in seconds.'),
 })
 
 interface CatalogEntry {
@@ -84,18 +84,18 @@ interface CatalogEntry {
 // biome-ignore format: a table reads by rows
 export const eventCatalog = {
   'budget.warn': { family: 'budget', when: 'A monthly budget (organisation, workspace, member, key or agent) reaches 80 %.', data: budgetCrossing },
-  'budget.block': { family: 'budget', when: 'A monthly budget reaches 100 %; calls that it governs are refused.', data: budgetCrossing },
-  'usage.threshold': { family: 'budget', when: 'Mirrors every budget.warn and budget.block, also when usage on own provider keys crosses the mark.', data: budgetCrossing },
+  'budget.block': { family: 'budget', when: 'A monthly budget reaches 100 %. Brigade refuses the calls of that budget.', data: budgetCrossing },
+  'usage.threshold': { family: 'budget', when: 'Repeats every budget.warn and budget.block, also when usage on own provider keys crosses the threshold.', data: budgetCrossing },
   'key.created': { family: 'keys', when: 'An API key is made.', data: keyFacts },
   'key.revoked': { family: 'keys', when: 'An API key is revoked.', data: keyFacts },
-  'access.decided': { family: 'keys', when: 'An owner or admin decides a request for access. Nothing of this build asks for such decisions yet.', data: accessDecision },
+  'access.decided': { family: 'keys', when: 'An owner or admin decides a request for access. This version makes no such requests yet.', data: accessDecision },
   'invoice.created': { family: 'billing', when: 'A GST tax invoice is issued for a captured top-up.', data: invoice },
   'payment.captured': { family: 'billing', when: 'A top-up is captured and credited.', data: capturedPayment },
-  'credit.low': { family: 'billing', when: 'The prepaid balance falls below the low-balance threshold; once until it is above it again.', data: lowCredit },
-  'provider.circuit_open': { family: 'reliability', when: 'The circuit of a route opens after consecutive failures. The organisation whose calls failed receives it, and every other subscribed one when a second organisation sees it.', data: openCircuit },
+  'credit.low': { family: 'billing', when: 'The prepaid balance falls below the low-balance threshold. It is sent once, until the balance is above the threshold again.', data: lowCredit },
+  'provider.circuit_open': { family: 'reliability', when: 'The circuit of a route opens after consecutive failures. The organisation whose calls failed receives it. When a second organisation sees the failures, every other subscribed organisation receives it too.', data: openCircuit },
   'request.anomaly': { family: 'reliability', when: 'Spend, errors or tokens of the last hour are far above the hours of the seven days before.', data: anomaly },
   'collection.alert': { family: 'reliability', when: 'Canaries of a collection reach the threshold of an alert, stay there for the cool-down, or are below it again.', data: collectionAlert },
-  ping: { family: 'test', when: 'A test is asked for; sent to that endpoint whatever it subscribes to.', data: z.object({ message: z.string().describe('Always the same text.') }) },
+  ping: { family: 'test', when: 'Somebody requests a test. It is sent to that endpoint, whatever it subscribes to.', data: z.object({ message: z.string().describe('Always the same text.') }) },
 } as const satisfies Record<string, CatalogEntry>
 
 export type EventType = keyof typeof eventCatalog
