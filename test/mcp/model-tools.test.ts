@@ -102,7 +102,9 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
   test('HARD-03 embed reads no reply that is far too long', async () => {
     const client = await connect()
     const numbers = `[${'0.12345678901234567,'.repeat(450_000)}1]`
-    app.alpha.script([{ body: `{"data":[{"index":0,"embedding":${numbers}}],"usage":{"prompt_tokens":1,"total_tokens":1}}`, headers: { 'content-type': 'application/json' } }])
+    app.alpha.script([
+      { body: `{"data":[{"index":0,"embedding":${numbers}}],"usage":{"prompt_tokens":1,"total_tokens":1}}`, headers: { 'content-type': 'application/json' } },
+    ])
     const { data } = await client.call('embed', { model: 'test-embed', input: ['red apple'] })
     expect(data).toMatchObject({ status: 502, message: expect.stringContaining('more than 8388608 bytes') })
   })

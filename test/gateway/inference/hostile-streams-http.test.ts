@@ -217,17 +217,30 @@ describe('hostile streams', () => {
     const list = (item: string, count: number): string => `{${said},"x":[${`${item},`.repeat(count)}${item}]}`
     const maps = Array.from({ length: 25_000 }, (_, index) => `{"k${index}":0}`).join(',')
     const members = Array.from({ length: 25_000 }, (_, index) => `"k${index}":0`).join(',')
-    for (const body of [list('0', 1_100_000), list('{}', 650_000), `{${said},"x":[${maps}]}`, `{${said},"x":{${members}}}`, `{${said},"x":"${'\\n'.repeat(4_500_000)}"}`]) {
+    for (const body of [
+      list('0', 1_100_000),
+      list('{}', 650_000),
+      `{${said},"x":[${maps}]}`,
+      `{${said},"x":{${members}}}`,
+      `{${said},"x":"${'\\n'.repeat(4_500_000)}"}`,
+    ]) {
       const reply = await ask(body)
       expect([reply.status, (await reply.text()).slice(0, 300)]).toEqual([502, expect.stringContaining('too many values; at most 1000000 are read')])
     }
-    const token = JSON.stringify({ token: ' the', logprob: -0.5, bytes: [32, 116], top_logprobs: Array(5).fill({ token: ' the', logprob: -0.5, bytes: [32, 116] }) })
+    const token = JSON.stringify({
+      token: ' the',
+      logprob: -0.5,
+      bytes: [32, 116],
+      top_logprobs: Array(5).fill({ token: ' the', logprob: -0.5, bytes: [32, 116] }),
+    })
     expect((await ask(list(token, 16_000))).status).toBe(200)
     expect((await ask(list('"नमस्ते"', 100_000))).status).toBe(200)
   })
 
   test('HARD-03 an event of a catalog provider has at most a million values', async () => {
-    app.alpha.script([{ rawStream: [chunk({ content: 'begins' }), `data: {"choices":[],"x":[${'0,'.repeat(1_100_000)}0]}\n\n`, chunk({ content: 'behind' }), end] }])
+    app.alpha.script([
+      { rawStream: [chunk({ content: 'begins' }), `data: {"choices":[],"x":[${'0,'.repeat(1_100_000)}0]}\n\n`, chunk({ content: 'behind' }), end] },
+    ])
     const reply = await app.call('POST', '/v1/messages', { model: 'test-model', provider: 'alpha', ...paths['/v1/messages'] })
     expect(reply.text).toContain('begins')
     expect(reply.text).toContain('too many values')

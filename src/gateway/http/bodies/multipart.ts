@@ -78,8 +78,7 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
       stream.on('error', cause => give(malformed(cause)))
       stream.on('close', () => files.push({ field, filename: filename ?? '', contentType: mimeType, bytes: pieces.joined() }))
     })
-    for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
-      parser.on(limit, () => give(tooManyParts()))
+    for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) parser.on(limit, () => give(tooManyParts()))
     parser.on('error', cause => give(cause instanceof GatewayError ? cause : malformed(cause)))
     parser.on('close', () => {
       upload.arrived()

@@ -32,7 +32,11 @@ export async function readInTurn<T>(bytes: Buffer, status: number, attemptContex
   const { id, userGiven } = attempt.route.provider
   const bounds = userGiven === true ? ownReplyBounds : operatorReplyBounds
   if (bytes.length > anyJsonMaxBytes && !(await isBoundedInTurns(bytes, bounds)))
-    return failed(attempt, status, `${id} answered ${status} with a body that is nested too deeply, too long for its characters, or has too many values; at most ${bounds.valuesMax} are read`)
+    return failed(
+      attempt,
+      status,
+      `${id} answered ${status} with a body that is nested too deeply, too long for its characters, or has too many values; at most ${bounds.valuesMax} are read`,
+    )
   const isLight = bytes.length <= lightReplyBytes
   const inTurn = <R>(work: () => R): R | Promise<R> => (isLight ? work() : context.deps.heavyTurns.run(context.orgId, work))
   const reading = inTurn(() => readWhole(bytes, status, attemptContext))

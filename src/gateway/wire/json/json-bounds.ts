@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer'
-import { randomInt } from 'node:crypto'
+import { hashSeed } from '../../../platform/values/ids.ts'
 import { parsedObject } from '../../../platform/values/json.ts'
 import { pieceBytes, pieceTurn } from './json-body.ts'
 import { StringWalk } from './json-bytes.ts'
@@ -157,7 +157,7 @@ function otherBytesIn(bytes: Uint8Array, from: number, to: number): number {
 
 /**
  * Counts the shapes of objects: the different rows of names with which objects begin. A parser makes a description of each, which costs it ten times as much as a
- * member of a known one. The count is a little low when two rows have the same hash. The seed is random, so that nobody can choose such rows.
+ * member of a known one. The count is a little low when two rows have the same hash. Nobody can choose such rows, because the seed is random.
  */
 class ShapeCount {
   readonly #seen = new Set<number>()
@@ -170,12 +170,12 @@ class ShapeCount {
 
   /** An object begins at that depth. */
   open(depth: number): void {
-    this.#byDepth[depth] = seed
+    this.#byDepth[depth] = hashSeed
   }
 
   /** The object at that depth has a member with the name in `bytes[from, to)`. */
   add(depth: number, bytes: Uint8Array, from: number, to: number): void {
-    let hash = Math.imul((this.#byDepth[depth] ?? seed) ^ (to - from), prime)
+    let hash = Math.imul((this.#byDepth[depth] ?? hashSeed) ^ (to - from), prime)
     const end = Math.min(to, from + nameMaxBytes)
     for (let at = from; at < end; at++) {
       hash = Math.imul(hash ^ (bytes[at] as number), prime)
@@ -186,6 +186,4 @@ class ShapeCount {
   }
 }
 
-/** Randomness is not injected here: nothing that anybody sees depends on it. */
-const seed = randomInt(2 ** 31)
 const prime = 0x01000193

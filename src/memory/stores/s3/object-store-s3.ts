@@ -3,8 +3,8 @@
  * requires them, because older stores answer 501 to both. Calls for one object use the wire of this folder; calls that answer in XML use the AWS SDK.
  */
 import type { Clock } from '../../../platform/clock.ts'
-import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
+import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { KeyQueue, QueueTimeoutError } from '../../access/key-queue.ts'
 import {
