@@ -26,7 +26,7 @@ const rules = [
     what: 'chance',
     use: 'inject Ids (platform/values/ids.ts)',
     pattern: /\bMath\.random\b|\brandomUUID\b|\brandomBytes\b|\brandomInt\b|\bgetRandomValues\b/,
-    home: /^src\/platform\/(values\/ids|security\/secrets)\.ts$/,
+    home: /^src\/platform\/(values\/(ids|hash-seed)|security\/secrets)\.ts$/,
   },
   { what: 'the environment', use: 'read Config (platform/config.ts)', pattern: /\bprocess\.env\b/, home: /^src\/platform\/config\.ts$/ },
   {

@@ -1,4 +1,4 @@
-import { randomBytes, randomFillSync, randomInt, randomUUID } from 'node:crypto'
+import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 
 /** Ids and random secrets as a dependency: with secrets.ts the only place that draws random numbers. */
 export interface Ids {
@@ -43,6 +43,3 @@ export const systemIds: Ids = {
 export function bootUuid(): string {
   return randomUUID()
 }
-
-/** The seed of hash tables in this process. It is random, so nobody can choose texts that have the same hash. */
-export const hashSeed = randomInt(2 ** 31)

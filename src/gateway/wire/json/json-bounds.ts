@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer'
-import { hashSeed } from '../../../platform/values/ids.ts'
+import { hashSeed } from '../../../platform/values/hash-seed.ts'
 import { parsedObject } from '../../../platform/values/json.ts'
 import { pieceBytes, pieceTurn } from './json-body.ts'
 import { StringWalk } from './json-bytes.ts'
