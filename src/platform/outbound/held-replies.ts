@@ -23,7 +23,7 @@ export interface RoomOfReply {
 }
 
 /** The first bytes of each reply are free: nearly all replies and events are shorter, and need one comparison. */
-export const freeHeldBytes = 64 * 1024
+const freeHeldBytes = 64 * 1024
 
 interface Reader {
   readonly founder: string

@@ -1,6 +1,6 @@
 import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 
-/** Ids and random secrets as a dependency: with secrets.ts the only place that draws random numbers. */
+/** Ids and random secrets as a dependency: with secrets.ts and hash-seed.ts the only place that draws random numbers. */
 export interface Ids {
   /** A UUIDv7 whose first 48 bits are `nowMs`: sorts by time, unique over processes. */
   uuidv7(nowMs: number): string

@@ -80,6 +80,12 @@ describe('forms', () => {
     }
   })
 
+  test('HARD-02 a part that contains the text of the boundary many times is read whole', async () => {
+    const text = 'a--XX '.repeat(500)
+    expect((await send(file + model + part('name="prompt"', text) + end)).status).toBe(200)
+    expect(app.alpha.requests[0]?.raw.toString('latin1')).toContain(text)
+  })
+
   test('names of files and fields reach the provider as names, never as lines of their own', async () => {
     const odd: [string, string][] = [
       [part('name="file"; filename*=UTF-8\'\'a%0D%0AX-Evil%3A%201%22.wav', 'RIFF'), 'filename="a%0D%0AX-Evil: 1%22.wav"'],

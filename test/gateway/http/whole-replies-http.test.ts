@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { type S3TestServer, startS3Server } from '../../harness/s3-server.ts'
 import { until } from '../../harness/until.ts'
+import { wholeChat } from '../../harness/whole-chat.ts'
 import { type OwnServer, startOwnServer } from '../byok/own-server.ts'
 
 const mib = 1024 * 1024
@@ -42,16 +43,7 @@ const proxy = createServer((request, response) => {
 })
 let stalled: Stalled[] = []
 let isStalling = false
-const longReply = Buffer.from(
-  JSON.stringify({
-    id: 'c',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'x'.repeat(replyBytes) }, finish_reason: 'stop' }],
-    usage: { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 },
-  }),
-)
+const longReply = Buffer.from(wholeChat(replyBytes))
 
 beforeAll(async () => {
   store = await startS3Server()

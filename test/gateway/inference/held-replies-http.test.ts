@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { until } from '../../harness/until.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
+import { wholeChat } from '../../harness/whole-chat.ts'
 
 const messages = [{ role: 'user', content: 'hello' }]
 const paths = {
@@ -16,15 +17,6 @@ const all = Object.keys(paths) as Path[]
 /** One founder may hold half of it. */
 const roomBytes = 1_000_000
 const json = { 'content-type': 'application/json' }
-const whole = (chars: number): string =>
-  JSON.stringify({
-    id: 'chatcmpl-1',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'a'.repeat(chars) }, finish_reason: 'stop' }],
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-  })
 const delta = (content: string): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
 const end = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
 
@@ -45,7 +37,7 @@ describe('replies that are kept', () => {
   const held = (): Promise<number> => figure('brigade_replies_held_bytes')
 
   test('HARD-03 whole replies that arrive together wait for room, and all come to their end', async () => {
-    const text = whole(400_000)
+    const text = wholeChat(400_000)
     const parts = { rawStream: [text.slice(0, 390_000), text.slice(390_000)], holdAfterRawParts: 1, headers: json }
     app.alpha.script([parts, parts, parts])
     const calls = [1, 2, 3].map(() => ask('/v1/chat/completions'))
@@ -58,14 +50,14 @@ describe('replies that are kept', () => {
 
   test('HARD-03 a whole reply that alone is larger than the room is still read', async () => {
     for (const path of all) {
-      app.alpha.script([{ body: whole(1_500_000), headers: json }])
+      app.alpha.script([{ body: wholeChat(1_500_000), headers: json }])
       expect((await ask(path)).status).toBe(200)
       expect(await held()).toBe(0)
     }
   })
 
   test('HARD-03 a compressed reply waits for room like another', async () => {
-    const text = whole(400_000)
+    const text = wholeChat(400_000)
     const first = { rawStream: [text.slice(0, 390_000), text.slice(390_000)], holdAfterRawParts: 1, headers: json }
     app.alpha.script([first, { rawStream: [new Uint8Array(gzipSync(text))], headers: { ...json, 'content-encoding': 'gzip' } }])
     const before = await figure('brigade_replies_waits_total')

@@ -8,18 +8,21 @@ export function boundaryOf(contentType: string): string | null {
 
 const noBytes = Buffer.alloc(0)
 
-/** Counts how often a boundary comes in a form that arrives in pieces. Decision 0469 says why. */
+/**
+ * Counts the boundaries of a form that arrives in pieces, without one at its very beginning. A boundary begins a line, so text inside of a part that happens to
+ * contain it does not count. Decision 0469 says why.
+ */
 export class BoundaryCount {
   readonly #line: Buffer
   #count = 0
-  /** The end of what has come, one byte shorter than the line of the boundary. */
+  /** The last bytes that have arrived, one fewer than the line has. */
   #tail: Buffer = noBytes
 
   constructor(boundary: string) {
-    this.#line = Buffer.from(`--${boundary}`, 'latin1')
+    this.#line = Buffer.from(`\r\n--${boundary}`, 'latin1')
   }
 
-  /** One more piece; returns the count so far. */
+  /** Adds a piece and returns the count so far. */
   add(bytes: Buffer): number {
     const most = this.#line.length - 1
     const seam = Buffer.concat([this.#tail, bytes.subarray(0, most)])

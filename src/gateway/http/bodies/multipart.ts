@@ -18,7 +18,7 @@ export interface FormLimits {
 /** Most parts of each sort, and the longest text field. */
 const partsMax = 64
 const fieldMaxBytes = 1024 * 1024
-/** Most boundaries: one in front of each part, and the last. */
+/** Maximum number of boundaries: one before each part, and the last. */
 const boundariesMax = 2 * partsMax + 1
 
 /**

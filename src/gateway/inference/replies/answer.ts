@@ -1,5 +1,4 @@
 /** What one attempt comes to. */
-
 import type { HeldReply } from '../../../platform/outbound/held-replies.ts'
 import type { UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 import type { Failure } from '../../providers/dialect.ts'

@@ -1,0 +1,10 @@
+/** Returns the reply of a provider to a chat, as text: a whole reply whose answer has so many characters. */
+export const wholeChat = (chars: number): string =>
+  JSON.stringify({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'a'.repeat(chars) }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  })
