@@ -1,12 +1,12 @@
-/** Which of these keys can still be used, with their names: for whoever keeps something by their ids. */
+/** Names of API keys that can still be used. Other domains that store key ids use them, for example to show a name or to drop an id. */
 import { type Db, statement } from '../../platform/db/db.ts'
 
-/** Names of those that are neither revoked nor expired and whose person is a member, by id. */
+/** Returns the names by id of those keys that are neither revoked nor expired and whose user, if they have one, is an active member. */
 export async function namesOfActiveKeys(db: Db, orgId: number, keyIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, string>> {
   return new Map((await db.many(activeKeyNames, orgId, keyIds, new Date(nowMs))).map(row => [row.id, row.name]))
 }
 
-/** A disabled key counts: it can be switched on again. */
+/** A disabled key is included, because an owner or admin can enable it again. */
 const activeKeyNames = statement<[orgId: number, keyIds: readonly number[], now: Date], { id: number; name: string }>(
   'keys.active_names',
   `select k.id, k.name from api_keys k

@@ -18,11 +18,11 @@ export interface KeyConsoleDeps {
   readonly clock: Clock
   readonly keys: Keys
   readonly budgets: Pick<Budgets, 'setIn' | 'list'>
-  /** Writes what calls have spent so far, so that the figures have it. */
+  /** Writes the charges of finished calls to the database, so that the reported spend includes them. */
   readonly journal: Flushable
 }
 
-/** Whoever makes or changes keys: a signed-in person. */
+/** The signed-in person who makes or changes keys. */
 export interface KeyActor {
   readonly orgId: number
   readonly userId: number
@@ -30,14 +30,17 @@ export interface KeyActor {
 }
 
 export interface KeyParams extends Pick<NewKey, 'name' | 'scope' | 'workspaceId' | 'rpmLimit' | 'dailyLimit' | 'expiresDays' | 'lifecyclePin' | 'policies'> {
-  /** Rupees a month; null = none. */
+  /** Budget in rupees a month. Null means no budget. */
   readonly budgetInr: number | null
 }
 
-/** Keys of one page at most. */
+/** Most keys on one page. */
 export const keysPageMax = 200
 
-/** What people do with keys at the console, with the rules of who may do what. Rows check the role where it is the same for every key. */
+/**
+ * What people do with keys in the console, and the rules about who may do it. A rule that depends only on the role is in the endpoint row
+ * instead.
+ */
 export class KeyConsole {
   readonly #deps: KeyConsoleDeps
 
@@ -46,8 +49,9 @@ export class KeyConsole {
   }
 
   /**
-   * Makes a key of the person. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`, `not_found` for a
-   * workspace that is not the person's, `forbidden` for a member who asks for more than the default limits or for exemption from the inactivity rule.
+   * Makes a key for the person. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`, `org_limit_reached`. Throws
+   * `not_found` for an unknown workspace, and for a member also for a workspace that does not list the member. Throws `forbidden` when a
+   * member asks for more than the default limits or for exemption from the inactivity rule.
    */
   async create(actor: KeyActor, params: KeyParams): Promise<CreatedKey> {
     const { orgId, userId, role } = actor
@@ -64,7 +68,10 @@ export class KeyConsole {
     )
   }
 
-  /** A page of the keys that are not revoked, newest first, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
+  /**
+   * Returns a page of the keys that are not revoked, newest first, and the cursor of the next page. Throws `bad_request` for an invalid
+   * cursor.
+   */
   async list(orgId: number, limit: number, cursor: string | null): Promise<{ keys: KeyView[]; next_cursor: string | null }> {
     const belowId = cursor === null ? null : rowId(cursor)
     if (cursor !== null && belowId === null) throw fail('bad_request', { message: 'That cursor is not one of ours. Send next_cursor of the page before.' })
@@ -73,7 +80,10 @@ export class KeyConsole {
     return { keys: await this.#views(orgId, page), next_cursor: rows.length > limit ? String(page.at(-1)?.id) : null }
   }
 
-  /** Changes what the changes name, the budget with it. Throws `not_found`, `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
+  /**
+   * Changes the fields that `changes` contains, including the budget. Throws `not_found`, `bad_name`, `bad_request`, `duplicate_key_name`,
+   * `trial_ceiling`.
+   */
   async change(orgId: number, keyId: number, changes: KeyChanges & { readonly budgetInr?: number | null | undefined }): Promise<KeyView> {
     const { budgetInr, ...rest } = changes
     const capUinr = budgetInr === undefined ? undefined : capOfKey(budgetInr)
@@ -81,15 +91,16 @@ export class KeyConsole {
     return this.#view(orgId, keyId)
   }
 
-  /** Ends a key for good and cuts its calls; again is fine. Throws `not_found`. */
+  /** Revokes a key permanently and cuts its calls. A repeated revoke is no error. Throws `not_found`. */
   async revoke(orgId: number, keyId: number): Promise<KeyView> {
     await this.#deps.keys.revoke(orgId, keyId)
     return this.#view(orgId, keyId)
   }
 
   /**
-   * A new secret for the key. People rotate their own keys, owners and admins also keys without a user: whoever has the secret
-   * of somebody's key acts as that person, private memory included. Throws `not_found`, `forbidden`, `bad_request`.
+   * Gives the key a new secret. People may rotate their own keys. Owners and admins may also rotate keys without a user. They may not
+   * rotate the key of another person, because the secret gives that person's rights, including private memory. Throws `not_found`,
+   * `forbidden`, `bad_request`.
    */
   rotate({ orgId, userId, role }: KeyActor, keyId: number, overlapDays: number): Promise<RotatedKey> {
     return this.#deps.keys.rotate(orgId, keyId, overlapDays, ownerId => {

@@ -10,7 +10,7 @@ import { keyStates } from './key-view.ts'
 
 const row = endpointOf<{ keyConsole: KeyConsole }>()
 
-/** Largest amount that a budget or cap may name, in rupees. */
+/** Largest amount of a budget or of a cap per call, in rupees. */
 const inrMax = 1_000_000_000
 const inrMin = 0.000001
 const allowedMax = 100
@@ -30,7 +30,7 @@ const allowed = z
   .max(allowedMax)
   .nullable()
 
-/** What POST and PATCH share. Null is no rule. */
+/** Fields that POST and PATCH share. Null means no limit. */
 const rules = {
   rpm_limit: limit.optional().describe('Requests a minute; null = none.'),
   daily_limit: limit.optional().describe('Calls of a day in India; null = none.'),
@@ -80,7 +80,7 @@ const keyView = z.object({
 const keyPath = z.object({ id: z.string().describe('Key id.') })
 const noStore = { 'cache-control': 'no-store' }
 
-/** The id in the path; a text that can be no id is a key that does not exist. */
+/** Returns the id in the path. Throws `not_found` for a text that is not an id. */
 function idOf(path: { id: string }): number {
   const id = rowId(path.id)
   if (id === null) throw fail('not_found', { message: 'There is no such key. GET /me/keys lists those of this organisation.' })
@@ -92,7 +92,7 @@ function actorOf(principal: Principal): KeyActor {
   return principal
 }
 
-/** The rules under the names of the service; what was left out stays left out. */
+/** Renames the fields of the body to those of the service. A field that is absent in the body stays undefined. */
 function rulesOf(body: Rules) {
   const cost = body.max_cost_inr_per_call
   return {

@@ -1,24 +1,24 @@
 import type { Ids } from '../../platform/values/ids.ts'
 
-/** What every API key begins with. */
+/** Every API key begins with this text. */
 const keyStart = 'br-'
-/** Random bytes of a key: 192 bits, so that a plain hash of it cannot be guessed back. */
+/** Random bytes of a key. With 192 bits, nobody can find the key from a plain hash of it. */
 const keyBytes = 24
-/** Characters of a key that lists show. Nine of them are random: enough to tell keys apart, far from enough to guess one. */
+/** Number of characters of a key that lists show. Nine of them are random: enough to tell keys apart, too few to guess the key. */
 const prefixLength = 12
 const keyShape = /^br-[A-Za-z0-9_-]{20,100}$/
 
-/** A new API key: `br-` and 32 random base64url characters. */
+/** Returns a new API key: `br-` and 32 random base64url characters. */
 export function newKey(ids: Ids): string {
   return ids.secret(keyStart, keyBytes)
 }
 
-/** Whether a text could be a key of this gateway. Says nothing about whether the key exists. */
+/** Returns whether a text has the shape of a key. It does not check whether the key exists. */
 export function looksLikeKey(text: string): boolean {
   return keyShape.test(text)
 }
 
-/** The start of a key that may be shown. */
+/** Returns the start of a key, which may be shown. */
 export function keyPrefix(key: string): string {
   return key.slice(0, prefixLength)
 }

@@ -2,15 +2,15 @@ import type { CallPolicy, Capability, KeyLimits, KeyScope, Role } from '../../pl
 import { type TierLimits, tierOf } from './key-rules.ts'
 import type { KeyRow } from './queries.ts'
 
-/** 'rotated' is a matter of the presented secret, not of the key: the key lives on under a newer one. */
+/** `rotated` describes the presented secret, not the key: the secret is out of use, and the key works with a newer one. */
 export type KeyState = 'active' | 'disabled' | 'disabled_inactive' | 'expired' | 'revoked' | 'rotated'
 
-/** A key as authentication sees it. The same object is given out while it is cached. */
+/** A key as authentication sees it. While a record is cached, every caller receives the same object. */
 export interface KeyRecord {
   readonly id: number
   readonly orgId: number
   readonly userId: number | null
-  /** Role of the live membership; null for a key that no user backs. */
+  /** Role of the user's active membership. Null for a key without a user. */
   readonly role: Role | null
   readonly workspaceId: number | null
   readonly name: string
@@ -18,22 +18,22 @@ export interface KeyRecord {
   readonly limits: KeyLimits
   readonly isTrial: boolean
   readonly capabilities: readonly Capability[]
-  /** At most one; empty when nothing is ruled. */
+  /** The rules of the key for its calls: one element, or none when the key has no rule. */
   readonly policies: readonly CallPolicy[]
-  /** 'revoked' also when the user behind the key is no member any more. */
+  /** Also `revoked` when the key's user is no longer an active member. */
   readonly state: KeyState
   readonly expiresAtMs: number | null
   readonly secrets: KeySecrets
 }
 
-/** Which secrets open the key: base64 of their hashes. */
+/** The secrets that open the key, as base64 of their hashes. */
 export interface KeySecrets {
   readonly current: string
-  /** The one before the last rotation; null when the key was never rotated. */
+  /** The secret before the last rotation. Null when the key was never rotated. */
   readonly previous: { readonly hash: string; readonly untilMs: number } | null
 }
 
-/** The record of a row; null for no row. */
+/** Returns the record of a row, or null when the row is null. */
 export function recordOf(row: KeyRow | null, tiers: TierLimits): KeyRecord | null {
   if (row === null) return null
   const { id, orgId, userId, role, workspaceId, name, scope, rpmLimit, dailyLimit } = row
@@ -55,12 +55,14 @@ export function recordOf(row: KeyRow | null, tiers: TierLimits): KeyRecord | nul
   }
 }
 
-/** Whether the record has ever heard of this secret. A record that was loaded before a rotation has not heard of the new one. */
+/** Returns whether the record contains the hash of this secret. A record from before a rotation does not contain the new hash. */
 export function knowsSecret(record: KeyRecord, hash: string): boolean {
   return record.secrets.current === hash || record.secrets.previous?.hash === hash
 }
 
-/** What the key is to somebody who presents this secret at this moment. The same object when nothing is against it. */
+/**
+ * Returns the key as this secret opens it at this moment: the same object, or a copy in the state `rotated` when the secret is out of use.
+ */
 export function asPresented(record: KeyRecord, hash: string, nowMs: number): KeyRecord {
   const { current, previous } = record.secrets
   if (current === hash || record.state !== 'active') return record

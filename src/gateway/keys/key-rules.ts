@@ -1,29 +1,29 @@
-/** What a key may be: names, lives, limits, tiers. Pure. */
+/** Rules for the names, lifetimes, limits and tiers of keys. Pure. */
 import { fail } from '../../platform/errors.ts'
 import type { KeyLimits } from '../../platform/security/principal.ts'
 
 export type KeyTier = 'trial' | 'standard'
 
-/** Limits of new keys by tier. `trial` is null where billing is not configured: every key is standard there. */
+/** Limits of new keys by tier. `trial` is null when billing is not configured. Every key is a standard key then. */
 export interface TierLimits {
   readonly trial: KeyLimits | null
   readonly standard: KeyLimits
 }
 
-/** Longest life of a key, in days. */
+/** Longest lifetime of a key, in days. */
 export const expiresDaysMax = 365
-/** Longest time for which the secret before a rotation goes on working, in days. */
+/** Longest time for which the old secret works after a rotation, in days. */
 export const overlapDaysMax = 7
-/** Largest limit that a column of the database takes. */
+/** Largest limit that fits into the database column. */
 export const limitMax = 2 ** 31 - 1
 
-/** Throws `bad_request` unless it is a whole number of days from 1 to 365. */
+/** Throws `bad_request` unless `days` is a whole number from 1 to 365. */
 export function checkExpiresDays(days: number): void {
   if (!(Number.isInteger(days) && days >= 1 && days <= expiresDaysMax))
     throw fail('bad_request', { message: `expires_days must be a whole number from 1 to ${expiresDaysMax}.` })
 }
 
-/** Throws `bad_request` for a limit that is no whole number from 0 on. */
+/** Throws `bad_request` unless each limit is null or a whole number from 0 to `limitMax`. */
 export function checkLimits(limits: KeyLimits): void {
   for (const limit of [limits.rpmLimit, limits.dailyLimit]) {
     if (limit !== null && !(Number.isInteger(limit) && limit >= 0 && limit <= limitMax))
@@ -31,22 +31,22 @@ export function checkLimits(limits: KeyLimits): void {
   }
 }
 
-/** The tier that a key counts as: where billing is not configured none is a trial key, whatever it was made as. */
+/** Returns the tier that applies to a key. When billing is not configured, every key is a standard key, whatever its stored tier is. */
 export function tierOf(tier: KeyTier, tiers: TierLimits): KeyTier {
   return tiers.trial === null ? 'standard' : tier
 }
 
-/** The tier of a new key: trial until the organisation has received credit for the first time. */
+/** Returns the tier of a new key: trial until the organisation receives its first credit. Standard when billing is not configured. */
 export function tierOfNewKey(creditedAt: Date | null, tiers: TierLimits): KeyTier {
   return tiers.trial !== null && creditedAt === null ? 'trial' : 'standard'
 }
 
-/** Limits of a new key of that tier. */
+/** Returns the limits of a new key of this tier. */
 export function defaultLimits(tier: KeyTier, tiers: TierLimits): KeyLimits {
   return (tier === 'trial' ? tiers.trial : null) ?? tiers.standard
 }
 
-/** Throws `trial_ceiling` when a trial key would get more than the limits of its tier. */
+/** Throws `trial_ceiling` when a trial key would get higher limits than its tier allows. */
 export function checkCeiling(tier: KeyTier, limits: KeyLimits, tiers: TierLimits): void {
   const ceiling = tiers.trial
   if (tierOf(tier, tiers) !== 'trial' || ceiling === null) return
@@ -56,7 +56,7 @@ export function checkCeiling(tier: KeyTier, limits: KeyLimits, tiers: TierLimits
   })
 }
 
-/** Whether a limit lets more through than another; null is no limit. */
+/** Returns whether `limit` allows more than `ceiling`. Null means no limit. */
 export function exceeds(limit: number | null, ceiling: number | null): boolean {
   return ceiling !== null && (limit === null || limit > ceiling)
 }

@@ -3,10 +3,13 @@ import type { BudgetStatus } from '../limits/budgets/budgets.ts'
 import { type TierLimits, tierOf } from './key-rules.ts'
 import type { ListedKey } from './list-queries.ts'
 
-/** The state of a key. 'notice': in use again or enabled it goes on, unused it will be disabled. 'owner_left': its user is no member any more. */
+/**
+ * The states of a key. `notice`: the key is disabled at the end of the notice unless somebody uses it. `owner_left`: the key's user is no
+ * longer an active member.
+ */
 export const keyStates = ['active', 'notice', 'disabled', 'disabled_inactive', 'expired', 'owner_left', 'revoked'] as const
 
-/** A key as clients see it: everything but the key. Amounts in rupees, times ISO 8601 in UTC. */
+/** A key as clients see it, without its secret. Amounts are in rupees. Times are ISO 8601 in UTC. */
 export interface KeyView {
   readonly id: number
   readonly prefix: string
@@ -35,10 +38,10 @@ export interface KeyView {
   readonly previous_until: string | null
 }
 
-/** What a view needs beside the row. */
+/** The values that a view needs in addition to the row. */
 export interface ViewContext {
   readonly budget: BudgetStatus | undefined
-  /** Use that is not written yet. */
+  /** The last use that is not in the database yet, in Unix milliseconds. Null when there is none. */
   readonly pendingUseMs: number | null
   readonly nowMs: number
   readonly tiers: TierLimits

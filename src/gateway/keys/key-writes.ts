@@ -1,6 +1,6 @@
 /**
- * What is written when a key is made, changed or ended. Each function runs in the caller's transaction; news are the caller's.
- * Decision 0116 says why.
+ * The writes that make, change and revoke keys. Each function runs in the caller's transaction, and the caller appends the news. Decision
+ * 0116 gives the reasons.
  */
 
 import { isUniqueViolation, type Tx } from '../../platform/db/db.ts'
@@ -27,7 +27,7 @@ import {
   updateKey,
 } from './queries.ts'
 
-/** What a call of the key may be; null or left out = no rule. */
+/** Rules for the calls of a key. Null means no rule. For a new key, an absent field means the same. */
 export interface KeyPolicies {
   readonly allowedModels?: readonly string[] | null | undefined
   readonly allowedProviders?: readonly string[] | null | undefined
@@ -39,17 +39,17 @@ export interface KeyPolicies {
 export interface NewKey {
   readonly orgId: number
   readonly userId: number | null
-  /** A live workspace of the org. */
+  /** An active workspace of the organisation. Null means no workspace. */
   readonly workspaceId: number | null
-  /** True: only a workspace that lists the user. */
+  /** True: only a workspace that lists the user is accepted. */
   readonly isOwnWorkspace?: boolean
-  /** 1 to 100 characters, unique among the active keys of the org; null = `key <IST day> <n>`. */
+  /** 1 to 100 characters, unique among the active keys of the organisation. Null: the name is `key <IST day> <n>`. */
   readonly name: string | null
   readonly scope: KeyScope
-  /** null = none; left out = the default of the key's tier. */
+  /** Null means no limit. When absent, the default of the key's tier applies. */
   readonly rpmLimit?: number | null | undefined
   readonly dailyLimit?: number | null | undefined
-  /** 1 to 365 whole days; left out = never. */
+  /** 1 to 365 whole days. When absent, the key does not expire. */
   readonly expiresDays?: number | undefined
   readonly lifecyclePin?: 'keep' | null | undefined
   readonly policies?: KeyPolicies
@@ -57,7 +57,7 @@ export interface NewKey {
 
 export interface CreatedKey {
   readonly id: number
-  /** The whole key. It is shown here and never again. */
+  /** The whole key. It is returned only here. */
   readonly key: string
   readonly prefix: string
   readonly name: string
@@ -69,7 +69,7 @@ export interface CreatedKey {
   readonly createdAt: Date
 }
 
-/** What is left out stays as it is; null = none. */
+/** An absent field leaves the value unchanged. Null removes it. */
 export interface KeyChanges extends KeyPolicies {
   readonly name?: string | undefined
   readonly rpmLimit?: number | null | undefined
@@ -78,20 +78,23 @@ export interface KeyChanges extends KeyPolicies {
   readonly lifecyclePin?: 'keep' | null | undefined
 }
 
-/** What the writes work with. */
+/** What the writes need: the source of ids, the time and the limits of the tiers. */
 export interface WriteTools {
   readonly ids: Ids
   readonly nowMs: number
   readonly tiers: TierLimits
 }
 
-/** Whether whoever asks may have a key of these limits; throws when not. */
+/** Throws when the caller may not have a key with these limits. */
 export type AllowLimits = (tier: KeyTier, limits: KeyLimits) => void
 
 const dayMs = 24 * 3600_000
 const noKey = (): Error => fail('not_found', { message: 'There is no such key. GET /me/keys lists those of this organisation.' })
 
-/** Makes a key and puts `key.created` into the outbox. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` for org or workspace, and what `allow` throws. */
+/**
+ * Makes a key and puts the event `key.created` into the outbox. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` for the
+ * organisation or the workspace, and whatever `allow` throws.
+ */
 export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids, nowMs, tiers }: WriteTools): Promise<CreatedKey> {
   const forms = params.name === null ? [] : formsOfName(params.name)
   if (params.expiresDays !== undefined) checkExpiresDays(params.expiresDays)
@@ -138,26 +141,29 @@ export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids,
   return { id, key, prefix, name, scope, tier, rpmLimit, dailyLimit, expiresAt, createdAt }
 }
 
-/** Names from before they were normalised look the same and are not: the unique index does not see them. Throws `duplicate_key_name`. */
+/**
+ * Throws `duplicate_key_name` when another key has an older form of the name. Names from before normalisation look the same but differ in
+ * bytes, so the unique index does not find them.
+ */
 async function checkOldForms(tx: Tx, orgId: number, forms: readonly string[], exceptId: number): Promise<void> {
   if (forms.length > 1 && (await tx.one(isNameTaken, orgId, forms, exceptId)).taken) throw fail('duplicate_key_name')
 }
 
-/** The key, locked until the transaction ends. Throws `not_found`, also for a revoked key. */
+/** Returns the key, locked until the transaction ends. Throws `not_found`, also for a revoked key. */
 export async function lockedKey(tx: Tx, orgId: number, keyId: number): Promise<ChangeableKey> {
   const found = await tx.maybe(lockKey, orgId, keyId)
   if (found === null) throw noKey()
   return found
 }
 
-/** Changes what the changes name. Throws `not_found`, `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
+/** Changes the fields that `changes` contains. Throws `not_found`, `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
 export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: KeyChanges, { nowMs, tiers }: WriteTools): Promise<void> {
   const before = await lockedKey(tx, orgId, keyId)
   const forms = changes.name === undefined ? [before.name] : formsOfName(changes.name)
   const [name = before.name] = forms
   const limits = { rpmLimit: orElse(changes.rpmLimit, before.rpmLimit), dailyLimit: orElse(changes.dailyLimit, before.dailyLimit) }
   checkLimits(limits)
-  // A key that is above the ceiling already may be changed in other ways.
+  // The ceiling is checked only when a limit changes. So other fields of a key that is already above the ceiling can change.
   if (changes.rpmLimit !== undefined || changes.dailyLimit !== undefined) checkCeiling(before.tier, limits, tiers)
   const now = new Date(nowMs)
   if (name !== before.name) await tx.exec(retireExpiredName, orgId, name, now)
@@ -185,7 +191,10 @@ export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: K
   )
 }
 
-/** Ends the key for good and puts `key.revoked` into the outbox. False when it is ended already or is not there. */
+/**
+ * Revokes the key permanently and puts the event `key.revoked` into the outbox. Returns false when the key is already revoked or does not
+ * exist.
+ */
 export async function endKey(tx: Tx, orgId: number, keyId: number, { ids, nowMs }: WriteTools): Promise<boolean> {
   const ended = await tx.maybe(revokeKey, orgId, keyId, new Date(nowMs))
   if (ended === null) return false
@@ -199,7 +208,7 @@ async function checkWorkspace(tx: Tx, { orgId, userId, isOwnWorkspace = false }:
     throw fail('not_found', { message: `There is no such workspace${isOwnWorkspace ? ' that you are in' : ''}. GET /me/workspaces lists them.` })
 }
 
-/** The next `key <IST day> <n>` of the organisation. */
+/** Returns the next free `key <IST day> <n>` of the organisation. */
 async function unusedName(tx: Tx, orgId: number, nowMs: number): Promise<string> {
   const start = `key ${istDay(nowMs)} `
   return `${start}${(await tx.one(highestNumber, orgId, start)).highest + 1}`

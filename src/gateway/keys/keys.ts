@@ -22,43 +22,49 @@ export interface KeysDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
-  /** Told the founder of an organisation whose key was loaded. Left out: nobody asks. */
+  /** Is called with the founder of the organisation of each key that is loaded. */
   readonly founders?: Pick<Founders, 'note'>
-  /** CACHE_TTL_MS: at most this long a change of another process may go unseen when its news is lost. */
+  /** CACHE_TTL_MS: how long a change by another process can stay unseen when its news is lost. */
   readonly cacheTtlMs: number
-  /** Makes sure that the organisation may have one more key; throws `org_limit_reached`. Left out: it may. */
+  /** Throws `org_limit_reached` when the organisation may not have one more key. When absent, there is no such limit. */
   readonly allowOneMore?: (tx: Tx, orgId: number) => Promise<void>
   /** DEFAULT_RPM. */
   readonly defaultRpm: number
-  /** TRIAL_RPM and TRIAL_DAILY where billing is configured; left out or null: every key is standard. */
+  /** TRIAL_RPM and TRIAL_DAILY when billing is configured. When absent or null, every key is a standard key. */
   readonly trialLimits?: KeyLimits | null
-  /** What keys had that were made while billing was on; while it is off, credit makes those standard as well. */
+  /** The limits of trial keys that were made while billing was on. While billing is off, the first credit promotes these keys too. */
   readonly formerTrialLimits?: KeyLimits
 }
 
-/** More that is written in the transaction of a change, e.g. a budget; the news that it makes. */
+/** Writes more in the transaction of a change, for example a budget, and returns the news of it. */
 export type Also = (tx: Tx, keyId: number) => Promise<readonly NewsItem[]>
 
 /** A key with a new secret. */
 export interface RotatedKey {
   readonly id: number
-  /** The whole key. It is shown here and never again. */
+  /** The whole key. It is returned only here. */
   readonly key: string
   readonly prefix: string
   readonly name: string
   readonly rotatedAt: Date
-  /** Until when the secret before it goes on working; `rotatedAt` when it stopped immediately. */
+  /** Until when the old secret works. Equal to `rotatedAt` when it stopped immediately. */
   readonly previousUntil: Date
 }
 
 const keysCachedMax = 50_000
-/** Which id a hash has never changes, so only memory bounds how long it is kept. Whether the hash still opens the key is the record's to say. */
+/**
+ * A hash always belongs to the same key id, so the cache may keep the pair for a long time. The record says whether the hash still opens
+ * the key.
+ */
 const hashTtlMs = 24 * 3600_000
 const unknownKeyTtlMs = 2_000
 const dayMs = 24 * 3600_000
 const nothingMore: Also = async () => []
 
-/** API keys: made, found at every call, changed and revoked. A change is seen by this process immediately, by others within a second or, when news are lost, within the cache's life. */
+/**
+ * Makes, finds, changes and revokes API keys. This process sees a change immediately. Other processes see it within a second, or within the
+ * cache lifetime when the news is lost.
+ */
 export class Keys {
   readonly #deps: KeysDeps
   readonly #idByHash: ExpiringCache<string, number>
@@ -96,8 +102,8 @@ export class Keys {
   }
 
   /**
-   * Makes a key. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` and what `allow` throws. Without `allow` any limits are taken:
-   * the operator is not bound by the trial ceiling.
+   * Makes a key. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found`, `org_limit_reached` and whatever `allow` throws.
+   * Without `allow` any limits are accepted, because the trial ceiling does not bind the operator.
    */
   async create(params: NewKey, options: { readonly allow?: AllowLimits; readonly also?: Also } = {}): Promise<CreatedKey> {
     const allow: AllowLimits = options.allow ?? (() => undefined)
@@ -111,7 +117,7 @@ export class Keys {
     return created
   }
 
-  /** The key of that text in whatever state it is, or null. Synchronous when cached. */
+  /** Returns the key of this text in any state, or null. Synchronous when the key is cached. */
   findForAuth(token: string): KeyRecord | null | Promise<KeyRecord | null> {
     if (!looksLikeKey(token)) return null
     const hash = hashKeyText(token)
@@ -122,18 +128,24 @@ export class Keys {
     return record instanceof Promise ? record.then(found => this.#presented(found, hash)) : this.#presented(record, hash)
   }
 
-  /** The key of that id in whatever state it is, or null. Synchronous when cached. For ids that a credential vouches for. */
+  /**
+   * Returns the key of this id in any state, or null. Synchronous when the key is cached. Use it only for an id from a verified credential,
+   * because it checks no secret.
+   */
   byId(keyId: number): KeyRecord | null | Promise<KeyRecord | null> {
     const record = this.#records.get(keyId)
     return record instanceof Promise ? record.then(found => this.#asOfNow(found)) : this.#asOfNow(record)
   }
 
-  /** Remembers that the key was used; written in batches, off the path of the call. */
+  /** Notes that the key was used. The use is written later, in a batch, so that a call does not wait for it. */
   touch(record: KeyRecord): void {
     this.use.note(record.id)
   }
 
-  /** Changes what the changes name; null = none. Throws `not_found` (also for a revoked key), `bad_name`, `bad_request`, `duplicate_key_name`, `trial_ceiling`. */
+  /**
+   * Changes the fields that `changes` contains. Null removes a value. Throws `not_found` (also for a revoked key), `bad_name`,
+   * `bad_request`, `duplicate_key_name`, `trial_ceiling`.
+   */
   async change(orgId: number, keyId: number, changes: KeyChanges, also: Also = nothingMore): Promise<void> {
     await this.#write(keyId, 'key_changed', async tx => {
       await changeKey(tx, orgId, keyId, changes, this.#tools())
@@ -141,29 +153,30 @@ export class Keys {
     })
   }
 
-  /** Ends a key for good and cuts its running calls. Ending it twice is fine. Throws `not_found`. */
+  /** Revokes a key permanently and cuts its running calls. A repeated revoke is no error. Throws `not_found`. */
   async revoke(orgId: number, keyId: number): Promise<void> {
     await this.#write(keyId, 'key_revoked', async tx => {
       const isEnded = await endKey(tx, orgId, keyId, this.#tools())
       if (!isEnded && (await tx.maybe(keyExists, orgId, keyId)) === null) throw fail('not_found', { message: 'There is no such key.' })
-      // The second time the news goes out again: whoever missed the first cuts the calls now.
+      // A repeated revoke sends the news again, so that a process that missed it cuts the calls now.
       return { value: undefined, news: [] }
     })
   }
 
-  /** Switches a key off or on by hand. Throws `not_found`, also for a revoked key. */
+  /** Enables or disables a key. Throws `not_found`, also for a revoked key. */
   async setEnabled(orgId: number, keyId: number, enabled: boolean): Promise<void> {
     await this.change(orgId, keyId, { enabled })
   }
 
-  /** Sets both limits; null = none. Throws `not_found`, `bad_request`, `trial_ceiling`. */
+  /** Sets both limits. Null means no limit. Throws `not_found`, `bad_request`, `trial_ceiling`. */
   async setLimits(orgId: number, keyId: number, limits: KeyLimits): Promise<void> {
     await this.change(orgId, keyId, limits)
   }
 
   /**
-   * Gives the key a new secret. The one before it works for `overlapDays` more (0 to 7, fractions count); the one before that ends now.
-   * Running calls and agent tokens of the key go on. `allow` is asked with the id of the key's user. Throws `not_found`, `bad_request`.
+   * Gives the key a new secret. The old secret works for `overlapDays` more (0 to 7, fractions count). A still older secret stops now.
+   * Running calls and agent tokens of the key continue. `allow` gets the id of the key's user and throws when the caller may not rotate the
+   * key. Throws `not_found`, `bad_request`.
    */
   async rotate(orgId: number, keyId: number, overlapDays: number, allow: (userId: number | null) => void = () => undefined): Promise<RotatedKey> {
     if (!(overlapDays >= 0 && overlapDays <= overlapDaysMax))
@@ -185,8 +198,9 @@ export class Keys {
   }
 
   /**
-   * The organisation has received credit: its trial keys become standard keys, and limits that were those of the trial become the
-   * standard ones; lower ones stay. The caller appends the news and applies it after the commit. The second time does nothing.
+   * Runs when the organisation receives credit. Its trial keys become standard keys. A limit that equals the trial limit becomes the
+   * standard limit; a lower limit stays. The caller appends the returned news and applies it after the commit. A repeated call changes
+   * nothing.
    */
   async promote(tx: Tx, orgId: number, at: Date): Promise<NewsItem[]> {
     await tx.exec(setCredited, orgId, at)
@@ -198,8 +212,8 @@ export class Keys {
   }
 
   /**
-   * Where billing is on, keys of organisations that never had credit are on trial, whenever they were made: those that were made before it
-   * was switched on become so. Their limits stay. To be called when the process starts; how many there were.
+   * Makes the standard keys of all organisations without credit trial keys when billing is on, also keys from before billing was switched
+   * on. Their limits stay. Is called when the process starts. Returns the number of changed keys.
    */
   async beginTrials(): Promise<number> {
     return this.tiers.trial === null ? 0 : await this.#deps.db.exec(beginTrials)
@@ -217,8 +231,8 @@ export class Keys {
   }
 
   /**
-   * A secret that this process sees for the first time may be younger than the record it has: another process has rotated the key and
-   * its news is on the way. Then the record is loaded again, once.
+   * Handles a secret that this process sees for the first time. Another process may have rotated the key after this process loaded the
+   * record, and the news may be on the way. So the record is loaded again, once, when it does not contain the secret.
    */
   async #firstSeen(keyId: number, hash: string): Promise<KeyRecord | null> {
     const record = await this.byId(keyId)
@@ -231,14 +245,14 @@ export class Keys {
     return record === null ? null : asPresented(record, hash, this.#deps.clock.nowMs())
   }
 
-  /** Expiry is a matter of this moment, not of the moment at which the record was loaded. */
+  /** Compares the expiry time with the present time, because the record may have been loaded before the key expired. */
   #asOfNow(record: KeyRecord | null): KeyRecord | null {
     if (record === null || record.expiresAtMs === null || record.state !== 'active' || record.expiresAtMs > this.#deps.clock.nowMs()) return record
     return { ...record, state: 'expired' }
   }
 }
 
-/** Makes the keys service. */
+/** Returns the keys service. */
 export function createKeys(deps: KeysDeps): Keys {
   return new Keys(deps)
 }

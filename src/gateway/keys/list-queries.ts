@@ -6,7 +6,7 @@ import type { KeyTier } from './key-rules.ts'
 export interface ListedKey {
   readonly id: number
   readonly userId: number | null
-  /** False when the key's user is no member any more. */
+  /** False when the key's user is no longer an active member. */
   readonly hasOwner: boolean
   readonly workspaceId: number | null
   readonly name: string
@@ -42,7 +42,7 @@ const columns = `k.id, k.user_id as "userId", (k.user_id is null or m.user_id is
    from api_keys k
    left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'`
 
-/** The keys that are not revoked, newest first, from below an id on. */
+/** Returns the keys that are not revoked, newest first, with ids below `belowId`. Null means all ids. */
 export const listKeys = statement<[orgId: number, belowId: number | null, limit: number], ListedKey>(
   'keys.list',
   `select ${columns}
@@ -50,5 +50,5 @@ export const listKeys = statement<[orgId: number, belowId: number | null, limit:
    order by k.id desc limit $3::int`,
 )
 
-/** One key, revoked or not. */
+/** Returns one key, revoked or not. */
 export const findKey = statement<[orgId: number, keyId: number], ListedKey>('keys.find', `select ${columns} where k.org_id = $1::int and k.id = $2::int`)

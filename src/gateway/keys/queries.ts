@@ -6,10 +6,10 @@ import type { KeyTier } from './key-rules.ts'
 export interface KeyRow {
   readonly id: number
   readonly orgId: number
-  /** Who founded the organisation. */
+  /** The founder of the organisation. */
   readonly founder: string
   readonly userId: number | null
-  /** Role of the user's active membership; null without one. */
+  /** Role of the user's active membership. Null when there is no active membership. */
   readonly role: Role | null
   readonly workspaceId: number | null
   readonly name: string
@@ -32,13 +32,13 @@ export interface KeyRow {
   readonly previousUntil: Date | null
 }
 
-/** Also by the secret before the last rotation; whether that still opens the key is for the record to say. */
+/** Finds a key by its present secret or by the secret before the last rotation. The record says whether the old secret still works. */
 export const findIdByHash = statement<[hash: Buffer], { id: number }>(
   'keys.find_id_by_hash',
   `select id from api_keys where hash = $1::bytea or previous_hash = $1::bytea`,
 )
 
-/** Not limited to one org: the id comes from the hash of a presented key or from a signed token. */
+/** The only query without an organisation: the id comes from the hash of a presented key or from a signed token. */
 export const findForAuth = statement<[id: number], KeyRow>(
   'keys.find_for_auth',
   `select k.id, k.org_id as "orgId", ${founderSql('k.org_id')} as "founder", k.user_id as "userId", m.role, k.workspace_id as "workspaceId", k.name, k.scope, k.tier,
@@ -51,26 +51,32 @@ export const findForAuth = statement<[id: number], KeyRow>(
    where k.id = $1::int`,
 )
 
-/** Whether a key that is not revoked has one of these names, one key left out. */
+/** Returns whether a key other than `exceptId` that is not revoked has one of these names. */
 export const isNameTaken = statement<[orgId: number, names: readonly string[], exceptId: number], { taken: boolean }>(
   'keys.is_name_taken',
   `select exists (select 1 from api_keys where org_id = $1::int and name = any($2::text[]) and revoked_at is null and id <> $3::int) as "taken"`,
 )
 
-/** A key that has expired gives its name up: the unique index knows no clock. */
+/** Revokes an expired key with this name, so that a new key can have the name. The unique index cannot compare with the present time. */
 export const retireExpiredName = statement<[orgId: number, name: string, now: Date]>(
   'keys.retire_expired_name',
   `update api_keys set revoked_at = expires_at
    where org_id = $1::int and name = $2::text and revoked_at is null and expires_at <= $3::timestamptz`,
 )
 
-/** When the organisation first received credit. Locked, so that no key is made as a trial key while the credit arrives, and names that are made up do not collide. */
+/**
+ * Returns when the organisation first received credit, and locks the organisation. The lock prevents a trial key that is made while credit
+ * arrives, and two keys with the same generated name.
+ */
 export const lockOrg = statement<[orgId: number], { creditedAt: Date | null }>(
   'keys.lock_org',
   `select credited_at as "creditedAt" from orgs where id = $1::int for no key update`,
 )
 
-/** The highest number that follows this start in a name of the organisation's keys, revoked ones included; 0 without any. */
+/**
+ * Returns the highest number that follows this start in a key name of the organisation, revoked keys included. 0 when there is no such
+ * name.
+ */
 export const highestNumber = statement<[orgId: number, start: string], { highest: number }>(
   'keys.highest_number',
   `select coalesce(max(substr(name, length($2::text) + 1)::int), 0) as "highest" from api_keys
@@ -108,7 +114,7 @@ export const insertKey = statement<
    returning id`,
 )
 
-/** What a change starts from, locked until it is written. */
+/** The values before a change. The row is locked until the change is written. */
 export interface ChangeableKey {
   readonly userId: number | null
   readonly prefix: string
@@ -137,7 +143,7 @@ export const lockKey = statement<[orgId: number, keyId: number], ChangeableKey>(
    from api_keys where org_id = $1::int and id = $2::int and revoked_at is null for no key update`,
 )
 
-/** Enabling begins the idle time again, so that a key is not disabled again the next night. */
+/** Updates the key. Enabling a disabled key restarts its idle time, so that the next sweep does not disable it again. */
 export const updateKey = statement<
   [
     orgId: number,
@@ -165,7 +171,7 @@ export const updateKey = statement<
    where org_id = $1::int and id = $2::int`,
 )
 
-/** The secret that goes is the previous one from now on; the one before it is forgotten. */
+/** Stores a new secret. The present secret becomes the previous one. The secret before it is dropped. */
 export const rotateKey = statement<[orgId: number, keyId: number, hash: Buffer, prefix: string, previousUntil: Date, now: Date]>(
   'keys.rotate',
   `update api_keys set previous_hash = hash, previous_until = $5::timestamptz, hash = $3::bytea, prefix = $4::text, rotated_at = $6::timestamptz
@@ -182,7 +188,10 @@ export const keyExists = statement<[orgId: number, keyId: number], { id: number 
   `select id from api_keys where org_id = $1::int and id = $2::int`,
 )
 
-/** A live workspace in which the person may make keys: every one for owners and admins, for members those that list them. */
+/**
+ * Finds an active workspace in which the person may make keys. Owners and admins may use every workspace, members only those that list
+ * them.
+ */
 export const findWorkspace = statement<[orgId: number, workspaceId: number, userId: number | null, mayAll: boolean], { id: number }>(
   'keys.find_workspace',
   `select w.id from workspaces w
@@ -196,14 +205,17 @@ export const setCredited = statement<[orgId: number, at: Date]>(
   `update orgs set credited_at = $2::timestamptz where id = $1::int and credited_at is null`,
 )
 
-/** Keys of organisations that never had credit, made while nothing was prepaid. */
+/** Turns the standard keys of organisations without credit into trial keys. */
 export const beginTrials = statement<[]>(
   'keys.begin_trials',
   `update api_keys k set tier = 'trial' from orgs o
    where o.id = k.org_id and o.credited_at is null and k.tier = 'standard' and k.revoked_at is null`,
 )
 
-/** Limits that still are those of the tier become those of the new one; a lower limit was somebody's choice and stays. */
+/**
+ * Makes trial keys standard keys. A limit that equals the trial limit becomes the standard limit. Other limits stay, because somebody chose
+ * them.
+ */
 export const promoteKeys = statement<
   [orgId: number, trialRpm: number | null, trialDaily: number | null, standardRpm: number | null, standardDaily: number | null],
   { id: number }
@@ -216,7 +228,10 @@ export const promoteKeys = statement<
    from locked where k.id = locked.id returning k.id`,
 )
 
-/** Use after the notice of inactivity takes it back. Rows are locked in the order of their ids, so that processes that flush concurrently do not wait for each other in a circle. */
+/**
+ * Writes the last uses. A use after the notice of inactivity withdraws the notice. Rows are locked in the order of their ids, so that
+ * processes that flush concurrently cannot deadlock.
+ */
 export const touchKeys = statement<[keyIds: readonly number[], usedAt: readonly Date[]]>(
   'keys.touch',
   `with used as materialized (select * from unnest($1::int[], $2::timestamptz[]) as u(id, at)),

@@ -1,12 +1,15 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** A key that the rule of inactivity may touch. */
+/** A key that the inactivity rule may give notice to, disable, or withdraw the notice of. */
 export interface InactivityRow {
   readonly id: number
   readonly orgId: number
 }
 
-/** Keys in use that are idle for as long as their organisation allows, or have notice. In the order of ids, from above one on. */
+/**
+ * Returns enabled keys with an id above `aboveId` that have a notice or have been idle for as long as their organisation allows, in the
+ * order of ids.
+ */
 export const findIdle = statement<[aboveId: number, now: Date, limit: number], InactivityRow>(
   'keys.find_idle',
   `select k.id, k.org_id as "orgId" from api_keys k join orgs o on o.id = k.org_id
@@ -16,7 +19,7 @@ export const findIdle = statement<[aboveId: number, now: Date, limit: number], I
    order by k.id limit $3::int`,
 )
 
-/** The same key a moment later, locked: what is decided is decided on this. */
+/** Reads one key again and locks it. The decision about the key uses these values. */
 export const lockIdle = statement<
   [orgId: number, keyId: number],
   {
@@ -39,7 +42,7 @@ export const lockIdle = statement<
    where k.org_id = $1::int and k.id = $2::int and k.enabled and k.revoked_at is null for no key update of k`,
 )
 
-/** Null withdraws the notice. */
+/** Sets the time of the notice. Null withdraws the notice. */
 export const setNotice = statement<[orgId: number, keyId: number, noticeAt: Date | null]>(
   'keys.set_notice',
   `update api_keys set inactivity_notice_at = $3::timestamptz where org_id = $1::int and id = $2::int`,
@@ -50,7 +53,7 @@ export const disableIdle = statement<[orgId: number, keyId: number]>(
   `update api_keys set enabled = false, disabled_reason = 'inactivity' where org_id = $1::int and id = $2::int`,
 )
 
-/** Who is notified: the member behind the key, else the owners. */
+/** Returns who receives the notice: the key's user, or every owner when the key has no active user. */
 export const noticeReaders = statement<[orgId: number, userId: number | null], { userId: number; email: string }>(
   'keys.notice_readers',
   `with own as materialized (

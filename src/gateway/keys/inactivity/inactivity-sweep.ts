@@ -17,23 +17,24 @@ export interface InactivitySweepDeps {
   /** KEY_NOTICE_DAYS. */
   readonly noticeDays: number
   readonly baseUrl: () => string
-  /** Told of every key that was disabled, after the commit: for the audit trail. */
+  /** Is called after the commit for each key that the sweep disabled. It writes the audit line. */
   readonly onDisabled: (orgId: number, keyId: number) => Promise<void>
 }
 
-/** Pause between two sweeps. Days are what the rule counts in. */
+/** Pause between two sweeps, in milliseconds. An hour is short enough, because the rule counts in days. */
 export const inactivitySweepMs = 3600_000
 const batchMax = 500
 
 type LockedRow = NonNullable<Awaited<ReturnType<typeof read>>>
 
 /**
- * Goes through the keys of all organisations once: notice for those that are idle for too long, with a mail; the end of the notice for
- * those in use again; and those that nobody used through the whole notice are disabled, never deleted. One short transaction a key.
- * A key that cannot be judged does not keep the others from it; what was wrong rises at the end.
+ * Checks the keys of all organisations once. A key that has been idle for too long gets notice, and a mail is written. A key that is in use
+ * again loses its notice. A key that stayed unused for the whole notice is disabled, never deleted. Each key has its own short transaction.
+ * When a key fails, the sweep goes on with the others and throws an AggregateError at the end. Stops early when the signal aborts or the
+ * database is unavailable.
  */
 export async function sweepInactivity(deps: InactivitySweepDeps, signal: AbortSignal): Promise<void> {
-  // What this process has seen in use is in the rows before they are judged; other processes write theirs every half minute.
+  // Writes the uses that this process has noted before it judges keys. Other processes write theirs every half minute.
   await deps.use.flush()
   const failures: unknown[] = []
   let aboveId = 0
@@ -104,7 +105,7 @@ async function giveNotice(
       data: { orgName: key.orgName, keyName: key.name, keyPrefix: key.prefix, disabledOn, link: `${baseUrl()}/auth?return_to=%2Fme%2Fkeys` },
       onceKey: `key_inactivity:${keyId}:${nowMs}:${reader.userId}`,
     } as const
-    // An address that takes no mail must not keep the key; the console shows the notice all the same.
+    // An invalid mail address must not prevent the notice. The console shows the notice too.
     await mail.enqueue(tx, letter).catch((error: unknown) => {
       if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
     })

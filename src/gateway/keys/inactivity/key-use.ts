@@ -5,11 +5,14 @@ import { touchKeys } from '../queries.ts'
 
 const flushEveryMs = 30_000
 
-/** When each key was last used. Calls only note it in memory; the database gets it in batches, one statement for all keys. */
+/**
+ * Records when each key was last used. A call only notes the time in memory. A timer writes the times of all keys to the database in one
+ * statement.
+ */
 export class KeyUse {
   readonly #db: Db
   readonly #clock: Clock
-  /** Key id -> Unix milliseconds. Bounded by the number of keys that are used between two flushes. */
+  /** Key id -> Unix milliseconds. Contains only keys that were used since the last flush. */
   #usedAtMs = new Map<number, number>()
 
   constructor(db: Db, clock: Clock) {
@@ -21,12 +24,12 @@ export class KeyUse {
     this.#usedAtMs.set(keyId, this.#clock.nowMs())
   }
 
-  /** The last use of the key that this process has not written yet, in Unix milliseconds; null for none. */
+  /** Returns the Unix milliseconds of the last use that this process has not written yet, or null. */
   pendingMs(keyId: number): number | null {
     return this.#usedAtMs.get(keyId) ?? null
   }
 
-  /** Writes what was noted. When the database is away the notes are kept for the next time. */
+  /** Writes the noted uses. When the database fails, keeps them for the next flush and throws. */
   async flush(): Promise<void> {
     if (this.#usedAtMs.size === 0) return
     const batch = this.#usedAtMs
@@ -43,7 +46,7 @@ export class KeyUse {
     }
   }
 
-  /** Flushes every half minute; the returned function stops it and flushes a last time. */
+  /** Starts a flush every half minute. The returned function stops the timer and flushes one last time. */
   start(log: Log): () => Promise<void> {
     const stop = this.#clock.every(flushEveryMs, () => void this.flush().catch(error => log.warn('key_use_flush_failed', { error })))
     return async () => {
