@@ -10,7 +10,7 @@ export interface MailSenderDeps {
   readonly db: Db
   readonly clock: Clock
   readonly log: Log
-  /** Null without SMTP_URL: mail waits. */
+  /** Null without SMTP_URL. Mail then waits in the outbox. */
   readonly deliver: Deliver | null
   /** MAIL_POLL_MS. */
   readonly pollMs: number
@@ -18,26 +18,27 @@ export interface MailSenderDeps {
 
 const minuteMs = 60_000
 /**
- * Waits after each failed attempt; a mail is given up after the attempt that follows the last wait. Ours: a server that is down for a working day loses
- * no mail.
+ * Waits after each failed attempt, in milliseconds. A mail is given up when the attempt after the last wait fails. We chose these values so
+ * that a mail server that is down for a working day loses no mail.
  */
 const retryDelaysMs: readonly number[] = [minuteMs, 5 * minuteMs, 30 * minuteMs, 120 * minuteMs, 480 * minuteMs]
-/** Longest that one mail may take. A round of claims at that pace ends before the claims do. */
+/** Longest time for one mail. All mails of one claim together take less time than the claim lasts. */
 const mailTimeoutMs = 45_000
 const claimMax = 5
-/** How long a stop lets the mail that is under way go on. */
+/** How long a stop waits for the mail that is being sent. */
 const stopGraceMs = 5_000
 const claimLeaseMs = 5 * minuteMs
 const roundsMax = 100
-/** How long sent and given-up mails are kept, for questions. */
+/** How long sent and given-up mails are kept, so that questions about them can be answered. */
 const keepMs = 90 * 24 * 60 * minuteMs
 
-/** How often settled mails are looked through for old ones. */
+/** Pause between two deletions of old mails. */
 export const mailSweepMs = 6 * 60 * minuteMs
 
 /**
- * Sends the outbox. Every process looks, each takes other rows; a mail goes out once, or again after a crash between the server's yes and
- * the note of it, then with the same Message-ID. Logs name organisations and codes, never addresses or texts. Decision 0110 says why.
+ * Sends the mails of the outbox. Every process polls, and each claims other rows. A mail can go out twice only when a process crashes after
+ * the server accepted it and before the row says so. It then has the same Message-ID. Logs contain organisations and codes, never addresses
+ * or texts. Decision 0110 gives the reasons.
  */
 export class MailSender {
   readonly #deps: MailSenderDeps
@@ -50,7 +51,7 @@ export class MailSender {
     this.#deps = deps
   }
 
-  /** Looks every MAIL_POLL_MS. The returned function stops that and resolves when the mail that is under way has ended. */
+  /** Polls every MAIL_POLL_MS. The returned function stops the polling and resolves when the running send has ended. */
   start(): () => Promise<void> {
     const { deliver, clock, log, pollMs } = this.#deps
     if (deliver === null) {
@@ -67,7 +68,7 @@ export class MailSender {
     }
   }
 
-  /** Sends what is due now; how many rows were tried. */
+  /** Sends the mails that are due now. Returns how many it tried. */
   async sendDue(): Promise<number> {
     const { db, clock, deliver } = this.#deps
     if (deliver === null) return 0
@@ -75,7 +76,7 @@ export class MailSender {
     return await claimDue(db, claimMails, params, mail => this.#send(mail, deliver), roundsMax)
   }
 
-  /** Deletes old mails that are settled; how many. */
+  /** Deletes old mails that were sent or given up. Returns how many. */
   sweep(): Promise<number> {
     return this.#deps.db.exec(deleteOldMails, new Date(this.#deps.clock.nowMs() - keepMs))
   }
@@ -94,7 +95,7 @@ export class MailSender {
   }
 
   async #send(mail: ClaimedMail, deliver: Deliver): Promise<void> {
-    // A stop leaves the rest of the round to its new due time.
+    // After a stop, the rest of the round is not sent. Those mails become due again when their claim ends.
     this.#stop.signal.throwIfAborted()
     const { db, clock } = this.#deps
     const rendered = renderMail(mail.template, mail.data)

@@ -19,7 +19,7 @@ export interface NewMail<T extends MailTemplate = MailTemplate> {
   readonly onceKey?: string
 }
 
-/** Mail: an outbox row in the transaction of what happened, sent from there. */
+/** The outbox of mail. A mail is a row that the causing transaction writes. The mail sender sends it later. */
 export class Mail {
   readonly #deps: MailDeps
   constructor(deps: MailDeps) {
@@ -27,8 +27,8 @@ export class Mail {
   }
 
   /**
-   * Puts a mail into the outbox. It is sent if, and only if, the transaction commits. Throws `bad_email` for what is no single address;
-   * values that the template cannot take are a mistake of the caller and throw too.
+   * Puts a mail into the outbox. It is sent if, and only if, the transaction commits. Throws `bad_email` unless `to` is one plain address.
+   * Throws an Error for values that the template does not accept, because that is a mistake in the calling code.
    */
   async enqueue<T extends MailTemplate>(tx: Tx, { orgId, to, template, data, onceKey }: NewMail<T>): Promise<void> {
     if (!isMailAddress(to)) throw fail('bad_email')
@@ -37,7 +37,7 @@ export class Mail {
     await tx.exec(insertMail, orgId, to, template, JSON.stringify(checked), onceKey ?? null, new Date(this.#deps.clock.nowMs()))
   }
 
-  /** How many mails wait, and how many were given up. */
+  /** Returns how many mails wait, and how many were given up. */
   counts(): Promise<{ waiting: number; failed: number }> {
     return this.#deps.db.one(countMails)
   }

@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** Puts a mail into the outbox, due immediately. A mail whose once_key exists already does nothing. */
+/** Puts a mail into the outbox, due immediately. Writes nothing when a mail with the same `onceKey` exists. */
 export const insertMail = statement<[orgId: number | null, to: string, template: string, data: string, onceKey: string | null, at: Date]>(
   'mail.insert_mail',
   `insert into emails (org_id, to_address, template, data, once_key, created_at, due_at)
@@ -15,11 +15,13 @@ export interface ClaimedMail {
   readonly template: string
   readonly data: unknown
   readonly createdAt: Date
-  /** This attempt counted; with the id it names the claim. */
+  /** Number of attempts, including this one. Together with the id it identifies the claim. */
   readonly attempts: number
 }
 
-/** Takes mails that are due and puts their time ahead, so that a claim whose process died comes back by itself. */
+/**
+ * Claims mails that are due and sets their due time to the end of the claim. If the process dies, the mails become due again by themselves.
+ */
 export const claimMails = statement<[now: Date, leaseUntil: Date, limit: number], ClaimedMail>(
   'mail.claim_mails',
   `update emails set due_at = $2::timestamptz, attempts = attempts + 1
@@ -27,7 +29,7 @@ export const claimMails = statement<[now: Date, leaseUntil: Date, limit: number]
    returning id as "id", org_id as "orgId", to_address as "to", template as "template", data as "data", created_at as "createdAt", attempts as "attempts"`,
 )
 
-/** Only while the claim is the last one: a process that was slow must not undo what another did. */
+/** Has an effect only while this claim is the latest, so that a slow process cannot overwrite the result of another. */
 export const markSent = statement<[id: bigint, attempts: number, at: Date]>(
   'mail.mark_sent',
   `update emails set sent_at = $3::timestamptz, due_at = null, last_error = null where id = $1::bigint and attempts = $2::int and due_at is not null`,
@@ -43,13 +45,13 @@ export const markFailed = statement<[id: bigint, attempts: number, at: Date, las
   `update emails set failed_at = $3::timestamptz, due_at = null, last_error = $4::text where id = $1::bigint and attempts = $2::int and due_at is not null`,
 )
 
-/** Mail of the installation as the operator asks for it. */
+/** Counts waiting and given-up mails of the installation, for the operator. */
 export const countMails = statement<[], { waiting: number; failed: number }>(
   'mail.count_mails',
   `select count(*) filter (where due_at is not null)::int as "waiting", count(*) filter (where failed_at is not null)::int as "failed" from emails`,
 )
 
-/** Deletes mails that were settled before the bound: names and addresses are not kept longer than they serve. */
+/** Deletes mails that were sent or given up before the given time, so that names and addresses are not kept longer than necessary. */
 export const deleteOldMails = statement<[before: Date]>(
   'mail.delete_old_mails',
   `delete from emails where sent_at < $1::timestamptz or failed_at < $1::timestamptz`,

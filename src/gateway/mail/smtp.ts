@@ -6,17 +6,19 @@ import type { RenderedMail } from './templates.ts'
 
 export interface OutgoingMail extends RenderedMail {
   readonly to: string
-  /** Without angle brackets and host: the same for every attempt at the same mail. */
+  /** The part of the Message-ID before the host, without angle brackets. It is the same for every attempt to send the mail. */
   readonly messageName: string
 }
 
 /** Sends a mail to the server. Rejects with an SmtpError. */
 export type Deliver = (mail: OutgoingMail, signal: AbortSignal) => Promise<void>
 
-/** Why a mail was not taken, without its content: what failed and the server's status, not its words. */
+/**
+ * Why the server did not accept a mail. It contains the failed step and the server's status, but not the mail and not the server's text.
+ */
 export class SmtpError extends Error {
   override readonly name = 'SmtpError'
-  /** The server says that there is no such mailbox: sending again cannot help. */
+  /** True when the server says that the mailbox does not exist, so that another attempt cannot succeed. */
   readonly isFinal: boolean
   constructor(what: string, isFinal: boolean) {
     super(what)
@@ -24,25 +26,27 @@ export class SmtpError extends Error {
   }
 }
 
-/** Ours: mail is no part of a call, so a slow server may take its time, but not the sender's whole round. */
+/**
+ * We chose these values. No call waits for mail, so a slow server may take its time, but it must not use up the whole round of the sender.
+ */
 const connectTimeoutMs = 10_000
 const silenceTimeoutMs = 20_000
 
-/** The sender's name and address from MAIL_FROM, `Brigade <no-reply@example.com>` or an address alone. Throws ConfigError. */
+/** Returns the name and address in MAIL_FROM, which is `Brigade <no-reply@example.com>` or an address alone. Throws ConfigError. */
 export function senderOf(mailFrom: string): { name: string; address: string } {
   const [, name = '', address = ''] = /^\s*(?:"?([^"<>]*?)"?\s*<([^<>]+)>)\s*$/.exec(mailFrom) ?? ['', '', mailFrom.trim()]
   if (!isMailAddress(address)) throw new ConfigError(`MAIL_FROM must be an address, or a name and an address as in "Brigade <no-reply@example.com>".`)
   return { name: oneLine(name), address }
 }
 
-/** Sends over SMTP. Throws ConfigError for a URL or sender that cannot work; whether the server is there shows with the first mail. */
+/** Returns a function that sends over SMTP. Throws ConfigError for an invalid URL or sender. It does not connect before the first mail. */
 export function smtpDelivery(smtpUrl: Secret, mailFrom: string): Deliver {
   const url = smtpUrl.reveal()
   if (!URL.canParse(url) || !/^smtps?:$/.test(new URL(url).protocol) || new URL(url).hostname === '')
     throw new ConfigError('SMTP_URL must be an smtp:// or smtps:// URL, such as smtps://user:password@mail.example.com:465.')
   const from = senderOf(mailFrom)
   const host = from.address.split('@')[1] ?? 'localhost'
-  // Most gateways send no mail: its library is loaded with the first one.
+  // The mail library is loaded with the first mail, because most gateways send no mail.
   let transport: Promise<Transporter> | null = null
   const load = async (): Promise<Transporter> => {
     const { createTransport } = await import('nodemailer')
@@ -51,7 +55,7 @@ export function smtpDelivery(smtpUrl: Secret, mailFrom: string): Deliver {
       connectionTimeout: connectTimeoutMs,
       greetingTimeout: connectTimeoutMs,
       socketTimeout: silenceTimeoutMs,
-      // A mail is made of our own texts: it never reads a file or a URL.
+      // All content of a mail is text that the gateway wrote, so the library must never read a file or a URL.
       disableFileAccess: true,
       disableUrlAccess: true,
     })
@@ -79,6 +83,6 @@ export function smtpDelivery(smtpUrl: Secret, mailFrom: string): Deliver {
 function smtpError(thrown: unknown): SmtpError {
   const { code, responseCode, command, response } = thrown as { code?: unknown; responseCode?: unknown; command?: unknown; response?: unknown }
   const what = [code, responseCode, command].filter(part => /^[\w .-]{1,40}$/.test(String(part ?? ''))).join(' ')
-  // RFC 3463: 5.1.x is about the address of the mailbox.
+  // RFC 3463: codes 5.1.x describe the address of the mailbox.
   return new SmtpError(what === '' ? 'not delivered' : what, typeof response === 'string' && /^5\d\d[ -]5\.1\.\d/.test(response))
 }

@@ -1,4 +1,4 @@
-/** What mails say: pure functions from checked values to subject, text and HTML. */
+/** The texts of mails: pure functions from checked values to subject, text and HTML. */
 import { z } from 'zod'
 import { escapeHtml, oneLine } from './safe-text.ts'
 
@@ -12,9 +12,9 @@ export interface RenderedMail {
 interface Letter {
   readonly subject: string
   readonly paragraphs: readonly string[]
-  /** What to do, as a link; the address is in the text too. */
+  /** What the reader can do, as a link. The text of the mail shows the address of the link too. */
   readonly action: { readonly label: string; readonly link: string }
-  /** Why the reader has this mail. */
+  /** Why the reader receives this mail. */
   readonly footer: string
 }
 
@@ -49,7 +49,10 @@ const shapes = {
   }),
 }
 
-/** What each template needs to know. Names, amounts and links; never a secret that is worth more than the mail. */
+/**
+ * The values that each template needs: names, amounts and links. A value is never a secret that gives more rights than the mail itself
+ * needs.
+ */
 export type MailData = { readonly [T in keyof typeof shapes]: Readonly<z.input<(typeof shapes)[T]>> }
 export type MailTemplate = keyof MailData
 
@@ -128,13 +131,13 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
   }),
 }
 
-/** The values as the template takes them, in plain lines; null when it cannot. */
+/** Returns the values as the template uses them, each on one line. Null when they do not fit the template. */
 export function checkedMailData(template: MailTemplate, data: unknown): object | null {
   const checked = shapes[template].safeParse(data)
   return checked.success ? checked.data : null
 }
 
-/** The mail of a row of the outbox, or null when the row holds no such template or not its values. */
+/** Returns the mail of an outbox row. Null when the template does not exist or the values do not fit it. */
 export function renderMail(template: string, data: unknown): RenderedMail | null {
   switch (template) {
     case 'invitation':
@@ -176,7 +179,7 @@ function render<D>(shape: z.ZodType<D>, letterOf: (data: D) => Letter, data: unk
   }
 }
 
-/** No image, no script, no remote style: opening the mail sends nothing to anybody. */
+/** Contains no image, script or remote style, so that opening the mail sends no request to anybody. */
 function page(body: string): string {
   return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head><body style="font-family:sans-serif;max-width:40em">\n${body}\n</body></html>\n`
 }
