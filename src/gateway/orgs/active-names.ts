@@ -1,17 +1,17 @@
-/** Which of these workspaces and members are there now, with their names: for whoever keeps something by their ids. */
+/** Names of workspaces and active members by id. Other domains that store such ids use them. */
 import { type Db, statement } from '../../platform/db/db.ts'
 
-/** Names by id, of archived ones too: they can still be charged. */
+/** Returns the names of these workspaces by id. Archived ones are included, because their keys can still cause charges. */
 export async function namesOfWorkspaces(db: Db, orgId: number, ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
   return new Map((await db.many(workspaceNames, orgId, ids)).map(row => [row.id, row.name]))
 }
 
-/** Names, or addresses where there is none, of those that are members now, by user id. */
+/** Returns the names of those users that are active members, by user id. A user without a name gets the mail address instead. */
 export async function namesOfActiveMembers(db: Db, orgId: number, userIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
   return new Map((await db.many(activeMemberNames, orgId, userIds)).map(row => [row.id, row.name]))
 }
 
-/** Archived ones too: the keys that are bound to them go on within their budget. */
+/** Archived workspaces are included, because their keys continue to work within the budget. */
 const workspaceNames = statement<[orgId: number, ids: readonly number[]], { id: number; name: string }>(
   'orgs.workspace_names',
   `select id, name from workspaces where org_id = $1::int and id = any($2::int[])`,

@@ -1,39 +1,42 @@
 /**
- * Who founded an organisation. One person may have several organisations, so what is shared in a process is shared by founders: places,
- * room for bodies, and judgements of routes. Decision 0465 says why.
+ * The founder of an organisation. One person may have several organisations. A process therefore gives shares of a common resource to
+ * founders, not to organisations: places, room for bodies, and judgements of routes. Decision 0465 gives the reasons.
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
 import { type Db, statement } from '../../platform/db/db.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 
-/** The most organisations whose founder is remembered: one for each key and session that a process remembers. */
+/** Most organisations whose founder is remembered: one for each key and session that a process remembers. */
 const knownMax = 100_000
-/** The most founders that were looked up for their own sake, and how long they are believed. */
+/** Most founders that are kept after a look-up by id alone, and how long such an entry is used, in milliseconds. */
 const lookedUpMax = 20_000
 const lookedUpTtlMs = 3_600_000
 
-/** One word for all organisations of one founder. What the operator made is of its first owner, and without one it is its own founder. */
+/**
+ * SQL for a text that is the same for all organisations of one founder. An organisation of the operator belongs to its first owner. Without
+ * an owner it is its own founder.
+ */
 const founderWord = `coalesce(
   'user ' || coalesce(o.created_by, (select min(m.user_id) from org_members m where m.org_id = o.id and m.role = 'owner')),
   'organisation ' || o.id)`
 
-/** SQL of the founder of the organisation with that id, for queries of other domains that load a caller. */
+/** Returns SQL for the founder of the organisation with this id. Other domains use it in queries that load a caller. */
 export const founderSql = (orgId: string): string => `(select ${founderWord} from orgs o where o.id = ${orgId})`
 
 const findFounder = statement<[orgId: number], { founder: string }>('orgs.find_founder', `select ${founderWord} as "founder" from orgs o where o.id = $1::int`)
 
-/** 0, 1 or 2 organisations and founders: two stand for any number above one. */
+/** Counts organisations and founders up to 2. The value 2 means two or more. */
 const countFounders = statement<[], { organisations: number; founders: number }>(
   'orgs.count_founders',
   `select (select count(*)::int from (select 1 from orgs limit 2) as first_two) as "organisations",
      (select count(*)::int from (select distinct ${founderWord} from orgs o limit 2) as founders) as "founders"`,
 )
 
-/** Says the founder of an organisation: one word, the same for all organisations of one person. */
+/** Returns the founder of an organisation as a text. All organisations of one person have the same founder. */
 export type FounderOf = (orgId: number) => string
 
-/** An organisation without a known founder is its own founder. */
+/** Returns the organisation itself as its founder. Is used when the founder is not known. */
 export const ownFounder: FounderOf = orgId => `organisation ${orgId}`
 
 export class Founders {
@@ -47,29 +50,34 @@ export class Founders {
     this.#lookedUp = new ExpiringCache<number, string>({ max: lookedUpMax, ttlMs: lookedUpTtlMs, clock, load })
   }
 
-  /** Remembers the founder of an organisation. Who loads a key or a session from the database notes the founder that came with it. */
+  /**
+   * Remembers the founder of an organisation. Code that loads a key or a session from the database also loads the founder and calls this.
+   */
   note(orgId: number, founder: string): void {
     this.#known.set(orgId, founder)
   }
 
-  /** The founder without a look at the database: every caller who was let in is known. */
+  /** Returns the founder without a database query. The founder of every authenticated caller is known. */
   readonly known: FounderOf = orgId => this.#known.get(orgId) ?? ownFounder(orgId)
 
-  /** The founder, also of an organisation that has not called this process; null: there is no such organisation. Synchronous when known. */
+  /**
+   * Returns the founder, also of an organisation that has not called this process. Null when the organisation does not exist. Synchronous
+   * when the founder is known.
+   */
   of(orgId: number): ReturnType<ExpiringCache<number, string>['get']> {
     return this.#known.get(orgId) ?? this.#lookedUp.get(orgId)
   }
 
   /**
-   * A number for the founder, also of an organisation that has not called this process: the negative id of the person, or the id of an
-   * organisation that is its own founder. It asks the database, so it is for work that nobody waits for.
+   * Returns a number for the founder, also of an organisation that has not called this process. It is the negative id of a person, or the
+   * id of an organisation that is its own founder. It may query the database, so only background work may call it.
    */
   async numberOf(orgId: number): Promise<number> {
     const person = /^user ([0-9]+)$/.exec((await this.of(orgId)) ?? '')?.[1]
     return person === undefined ? orgId : -Number(person)
   }
 
-  /** How many organisations and founders there are: 0, 1 or 2. Two stand for any number above one. */
+  /** Counts organisations and founders up to 2. The value 2 means two or more. */
   count(): Promise<{ organisations: number; founders: number }> {
     return this.#db.one(countFounders)
   }

@@ -5,13 +5,16 @@ import { renameOrg, setKeyInactivityDays, setRetentionDays } from './queries.ts'
 
 export interface OrgSettingsDeps {
   readonly controlLog: ControlLog
-  /** Kind of the news after which routing reads the window again; the ref is the organisation's id. */
+  /** Kind of the news that makes routing read the retention window again. The ref is the organisation's id. */
   readonly routingChanged: string
-  /** Called after the commit: what is older than the window goes. Must stand being called again. */
+  /** Is called after the commit and deletes content that is older than the window. It must be safe to call again. */
   onRetention(orgId: number, days: number): Promise<void>
 }
 
-/** What owners and admins decide of the organisation as a whole. A change holds here immediately, in other processes within a second. */
+/**
+ * Settings of an organisation that owners and admins change. A change applies in this process immediately, and in other processes within a
+ * second.
+ */
 export class OrgSettings {
   readonly #deps: OrgSettingsDeps
 
@@ -19,7 +22,7 @@ export class OrgSettings {
     this.#deps = deps
   }
 
-  /** Throws `bad_name`. */
+  /** Renames the organisation. Throws `bad_name`. */
   async rename(orgId: number, requested: string): Promise<void> {
     const name = cleanName(requested)
     await this.#deps.controlLog.change(async tx => {
@@ -28,7 +31,10 @@ export class OrgSettings {
     })
   }
 
-  /** Sets the data-retention window in days; 0 closes gated models and keeps no content. Content that is too old is gone when this returns. */
+  /**
+   * Sets the data-retention window in days. With 0, no content is kept, and models that need a window are refused. Content older than the
+   * window is deleted before the promise resolves.
+   */
   async setRetention(orgId: number, days: number): Promise<void> {
     const { controlLog, routingChanged, onRetention } = this.#deps
     await controlLog.change(async tx => {
@@ -38,7 +44,7 @@ export class OrgSettings {
     await onRetention(orgId, days)
   }
 
-  /** Sets the days without use after which a key is disabled; null switches the rule off. */
+  /** Sets after how many days without use a key is disabled. Null switches the rule off. */
   async setKeyInactivity(orgId: number, days: number | null): Promise<void> {
     await this.#deps.controlLog.change(async tx => {
       await tx.exec(setKeyInactivityDays, orgId, days)

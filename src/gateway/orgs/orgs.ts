@@ -33,11 +33,11 @@ export interface OrgsDeps {
   readonly cacheTtlMs: number
 }
 
-/** Kind of the news that a name or setting of an organisation changed; the ref is its id. */
+/** Kind of the news that a name or a setting of an organisation changed. The ref is its id. */
 export const orgChanged = 'org_changed'
 
 const orgsCachedMax = 20_000
-/** Members that one list shows at most. */
+/** Most members in one list. */
 const membersListedMax = 1_000
 
 /** Organisations and the people in them. */
@@ -54,7 +54,9 @@ export class Orgs {
     deps.controlLog.onGap(() => this.#orgs.clear())
   }
 
-  /** Makes an organisation whose owner is the person of that address, who is made when new. Throws `bad_name` and `bad_request`. */
+  /**
+   * Makes an organisation. Its owner is the person with this address; a user is made if there is none. Throws `bad_name` and `bad_request`.
+   */
   async createOrg(params: { name: string; ownerEmail: string; kind?: Org['kind'] }): Promise<{ orgId: number; userId: number }> {
     const name = cleanName(params.name)
     const email = cleanEmail(params.ownerEmail)
@@ -70,40 +72,40 @@ export class Orgs {
     })
   }
 
-  /** The person of that address, in any case of letters, or null. */
+  /** Returns the person with this address in upper or lower case, or null. */
   findUser(email: string): Promise<User | null> {
     return this.#deps.db.maybe(findUserByEmail, email.trim())
   }
 
-  /** The organisation or null. Cached: a new name or setting is seen here immediately, by other processes within a second. */
+  /** Returns the organisation or null. The result is cached: this process sees a change immediately, others within a second. */
   find(orgId: number): Org | null | Promise<Org | null> {
     return this.#orgs.get(orgId)
   }
 
-  /** True before the first organisation is made. */
+  /** Returns whether the installation has no organisation yet. */
   async isEmpty(): Promise<boolean> {
     return (await this.#deps.db.maybe(anyOrg)) === null
   }
 
-  /** The user id of the member with that address. Throws `not_found`. */
+  /** Returns the user id of the member with this address. Throws `not_found`. */
   async memberId(orgId: number, email: string): Promise<number> {
     const user = await this.findUser(email)
     if (user === null || (await this.roleOf(orgId, user.id)) === null) throw fail('not_found', { message: `${email} is no member of organisation ${orgId}.` })
     return user.id
   }
 
-  /** The role of an active member, or null. */
+  /** Returns the role of an active member, or null. */
   async roleOf(orgId: number, userId: number): Promise<Role | null> {
     return (await this.#deps.db.maybe(findMemberRole, orgId, userId))?.role ?? null
   }
 
-  /** The active members, oldest account first, at most 1,000. */
+  /** Returns the active members, oldest account first, at most 1,000. */
   members(orgId: number): Promise<Member[]> {
     return this.#deps.db.many(listMembers, orgId, membersListedMax)
   }
 }
 
-/** Makes the organisations service. */
+/** Returns the organisations service. */
 export function createOrgs(deps: OrgsDeps): Orgs {
   return new Orgs(deps)
 }

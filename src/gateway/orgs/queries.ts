@@ -19,10 +19,10 @@ export interface OrgRow {
   readonly id: number
   readonly name: string
   readonly kind: 'personal' | 'team'
-  /** Mail domain of the founder's company, for show; null for public mail. */
+  /** Mail domain of the founder's company. It is only shown. Null for public mail. */
   readonly domain: string | null
   readonly retentionDays: number
-  /** Days without use after which a key is disabled; null = never. */
+  /** Days without use after which a key is disabled. Null means never. */
   readonly keyInactivityDays: number | null
 }
 

@@ -6,7 +6,7 @@ export interface PersonRow {
   readonly email: string
   readonly name: string | null
   readonly avatarUrl: string | null
-  /** Whether the person has said how they came here. */
+  /** Whether the person has answered POST /me/attribution. */
   readonly isAttributed: boolean
 }
 
@@ -41,7 +41,7 @@ export const insertTeam = statement<[name: string, domain: string | null, create
   `insert into orgs (name, kind, domain, created_by, created_at) values ($1::text, 'team', $2::text, $3::int, $4::timestamptz) returning id`,
 )
 
-/** Over all organisations of which the person is a member. */
+/** Returns the organisations of which the person is an active member. */
 export const listOwnOrgs = statement<[userId: number, limit: number], OwnOrgRow>(
   'orgs.list_own_orgs',
   `select o.id, o.name, o.kind, m.role,
@@ -50,7 +50,7 @@ export const listOwnOrgs = statement<[userId: number, limit: number], OwnOrgRow>
    where m.user_id = $1::int and m.status = 'active' order by o.id limit $2::int`,
 )
 
-/** One organisation as a member sees it. */
+/** Returns one organisation as a member sees it. */
 export const findOwnOrg = statement<[orgId: number, userId: number], OwnOrgRow>(
   'orgs.find_own_org',
   `select o.id, o.name, o.kind, m.role,

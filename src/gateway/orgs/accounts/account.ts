@@ -30,13 +30,13 @@ export interface AccountsDeps {
   readonly orgs: Orgs
   /** TEAM_ORGS_MAX. */
   readonly teamOrgsMax: number
-  /** Moves a session to another organisation; false when the person is no member there. */
+  /** Moves a session to another organisation. Resolves to false when the person is not a member there. */
   moveSession(sessionId: string, orgId: number): Promise<boolean>
 }
 
 const orgsListedMax = 1_000
 
-/** The signed-in person: who they are, of what they are a member, where they work now. */
+/** What the signed-in person reads and changes about their account: profile, organisations, and the organisation of their session. */
 export class Accounts {
   readonly #deps: AccountsDeps
 
@@ -44,7 +44,7 @@ export class Accounts {
     this.#deps = deps
   }
 
-  /** The person, or null for a caller whom no person backs, and the organisation in which the caller works. */
+  /** Returns the person, or null for a caller without a user, and the organisation in which the caller works. Throws `not_found`. */
   async view(userId: number | null, orgId: number): Promise<{ person: Person | null; org: Org }> {
     const { db, orgs } = this.#deps
     const [person, org] = await Promise.all([userId === null ? null : db.maybe(findPerson, userId), orgs.find(orgId)])
@@ -52,12 +52,12 @@ export class Accounts {
     return { person, org }
   }
 
-  /** Sets the display name, takes the picture away. What is left out stays. Throws `bad_name`. */
+  /** Sets the display name, or removes the picture. An absent name stays as it is. Throws `bad_name`. */
   async update(userId: number, params: { name?: string; dropsAvatar: boolean }): Promise<void> {
     await this.#deps.db.exec(updatePerson, userId, params.name === undefined ? null : cleanName(params.name), params.dropsAvatar)
   }
 
-  /** The organisations of the caller. An agent sees only the one in which it works. */
+  /** Returns the organisations of the caller. An agent gets only the organisation in which it works. */
   async orgsOf(principal: SessionPrincipal | AgentPrincipal): Promise<OwnOrg[]> {
     const { db, orgs } = this.#deps
     if (principal.kind === 'session') return db.many(listOwnOrgs, principal.userId, orgsListedMax)
@@ -67,13 +67,13 @@ export class Accounts {
     return org === null ? [] : [{ id: org.id, name: org.name, kind: org.kind, role: 'member', memberCount: (await db.one(countPeople, org.id)).members }]
   }
 
-  /** Makes a team organisation whose owner is the person. Throws `bad_name` and `team_cap`. */
+  /** Makes a team organisation and makes the person its owner. Throws `bad_name` and `team_cap`. */
   async createTeam(userId: number, requested: string): Promise<OwnOrg> {
     const { db, clock, teamOrgsMax } = this.#deps
     const name = cleanName(requested)
     const now = new Date(clock.nowMs())
     return db.tx(async tx => {
-      // Two that come together count one after the other.
+      // The lock orders concurrent requests of one person, so that both cannot pass the limit.
       const { email } = await tx.one(lockFounder, userId)
       if ((await tx.one(countTeamsMade, userId)).teams >= teamOrgsMax)
         throw fail('team_cap', { message: `You have made ${teamOrgsMax} team organisations, which is as many as one person may.` })
@@ -83,7 +83,7 @@ export class Accounts {
     })
   }
 
-  /** Moves the session of the caller to another organisation of theirs. Throws `not_found`. */
+  /** Moves the caller's session to another of the person's organisations. Throws `not_found`. */
   async switchOrg(principal: SessionPrincipal, requestedOrgId: number): Promise<OwnOrg> {
     const orgId = rowId(requestedOrgId)
     const isMoved = orgId !== null && (await this.#deps.moveSession(principal.sessionId, orgId))
@@ -92,7 +92,7 @@ export class Accounts {
     return org
   }
 
-  /** Remembers how the person came here. Only the first answer counts. */
+  /** Stores the person's answer about how they came here. Only the first answer is kept. */
   async attribute(userId: number, source: string, detail: string | null): Promise<void> {
     const { db, clock } = this.#deps
     await db.exec(insertAttribution, userId, source, detail, new Date(clock.nowMs()))

@@ -1,16 +1,19 @@
-/** What an e-mail address must look like. Pure. */
-/** Something, an @ and a host name. Whether mail arrives is for the mail server to say, so only what could be two addresses is refused. */
+/** The accepted form of an e-mail address. Pure. */
+/**
+ * Some characters, an @ and a host name. The pattern refuses text that could contain two addresses. It does not check whether mail arrives.
+ */
 const emailShape = /^[^\s@,;:<>()[\]"\\\p{Cc}]{1,64}@(?=.{1,255}$)[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)*$/u
 
-/** The address without spaces around it, or null when it is none. */
+/** Returns the address without surrounding spaces, or null when it is invalid. */
 export function cleanEmail(text: string): string | null {
   const email = text.trim()
   return emailShape.test(email) && hasOneSpelling(email) ? email : null
 }
 
 /**
- * Whether the letters beyond ASCII have no other form: none is a capital, is a capital of ASCII in upper case (a dotless i), or is something
- * else in form NFKC. The Kelvin sign is a `k` in lower case, and databases differ in how they lower what is not ASCII. Decision 0464 says why.
+ * Returns whether the letters beyond ASCII have only one form. Such a letter must not be a capital, must not become an ASCII capital in
+ * upper case (a dotless i does), and must not change in form NFKC. This is necessary because the Kelvin sign becomes `k` in lower case, and
+ * databases differ in how they convert letters beyond ASCII. Decision 0464 gives the reasons.
  */
 function hasOneSpelling(email: string): boolean {
   if (email !== email.normalize('NFKC')) return false

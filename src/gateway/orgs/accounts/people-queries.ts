@@ -22,7 +22,7 @@ export const insertPerson = statement<[email: string, createdAt: Date]>(
   `insert into users (email, created_at) values ($1::text, $2::timestamptz) on conflict ((lower(email))) do nothing`,
 )
 
-/** Somebody whom an open invitation waits for. */
+/** Makes a user for an address that has an open invitation. */
 export const insertInvitedPerson = statement<[email: string, createdAt: Date]>(
   'orgs.insert_invited_person',
   `insert into users (email, created_at)
@@ -35,10 +35,10 @@ export const findPersonByEmail = statement<[email: string], PersonRow>(
   `select id, email, name from users where lower(email) = lower($1::text)`,
 )
 
-/** Holds the person's row, so that two sign-ins of one person decide about the organisation one after the other. */
+/** Locks the person's row, so that two concurrent sign-ins of one person cannot both make an organisation. */
 export const lockPerson = statement<[userId: number], PersonRow>('orgs.lock_person', `select id, email, name from users where id = $1::int for update`)
 
-/** Only what the person has not set. */
+/** Fills only the fields that are still null. */
 export const fillProfile = statement<[userId: number, name: string | null, avatarUrl: string | null]>(
   'orgs.fill_profile',
   `update users set name = coalesce(name, $2::text), avatar_url = coalesce(avatar_url, $3::text) where id = $1::int`,
@@ -60,7 +60,7 @@ export const findPersonalOrg = statement<[userId: number], { id: number }>(
   `select id from orgs where created_by = $1::int and kind = 'personal'`,
 )
 
-/** A person is owner of what is their own, whatever happened to the membership before. */
+/** Makes the person the owner of their personal organisation, also when an earlier membership was removed or changed. */
 export const ownPersonalOrg = statement<[orgId: number, userId: number, createdAt: Date]>(
   'orgs.own_personal_org',
   `insert into org_members (org_id, user_id, role, created_at) values ($1::int, $2::int, 'owner', $3::timestamptz)

@@ -17,11 +17,11 @@ import {
   type PersonRow,
 } from './people-queries.ts'
 
-/** Somebody as an identity provider vouches for them. */
+/** A person as an identity provider describes them after a sign-in. */
 export interface ProvenIdentity {
   /** `google` or `github`. */
   readonly provider: string
-  /** The id that the provider never gives to anybody else. */
+  /** The provider's id of the account. The provider never gives it to another account. */
   readonly subject: string
   /** Null when the provider has not verified an address. */
   readonly verifiedEmail: string | null
@@ -36,10 +36,10 @@ export interface PeopleDeps {
 
 const nameMax = 100
 const avatarUrlMax = 2048
-// biome-ignore lint/suspicious/noControlCharactersInRegex: taking control characters out is the point.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes control characters.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/gu
 
-/** Who signs in: the person behind an identity, made at the first sign-in together with an organisation of their own. */
+/** People who sign in. The first sign-in of an identity makes a user and a personal organisation. */
 export class People {
   readonly #deps: PeopleDeps
   constructor(deps: PeopleDeps) {
@@ -47,9 +47,9 @@ export class People {
   }
 
   /**
-   * The user behind an identity: the one that it was linked to before, else the one of the verified address, else a new one. The user
-   * is an active member of some organisation afterwards. However many sign-ins of one person run concurrently, they make one user and one
-   * organisation. Throws `bad_request` when the identity is new and has no verified address.
+   * Returns the user of an identity: the user to which it is linked, otherwise the user with the verified address, otherwise a new user.
+   * Afterwards the user is an active member of at least one organisation. Concurrent sign-ins of one person make only one user and one
+   * organisation. Throws `bad_request` when the identity is new and has no usable verified address.
    */
   arrive(identity: ProvenIdentity): Promise<{ userId: number }> {
     return this.#deps.db.tx(async tx => {
@@ -62,17 +62,17 @@ export class People {
     })
   }
 
-  /** Gives a person who is a member nowhere an organisation of their own. */
+  /** Gives a person without any membership a personal organisation. */
   async ensureOrg(userId: number): Promise<void> {
     await this.#deps.db.tx(async tx => this.#settle(tx, await tx.one(lockPerson, userId)))
   }
 
-  /** The person of that address, in any case of letters, or null. */
+  /** Returns the person with this address in upper or lower case, or null. */
   findByEmail(email: string): Promise<PersonRow | null> {
     return this.#deps.db.maybe(findPersonByEmail, email.trim())
   }
 
-  /** The same; somebody whom an open invitation waits for becomes known by this. */
+  /** Like `findByEmail`, but makes a user for an address that has an open invitation. */
   async findInvited(email: string): Promise<PersonRow | null> {
     const { db, clock } = this.#deps
     const found = await this.findByEmail(email)
@@ -94,11 +94,11 @@ export class People {
     await tx.exec(insertPerson, email, now)
     const { id } = await tx.one(findPersonByEmail, email)
     await tx.exec(insertIdentity, provider, subject, id, now)
-    // Another sign-in of the same identity may have come first.
+    // A concurrent sign-in may have linked the same identity first.
     return (await tx.one(findIdentity, provider, subject)).userId
   }
 
-  /** The person's row is locked, so nobody else decides this at the same time. */
+  /** The caller has locked the person's row, so no concurrent transaction makes this decision. */
   async #settle(tx: Tx, person: PersonRow): Promise<void> {
     if ((await tx.maybe(hasMembership, person.id)) !== null) return
     const now = new Date(this.#deps.clock.nowMs())
@@ -112,7 +112,7 @@ function personalOrgName({ name, email }: PersonRow): string {
   return shownName(name) ?? shownName(email.split('@')[0] ?? null) ?? 'Personal'
 }
 
-/** A name as a provider gives it, cut to what a name may be here; null when nothing is left. */
+/** Returns a provider's name cut to the form and length of a name here, or null when nothing is left. */
 function shownName(name: string | null): string | null {
   const clean = [...(name ?? '').replace(controlCharacters, ' ').trim()].slice(0, nameMax).join('').trim()
   return clean === '' ? null : clean

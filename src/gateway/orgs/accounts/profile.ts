@@ -2,13 +2,13 @@ import type { Clock } from '../../../platform/clock.ts'
 import { type Db, statement } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
 
-/** How a person's coding agents start. */
+/** The settings with which a person's coding agents start. */
 export type Profile = ProfileRow
 
 export interface ProfilesDeps {
   readonly db: Db
   readonly clock: Clock
-  /** Whether a call could name this model: of the catalog, virtual, or `provider/model` of a known provider. */
+  /** Returns whether a call may name this model: a catalog id, a virtual model, or `provider/model` of a known provider. */
   isModel(id: string): boolean
 }
 
@@ -17,7 +17,7 @@ const unset: Profile = { model: null, connectors: [], rules: null }
 const connectorsMax = 100
 const rulesMaxBytes = 32 * 1024
 const variableName = /^[A-Z_][A-Z0-9_]{0,99}$/i
-/** Forms of credentials that would pass as a name: prefixes in use, and long runs of letters and digits that nobody reads. */
+/** Shapes of credentials that would pass as a variable name: known prefixes, and long runs of letters and digits that are not words. */
 const secretShapes: readonly RegExp[] = [
   /^(?=.*\d)(gh[opsru]|github_pat|gsk|sk|pk|rk|hf|tgp|fw|whsec|npm|xai|glpat)_[A-Za-z0-9_]{12,}$/,
   /^A(KI|SI)A[0-9A-Z]{16}$/,
@@ -26,14 +26,14 @@ const secretShapes: readonly RegExp[] = [
   /^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9]{20,}$/,
 ]
 
-/** Coding profiles: one for each person in each organisation. They hold names of environment variables, never values. */
+/** Coding profiles: one for each person in each organisation. They contain names of environment variables, never values. */
 export class Profiles {
   readonly #deps: ProfilesDeps
   constructor(deps: ProfilesDeps) {
     this.#deps = deps
   }
 
-  /** The profile of a person; the defaults while none is saved, and for credentials without a person. */
+  /** Returns the profile of a person. Returns the defaults when none is saved, and for credentials without a user. */
   async get(orgId: number, userId: number | null): Promise<Profile> {
     return (userId === null ? null : await this.#deps.db.maybe(findProfile, orgId, userId)) ?? unset
   }
@@ -47,7 +47,7 @@ export class Profiles {
   }
 }
 
-/** Says which entry is wrong and never repeats it: it may be a secret. */
+/** Throws `bad_request` with the index of the wrong entry. The message never repeats the entry, because it may be a secret. */
 function checkConnectors(connectors: readonly string[]): void {
   if (connectors.length > connectorsMax) throw fail('bad_request', { message: `connectors takes at most ${connectorsMax} names.` })
   const wrong = connectors.findIndex(name => !variableName.test(name) || secretShapes.some(shape => shape.test(name)))

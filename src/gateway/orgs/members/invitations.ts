@@ -1,4 +1,4 @@
-/** Invitations: made by owners and admins, decided by the person to whom the address belongs. */
+/** Invitations. Owners and admins make them. The person to whom the address belongs accepts or declines them. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
@@ -34,20 +34,26 @@ export interface InvitationsDeps {
   readonly ids: Ids
   readonly controlLog: ControlLog
   readonly mail: Pick<Mail, 'enqueue'>
-  /** MEMBERS_MAX: members and open invitations together. */
+  /** MEMBERS_MAX: limit of members and open invitations together. */
   readonly membersMax: number
   readonly baseUrl: () => string
-  /** Told when somebody has joined or declined: they decide from another organisation, and the one that invited must be able to read of it. It never throws. */
+  /**
+   * Writes the audit line when a person accepts or declines. That person works in another organisation, so without this call the inviting
+   * organisation could not read of the decision. It never throws.
+   */
   onDecision(orgId: number, actor: SessionPrincipal, act: 'acceptInvitation' | 'declineInvitation', id: number): Promise<void>
 }
 
 const listedMax = 1_000
 const hourMs = 3_600_000
-/** Most invitations that an organisation makes in a day. Ours: every one is a mail to somebody who has not asked for it. */
+/**
+ * Most invitations that an organisation may make in a day. We chose the limit, because each invitation is a mail to somebody who has not
+ * asked for it.
+ */
 const aDayMax = (membersMax: number): number => Math.max(100, 4 * membersMax)
 const roles = ['member', 'admin', 'owner'] as const satisfies readonly Role[]
 
-/** The role of that name. Throws `bad_role`. */
+/** Returns the role with this name. Throws `bad_role`. */
 export function roleOfName(name: string): Role {
   const role = roles.find(each => each === name)
   if (role === undefined) throw fail('bad_role', { message: `The role must be one of ${roles.join(', ')}.` })
@@ -56,7 +62,7 @@ export function roleOfName(name: string): Role {
 
 const noInvitation = () => fail('not_found', { message: 'You have no open invitation of that id. GET /me/invitations lists yours.' })
 
-/** Open until accepted, declined or withdrawn; each of them once. */
+/** An invitation is open until it is accepted, declined or withdrawn. The first of these decides it. */
 export class Invitations {
   readonly #deps: InvitationsDeps
 
@@ -64,19 +70,19 @@ export class Invitations {
     this.#deps = deps
   }
 
-  /** The open invitations of an organisation, oldest first. */
+  /** Returns the open invitations of an organisation, oldest first. */
   pending(orgId: number): Promise<Pending[]> {
     return this.#deps.db.many(listPending, orgId, listedMax)
   }
 
-  /** The open invitations to the address of that person, in any case of letters. */
+  /** Returns the open invitations to the person's address in upper or lower case. */
   ofPerson(userId: number): Promise<OwnInvitation[]> {
     return this.#deps.db.many(listOwnInvitations, userId, listedMax)
   }
 
   /**
-   * Invites an address; the mail goes out if this commits, at most one an hour to the same address from the same organisation.
-   * Throws `bad_email`, `bad_role`, `personal_org`, `already_member`, `already_invited`, `member_cap`, `rate_limit_exceeded` and `forbidden`.
+   * Invites an address. The mail is sent if the transaction commits, and at most once an hour from one organisation to one address. Throws
+   * `bad_email`, `bad_role`, `personal_org`, `already_member`, `already_invited`, `member_cap`, `rate_limit_exceeded` and `forbidden`.
    */
   async invite(actor: SessionPrincipal, params: { email: string; role: string }): Promise<Pending> {
     const { db, clock } = this.#deps
@@ -100,7 +106,7 @@ export class Invitations {
     })
   }
 
-  /** Takes an open invitation back. Throws `not_found`. */
+  /** Withdraws an open invitation. Throws `not_found`. */
   async withdraw(orgId: number, id: number): Promise<void> {
     const { db, clock } = this.#deps
     if ((await db.maybe(decideInvitation, orgId, id, 'withdrawn', new Date(clock.nowMs()))) === null)
@@ -108,8 +114,8 @@ export class Invitations {
   }
 
   /**
-   * Makes the person a member with the invited role. Keys of an earlier membership stay ended. Throws `not_found` when the invitation
-   * is somebody else's or decided, and `member_cap`.
+   * Makes the person a member with the invited role. Keys of an earlier membership stay revoked. Throws `member_cap`. Throws `not_found`
+   * when the invitation belongs to another person or is already decided.
    */
   async accept(actor: SessionPrincipal, id: number): Promise<OwnInvitation> {
     const { controlLog, clock, ids } = this.#deps
@@ -118,7 +124,7 @@ export class Invitations {
     const accepted = await controlLog.change(async tx => {
       const invitation = await this.#decide(tx, userId, id, 'accepted', now)
       const { orgId, role } = invitation
-      // An invitation changes no role of somebody who is a member already; nobody becomes less by accepting.
+      // For somebody who is already a member, an invitation changes no role, so accepting cannot take rights away.
       if ((await tx.maybe(findMembership, orgId, userId)) !== null) return { value: invitation, news: [] }
       await this.#checkRoom(tx, orgId)
       const keys = await endKeysOf(tx, ids, orgId, userId, now)
@@ -129,7 +135,7 @@ export class Invitations {
     return accepted
   }
 
-  /** Says no, for good. Throws `not_found` like `accept`. */
+  /** Declines an invitation permanently. Throws `not_found` like `accept`. */
   async decline(actor: SessionPrincipal, id: number): Promise<void> {
     const { db, clock } = this.#deps
     const { orgId } = await db.tx(tx => this.#decide(tx, actor.userId, id, 'declined', new Date(clock.nowMs())))
@@ -153,7 +159,7 @@ export class Invitations {
     })
   }
 
-  /** Room for one more, counted under the lock. */
+  /** Throws `member_cap` when the organisation is full. The caller holds the lock on the organisation. */
   async #checkRoom(tx: Tx, orgId: number): Promise<void> {
     const { membersMax } = this.#deps
     const { members, pending } = await tx.one(countPeople, orgId)
@@ -170,7 +176,7 @@ export class Invitations {
       to: email,
       template: 'invitation',
       data: { orgName, inviter: actor.email, role, link: `${baseUrl()}/invitations` },
-      // Inviting and withdrawing over and over must not fill a stranger's mailbox.
+      // One mail an hour and address. Otherwise repeated inviting and withdrawing could fill a stranger's mailbox.
       onceKey: `invitation:${actor.orgId}:${email.toLowerCase()}:${Math.floor(createdAt.getTime() / hourMs)}`,
     })
   }

@@ -25,7 +25,7 @@ const ok = z.literal(true)
 
 const memberPath = z.object({ id: z.string().describe('User id.') })
 const invitationPath = z.object({ id: z.string().describe('Invitation id.') })
-/** A text that can be no id stands for nobody: the rules then answer as for any unknown id. */
+/** Returns the id in the path. A text that is not an id becomes 0, which matches nobody, so the reply is that of an unknown id. */
 const idOf = (path: { id: string }): number => rowId(path.id) ?? 0
 
 const pageDefault = 50

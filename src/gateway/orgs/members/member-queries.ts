@@ -27,7 +27,9 @@ export interface OwnInvitationRow extends PendingRow {
   readonly invitedBy: string
 }
 
-/** Changes of who is in an organisation go one after the other. The weaker lock, so that calls, which refer to the row, do not wait. */
+/**
+ * Orders changes of the people in an organisation. It is the weaker lock, so that calls, whose rows refer to the organisation, do not wait.
+ */
 export const lockOrg = statement<[orgId: number], { name: string; kind: 'personal' | 'team' }>(
   'orgs.lock_org',
   `select name, kind from orgs where id = $1::int for no key update`,
@@ -69,7 +71,7 @@ export const updateMember = statement<[orgId: number, userId: number, role: stri
    where org_id = $1::int and user_id = $2::int and status = 'active'`,
 )
 
-/** The row stays, because keys and usage go on naming the person. */
+/** The row stays, because keys and usage still refer to the person. */
 export const endMembership = statement<[orgId: number, userId: number]>(
   'orgs.end_membership',
   `update org_members set status = 'removed', role = 'member', capabilities = '{}' where org_id = $1::int and user_id = $2::int and status = 'active'`,
@@ -80,13 +82,13 @@ export const leaveWorkspaces = statement<[orgId: number, userId: number]>(
   `delete from workspace_members where org_id = $1::int and user_id = $2::int`,
 )
 
-/** Grants in shares of memory. Shares that the person owns stay: others work in them. */
+/** Deletes the person's access to shares of memory. Shares that the person owns stay, because others work in them. */
 export const leaveShares = statement<[orgId: number, userId: number]>(
   'orgs.leave_shares',
   `delete from memory_share_members where org_id = $1::int and user_id = $2::int`,
 )
 
-/** Rows are locked in the order of their ids, as everywhere where several keys change together. */
+/** Revokes the person's keys. Rows are locked in the order of their ids, as in every statement that changes several keys. */
 export const endKeys = statement<[orgId: number, userId: number, now: Date], { id: number; prefix: string; tier: string; scope: string }>(
   'orgs.end_keys',
   `with locked as materialized (
@@ -135,13 +137,13 @@ export const decideInvitation = statement<[orgId: number, id: number, status: st
    where org_id = $1::int and id = $2::int and status = 'pending' returning id`,
 )
 
-/** However they were decided. */
+/** Counts invitations in any state. */
 export const countInvited = statement<[orgId: number, since: Date], { invited: number }>(
   'orgs.count_invited',
   `select count(*)::int as invited from invitations where org_id = $1::int and created_at > $2::timestamptz`,
 )
 
-/** Those that a person has made and nobody has decided, of these roles. */
+/** Withdraws the open invitations with these roles that the person made. */
 export const withdrawMadeBy = statement<[orgId: number, invitedBy: number, roles: readonly string[], now: Date]>(
   'orgs.withdraw_made_by',
   `update invitations set status = 'withdrawn', decided_at = $4::timestamptz
@@ -154,11 +156,11 @@ const ownInvitation = `select i.id, i.email, i.role, i.created_at as "createdAt"
    join orgs o on o.id = i.org_id join users b on b.id = i.invited_by
    where u.id = $1::int`
 
-/** Over all organisations: the address of the signed-in person says which are theirs. */
+/** Searches all organisations, because the address of the signed-in person decides which invitations are theirs. */
 export const listOwnInvitations = statement<[userId: number, limit: number], OwnInvitationRow>(
   'orgs.list_own_invitations',
   `${ownInvitation} order by i.id limit $2::int`,
 )
 
-/** Likewise. */
+/** Searches all organisations, like `listOwnInvitations`. */
 export const findOwnInvitation = statement<[userId: number, id: number], OwnInvitationRow>('orgs.find_own_invitation', `${ownInvitation} and i.id = $2::int`)

@@ -1,4 +1,4 @@
-/** The people of an organisation: who is in it, with which role, and how a membership ends. Decision 0105 says why. */
+/** The members of an organisation and their roles, and the end of a membership. Decision 0105 gives the reasons. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../../platform/db/db-control-log.ts'
@@ -31,18 +31,24 @@ export interface MembersDeps {
   readonly controlLog: ControlLog
 }
 
-/** What an owner requests of a member; what is left out stays. */
+/** What an owner changes about a member. An absent field stays as it is. */
 export interface MemberChange {
   readonly role?: Role
   readonly capabilities?: readonly Capability[]
 }
 
-/** News that somebody's role or membership changed, as `orgId:userId`: their sessions and keys there are read again everywhere. */
+/**
+ * Returns the news that a person's role or membership changed. Every process then reads the person's sessions and keys in the organisation
+ * again.
+ */
 export function memberChanged(orgId: number, userId: number): NewsItem {
   return { kind: 'member_changed', ref: `${orgId}:${userId}` }
 }
 
-/** Ends every key that the person has in the organisation, for good, and tells webhooks; the news cut calls that run with them. */
+/**
+ * Revokes every key of the person in the organisation and writes `key.revoked` events for webhooks. Returns the news that cut the running
+ * calls of these keys.
+ */
 export async function endKeysOf(tx: Tx, ids: Ids, orgId: number, userId: number, now: Date): Promise<NewsItem[]> {
   const ended = await tx.many(endKeys, orgId, userId, now)
   const atMs = now.getTime()
@@ -51,12 +57,12 @@ export async function endKeysOf(tx: Tx, ids: Ids, orgId: number, userId: number,
   return ended.map(({ id }): NewsItem => ({ kind: 'key_revoked', ref: String(id) }))
 }
 
-/** Roles that somebody of a role may not invite. */
+/** The roles that a member of each role may not invite. */
 const beyondInviting: Readonly<Record<Role, readonly Role[]>> = { member: ['member', 'admin', 'owner'], admin: ['owner'], owner: [] }
 
 const noMember = () => fail('not_found', { message: 'There is no such member. GET /me/members lists them.' })
 
-/** Changes go one after the other by the lock on the organisation, so that it has an owner after each of them. */
+/** The lock on the organisation orders the changes, so that the organisation has an owner after each change. */
 export class Members {
   readonly #deps: MembersDeps
 
@@ -64,7 +70,7 @@ export class Members {
     this.#deps = deps
   }
 
-  /** One page, oldest account first, and the user id after which the next one begins; null at the end. */
+  /** Returns one page, oldest account first. `nextAfter` is the user id after which the next page begins, or null at the end. */
   async list(orgId: number, page: { afterUserId: number; limit: number }): Promise<{ members: ListedMember[]; nextAfter: number | null }> {
     const rows = await this.#deps.db.many(listMembersAfter, orgId, page.afterUserId, page.limit + 1)
     const members = rows.slice(0, page.limit)
@@ -72,8 +78,8 @@ export class Members {
   }
 
   /**
-   * Sets role and capabilities; they hold from the next call on. Open invitations that the person could not make any more are withdrawn.
-   * Only for owners. Throws `forbidden`, `not_found`, `last_owner`.
+   * Sets role and capabilities, which apply from the next call on. Withdraws open invitations that the person could no longer make. Only
+   * owners may call it. Throws `forbidden`, `not_found`, `last_owner`.
    */
   change(actor: SessionPrincipal, userId: number, params: MemberChange): Promise<ListedMember> {
     const { orgId } = actor
@@ -90,8 +96,9 @@ export class Members {
   }
 
   /**
-   * Ends a membership: the person's own, or another's. Their keys end for good, running calls with them; their sessions here end; they
-   * are taken out of the workspaces and lose their grants in shares of memory; open invitations that they made are withdrawn, or one of them could bring them back. Members may only leave; admins do not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
+   * Ends the actor's own membership or that of another member. Revokes the person's keys, which cuts running calls, and ends their sessions
+   * in the organisation. Removes the person from workspaces and shares of memory. Withdraws the open invitations that they made, because
+   * one of them could bring them back. Members may only leave. Admins may not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
    */
   async remove(actor: SessionPrincipal, userId: number): Promise<void> {
     const { controlLog, clock, ids } = this.#deps
@@ -118,7 +125,10 @@ export class Members {
   }
 }
 
-/** Takes the lock and says what the actor is *now*: the session may have been checked before somebody else's change. Throws `forbidden` when no member any more. */
+/**
+ * Locks the organisation and reads the actor's present role, because another change may have come after the check of the session. Throws
+ * `forbidden` when the actor is no longer a member.
+ */
 export async function lockedOrg(tx: Tx, actor: SessionPrincipal): Promise<{ actorRole: Role; name: string; kind: 'personal' | 'team' }> {
   const org = await tx.one(lockOrg, actor.orgId)
   const found = await tx.maybe(findMembership, actor.orgId, actor.userId)

@@ -21,7 +21,7 @@ const params = {
   member_uids: z.array(z.number()).max(membersMax).optional().describe('The whole team; all of them members of the organisation.'),
 }
 const path = z.object({ id: z.string().describe('Workspace id.') })
-/** A string that is not a valid id means that no workspace matches. */
+/** Returns the id in the path. A text that is not an id becomes 0, which matches no workspace. */
 const idOf = (given: { id: string }): number => rowId(given.id) ?? 0
 
 const viewOf = (found: Workspace): z.output<typeof workspace> => ({
@@ -106,7 +106,7 @@ export const workspaceEndpoints = {
   }),
 }
 
-/** A number that can be no id stands for nobody, and nobody is no member. */
+/** A number that is not an id becomes 0, which matches no user, so the service refuses it as an unknown member. */
 function uidsOf(given: readonly number[] | undefined): number[] | undefined {
   return given?.map(uid => rowId(uid) ?? 0)
 }

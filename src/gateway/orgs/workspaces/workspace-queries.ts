@@ -4,7 +4,7 @@ export interface WorkspaceRow {
   readonly id: number
   readonly name: string
   readonly isArchived: boolean
-  /** The people of its team, by user id. */
+  /** User ids of the team. */
   readonly memberUids: readonly number[]
 }
 
@@ -34,19 +34,19 @@ export const renameWorkspace = statement<[orgId: number, id: number, name: strin
   `update workspaces set name = $3::text where org_id = $1::int and id = $2::int`,
 )
 
-/** Archiving twice keeps the first time. */
+/** Archives a workspace. A repeated call keeps the time of the first. */
 export const archiveWorkspace = statement<[orgId: number, id: number, now: Date], { id: number }>(
   'orgs.archive_workspace',
   `update workspaces set archived_at = coalesce(archived_at, $3::timestamptz) where org_id = $1::int and id = $2::int returning id`,
 )
 
-/** Null where it is not there. One that is active stays as it is. */
+/** Makes a workspace active. Returns null when it does not exist. An active workspace stays as it is. */
 export const restoreWorkspace = statement<[orgId: number, id: number], { id: number }>(
   'orgs.restore_workspace',
   `update workspaces set archived_at = null where org_id = $1::int and id = $2::int returning id`,
 )
 
-/** Those of the people who are active members. */
+/** Returns those of the given user ids that are active members. */
 export const activeAmong = statement<[orgId: number, userIds: readonly number[]], { userId: number }>(
   'orgs.active_among',
   `select user_id as "userId" from org_members where org_id = $1::int and user_id = any($2::int[]) and status = 'active'`,

@@ -28,27 +28,27 @@ export interface WorkspacesDeps {
   readonly clock: Clock
   readonly controlLog: ControlLog
   readonly budgets: Pick<Budgets, 'setIn' | 'list'>
-  /** Brings what this process has counted into the figures. */
+  /** Writes the charges that this process has counted to the database, so that the reported spend includes them. */
   readonly journal: Flushable
 }
 
-/** What is requested of a workspace; what is left out stays. */
+/** The requested values of a workspace. An absent field stays as it is. */
 export interface WorkspaceParams {
   readonly name?: string | undefined
-  /** null clears it. */
+  /** Rupees a month. Null removes the budget. */
   readonly monthlyBudgetInr?: number | null | undefined
-  /** The whole team, by user id. */
+  /** User ids of the whole team. */
   readonly memberUids?: readonly number[] | undefined
 }
 
-/** A workspace and its state in the running IST month. */
+/** A workspace and its spend in the present IST month. */
 export interface Workspace extends WorkspaceRow {
-  /** null = none. */
+  /** Budget in micro-rupees. Null means no budget. */
   readonly capUinr: bigint | null
   readonly spentUinr: bigint
 }
 
-/** Kind of the news that a workspace's name, team or state changed; the ref is its id. For caches that know teams. */
+/** Kind of the news that a workspace's name, team or state changed. The ref is its id. Caches that contain teams react to it. */
 export const workspaceChanged = 'workspace_changed'
 
 const activeMax = 200
@@ -63,13 +63,13 @@ export class Workspaces {
     this.#deps = deps
   }
 
-  /** Active ones first, then archived ones; each oldest first. */
+  /** Returns active workspaces, then archived ones, each oldest first. */
   async list(orgId: number): Promise<Workspace[]> {
     await this.#deps.journal.flushNow()
     return this.#withSpend(orgId, await this.#deps.db.many(listWorkspaces, orgId, listedMax))
   }
 
-  /** Makes a workspace. Throws `bad_name`, `duplicate_workspace`, `cap`, and what `change` throws of the rest of the request. */
+  /** Makes a workspace. Throws `bad_name`, `duplicate_workspace`, `cap`, `not_found` (for a user who is not a member) and `bad_request`. */
   async create(orgId: number, params: WorkspaceParams & { readonly name: string }): Promise<Workspace> {
     const name = cleanName(params.name)
     const now = new Date(this.#deps.clock.nowMs())
@@ -84,8 +84,9 @@ export class Workspaces {
   }
 
   /**
-   * Changes a workspace, an archived one too: its keys go on counting against its budget. A budget binds from the commit on here, within
-   * a second elsewhere. Throws `not_found` (also for a person who is no member), `bad_name`, `duplicate_workspace`, `bad_request`.
+   * Changes a workspace. An archived one can change too, because its keys still count against its budget. A budget applies here from the
+   * commit, and in other processes within a second. Throws `not_found` (also for a user who is not a member), `bad_name`,
+   * `duplicate_workspace`, `bad_request`.
    */
   async change(orgId: number, id: number, params: WorkspaceParams): Promise<Workspace> {
     await this.#write(async tx => {
@@ -98,7 +99,10 @@ export class Workspaces {
     return this.get(orgId, id)
   }
 
-  /** Archives it: its name is free and no new key can be bound to it. Keys, usage and budget stay. Archiving twice is fine. Throws `not_found`. */
+  /**
+   * Archives a workspace. Its name becomes free, and no new key can be bound to it. Keys, usage and budget stay. A repeated call is no
+   * error. Throws `not_found`.
+   */
   async archive(orgId: number, id: number): Promise<Workspace> {
     await this.#write(async tx => {
       if ((await tx.maybe(archiveWorkspace, orgId, id, new Date(this.#deps.clock.nowMs()))) === null) throw noWorkspace()
@@ -108,8 +112,8 @@ export class Workspaces {
   }
 
   /**
-   * Makes an archived workspace active again, with its keys, team, usage and budget; under another name where its own is taken meanwhile.
-   * Restoring an active one is fine. Throws `not_found`, `duplicate_workspace`, `bad_name` and `cap`.
+   * Makes an archived workspace active again, with its keys, team, usage and budget. The caller gives another name when the old one is
+   * taken. Restoring an active workspace is no error. Throws `not_found`, `duplicate_workspace`, `bad_name` and `cap`.
    */
   async restore(orgId: number, id: number, newName: string | undefined): Promise<Workspace> {
     await this.#write(async tx => {
@@ -126,7 +130,7 @@ export class Workspaces {
     return this.get(orgId, id)
   }
 
-  /** Throws `not_found`. */
+  /** Returns one workspace. Throws `not_found`. */
   async get(orgId: number, id: number): Promise<Workspace> {
     const row = await this.#deps.db.maybe(findWorkspace, orgId, id)
     const [workspace] = row === null ? [] : await this.#withSpend(orgId, [row])
@@ -152,8 +156,8 @@ export class Workspaces {
   }
 
   /**
-   * Throws `duplicate_workspace`; else says how many are active. Compared here, under the lock, because what the database takes for a small
-   * letter depends on its locale; its index only backs this.
+   * Returns the number of active workspaces. Throws `duplicate_workspace` when one of them has the name. The code compares the names under
+   * the lock, because lower case in the database depends on its locale. The unique index is only a second protection.
    */
   async #checkName(tx: Tx, orgId: number, name: string, exceptId: number | null): Promise<number> {
     const active = await tx.many(listActiveNames, orgId)
