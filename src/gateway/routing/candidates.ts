@@ -14,7 +14,7 @@ export interface Candidate {
 
 const byModel = new WeakMap<Model, readonly Candidate[]>()
 
-/** Every route of a model. Made once a model: a catalog entry lives as long as its snapshot. */
+/** Returns every route of a model as candidates. The list is cached for each model object, which exists as long as its catalog snapshot. */
 export function candidatesOf(model: Model): readonly Candidate[] {
   const known = byModel.get(model)
   if (known !== undefined) return known
@@ -23,12 +23,13 @@ export function candidatesOf(model: Model): readonly Candidate[] {
   return made
 }
 
-/** Only proven India-resident routes pass `india_only`. */
+/** Returns whether a route satisfies `india_only`. Only routes with proven residency in India do. */
 export const meetsResidency = ({ route }: Candidate, fields: RouterFields): boolean => !fields.indiaOnly || route.residency === 'india'
 
 /**
- * `exclude` names a provider, or a provider for one model. The model may be named as this route lists it, as the provider calls it (the id of
- * a model on an own key is `provider/` and that name), or as the catalog calls the model that runs here on an own key.
+ * Returns whether `exclude` names the route. An entry names a provider, or a provider with one model. The model can have three names: the
+ * catalog's id on this route, the provider's own name (a model on an own key has the id `provider/` plus that name), or the catalog's id of
+ * the model that the route runs on an own key.
  */
 export function isExcluded({ route }: Candidate, { exclude }: RouterFields): boolean {
   if (exclude.length === 0) return false
@@ -36,30 +37,33 @@ export function isExcluded({ route }: Candidate, { exclude }: RouterFields): boo
   return exclude.some(name => name === provider.id || name === routeId(route) || name === `${provider.id}/${upstreamModel}` || name === catalogIdOf(route))
 }
 
-/** The state key of a route is its id in the catalog, but where routes share one. */
+/** The state key of a route is its catalog id, unless several routes share one state. Returns null for a shared state. */
 const catalogIdOf = (route: Route): RouteId | null => (stateKeyOf(route).endsWith('/*') ? null : stateKeyOf(route))
 
-/** What decides whose credential may serve a candidate. */
+/** What decides which credentials may serve a candidate. */
 export interface Credentials {
   readonly savedKeys: OrgRouting['savedKeys']
-  /** A credential for native routes comes with the call. */
+  /** True when a credential for native routes comes with the call. */
   readonly forwards: boolean
-  /** Behind it the saved key may be tried. */
+  /** True when the saved key may be tried after a forwarded credential. */
   readonly overflows: boolean
-  /** Where the platform's own account may pay; left out: everywhere. */
+  /** Where the platform's own account may pay. When absent, it may pay everywhere. */
   readonly platform?: 'india' | 'none' | undefined
-  /** Whether the platform's route is withheld for the time being. */
+  /** Returns whether the platform's route is quarantined now. */
   inMaintenance(stateKey: RouteId): boolean
 }
 
-/** A credential of the caller goes to the native provider of models that nobody else's key serves, and nowhere else. */
+/**
+ * Returns whether a forwarded credential may be sent to the route. It goes only to the native provider, and only for models that run on
+ * callers' own credentials alone.
+ */
 const takesForwarded = ({ byokOnly, dialect, provider }: Route): boolean =>
   byokOnly && dialect === 'anthropic' && provider.dialect === 'anthropic' && provider.byok && !provider.userGiven
 
 /**
- * Adds the attempts that may be made on a candidate. The platform's key serves where it may; the organisation's saved one where the
- * platform's may not, or ahead of it when the organisation wants that. A credential that comes with the call goes before a saved key. A
- * server of the organisation is dialed with the key that it has.
+ * Appends the allowed attempts on a candidate to `attempts`. The organisation's saved key comes before the platform's key when the
+ * organisation wants that, and replaces it where the platform's key may not be used. A forwarded credential comes before a saved key. A
+ * server of the organisation is called with its own key.
  */
 export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, overflows, platform, inMaintenance }: Credentials, attempts: Attempt[]): void {
   const { provider } = route
@@ -80,9 +84,10 @@ export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, 
 }
 
 /**
- * The candidates that a key sent with the request may serve. A provider or server that the request names gets it. Otherwise it goes to the
- * providers whose key shape it has; a key that looks like one of a provider outside the candidates goes to nobody; any other key may go
- * to each that takes callers' keys, and the caller of this function keeps to the first of them: one provider, never a second.
+ * Returns the candidates that may use a key from the request. If the request names a provider or server, that one gets the key. Otherwise
+ * the key goes to the providers whose key format it matches; when these are not among the candidates, nobody gets it. A key without a known
+ * format may go to every provider that takes callers' keys. The caller of this function then uses only the first provider, so that the key
+ * never reaches a second one.
  */
 export function withRequestKey(candidates: readonly Candidate[], key: Secret, named: boolean, providers: Iterable<Provider>): readonly Attempt[] {
   const takers = candidates.filter(({ route }) => route.provider.byok && (named || !route.provider.userGiven))

@@ -9,13 +9,13 @@ import { type ChainStep, parseChainSteps } from '../wire/chat/router-fields.ts'
 import { isCustomReference, splitOwnId } from './own-models.ts'
 import { deleteChain, findChain, listChains, type StoredStep, saveChain } from './queries.ts'
 
-/** A step as it is stored and shown. */
+/** A step of a chain as it is stored and shown. */
 export type { StoredStep }
 
 /** A chain that replaces the default routing of a model for a whole organisation. */
 export interface Chain {
   readonly model: string
-  /** Normalised: objects, with `provider` only where one is named. */
+  /** Normalised: each step is an object and contains `provider` only when the step names one. */
   readonly steps: readonly StoredStep[]
 }
 
@@ -24,13 +24,13 @@ export interface ChainsDeps {
   readonly clock: Clock
   readonly controlLog: ControlLog
   catalog(): CatalogSnapshot
-  /** References (`byoe:<slug>`) of the servers that an organisation has registered. */
+  /** Returns the references (`byoe:<slug>`) of the servers that an organisation has registered. */
   customReferences(orgId: number): Promise<ReadonlySet<string>>
 }
 
 /**
- * Saved fallback chains, one a model of the catalog. A change is used here immediately and by other processes within a second.
- * Decision 0134 says why.
+ * Saved fallback chains: at most one for each model of the catalog and organisation. A change applies in this process immediately, and in
+ * other processes within a second. Decision 0134 gives the reasons.
  */
 export class Chains {
   readonly #deps: ChainsDeps
@@ -38,25 +38,25 @@ export class Chains {
     this.#deps = deps
   }
 
-  /** The chains of an organisation by model id, as routing follows them. */
+  /** Returns the chains of an organisation by model id, in the form that routing uses. */
   async ofOrg(orgId: number): Promise<ReadonlyMap<string, readonly ChainStep[]>> {
     const rows = await this.#deps.db.many(listChains, orgId)
     return new Map(rows.map(({ modelId, steps }) => [modelId, steps.map(({ model, provider }) => ({ model, provider: provider ?? null }))]))
   }
 
-  /** All chains of an organisation by model id. */
+  /** Returns all chains of an organisation, ordered by model id. */
   async list(orgId: number): Promise<readonly Chain[]> {
     return (await this.#deps.db.many(listChains, orgId)).map(({ modelId, steps }) => ({ model: modelId, steps }))
   }
 
-  /** Throws `not_found`. */
+  /** Returns the chain of a model. Throws `not_found`. */
   async get(orgId: number, modelId: string): Promise<Chain> {
     const row = await this.#deps.db.maybe(findChain, orgId, modelId)
     if (row === null) throw noChain()
     return { model: row.modelId, steps: row.steps }
   }
 
-  /** Saves a chain in place of the one before. `steps` is what the client sent. Throws `bad_model` and `bad_steps`. */
+  /** Saves a chain and replaces an earlier one. `steps` is the value that the client sent. Throws `bad_model` and `bad_steps`. */
   async save(orgId: number, userId: number | null, modelId: string, steps: unknown): Promise<Chain> {
     this.checkModel(modelId)
     const chain = { model: modelId, steps: await this.stepsOf(orgId, steps) }
@@ -65,38 +65,41 @@ export class Chains {
     return chain
   }
 
-  /** Saves a checked chain in a transaction of the caller, who appends the news that it returns. */
+  /** Saves a checked chain in the caller's transaction. The caller appends the returned news. */
   async saveIn(tx: Tx, orgId: number, userId: number | null, { model, steps }: Chain): Promise<NewsItem> {
     await tx.exec(saveChain, orgId, model, JSON.stringify(steps), userId, new Date(this.#deps.clock.nowMs()))
     return changed(orgId)
   }
 
-  /** Throws `bad_model` unless it is one model of the catalog. */
+  /** Throws `bad_model` unless the id belongs to a model of the catalog that is not virtual. */
   checkModel(modelId: string): void {
     const model = this.#deps.catalog().models.get(modelId)
     if (!model || model.kind === 'virtual')
       throw fail('bad_model', { message: 'A chain belongs to one model of the catalog, not to a virtual id. GET /v1/models lists the ids.' })
   }
 
-  /** The steps that a client sent, checked for an organisation and normalised. Throws `bad_steps`. */
+  /** Checks and normalises the steps that a client sent, for one organisation. Throws `bad_steps`. */
   async stepsOf(orgId: number, steps: unknown): Promise<readonly StoredStep[]> {
     const isCustom = parseChainSteps(steps, 'steps').some(({ provider }) => provider !== null && isCustomReference(provider))
     return this.stepsWith(isCustom ? await this.references(orgId) : noReferences, steps)
   }
 
-  /** References (`byoe:<slug>`) of the servers that an organisation has registered. It reads the database: not to be called in a transaction. */
+  /**
+   * Returns the references (`byoe:<slug>`) of the servers that an organisation has registered. It reads the database, so do not call it
+   * inside a transaction.
+   */
   references(orgId: number): Promise<ReadonlySet<string>> {
     return this.#deps.customReferences(orgId)
   }
 
-  /** As `stepsOf`, for references that the caller has got before. */
+  /** Like `stepsOf`, with references that the caller has read before. */
   stepsWith(references: ReadonlySet<string>, steps: unknown): readonly StoredStep[] {
     const parsed = parseChainSteps(steps, 'steps')
     for (const [index, step] of parsed.entries()) this.#check(step, `steps[${index}]`, references)
     return parsed.map(step => (step.provider === null ? { model: step.model } : { model: step.model, provider: step.provider }))
   }
 
-  /** Gives the model its default routing back. Throws `not_found`. */
+  /** Deletes the chain of a model, so that the default routing applies again. Throws `not_found`. */
   async remove(orgId: number, modelId: string): Promise<void> {
     await this.#deps.controlLog.change(async tx => {
       if ((await tx.maybe(deleteChain, orgId, modelId)) === null) throw noChain()
@@ -104,7 +107,10 @@ export class Chains {
     })
   }
 
-  /** Whether the ids of a step exist. Whether it can be served is asked at every call: keys and servers come and go. */
+  /**
+   * Throws `bad_steps` unless the ids of a step exist. It does not check whether the step can be served, because keys and servers change;
+   * each call checks that.
+   */
   #check({ model, provider }: ChainStep, at: string, references: ReadonlySet<string>): void {
     const catalog = this.#deps.catalog()
     const isKnown = presetOf(model) !== undefined || catalog.models.has(model) || splitOwnId(model, catalog) !== null
@@ -119,7 +125,10 @@ export class Chains {
   }
 }
 
-/** Throws `bad_steps` when a step occurs twice: a chain goes on to another step because this one failed. What was saved before stays, and a collection may name one twice. */
+/**
+ * Throws `bad_steps` when a step occurs twice, because the same step would fail again. Chains that were saved earlier stay, and a
+ * collection may contain a step twice.
+ */
 function checkDifferent(steps: readonly StoredStep[]): void {
   for (const [index, { model, provider }] of steps.entries()) {
     const first = steps.findIndex(step => step.model === model && step.provider === provider)

@@ -1,4 +1,7 @@
-/** What of an organisation decides where its calls may go, cached as one value so that a call waits for at most one look-up. */
+/**
+ * The settings of an organisation that decide where its calls may go. They are cached as one value, so that a call waits for at most one
+ * look-up.
+ */
 import type { Clock } from '../../platform/clock.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
@@ -7,11 +10,11 @@ import type { ChainStep } from '../wire/chat/router-fields.ts'
 
 export interface OrgRouting {
   readonly orgId: number
-  /** Days for which a provider may keep content; 0 closes gated models. */
+  /** Days for which a provider may keep content. With 0, models that need a retention window are refused. */
   readonly retentionDays: number
-  /** By provider id. */
+  /** Keyed by provider id. */
   readonly savedKeys: ReadonlyMap<string, SavedKey>
-  /** By reference: `byoe:<slug>`. */
+  /** Keyed by reference: `byoe:<slug>`. */
   readonly customRoutes: ReadonlyMap<string, CustomRoute>
   /** Saved chains by model id. */
   readonly chains: ReadonlyMap<string, readonly ChainStep[]>
@@ -22,7 +25,7 @@ export interface OrgRoutingsDeps {
   readonly controlLog: ControlLog
   /** CACHE_TTL_MS. */
   readonly cacheTtlMs: number
-  /** Kind of the news that settings of an organisation changed; the ref is its id. */
+  /** Kind of the news that settings of an organisation changed. The ref is the organisation's id. */
   readonly settingsChanged: string
   retentionDays(orgId: number): Promise<number>
   savedKeys(orgId: number): Promise<ReadonlyMap<string, SavedKey>>
@@ -32,7 +35,10 @@ export interface OrgRoutingsDeps {
 
 const orgsCachedMax = 20_000
 
-/** Cached by organisation. A change is seen here immediately, by other processes within a second, or within the cache's life when news are lost. */
+/**
+ * Caches the routing settings by organisation. This process sees a change immediately. Other processes see it within a second, or within
+ * the cache lifetime when the news is lost.
+ */
 export class OrgRoutings {
   readonly #cache: ExpiringCache<number, OrgRouting>
 
@@ -44,7 +50,7 @@ export class OrgRoutings {
     deps.controlLog.onGap(() => this.#cache.clear())
   }
 
-  /** Synchronous when cached. */
+  /** Returns the settings of an organisation. Synchronous when they are cached. */
   get(orgId: number): OrgRouting | Promise<OrgRouting> {
     const found = this.#cache.get(orgId)
     return found instanceof Promise ? found.then(value => value ?? nothingOf(orgId)) : (found ?? nothingOf(orgId))

@@ -1,4 +1,4 @@
-/** Models and routes that exist for one organisation only: ids of the form `provider/model-id`, and servers of its own. */
+/** Models and routes that exist for one organisation only: ids of the form `provider/model-id`, and the organisation's own servers. */
 import { routeOfCustom } from '../byok/custom-servers/custom-route.ts'
 import { type CatalogSnapshot, type Model, type Route, type RoutePrice, routeId } from '../catalog/model.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -6,12 +6,15 @@ import type { Candidate } from './candidates.ts'
 import type { OrgRouting } from './org-routing.ts'
 import type { ResolveRequest } from './plan.ts'
 
-/** Ids go into requests, headers and the books: printable, without spaces, and short enough for an index of the database. */
+/**
+ * Model ids are sent in requests and headers and are stored with usage. They must be printable, without spaces, and short enough for a
+ * database index.
+ */
 const upstreamModelShape = /^[\x21-\x7e]{1,200}$/
 
 /**
- * `provider/model-id` in its parts; the model's id may have slashes of its own. Null when the part before the first slash names no provider
- * that takes callers' keys, and when the rest can be no id.
+ * Splits `provider/model-id`. The model id may contain slashes. Returns null unless the part before the first slash is a provider that
+ * takes callers' keys and the rest is a valid model id.
  */
 export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonly provider: Provider; readonly upstreamModel: string } | null {
   const slash = modelId.indexOf('/')
@@ -23,9 +26,9 @@ export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonl
 type OwnRequest = Pick<ResolveRequest, 'org' | 'kind'> & { readonly fields: Pick<ResolveRequest['fields'], 'upstreamKey'> }
 
 /**
- * The model behind `provider/model-id`, with its one route on the caller's own key: one that the provider listed for the saved key, or
- * any when a key comes with the request. Also a `claude-*` id that the catalog does not list yet, on the provider of those that it lists:
- * whether there is a credential for it is asked later. Null when it is none of these.
+ * Returns the model of `provider/model-id` with one route on the caller's own key. The provider must have listed the model for the saved
+ * key; with a key in the request, any model is accepted. Also accepts a `claude-*` id that the catalog does not contain yet, on the
+ * provider of the catalog's `claude-*` models; the check for a credential comes later. Returns null otherwise.
  */
 export function ownModel(modelId: string, { org, fields, kind }: OwnRequest, catalog: CatalogSnapshot): Model | null {
   const parts = splitOwnId(modelId, catalog)
@@ -44,13 +47,14 @@ export function ownModel(modelId: string, { org, fields, kind }: OwnRequest, cat
     byokOnly: true,
     contextLength: twin?.route.contextLength ?? null,
     rank: null,
-    // Ids are what callers write, so those that the catalog does not know share one state: it stays bounded.
+    // Callers choose these ids freely. All ids that the catalog does not contain share one state, so that the number of states stays
+    // bounded.
     stateKey: twin ? routeId(twin.route) : `${provider.id}/*`,
   }
   return { ...(twin?.model ?? unknownModel(kind)), id: modelId, ownedBy: provider.id, routes: [route] }
 }
 
-/** Ids of the models that run on callers' own credentials alone, in the provider's own format. */
+/** Ids of models that run only on callers' own credentials, in the provider's own format. */
 const claudeId = /^claude-[\x21-\x7e]{1,120}$/
 
 function unlistedClaude(modelId: string, catalog: CatalogSnapshot): Model | null {
@@ -74,7 +78,7 @@ function unlistedClaude(modelId: string, catalog: CatalogSnapshot): Model | null
 
 const claudeProviders = new WeakMap<CatalogSnapshot, { readonly provider: Provider | null }>()
 
-/** The native provider of the catalog's own `claude-*` models. */
+/** Returns the native provider of the catalog's `claude-*` models, or null. */
 function claudeProvider(catalog: CatalogSnapshot): Provider | null {
   const known = claudeProviders.get(catalog)
   if (known !== undefined) return known.provider
@@ -84,20 +88,23 @@ function claudeProvider(catalog: CatalogSnapshot): Provider | null {
   return provider
 }
 
-/** Every model that the organisation's saved keys were found to reach, as `provider/model-id`. */
+/** Returns every model that the organisation's saved keys can reach according to the providers' lists, as `provider/model-id`. */
 export function discoveredModels(org: OrgRouting, catalog: CatalogSnapshot): readonly Model[] {
   const asking = { org, fields: { upstreamKey: null }, kind: 'chat' } as const
   const ids = [...org.savedKeys].flatMap(([providerId, { models }]) => models.map(model => `${providerId}/${model}`))
   return ids.flatMap(id => (catalog.models.has(id) ? [] : (ownModel(id, asking, catalog) ?? [])))
 }
 
-/** The organisation's own server of that reference as a candidate for a model; null when it has none or it serves another model. */
+/**
+ * Returns the organisation's own server with this reference as a candidate for the model. Null when there is no such server or it serves
+ * another model.
+ */
 export function customCandidate(reference: string, model: Model, org: OrgRouting): Candidate | null {
   const custom = org.customRoutes.get(reference)
   return custom?.modelId === model.id ? { model, route: routeOfCustom(custom, model) } : null
 }
 
-/** Whether a provider id is a reference to a server of an organisation. */
+/** Returns whether a provider id is a reference to an organisation's own server. */
 export const isCustomReference = (providerId: string): boolean => providerId.startsWith('byoe:')
 
 const unknownPrice: RoutePrice = {
@@ -110,7 +117,7 @@ const unknownPrice: RoutePrice = {
   asOf: '',
 }
 
-/** What is taken for true of a model that the catalog does not describe. */
+/** The assumed properties of a model that the catalog does not describe. */
 const unknownModel = (kind: ResolveRequest['kind']): Omit<Model, 'id' | 'ownedBy' | 'routes'> => ({
   kind,
   languages: [],
@@ -130,7 +137,7 @@ const unknownModel = (kind: ResolveRequest['kind']): Omit<Model, 'id' | 'ownedBy
   gated: false,
 })
 
-/** By snapshot: routes of the catalog by what their provider calls the model. */
+/** For each snapshot, the catalog's routes by provider and the provider's name of the model. */
 const twins = new WeakMap<CatalogSnapshot, ReadonlyMap<string, Candidate>>()
 
 function twinOf(providerId: string, upstreamModel: string, catalog: CatalogSnapshot): Candidate | undefined {

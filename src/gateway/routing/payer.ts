@@ -1,18 +1,21 @@
-/** Who pays for a call decides where it may go: on the platform's account, on the caller's own credentials, or nowhere. Decision 0325 says why. */
+/**
+ * The payer of a call decides where the call may go: the platform's account, the caller's own credentials, or nowhere. Decision 0325 gives
+ * the reasons.
+ */
 import { type ErrorName, fail, GatewayError } from '../../platform/errors.ts'
 import type { Plan, ResolveRequest } from './plan.ts'
 
-/** Resolves a request as `resolve` does. */
+/** Resolves a request in the same way as `resolve`. */
 export type Resolve = (request: ResolveRequest) => Plan
 
-/** What `resolve` says when nobody's credential can serve the call. */
+/** The errors of `resolve` when no credential can serve the call. */
 const withoutRoute: readonly ErrorName[] = ['no_route', 'no_route_virtual', 'byok_required']
 
 const isWithoutRoute = (error: unknown): boolean => error instanceof GatewayError && withoutRoute.includes(error.errorName)
 
 /**
- * The plan of a caller's request. A trial key goes to the platform's models in India, which are free, or to what it brings along; where
- * only the platform's account could pay, it is `insufficient_credits`. Throws that and all of `resolve`.
+ * Returns the plan of a caller's request. A trial key may use the platform's models in India, which are free for it, and the caller's own
+ * credentials. Throws `insufficient_credits` when only the platform's account could pay. Throws all errors of `resolve`.
  */
 export function resolveAsPaid(isTrial: boolean | undefined, request: ResolveRequest, resolve: Resolve): Plan {
   if (isTrial !== true) return resolve(request)
@@ -20,7 +23,7 @@ export function resolveAsPaid(isTrial: boolean | undefined, request: ResolveRequ
     return resolve({ ...request, platform: 'india' })
   } catch (error) {
     if (!isWithoutRoute(error)) throw error
-    // What credit would not help with is said as it is.
+    // If the request fails for another reason than payment, `resolve` throws that error here.
     resolve(request)
     throw fail('insufficient_credits', {
       message:
@@ -29,7 +32,10 @@ export function resolveAsPaid(isTrial: boolean | undefined, request: ResolveRequ
   }
 }
 
-/** The plan of a request for which the platform's account does not pay any more: what the organisation brings along itself. Null when that is nothing. */
+/**
+ * Returns the plan when the platform's account pays nothing, so that only the organisation's own credentials serve. Null when there is no
+ * such route.
+ */
 export function resolveWithoutBalance(request: ResolveRequest, resolve: Resolve): Plan | null {
   try {
     return resolve({ ...request, platform: 'none' })

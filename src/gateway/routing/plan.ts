@@ -4,35 +4,35 @@ import type { Model, Route } from '../catalog/model.ts'
 import type { RouterFields } from '../wire/chat/router-fields.ts'
 import type { OrgRouting } from './org-routing.ts'
 
-/** One dial that may be made. */
+/** One dial that the call may make. */
 export interface Attempt {
   readonly route: Route
-  /** The model behind the route: in a chain it differs from attempt to attempt. */
+  /** The model of the route. In a chain it can differ between attempts. */
   readonly model: Model
   readonly credential: Secret | null
-  /** The caller's own provider key: usage value is metered, nothing is debited. */
+  /** True for the caller's own provider key. Its usage is metered, but nothing is debited. */
   readonly byok: boolean
-  /** True: the credential that the caller forwards is sent, and none of ours or of the organisation. */
+  /** True when the gateway sends the credential that the caller forwards, and no other. */
   readonly forwarded?: true
-  /** True: made only when the attempt before it was refused with 429. */
+  /** True when the attempt is made only after the attempt before it was refused with 429. */
   readonly afterRateLimit?: true
 }
 
-/** What a call asks for. */
+/** The kind of inference that a call asks for. */
 export type ServedKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech'
 
-/** What a model must be able to do to be picked for a request. */
+/** Abilities that a model needs to be picked for a request. */
 export interface Needs {
   readonly tools: boolean
   readonly vision: boolean
 }
 
-/** Where a call may go, in order; finite and without duplicates. Nothing has been dialed yet. */
+/** Where a call may go, in order. The list is finite and has no duplicates. No provider has been contacted yet. */
 export interface Plan {
   /** The model of the first attempt. */
   readonly model: Model
   readonly attempts: readonly Attempt[]
-  /** x-br-* headers that explain a choice of model. Printable ASCII. */
+  /** The x-br-* headers that explain the choice of a model. Printable ASCII. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -44,18 +44,21 @@ export interface ResolveRequest {
   readonly org: OrgRouting
   /** What the caller's key and agent may use. */
   readonly policies: readonly CallPolicy[]
-  /** Rough prompt size, for context windows. */
+  /** Approximate size of the prompt in tokens, compared with context windows. */
   readonly promptTokens: number
-  /** What the request carries, for presets that choose a model; left out = plain text. */
+  /** What the request contains, for presets that choose a model. When absent, it is plain text. */
   readonly needs?: Needs
-  /** What the user wrote last, for the choice of a model by what is asked; left out = nothing. */
+  /** Returns the user's last text, which presets classify. When absent, there is no text. */
   promptText?(): string
-  /** True: a credential for native routes comes with the request. */
+  /** True when a credential for native routes comes with the request. */
   readonly forwards?: boolean
-  /** True: behind that credential the saved key is tried, when the credential has run into its rate limit. */
+  /** True when the saved key may be tried after that credential has reached its rate limit. */
   readonly overflows?: boolean
-  /** Where the platform's own account may pay: everywhere when left out; a trial key's only in India; nobody's when the balance is out. */
+  /**
+   * Where the platform's own account may pay. Absent: everywhere. `india`: only in India, for trial keys. `none`: nowhere, for an empty
+   * balance.
+   */
   readonly platform?: 'india' | 'none'
-  /** Throws when a model that is known cannot do what the request wants. Asked before residency and credentials. */
+  /** Throws when a known model cannot do what the request asks. It is called before the checks of residency and credentials. */
   accepts?(model: Model): void
 }

@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** A step as it is stored and shown. */
+/** A step of a chain as it is stored and shown. */
 export interface StoredStep {
   readonly model: string
   readonly provider?: string

@@ -4,16 +4,18 @@ import type { Circuits } from './circuits/circuit.ts'
 import type { HealthView } from './circuits/route-health.ts'
 import type { RouteFacts } from './selection/rank.ts'
 
-/** What resolving looks at. It dials nothing and changes nothing but the count of rankings that makes probes due. */
+/**
+ * The state that resolving reads. Resolving contacts no provider. It changes only the count of rankings that decides when a probe is due.
+ */
 export interface RoutingWorld {
   readonly catalog: CatalogSnapshot
   readonly circuits: Pick<Circuits, 'isOpen'>
-  /** As the organisation of the call sees it. */
+  /** From the view of the call's organisation. */
   readonly health: HealthView
   readonly clock: Clock
 }
 
-/** What is known of a route now. */
+/** Returns what is known of a route now. */
 export function factsOf(route: Route, { circuits, health, clock }: RoutingWorld): RouteFacts {
   const key = stateKeyOf(route)
   return { ...health.measurements(key), open: circuits.isOpen(key, clock.nowMs()) }

@@ -1,4 +1,4 @@
-/** The first half of resolving: which routes a request names, before residency, exclusions and credentials. */
+/** Finds the routes that a request names, before the checks of residency, exclusions and credentials. */
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
 import type { Model } from '../catalog/model.ts'
@@ -10,12 +10,12 @@ import type { ResolveRequest, ServedKind } from './plan.ts'
 import type { RoutingWorld } from './routing-world.ts'
 import { pick } from './selection/pick-candidates.ts'
 
-/** Lines of candidates; a line is dialed to its end before the next one begins. */
+/** Groups of candidates. All attempts of one group come before those of the next. */
 export type Steps = readonly (readonly Candidate[])[]
 
 /**
- * The model that a request names. Throws `model_not_found` (`model_not_found_media` for images and audio), `model_not_allowed`, what the
- * request says of a model that cannot do what it wants, `no_route` for one of another kind, `model_gated`.
+ * Returns the model that a request names. Throws `model_not_found` (`model_not_found_media` for images and audio), `model_not_allowed`,
+ * `no_route` for a model of another kind, `model_gated`, and whatever `accepts` throws.
  */
 export function namedModel(request: ResolveRequest, world: RoutingWorld, allowance: Allowance | null): Model {
   const { modelId, kind, org } = request
@@ -37,7 +37,7 @@ const endpoints: Readonly<Record<ServedKind, string>> = {
   speech: '/v1/audio/speech',
 }
 
-/** Where a model of that kind is called, for messages. */
+/** Returns a sentence that says where a model of this kind is called. */
 const whereToSend = (kind: Model['kind']): string => (kind === 'virtual' ? 'Virtual ids choose chat models.' : `Call it at ${endpoints[kind]}.`)
 
 /** Throws `model_not_allowed` when the request pins a provider that its credential may not use. */
@@ -46,7 +46,10 @@ export function checkPin({ fields }: ResolveRequest, allowance: Allowance | null
     throw fail('model_not_allowed', { message: 'This credential may not use the pinned provider.' })
 }
 
-/** `provider/model` is the shape of models on a caller's own key: without that key there is no route, with it the id is unknown. */
+/**
+ * Returns the error for an unknown id. An id of the form `provider/model` needs the caller's own key: without a saved key the error is
+ * `no_route`, with one the id is unknown.
+ */
 function unknownModel({ modelId, kind, org }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
   const parts = splitOwnId(modelId, catalog)
   if (parts === null) return fail(notFound(kind))
@@ -55,13 +58,16 @@ function unknownModel({ modelId, kind, org }: ResolveRequest, { catalog }: Routi
   return fail('no_route', { message: `This id runs on your own ${provider.name} key, and none is saved. No provider was called.` })
 }
 
-/** Endpoints for images and audio answer an unknown model with 400, all others with 404. */
+/** Returns the error for an unknown model: status 400 at endpoints for images and audio, 404 at all others. */
 export const notFound = (kind: ServedKind): 'model_not_found' | 'model_not_found_media' => (isMedia(kind) ? 'model_not_found_media' : 'model_not_found')
 
-/** Kinds that no virtual id serves. */
+/** Returns whether the kind has no virtual ids. */
 export const isMedia = (kind: ServedKind): boolean => kind !== 'chat' && kind !== 'embedding'
 
-/** The routes of a model, or the pinned one. A server of the organisation serves when it is named, by a pin or a chain, and never by itself. */
+/**
+ * Returns the routes of a model, or only the pinned one. An organisation's own server is used only when a pin or a chain names it. Throws
+ * `no_route`, `model_not_allowed`.
+ */
 export function ownCandidates(model: Model, { fields, org }: ResolveRequest, allowance: Allowance | null): readonly Candidate[] {
   const { provider: pinned } = fields
   if (pinned !== null) {
@@ -82,21 +88,27 @@ function onProvider(model: Model, providerId: string, org: ResolveRequest['org']
   return custom === null ? [] : [custom]
 }
 
-/** The steps of a chain. Throws `no_route` when none resolves, `model_not_allowed` or `no_route_residency` when those that do may not be used. */
+/**
+ * Returns the candidates of each step of a chain. Throws `no_route` when no step has one. Throws `model_not_allowed` or
+ * `no_route_residency` when rules or constraints remove them all.
+ */
 export function chainCandidates(chain: readonly ChainStep[], request: ResolveRequest, world: RoutingWorld): Steps {
   const steps = chain.map(step => stepCandidates(step, request, world))
   if (steps.some(step => step.length > 0)) return steps
   const withoutRules = { ...request, policies: [] }
   if (request.policies.length > 0 && chain.some(step => stepCandidates(step, withoutRules, world).length > 0))
     throw fail('model_not_allowed', { message: 'This credential may use no step of the chain.' })
-  // A preset as a step picks within the hard constraints, so they may be what emptied it.
+  // A preset in a step picks within the hard constraints, so these may be the reason for the empty result.
   const withoutConstraints = { ...request, fields: { ...request.fields, indiaOnly: false, exclude: [] } }
   if (chain.some(step => stepCandidates(step, withoutConstraints, world).length > 0))
     throw fail('no_route_residency', { message: '"data_policy" and "exclude" leave no step of the chain. No provider was called.' })
   throw fail('no_route', { message: 'No step of the chain resolves to a route. No provider was called.' })
 }
 
-/** A step that cannot be resolved, or that is not allowed, is skipped. A step's model may have a saved chain of its own: it is not followed. */
+/**
+ * Returns the candidates of a step. Empty for a step that cannot be resolved or is not allowed, so that the step is skipped. A saved chain
+ * of the step's model is not used.
+ */
 function stepCandidates(step: ChainStep, request: ResolveRequest, world: RoutingWorld): readonly Candidate[] {
   const { kind, org, policies } = request
   const allowance = allowanceOf(policies)
@@ -111,7 +123,7 @@ function stepCandidates(step: ChainStep, request: ResolveRequest, world: Routing
   return allowance === null ? candidates : candidates.filter(({ route }) => allowance.provider(route.provider.id))
 }
 
-/** A step whose model cannot do what the request wants is skipped like one that cannot be resolved. */
+/** Returns whether the model can do what the request asks. A step whose model cannot is skipped. */
 function isAccepted(model: Model, { accepts }: ResolveRequest): boolean {
   if (accepts === undefined) return true
   try {

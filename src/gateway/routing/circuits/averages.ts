@@ -1,25 +1,30 @@
-/** What one organisation has seen of one route: moving averages of its own dials. */
+/** Moving averages of one route from the dials of one organisation. */
 
-/** Weight of the newest sample in the moving averages. Ours: about the last 10 calls matter for latency, the last 20 for failures. */
+/**
+ * Weight of the newest sample in the moving averages. We chose the values: about the last 10 calls count for latency, the last 20 for
+ * failures.
+ */
 const latencyWeight = 0.2
 export const failureWeight = 0.1
-/** An average without a sample for so long says nothing any more. Ours. */
+/** An average is dropped when it has had no sample for this time. Our choice. */
 export const staleMs = 15 * 60 * 1000
-/** Headroom is of the provider's current window, which is a minute nearly everywhere. */
+/** How long a value of headroom is used. Nearly all providers limit by windows of a minute. */
 export const headroomFreshMs = 60 * 1000
-/** Replies with tool calls that must have been seen before their outcome counts, its weight, and how long it counts. Ours. */
+/**
+ * Replies with tool calls that are needed before their share counts, the weight of a new one, and how long the share is used. Our choice.
+ */
 const toolCallsMin = 5
 const toolCallWeight = 0.05
 const toolCallsStaleMs = 60 * 60 * 1000
 
-/** What is known of a route; null = not measured lately. */
+/** What is known of a route. A value is null when it was not measured recently. */
 export interface Measurements {
   readonly latencyMs: number | null
   /** 0 to 1. */
   readonly failureRate: number | null
   /** Share of the provider's rate limit that is left, 0 to 1. */
   readonly headroom: number | null
-  /** Share of tool calls whose arguments were no JSON, 0 to 1; null = too few seen lately. */
+  /** Share of replies with tool calls whose arguments were invalid JSON, 0 to 1. Null when too few were seen recently. */
   readonly brokenToolCalls: number | null
 }
 
@@ -27,7 +32,7 @@ export const nothingMeasured: Measurements = { latencyMs: null, failureRate: nul
 
 export const blend = (average: number, sample: number, weight: number): number => average + weight * (sample - average)
 
-/** Latency: an average that goes stale. */
+/** A moving average of latency that becomes null when it is stale. */
 export class LatencyAverage {
   #averageMs: number | null = null
   #atMs = Number.NEGATIVE_INFINITY
@@ -37,7 +42,7 @@ export class LatencyAverage {
     this.#atMs = nowMs
   }
 
-  /** Milliseconds; null without a fresh sample. */
+  /** Returns milliseconds, or null without a recent sample. */
   of(nowMs: number): number | null {
     return nowMs - this.#atMs > staleMs ? null : this.#averageMs
   }
@@ -53,11 +58,11 @@ export class ToolCallAverage {
     if (nowMs - this.#atMs > toolCallsStaleMs) this.#seen = 0
     this.#seen++
     this.#atMs = nowMs
-    // The plain mean at first, so that one broken call among the first is no verdict, then a moving average.
+    // The plain mean is used for the first replies, so that one broken reply does not decide. Later it is a moving average.
     this.#brokenShare = blend(this.#brokenShare, isSound ? 0 : 1, Math.max(1 / this.#seen, toolCallWeight))
   }
 
-  /** 0 to 1; null when too few were seen lately. */
+  /** Returns 0 to 1, or null when too few replies were seen recently. */
   of(nowMs: number): number | null {
     return this.#seen < toolCallsMin || nowMs - this.#atMs > toolCallsStaleMs ? null : this.#brokenShare
   }
@@ -66,13 +71,13 @@ export class ToolCallAverage {
 /** The averages of one organisation on one route. */
 export class OwnAverages {
   readonly toolCalls = new ToolCallAverage()
-  /** When the provider last refused a call as one too many, without a word on its limit since. */
+  /** When the provider last refused a call with 429. Is reset when a later reply states the limit. */
   limitedAtMs = Number.NEGATIVE_INFINITY
   #latencyMs: number | null = null
   #failureRate: number | null = null
   #sampledAtMs = Number.NEGATIVE_INFINITY
 
-  /** `latencyMs` null: the dial failed. */
+  /** Adds the result of a dial. `latencyMs` is null when the dial failed. */
   add(latencyMs: number | null, nowMs: number): void {
     if (nowMs - this.#sampledAtMs > staleMs) {
       this.#latencyMs = null
@@ -84,12 +89,12 @@ export class OwnAverages {
     if (latencyMs !== null) this.#latencyMs = this.#latencyMs === null ? latencyMs : blend(this.#latencyMs, latencyMs, latencyWeight)
   }
 
-  /** Milliseconds; null without a fresh sample. */
+  /** Returns milliseconds, or null without a recent sample. */
   latencyMs(nowMs: number): number | null {
     return this.#isStale(nowMs) ? null : this.#latencyMs
   }
 
-  /** 0 to 1; null without a fresh sample. */
+  /** Returns 0 to 1, or null without a recent sample. */
   failureRate(nowMs: number): number | null {
     return this.#isStale(nowMs) ? null : this.#failureRate
   }

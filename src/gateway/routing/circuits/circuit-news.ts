@@ -1,31 +1,32 @@
-/** Circuits that open or close here are news to the other processes. Only changes are told, never on the way of a call. */
+/** Sends news when a circuit opens or closes in this process. Only changes are sent, and no call waits for the write. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { ControlLog, News, NewsItem } from '../../../platform/db/db-control-log.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { RouteId } from '../../catalog/model.ts'
 import type { CircuitChange, Circuits } from './circuit.ts'
 
-/** What news are taken into, and read from. */
+/** The functions of the circuits that news call. */
 export type ToldCircuits = Pick<Circuits, 'available' | 'remainingMs' | 'openedElsewhere' | 'closedElsewhere'>
 
 const openedKind = 'circuit_opened'
 const closedKind = 'circuit_closed'
-/** After a failed write, how long until the next one. */
+/** Wait after a failed write, in milliseconds. */
 const retryMs = 2_000
 
 export interface CircuitNewsDeps {
   readonly clock: Clock
   readonly log: Log
   readonly controlLog: Pick<ControlLog, 'on' | 'change'>
-  /** Tells this process's own news from those of others. */
+  /** Identifies this process, so that it ignores its own news. */
   readonly processName: string
-  /** Called when another process tells of an opening that was not known here. */
+  /** Is called when another process reports an opening that this process did not know of. */
   opened?(routeId: RouteId): void
 }
 
 /**
- * Tells other processes what the dials of this one did to circuits, and takes in what they tell. A circuit that goes to and fro while the
- * database is away is told once, in its state of then; one that has closed by itself meanwhile is not told at all.
+ * Reports changes of circuits that dials of this process caused, and applies the changes that other processes report. If a circuit changes
+ * several times while the database is unavailable, only its last state is written. A circuit that has reached the end of its open time by
+ * then is not reported.
  */
 export class CircuitNews {
   readonly #deps: CircuitNewsDeps
@@ -41,7 +42,7 @@ export class CircuitNews {
     deps.controlLog.on(news => this.#onNews(news))
   }
 
-  /** Returns immediately; the write goes on in the background. */
+  /** Returns immediately. The write runs in the background. */
   notify(routeId: RouteId, change: CircuitChange): void {
     this.#untold.set(routeId, change)
     if (this.#cancelRetry === null) void this.#notifyAll()
@@ -63,7 +64,7 @@ export class CircuitNews {
         if (news.length > 0) await this.#deps.controlLog.change(async () => ({ value: undefined, news }))
       } catch (error) {
         this.#deps.log.warn('circuits_not_told', { error })
-        // What has changed again meanwhile is newer than what could not be told.
+        // A newer change of the same route replaces the change that could not be written.
         for (const [routeId, change] of batch) if (!this.#untold.has(routeId)) this.#untold.set(routeId, change)
         this.#retryLater()
         break
@@ -80,7 +81,7 @@ export class CircuitNews {
     })
   }
 
-  /** The number beside the news is how long the circuit stays open, so that no two clocks are compared. */
+  /** The epoch of an opening is the remaining open time in milliseconds, so that no two clocks are compared. */
   #newsOf(routeId: RouteId, change: CircuitChange): readonly NewsItem[] {
     const ref = `${this.#deps.processName} ${routeId}`
     if (change === 'closed') return [{ kind: closedKind, ref }]
@@ -97,7 +98,7 @@ export class CircuitNews {
       this.#circuits.closedElsewhere(routeId)
       return
     }
-    // Two processes that find out at the same time tell of one opening.
+    // Two processes can notice the same failure at the same time. The second report is then not a new opening.
     const isNew = this.#circuits.available(routeId)
     this.#circuits.openedElsewhere(routeId, epoch ?? 0)
     if (isNew) this.#deps.opened?.(routeId)

@@ -2,7 +2,10 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../platform/clock.ts'
 import type { RouteId } from '../../catalog/model.ts'
 
-/** Breaker of one route. Closed without an `openUntilMs`; half-open once that instant has passed. Decision 0044 says why. */
+/**
+ * The state of one circuit. It is closed when `openUntilMs` is null, and half-open when that time has passed. Decision 0044 gives the
+ * reasons.
+ */
 export interface CircuitState {
   /** Consecutive failures. */
   readonly failures: number
@@ -10,13 +13,13 @@ export interface CircuitState {
 }
 
 export interface CircuitRule {
-  /** Consecutive failures that open it (CIRCUIT_FAILURES). */
+  /** Consecutive failures that open the circuit (CIRCUIT_FAILURES). */
   readonly failuresToOpen: number
-  /** How long it stays open before a probe (CIRCUIT_OPEN_MS). */
+  /** How long the circuit stays open before a probe, in milliseconds (CIRCUIT_OPEN_MS). */
   readonly openMs: number
 }
 
-/** How old news of another process may be. */
+/** The assumed delay of news from another process, in milliseconds. */
 const newsDelayMs = 2_000
 /** Most routes whose failures are remembered. */
 const routesMax = 20_000
@@ -24,8 +27,8 @@ const routesMax = 20_000
 export const closedCircuit: CircuitState = { failures: 0, openUntilMs: null }
 
 /**
- * The state after a failure: closed counts up and opens at the limit, half-open opens again immediately, open stays as it is, because a
- * dial of a route whose circuit is open (nothing else was left) must not push its probe away.
+ * Returns the state after a failure. A closed circuit counts the failure and opens at the limit. A half-open circuit opens again
+ * immediately. An open circuit keeps its time, because a dial of an open route (when no other route was left) must not delay the probe.
  */
 export function afterFailure(state: CircuitState, nowMs: number, rule: CircuitRule): CircuitState {
   const failures = state.failures + 1
@@ -33,31 +36,33 @@ export function afterFailure(state: CircuitState, nowMs: number, rule: CircuitRu
   return { failures, openUntilMs: failures >= rule.failuresToOpen ? nowMs + rule.openMs : null }
 }
 
-/** A success closes any circuit and forgets its failures. */
+/** Returns the state after a success: closed, without failures. */
 export const afterSuccess = (): CircuitState => closedCircuit
 
-/** Open, as opposed to closed or half-open. */
+/** Returns whether the circuit is open, as opposed to closed or half-open. */
 export const isCircuitOpen = (state: CircuitState, nowMs: number): boolean => state.openUntilMs !== null && nowMs < state.openUntilMs
 
-/** `reopened`: a failed probe has opened it again. */
+/** `reopened` means that a failed probe has opened the circuit again. */
 export type CircuitChange = 'opened' | 'reopened' | 'closed'
 
 export interface CircuitsOptions {
   readonly clock: Clock
   readonly rule: CircuitRule
-  /** Called with the new state when a dial of this process has opened or closed a circuit, never for what another process told. */
+  /**
+   * Is called with the new state when a dial of this process opens or closes a circuit. It is not called for reports of other processes.
+   */
   readonly onChange?: (routeId: RouteId, change: CircuitChange, state: CircuitState) => void
 }
 
 /**
- * The circuits of every route as this process knows them: from its own dials and from what other processes tell. Who reports decides what
- * counts: client errors and calls that the client abandoned are reported as nothing at all.
+ * The circuits of every route as this process knows them, from its own dials and from reports of other processes. The caller decides which
+ * results count: it does not report client errors or calls that the client abandoned.
  */
 export class Circuits {
   readonly #options: CircuitsOptions
-  /** Only routes with failures are kept. Organisations' own servers come and go, so the catalog alone does not bound them. */
+  /** Contains only routes with failures. The bound is needed because organisations' own servers come and go. */
   readonly #states = new LRUCache<RouteId, CircuitState>({ max: routesMax })
-  /** Until when the probe of a half-open circuit may take; until then it is open for all others. */
+  /** How long the running probe of a half-open circuit may take. Until then the circuit is open for all other calls. */
   readonly #probes = new Map<RouteId, number>()
   readonly #limitedOnce = new LRUCache<RouteId, true>({ max: routesMax })
 
@@ -84,8 +89,8 @@ export class Circuits {
   }
 
   /**
-   * A dial is about to begin. Of a half-open circuit the first one is the probe, and false tells every other that a probe is under way:
-   * dial something else first. A probe that reports nothing loses its right after the open time.
+   * Call this before each dial. For a half-open circuit, the first dial is the probe. Returns false to every other dial while the probe
+   * runs; the caller then tries another route first. A probe that reports nothing loses its right after the open time.
    */
   begins(routeId: RouteId): boolean {
     const openUntilMs = this.#states.get(routeId)?.openUntilMs ?? null
@@ -97,22 +102,22 @@ export class Circuits {
     return true
   }
 
-  /** The dial said nothing of the route: if it was the probe, the next one is. */
+  /** Reports that the dial gave no information about the route. If it was the probe, the next dial becomes the probe. */
   undecided(routeId: RouteId): void {
     if (this.#probes.size > 0) this.#probes.delete(routeId)
   }
 
-  /** Nothing has failed lately: there is no circuit to look at. */
+  /** True when no route has failed recently, so that the caller can skip all checks. */
   get isQuiet(): boolean {
     return this.#states.size === 0 && this.#limitedOnce.size === 0
   }
 
-  /** Whether its circuit has opened and not closed since: it is open or half-open. */
+  /** Returns whether the circuit is open or half-open. */
   isKnown(routeId: RouteId): boolean {
     return this.#stateOf(routeId).openUntilMs !== null
   }
 
-  /** Opens the circuit now, or again when it is half-open; one that is open stays as it is. */
+  /** Opens the circuit, or opens it again when it is half-open. An open circuit stays as it is. */
   open(routeId: RouteId): void {
     const { clock, rule, onChange } = this.#options
     const { failures, openUntilMs } = this.#stateOf(routeId)
@@ -124,7 +129,7 @@ export class Circuits {
     onChange?.(routeId, openUntilMs === null ? 'opened' : 'reopened', state)
   }
 
-  /** Another process has opened the circuit, for so long from now. */
+  /** Another process has opened the circuit. It stays open for `remainingMs` from now. */
   openedElsewhere(routeId: RouteId, remainingMs: number): void {
     const { clock, rule } = this.#options
     const openUntilMs = clock.nowMs() + Math.min(remainingMs, rule.openMs)
@@ -134,7 +139,10 @@ export class Circuits {
     this.#probes.delete(routeId)
   }
 
-  /** Another process has seen the route serve: before this one opened the circuit, if that was only just now, as news take a moment. */
+  /**
+   * Another process has had a success on the route. If this process opened the circuit only a moment ago, the success is probably older
+   * than that, so the news is ignored.
+   */
   closedElsewhere(routeId: RouteId): void {
     const { openMs } = this.#options.rule
     const openedAgoMs = openMs - this.remainingMs(routeId)
@@ -142,12 +150,15 @@ export class Circuits {
     this.#close(routeId)
   }
 
-  /** How long it stays open from now on; 0 when it is not. */
+  /** Returns for how many milliseconds the circuit stays open. 0 when it is not open. */
   remainingMs(routeId: RouteId): number {
     return Math.max(0, (this.#stateOf(routeId).openUntilMs ?? 0) - this.#options.clock.nowMs())
   }
 
-  /** A provider's 429: a single one is load, not sickness; from the second in a row on it is a failure, and the answer is true. */
+  /**
+   * Reports a 429 of the provider. A single one is a sign of load and does not count. From the second in a row on, it counts as a failure,
+   * and the function returns true.
+   */
   rateLimited(routeId: RouteId): boolean {
     const isFailure = this.#limitedOnce.has(routeId)
     if (isFailure) this.failure(routeId)
@@ -158,18 +169,18 @@ export class Circuits {
     return isFailure
   }
 
-  /** Whether a call should go elsewhere first: open, or half-open with its one probe under way. */
+  /** Returns whether a call should try other routes first: the circuit is open, or it is half-open and its probe is running. */
   isOpen(routeId: RouteId, nowMs: number): boolean {
     const state = this.#states.get(routeId)
     return state !== undefined && state.openUntilMs !== null && (nowMs < state.openUntilMs || this.#isProbed(routeId, nowMs))
   }
 
-  /** The public flag: true while closed and again once the open time has passed. */
+  /** Returns the public flag: true while the circuit is closed, and again when the open time has passed. */
   available(routeId: RouteId): boolean {
     return !isCircuitOpen(this.#stateOf(routeId), this.#options.clock.nowMs())
   }
 
-  /** Routes whose circuit is open now. */
+  /** Returns the routes whose circuit is open now. */
   openRoutes(): readonly RouteId[] {
     const nowMs = this.#options.clock.nowMs()
     return [...this.#states].filter(([, state]) => isCircuitOpen(state, nowMs)).map(([id]) => id)

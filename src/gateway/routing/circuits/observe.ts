@@ -4,31 +4,37 @@ import type { RouteQuarantine } from './quarantine.ts'
 import type { RouteCircuits } from './route-circuits.ts'
 import type { RouteHealth } from './route-health.ts'
 
-/** What was dialed, and whether on the caller's own key. */
+/** The dialed route, and whether the dial used the caller's own key. */
 export type Dialed = Pick<Attempt, 'route' | 'byok'>
 
-/** What dials report. A client error and a call that the client abandoned are not reported: they say nothing about the route. */
+/**
+ * The results that dials report. A client error or a call that the client abandoned is reported as `undecided`, because it says nothing
+ * about the route.
+ */
 export interface DialObserver {
   succeeded(dialed: Dialed, orgId: number, firstByteMs: number, headers: Readonly<Record<string, string | string[] | undefined>>): void
   failed(dialed: Dialed, orgId: number): void
   rateLimited(dialed: Dialed, orgId: number): void
-  /** A dial is about to begin. False: another call probes the route right now, so dial something else first. */
+  /** Is called before a dial. Returns false when another call is probing the route now; the caller then tries another route first. */
   begins(dialed: Dialed, orgId: number): boolean
-  /** The dial ended without a word on the route: a client error, an abandoned call. */
+  /** The dial ended without information about the route: a client error or an abandoned call. */
   undecided(dialed: Dialed, orgId: number): void
-  /** The platform's own key was refused, or refused on billing grounds. */
+  /** The provider refused the platform's own key, or refused it for billing reasons. */
   refused(dialed: Dialed, orgId: number): void
-  /** A reply called tools; sound: the arguments of all of them are JSON. */
+  /** A reply called tools. `sound` is true when all arguments are valid JSON. */
   calledTools(dialed: Dialed, orgId: number, sound: boolean): void
 }
 
-/** What of circuits a dial is told to. */
+/** The functions of the circuits that report dials. */
 export type ObservedCircuits = Pick<RouteCircuits, 'begins' | 'undecided' | 'success' | 'failure' | 'rateLimited'>
 
-/** Whether a dial says something of a route that the platform serves: an own key may be limited, refused or abused by its owner alone. */
+/**
+ * Returns whether a dial says something about the route as the platform serves it. The owner of an own key alone can cause its limits and
+ * refusals, so dials on own keys of a configured provider do not count.
+ */
 const isOfTheRoute = ({ route, byok }: Dialed): boolean => !byok || route.byokOnly || route.provider.userGiven === true || !route.provider.configured
 
-/** Feeds circuits, averages and the healing with the outcome of every dial. */
+/** Returns an observer that reports each dial to the circuits, the averages and the quarantine. */
 export function dialObserver(circuits: ObservedCircuits, health: RouteHealth, quarantine: Pick<RouteQuarantine, 'refused' | 'served'>): DialObserver {
   return {
     begins: ({ route, byok }, orgId) => circuits.begins(stateKeyOf(route), orgId, byok),

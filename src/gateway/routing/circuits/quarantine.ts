@@ -1,4 +1,4 @@
-/** Finds routes of the platform that fail again and again, and has them withheld for a while. It sends nothing to anybody. */
+/** Finds platform routes that fail repeatedly and quarantines them for a time. It sends no request to a provider. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../platform/clock.ts'
 import { type CatalogSnapshot, type Route, type RouteId, routeId } from '../../catalog/model.ts'
@@ -6,24 +6,27 @@ import type { Maintenance } from '../outages/maintenance.ts'
 import { partsOfOrgKey, type RouteCircuits } from './route-circuits.ts'
 import type { RouteHealth } from './route-health.ts'
 
-/** How often it looks. */
+/** Pause between two checks, in milliseconds. */
 export const healEveryMs = 5_000
-/** So many openings of a circuit within the window, or so many refusals of the platform's key in a row, and the route is withheld. Ours. */
+/**
+ * A route is quarantined after this number of openings of its circuit within the window, or this number of refusals of the platform's key
+ * in a row. Our choice.
+ */
 const openingsMin = 3
 const refusalsMin = 3
 const windowMs = 10 * 60_000
-/** Most signs of each kind that are kept of a route. */
+/** Most signs of each kind that are kept for a route. */
 const signsKept = 10
-/** Most routes that are watched concurrently. */
+/** Most routes that are watched at the same time. */
 const watchedMax = 5_000
 
-/** Who has seen a sign: one organisation, or several of different founders (null). */
+/** The organisation that saw a sign. Null means that several organisations of different founders saw it. */
 type Witness = number | null
 
 interface Signs {
-  /** When the circuit opened or opened again, and for whom. */
+  /** The openings of the circuit, first ones and repeated ones, with the witness of each. */
   readonly openings: readonly { readonly atMs: number; readonly witness: Witness }[]
-  /** Who saw refusals of the platform's key without a success between them. */
+  /** The witnesses of refusals of the platform's key since the last success. */
   readonly refusals: readonly Witness[]
 }
 
@@ -32,16 +35,16 @@ export interface QuarantineDeps {
   readonly circuits: Pick<RouteCircuits, 'available'>
   readonly health: Pick<RouteHealth, 'inMaintenance'>
   readonly maintenance: Pick<Maintenance, 'withholdFailing' | 'tidy'>
-  /** Whether all organisations are of one founder. */
+  /** Returns whether all organisations have the same founder. */
   hasOneFounder(): Promise<boolean>
-  /** Who founded an organisation, or a word for the organisation itself. */
+  /** Returns the founder of an organisation, or a text for the organisation itself. */
   founderOf(orgId: number): string | null | Promise<string | null>
   catalog(): CatalogSnapshot
 }
 
 const nothing: Signs = { openings: [], refusals: [] }
 
-/** Counts in memory what dials of this process come to; `run` draws the conclusions. */
+/** Counts signs from the dials of this process in memory. `run` decides on them. */
 export class RouteQuarantine {
   readonly #deps: QuarantineDeps
   readonly #signs = new LRUCache<RouteId, Signs>({ max: watchedMax })
@@ -50,7 +53,10 @@ export class RouteQuarantine {
     this.#deps = deps
   }
 
-  /** Its circuit has opened, for the first time or again; the key says for whom. A circuit of calls on own keys is no sign. */
+  /**
+   * Records that a circuit opened, for the first time or again. The key names the organisation, if the circuit belongs to one. Circuits of
+   * calls on own keys do not count.
+   */
   opened(key: string): void {
     const parts = partsOfOrgKey(key)
     if (parts?.isOwnKey === true) return
@@ -61,36 +67,39 @@ export class RouteQuarantine {
     this.#signs.set(route, { ...signs, openings: openings.slice(-signsKept) })
   }
 
-  /** The provider refused the platform's key, or refused it on billing grounds. */
+  /** Records that the provider refused the platform's key, also for billing reasons. */
   refused(route: RouteId, orgId: number): void {
     const signs = this.#signs.get(route) ?? nothing
     this.#signs.set(route, { ...signs, refusals: [...signs.refusals, orgId].slice(-signsKept) })
   }
 
-  /** It has served: refusals before it were no end of it. */
+  /** Records a success of the route and drops its earlier refusals. */
   served(route: RouteId): void {
     const signs = this.#signs.size === 0 ? undefined : this.#signs.get(route)
     if (signs !== undefined && signs.refusals.length > 0) this.#signs.set(route, { ...signs, refusals: [] })
   }
 
-  /** Withholds what has shown signs enough, unless it is the last route of its model that the platform can serve, at all or in India: a failure says more than no route. */
+  /**
+   * Quarantines the routes that have enough signs. The last route of a model that the platform can serve stays, and for a route in India
+   * the last one in India, because a provider's error is more useful to callers than no route.
+   */
   async run(): Promise<void> {
     const { maintenance } = this.#deps
     for (const route of [...this.#signs.keys()]) {
       const found = this.#judge(route)
-      // What one founder's organisations saw counts where there are no others, whose route it would be.
+      // Signs from the organisations of one founder count only when the installation has no other founder.
       const counts = found !== null && ((await this.#isShared(found.witnesses)) || (await this.#deps.hasOneFounder()))
       const reason = counts ? found.reason : null
       const others = reason === null ? [] : this.#othersThatServe(route)
       if (reason === null || others.length === 0) continue
       await maintenance.withholdFailing(route, reason, others)
-      // Only now: what could not be written is written at the next look.
+      // The signs are deleted only after the write, so that a failed write is repeated at the next check.
       this.#signs.delete(route)
     }
     await maintenance.tidy()
   }
 
-  /** What organisations of several founders saw is the route's doing; what those of one saw may be their own. */
+  /** Returns whether organisations of several founders saw the signs. Signs from one founder may be caused by that founder's own calls. */
   async #isShared(witnesses: readonly Witness[]): Promise<boolean> {
     const founders = await Promise.all(
       [...new Set(witnesses)].map(async orgId => (orgId === null ? null : ((await this.#deps.founderOf(orgId)) ?? `${orgId}`))),
@@ -108,8 +117,8 @@ export class RouteQuarantine {
   }
 
   /**
-   * The routes of its model that the platform would serve in its place; for a route in India those in India, as callers who may go nowhere
-   * else would be left without any. None for a route that is not of the catalog: it is not the platform's to withhold.
+   * Returns the other routes of the model that the platform could serve instead. For a route in India these are only routes in India,
+   * because some callers may use no others. Empty for a route that is not in the catalog or that the platform does not serve.
    */
   #othersThatServe(id: RouteId): readonly RouteId[] {
     const { catalog, circuits, health } = this.#deps

@@ -1,61 +1,70 @@
 /**
- * Circuits by organisation. What one organisation sees of a route opens the circuit for it alone; for all it opens when two of different
- * founders have seen the route fail on the platform's key. So nobody can take a route away from others by what it sends there.
- * Decision 0386 says why.
+ * Circuits by organisation. Failures that one organisation sees open the circuit only for that organisation. The circuit opens for all
+ * organisations when two of different founders have seen the route fail on the platform's key. So no caller can block a route for others
+ * with bad requests. Decision 0386 gives the reasons.
  */
 import { LRUCache } from 'lru-cache'
 import type { RouteId } from '../../catalog/model.ts'
 import type { Circuits } from './circuit.ts'
 
-/** Founders of organisations whose failures on a route must come together before its circuit opens for all. Ours. */
+/** Number of different founders whose organisations must see failures before the circuit opens for all. Our choice. */
 export const witnessesMin = 2
-/** Routes, and organisations of each, whose failures are remembered. */
+/** Most routes whose failures are remembered, and most organisations for each. */
 const routesMax = 20_000
 const witnessesMax = 50
 
-/** Under which the circuit of one organisation on a route is kept. Never shown to callers. */
+/** Returns the key of one organisation's circuit on a route. It is never shown to callers. */
 export const orgKeyOf = (routeId: RouteId, orgId: number): string => `#${orgId} ${routeId}`
 
-/** The same for calls on the organisation's own key: they say nothing of the route as the platform serves it. */
+/**
+ * Returns the key of the circuit for calls on the organisation's own key. These calls say nothing about the route as the platform serves
+ * it.
+ */
 export const ownKeyOf = (routeId: RouteId, orgId: number): string => `#${orgId}k ${routeId}`
 
-/** What the key of an organisation's circuit says. */
+/** The parts of the key of an organisation's circuit. */
 export interface OrgKeyParts {
   readonly orgId: number
   readonly routeId: RouteId
-  /** Of calls on the organisation's own key. */
+  /** True for the circuit of calls on the organisation's own key. */
   readonly isOwnKey: boolean
 }
 
-/** The parts of such a key; null for the key of a route's own circuit. */
+/** Returns the parts of such a key, or null for the key of a route's own circuit. */
 export function partsOfOrgKey(key: string): OrgKeyParts | null {
   const found = /^#([0-9]{1,10})(k?) (.+)$/s.exec(key)
   return found === null ? null : { orgId: Number(found[1]), isOwnKey: found[2] === 'k', routeId: found[3] ?? '' }
 }
 
-/** Servers that one organisation has registered: nobody else is there to be protected from it. */
+/** Returns whether the route is a server that one organisation registered. It needs no protection from other organisations. */
 const isPrivate = (routeId: RouteId): boolean => routeId.startsWith('byoe#')
 
 const allClosed: Pick<Circuits, 'isOpen'> = { isOpen: () => false }
 
-/** An organisation and its founder, once they are looked up; null: they could not be. */
+/** The founder of an organisation from a look-up. Null when the look-up failed. */
 type FounderLook = Promise<readonly [orgId: number, founder: string] | null>
 
 export interface RouteCircuitsOptions {
-  /** Failures in a row that open a circuit (CIRCUIT_FAILURES). */
+  /** Consecutive failures that open a circuit (CIRCUIT_FAILURES). */
   readonly failuresToOpen: number
-  /** Who founded an organisation, or a word for the organisation itself: several of one person see as one. Left out: each organisation for itself. */
+  /**
+   * Returns the founder of an organisation, or a text for the organisation itself. Several organisations of one founder count as one. When
+   * absent, each organisation counts alone.
+   */
   founderOf?(orgId: number): string | null | Promise<string | null>
 }
 
-/** The circuits of every route, for each organisation and for all. Counts what dials of this process come to, and what other processes tell. */
+/** The circuits of every route, for each organisation and for all. They use the dials of this process and reports of other processes. */
 export class RouteCircuits {
   readonly #circuits: Circuits
   readonly #failuresToOpen: number
   readonly #founderOf: NonNullable<RouteCircuitsOptions['founderOf']>
-  /** By route: failures since its last success, by organisation. One founder counts for half of what opens the circuit at most. */
+  /**
+   * For each route, the failures of each organisation since the last success. One founder counts for at most half of the failures that open
+   * the circuit.
+   */
   readonly #witnesses = new LRUCache<RouteId, Map<number, number>>({ max: routesMax })
-  /** The only organisation that has been seen; null: none yet, or several. */
+  /** The only organisation that this process has seen. Null when it has seen none or several. */
   #soleOrgId: number | null = null
   #hasSeveral = false
 
@@ -65,7 +74,7 @@ export class RouteCircuits {
     this.#failuresToOpen = failuresToOpen
   }
 
-  /** More than one organisation is registered: what one of them sees is not what all see. */
+  /** Is called when the installation has more than one organisation, so that the view of a single organisation is not the public state. */
   hasSeveralOrganisations(): void {
     this.#hasSeveral = true
     this.#soleOrgId = null
@@ -96,7 +105,10 @@ export class RouteCircuits {
     this.#witness(routeId, orgId, 1)
   }
 
-  /** A provider's 429: a single one is load; from the second in a row that this organisation sees on it is a failure. */
+  /**
+   * Reports a 429 of the provider. A single one is a sign of load. From the second in a row that this organisation sees, it counts as a
+   * failure.
+   */
   rateLimited(routeId: RouteId, orgId: number, isOwnKey = false): void {
     if (isPrivate(routeId)) this.#circuits.rateLimited(routeId)
     else if (isOwnKey) this.#circuits.rateLimited(ownKeyOf(routeId, orgId))
@@ -104,7 +116,7 @@ export class RouteCircuits {
     else this.#circuits.undecided(routeId)
   }
 
-  /** A dial is about to begin. False: another call probes the route, or this organisation's way to it, right now. */
+  /** Is called before a dial. Returns false when another call is probing the route, or probing it for this organisation. */
   begins(routeId: RouteId, orgId: number, isOwnKey = false): boolean {
     this.#sees(orgId)
     if (this.#circuits.isQuiet) return true
@@ -115,7 +127,7 @@ export class RouteCircuits {
     return false
   }
 
-  /** The dial said nothing of the route: if it was the probe, the next one is. */
+  /** Reports that the dial gave no information about the route. If it was the probe, the next dial becomes the probe. */
   undecided(routeId: RouteId, orgId: number, isOwnKey = false): void {
     if (this.#circuits.isQuiet) return
     if (isOwnKey && !isPrivate(routeId)) {
@@ -126,7 +138,7 @@ export class RouteCircuits {
     if (!isPrivate(routeId)) this.#circuits.undecided(orgKeyOf(routeId, orgId))
   }
 
-  /** Whether calls of this organisation should go elsewhere first. */
+  /** Returns whether calls of this organisation should try other routes first. */
   isOpen(routeId: RouteId, orgId: number, nowMs: number): boolean {
     if (this.#circuits.isQuiet) return false
     if (this.#circuits.isOpen(routeId, nowMs)) return true
@@ -134,19 +146,19 @@ export class RouteCircuits {
     return this.#circuits.isOpen(orgKeyOf(routeId, orgId), nowMs) || this.#circuits.isOpen(ownKeyOf(routeId, orgId), nowMs)
   }
 
-  /** The circuits as they are for one organisation's calls. */
+  /** Returns the circuits as they apply to one organisation's calls. */
   of(orgId: number): Pick<Circuits, 'isOpen'> {
     return this.#circuits.isQuiet ? allClosed : { isOpen: (routeId, nowMs) => this.isOpen(routeId, orgId, nowMs) }
   }
 
-  /** The public flag: open for all, or for the only organisation there is. */
+  /** Returns the public flag. It is false when the circuit is open for all, or for the only organisation that this process has seen. */
   available(key: string): boolean {
     if (!this.#circuits.available(key)) return false
     if (this.#soleOrgId === null || partsOfOrgKey(key) !== null) return true
     return this.#circuits.available(orgKeyOf(key, this.#soleOrgId)) && this.#circuits.available(ownKeyOf(key, this.#soleOrgId))
   }
 
-  /** Routes that are not available. */
+  /** Returns the routes that are not available. */
   openRoutes(): readonly RouteId[] {
     const open = this.#circuits.openRoutes().flatMap(key => {
       const parts = partsOfOrgKey(key)
@@ -160,7 +172,7 @@ export class RouteCircuits {
     return this.#circuits.remainingMs(key)
   }
 
-  /** Another process has opened a circuit, for so long from now: that of a route, or of one organisation on it. */
+  /** Another process has opened a circuit for `remainingMs` from now: that of a route, or that of one organisation on a route. */
   openedElsewhere(key: string, remainingMs: number): void {
     this.#circuits.openedElsewhere(key, remainingMs)
     const parts = partsOfOrgKey(key)
@@ -169,7 +181,7 @@ export class RouteCircuits {
     if (!parts.isOwnKey) this.#witness(parts.routeId, parts.orgId, this.#failuresToOpen)
   }
 
-  /** Another process has seen it serve. */
+  /** Another process has had a success with this circuit key. */
   closedElsewhere(key: string): void {
     this.#circuits.closedElsewhere(key)
     const parts = partsOfOrgKey(key)
@@ -190,14 +202,17 @@ export class RouteCircuits {
     if (unknown === null) return
     this.#circuits.undecided(routeId)
     if (unknown.length === 0) return
-    // A founder who cannot be looked up is no witness; the organisation's own circuit holds all the same.
+    // An organisation whose founder cannot be looked up does not count as a witness. Its own circuit is open in any case.
     void Promise.all(unknown).then(looks => {
       const known = looks.filter(look => look !== null)
       if (this.#witnesses.get(routeId) === seen) this.#decide(routeId, seen, new Map(known))
     })
   }
 
-  /** Opens the route's circuit when founders enough have seen it fail, and says null; else the founders that have to be looked up first. */
+  /**
+   * Opens the route's circuit and returns null when enough founders have seen it fail. Otherwise returns the look-ups of founders that are
+   * not known yet.
+   */
   #decide(routeId: RouteId, seen: Map<number, number>, known: ReadonlyMap<number, string> = new Map()): FounderLook[] | null {
     if (seen.size < witnessesMin) return []
     const unknown: FounderLook[] = []
@@ -210,7 +225,8 @@ export class RouteCircuits {
       } else byFounder.set(founder ?? String(orgId), this.#atMostHalf((byFounder.get(founder ?? String(orgId)) ?? 0) + failures))
     }
     const count = [...byFounder.values()].reduce((sum, each) => sum + each, 0)
-    // A circuit that was open for all opens again when two see its probes fail; for one of them the next probe is somebody else's.
+    // A circuit that was already open for all needs no count: it opens again when two founders see its probe fail. If only one of them
+    // fails, another organisation makes the next probe.
     const wanted = this.#circuits.isKnown(routeId) ? 0 : this.#failuresToOpen
     if (byFounder.size < witnessesMin || count < wanted) return unknown
     seen.clear()

@@ -6,23 +6,23 @@ import { SharedAverages } from './shared-averages.ts'
 
 export type { Measurements } from './averages.ts'
 
-/** Most routes whose averages are kept: the catalog's, and organisations' own servers that were used of late. */
+/** Most routes whose shared averages are kept: those of the catalog, and organisations' own servers that were used recently. */
 const routesMax = 20_000
-/** Most organisations whose own averages are kept, and routes of each. */
+/** Most organisations whose own averages are kept, and most routes for each. */
 const orgsMax = 20_000
 const orgRoutesMax = 500
-/** Every so many rankings an unmeasured route goes first, or it would never be measured. Ours. */
+/** In one of this number of rankings, unmeasured routes come first, because otherwise they would never be measured. Our choice. */
 const probeEvery = 20
 
 export interface DialResult {
   readonly routeId: RouteId
   readonly orgId: number
-  /** Time to the reply's first byte; not used when the dial failed. */
+  /** Milliseconds until the first byte of the reply. Not used when the dial failed. */
   readonly latencyMs: number
   readonly ok: boolean
 }
 
-/** What is known of routes to one organisation. */
+/** What is known of routes from the view of one organisation. */
 export interface HealthView {
   measurements(routeId: RouteId): Measurements
   inMaintenance(routeId: RouteId): boolean
@@ -32,8 +32,9 @@ export interface HealthView {
 type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * Moving averages by route, fed by every dial of this process, and the routes that are withheld for maintenance. An organisation goes by what
- * it has seen itself and by what several founders have seen: the calls of one founder move nobody else. Decision 0465 says why.
+ * Moving averages by route, updated by every dial of this process, and the quarantined routes. Ranking for an organisation uses its own
+ * measurements and those that several founders agree on, so that the calls of one founder affect nobody else. Decision 0465 gives the
+ * reasons.
  */
 export class RouteHealth {
   readonly #clock: Clock
@@ -43,13 +44,13 @@ export class RouteHealth {
   readonly #withheldUntilMs = new Map<RouteId, number>()
   #rankings = 0
 
-  /** `founderOf` says who founded an organisation. Left out: each organisation has a founder of its own. */
+  /** `founderOf` returns the founder of an organisation. When absent, each organisation is its own founder. */
   constructor(clock: Clock, founderOf: (orgId: number) => string = String) {
     this.#clock = clock
     this.#founderOf = founderOf
   }
 
-  /** What is known of routes to one organisation. */
+  /** Returns what is known of routes from the view of one organisation. */
   of(orgId: number): HealthView {
     return {
       measurements: routeId => this.#measurements(routeId, this.#own.get(orgId)?.get(routeId)),
@@ -58,14 +59,14 @@ export class RouteHealth {
     }
   }
 
-  /** Adds what a dial came to. */
+  /** Adds the result of a dial. */
   record({ routeId, orgId, latencyMs, ok }: DialResult): void {
     const nowMs = this.#clock.nowMs()
     this.#ownOf(orgId, routeId).add(ok ? latencyMs : null, nowMs)
     this.#sharedOf(routeId).add(this.#founderOf(orgId), ok ? latencyMs : null, nowMs)
   }
 
-  /** Reads the rate-limit headers of a provider's reply, when there are any. */
+  /** Reads the rate-limit headers of a provider's reply, if there are any. */
   noteHeaders(routeId: RouteId, orgId: number, headers: ReplyHeaders): void {
     const share = headroomOf(headers)
     if (share === null) return
@@ -73,32 +74,35 @@ export class RouteHealth {
     this.#sharedOf(routeId).noteHeadroom(share, this.#clock.nowMs())
   }
 
-  /** The provider refused a call as one too many: nothing is left of its rate limit for this organisation, whatever an earlier reply said. */
+  /**
+   * Records that the provider refused a call with 429. For this organisation nothing is left of the rate limit, whatever an earlier reply
+   * stated.
+   */
   noteLimited(routeId: RouteId, orgId: number): void {
     const nowMs = this.#clock.nowMs()
     this.#ownOf(orgId, routeId).limitedAtMs = nowMs
     this.#sharedOf(routeId).noteLimited(this.#founderOf(orgId), nowMs)
   }
 
-  /** A reply called tools; `sound` when the arguments of all of them are JSON. */
+  /** Records a reply that called tools. `sound` is true when all arguments are valid JSON. */
   recordToolCalls(routeId: RouteId, orgId: number, sound: boolean): void {
     const nowMs = this.#clock.nowMs()
     this.#ownOf(orgId, routeId).toolCalls.add(sound, nowMs)
     this.#sharedOf(routeId).toolCalls.of(this.#founderOf(orgId)).add(sound, nowMs)
   }
 
-  /** Counts a ranking by measured values; true when this one should try an unmeasured route first. */
+  /** Counts a ranking by measured values. Returns true when unmeasured routes should come first in this one. */
   probeIsDue(): boolean {
     this.#rankings = (this.#rankings + 1) % probeEvery
     return this.#rankings === 0
   }
 
-  /** Withholds the platform's route until that instant; a caller's own key is still served. */
+  /** Takes the platform's route out of all plans until the given time. Calls on own keys still use it. */
   withhold(routeId: RouteId, untilMs: number): void {
     this.#withheldUntilMs.set(routeId, untilMs)
   }
 
-  /** Serves the platform's route again. */
+  /** Puts the platform's route back into plans. */
   release(routeId: RouteId): void {
     this.#withheldUntilMs.delete(routeId)
   }
@@ -111,7 +115,10 @@ export class RouteHealth {
     return false
   }
 
-  /** Its own latency where it has measured one; of failures and broken tool calls whatever is worse, its own share or that of all. */
+  /**
+   * Uses the organisation's own latency if it has one. For failures and broken tool calls, uses the larger of the organisation's own share
+   * and the shared one.
+   */
   #measurements(routeId: RouteId, own: OwnAverages | undefined): Measurements {
     const shared = this.#shared.get(routeId)
     if (shared === undefined) return nothingMeasured
@@ -156,7 +163,7 @@ const limitHeaders = [
   ['x-ratelimit-remaining', 'x-ratelimit-limit'],
 ] as const
 
-/** The tightest share that the provider states, 0 to 1; null when it states none. */
+/** Returns the smallest remaining share that the headers state, 0 to 1. Null when they state none. */
 export function headroomOf(headers: ReplyHeaders): number | null {
   let tightest: number | null = null
   for (const [remainingName, limitName] of limitHeaders) {

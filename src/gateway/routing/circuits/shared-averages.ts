@@ -1,27 +1,31 @@
 /**
- * What all organisations together know of one route. One founder alone moves none of it: failures count from the second founder on and
- * each founder for a small part, and of what founders measured differently the lower middle counts. Decision 0465 says why.
+ * Averages of one route over all organisations. One founder alone cannot change them: failures count only when at least two founders have
+ * some, and each founder adds only a small part. For other measurements, the lower median of the founders' values is used. Decision 0465
+ * gives the reasons.
  */
 import { failureWeight, headroomFreshMs, LatencyAverage, staleMs, ToolCallAverage } from './averages.ts'
 
-/** Founders that must have seen it before something counts for all. */
+/** Number of founders that must have measured something before it counts for all. */
 const foundersMin = 2
-/** Most that the failures of one founder add to the shared failure rate: less than the least rate that makes a route unreliable (rank.ts). Ours. */
+/**
+ * Most that the failures of one founder add to the shared failure rate. It is below the lowest rate that makes a route unreliable
+ * (rank.ts). Our choice.
+ */
 const founderPartMax = 0.04
-/** A part below this is forgotten: about 45 calls after a failure. */
+/** A part below this value is dropped. That takes about 45 calls after a failure. */
 const partMin = 0.001
-/** Most founders of a route that are remembered. The one that was heard of longest ago is forgotten. */
+/** Most founders of a route that are remembered. The founder whose last sample is oldest is dropped. */
 const foundersKept = 50
-/** For so long a middle is taken as it was computed, when no sample has come. */
+/** How long a computed median is reused while no new sample arrives, in milliseconds. */
 const middleFreshMs = 1000
 
-/** The part of the failure average that one founder's failures make up. */
+/** The part of the shared failure rate that the failures of one founder make up. */
 interface FailurePart {
   part: number
   failedAtMs: number
 }
 
-/** What founders measured, each for itself; the lower middle of it is what all believe. */
+/** Keeps one average for each founder. The shared value is their lower median. */
 class Middle<Average extends { of(nowMs: number): number | null }> {
   readonly #byFounder = new Map<string, Average>()
   readonly #make: () => Average
@@ -32,7 +36,7 @@ class Middle<Average extends { of(nowMs: number): number | null }> {
     this.#make = make
   }
 
-  /** The average of a founder that adds a sample to it. */
+  /** Returns the average of a founder who is about to add a sample. */
   of(founder: string): Average {
     const average = this.#byFounder.get(founder) ?? this.#make()
     this.#computedAtMs = Number.NEGATIVE_INFINITY
@@ -40,7 +44,7 @@ class Middle<Average extends { of(nowMs: number): number | null }> {
     return average
   }
 
-  /** Null when fewer than two founders have measured it lately. */
+  /** Returns the lower median, or null when fewer than two founders have a recent value. */
   value(nowMs: number): number | null {
     if (nowMs - this.#computedAtMs < middleFreshMs) return this.#value
     const values = [...this.#byFounder.values()].flatMap(average => average.of(nowMs) ?? []).sort((a, b) => a - b)
@@ -60,7 +64,10 @@ export class SharedAverages {
   #limitedFounder: string | null = null
   #limitedAtMs = Number.NEGATIVE_INFINITY
 
-  /** Adds a dial; `latencyMs` null: it failed. A success of anybody makes every founder's part smaller. */
+  /**
+   * Adds a dial. `latencyMs` is null when it failed. Every dial reduces the parts of all founders; a failure then adds to its own founder's
+   * part.
+   */
   add(founder: string, latencyMs: number | null, nowMs: number): void {
     this.#sampledAtMs = nowMs
     for (const [name, each] of this.#failures) {
@@ -75,7 +82,7 @@ export class SharedAverages {
     keepLatest(this.#failures, founder, { part, failedAtMs: nowMs })
   }
 
-  /** 0 to 1; null without a fresh sample. 0 while the failures of the window are those of one founder. */
+  /** Returns 0 to 1, or null without a recent sample. Returns 0 while fewer than two founders have recent failures. */
   failureRate(nowMs: number): number | null {
     if (nowMs - this.#sampledAtMs > staleMs) return null
     if (this.#failures.size < foundersMin) return 0
@@ -83,27 +90,29 @@ export class SharedAverages {
     return fresh.length < foundersMin ? 0 : fresh.reduce((sum, { part }) => sum + Math.min(part, founderPartMax), 0)
   }
 
-  /** The provider has said how much of the rate limit of the platform's key is left: its own word, whoever's call it answered. */
+  /** Records the share that the provider states for the platform's key. The provider itself states it, so one founder's call is enough. */
   noteHeadroom(share: number, nowMs: number): void {
     this.#headroom = share
     this.#headroomAtMs = nowMs
   }
 
-  /** The provider has refused a call as one too many. When a second founder sees that within a minute, nothing is left for all. */
+  /** Records that the provider refused a call with 429. When a second founder sees that within a minute, nothing is left for all. */
   noteLimited(founder: string, nowMs: number): void {
     if (this.#limitedFounder !== null && this.#limitedFounder !== founder && nowMs - this.#limitedAtMs < headroomFreshMs) this.noteHeadroom(0, nowMs)
     this.#limitedFounder = founder
     this.#limitedAtMs = nowMs
   }
 
-  /** What is left of the provider's rate limit for a caller that was refused itself at `limitedAtMs`; null: nobody knows. */
+  /**
+   * Returns the remaining share of the provider's rate limit for a caller whose last 429 was at `limitedAtMs`. Null when it is not known.
+   */
   headroom(limitedAtMs: number, nowMs: number): number | null {
     if (limitedAtMs >= this.#headroomAtMs && nowMs - limitedAtMs < headroomFreshMs) return 0
     return nowMs - this.#headroomAtMs < headroomFreshMs ? this.#headroom : null
   }
 }
 
-/** Puts an entry behind all others, and forgets the first one when there are too many. */
+/** Moves an entry to the end of the map, and deletes the first entry when there are too many. */
 function keepLatest<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key)
   map.set(key, value)

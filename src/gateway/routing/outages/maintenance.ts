@@ -1,4 +1,4 @@
-/** Routes of the platform that are withheld: by an operator, or by the gateway when it sees that they fail. */
+/** Quarantined routes of the platform. An operator quarantines a route, or the gateway does when it sees that the route fails. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../../platform/db/db-control-log.ts'
@@ -16,14 +16,14 @@ import {
   saveMaintenance,
 } from './maintenance-queries.ts'
 
-/** Kind of the news that it changed; the ref is the route. */
+/** Kind of the news that a quarantine changed. The ref is the route. */
 const changedKind = 'route_maintenance'
-/** First time that the gateway withholds a route; each time that follows within the memory below takes twice as long. Ours. */
+/** How long the gateway quarantines a route the first time. Each following time takes twice as long, up to the longest time. Our choice. */
 const firstMs = 2 * 60_000
 const longestMs = 60 * 60_000
-/** For so long behind the end of a maintenance the next one counts as following it. Ours. */
+/** A quarantine that begins within this time after the end of the last one counts as following it. Our choice. */
 const memoryMs = 60 * 60_000
-/** Longest that an operator may withhold a route in one command. */
+/** Longest time for which an operator may quarantine a route in one command. */
 export const operatorMaxMs = 30 * 24 * 60 * 60_000
 
 export interface MaintenanceDeps {
@@ -37,7 +37,7 @@ export interface MaintenanceDeps {
 
 type Saved = Pick<MaintenanceRow, 'route' | 'setBy' | 'reason' | 'strikes'>
 
-/** A route that is withheld now. */
+/** A route that is quarantined now. */
 export interface Withheld {
   readonly route: RouteId
   readonly setBy: 'operator' | 'gateway'
@@ -46,19 +46,25 @@ export interface Withheld {
   readonly until: Date
 }
 
-/** What is withheld is known to every process within a second and outlives restarts; it ends by itself. A caller's own key is always served. */
+/**
+ * Quarantines of routes. Every process knows a change within a second. A quarantine survives restarts and ends by itself. Calls on own keys
+ * always use the route.
+ */
 export class Maintenance {
   readonly #deps: MaintenanceDeps
-  /** What this process has told its health of, with the end that its row says: what was lifted elsewhere is lifted here. */
+  /**
+   * The routes that this process has passed to its health, with the end of each. A route that another process has released is released here
+   * too.
+   */
   #known = new Map<RouteId, number>()
-  /** Counts reads, so that one that was overtaken is not believed. */
+  /** Counts reads, so that the result of a read that a newer one has overtaken is ignored. */
   #reads = 0
 
   constructor(deps: MaintenanceDeps) {
     this.#deps = deps
   }
 
-  /** Reads what is withheld, and goes on hearing of changes. */
+  /** Reads the quarantined routes, and reads them again after each news of a change. */
   async start(): Promise<void> {
     const { controlLog, log } = this.#deps
     const reload = (): void => void this.#load().catch(error => log.warn('maintenance_not_read', { error }))
@@ -69,12 +75,12 @@ export class Maintenance {
     await this.#load()
   }
 
-  /** What is withheld now. */
+  /** Returns the routes that are quarantined now. */
   async list(): Promise<readonly Withheld[]> {
     return this.#deps.db.many(listMaintenance, new Date(this.#deps.clock.nowMs()))
   }
 
-  /** Withholds a route of the catalog for so long from now, in place of what was said of it before. Throws `not_found`, `bad_request`. */
+  /** Quarantines a route of the catalog for `forMs` milliseconds and replaces an earlier quarantine. Throws `not_found`, `bad_request`. */
   async withhold(route: RouteId, forMs: number, reason: string): Promise<Withheld> {
     if (this.#providerOf(route) === null)
       throw fail('not_found', { message: `There is no route "${route}". A route is provider/model; GET /v1/models lists them.` })
@@ -88,8 +94,8 @@ export class Maintenance {
   }
 
   /**
-   * The gateway's own judgement: for longer each time in a row, never over a word of the operator, and never when all of `others` are
-   * withheld too, whichever process did it. Null when it is not done.
+   * Quarantines a route that the gateway judges to fail. The time doubles with each following quarantine. Returns null and does nothing
+   * when the route is already quarantined, or when all of `others` are, whichever process did it.
    */
   async withholdFailing(route: RouteId, reason: string, others: readonly RouteId[]): Promise<Withheld | null> {
     const { controlLog, clock, log } = this.#deps
@@ -110,7 +116,7 @@ export class Maintenance {
     return done
   }
 
-  /** Serves a route again immediately. Throws `not_found` when it is not withheld. */
+  /** Releases a route immediately. Throws `not_found` when it is not quarantined. */
   async clear(route: RouteId): Promise<void> {
     const { controlLog, clock } = this.#deps
     const until = await controlLog.change(async tx => ({
@@ -121,7 +127,7 @@ export class Maintenance {
     if (until === null || until.getTime() <= clock.nowMs()) throw fail('not_found', { message: `The route "${route}" is not withheld.` })
   }
 
-  /** Forgets what ended long ago, and reads the present state: news may have come while the database was away. */
+  /** Deletes rows that ended long ago, and reads the present state, because news can be lost while the database is unavailable. */
   async tidy(): Promise<void> {
     await this.#deps.db.exec(deleteOldMaintenance, new Date(this.#deps.clock.nowMs() - memoryMs))
     await this.#load()
@@ -144,7 +150,7 @@ export class Maintenance {
     for (const route of this.#known.keys()) if (!withheld.has(route)) health.release(route)
     for (const { route, since, until } of rows) {
       if (this.#known.get(route) === until.getTime()) continue
-      // By the clock of a process that is slow it would last longer than was meant.
+      // When this process's clock is behind, the end in the row would come too late, so the length limits it.
       health.withhold(route, Math.min(until.getTime(), clock.nowMs() + until.getTime() - since.getTime()))
     }
     this.#known = withheld

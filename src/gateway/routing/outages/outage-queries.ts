@@ -1,13 +1,18 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Touches one row when the outage is not known yet, none otherwise. Waits for another process that tells of the same one. */
+/**
+ * Inserts the outage and returns 1 when it is new, otherwise 0. Waits for a concurrent transaction of another process on the same route.
+ */
 export const beginOutage = statement<[route: string, now: Date, openUntil: Date]>(
   'routing.begin_outage',
   `insert into circuit_outages (route, opened_at, told_at, open_until) values ($1::text, $2::timestamptz, $2::timestamptz, $3::timestamptz)
    on conflict (route) do nothing`,
 )
 
-/** The circuit is open again, or still. An outage that another process has ended meanwhile stays ended, or the next one would not be told. */
+/**
+ * Records that the circuit is open again, or still. An outage that another process has ended is not inserted again, because otherwise the
+ * next outage would cause no event.
+ */
 export const noteOutage = statement<[route: string, now: Date, openUntil: Date]>(
   'routing.note_outage',
   `update circuit_outages set told_at = greatest(told_at, $2::timestamptz), open_until = greatest(open_until, $3::timestamptz) where route = $1::text`,

@@ -1,4 +1,4 @@
-/** Tells webhooks of circuits that open, once for each outage however many processes see it, and new processes of those that are open. */
+/** Writes one webhook event for each outage, however many processes see it. Also gives the open circuits to a process that starts. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
@@ -11,9 +11,9 @@ import type { CircuitChange, CircuitState } from '../circuits/circuit.ts'
 import { partsOfOrgKey, type RouteCircuits } from '../circuits/route-circuits.ts'
 import { beginOutage, deleteOldOutages, endOutage, listOutages, noteOutage } from './outage-queries.ts'
 
-/** An outage of which nobody has told for so long is over: its closing was lost, or nobody asks for the route. Ours. */
+/** An outage without a report for this time counts as over: its end was lost, or nobody calls the route. Our choice. */
 const staleMs = 60 * 60_000
-/** After a failed write, how long until the next one, and when it is given up. Ours. */
+/** Wait after a failed write, and when a change is given up, in milliseconds. Our choice. */
 const retryMs = 2_000
 const giveUpMs = 15 * 60_000
 /** Most changes that wait to be written. */
@@ -37,8 +37,8 @@ export interface OutagesDeps {
 }
 
 /**
- * An outage begins when a closed circuit opens and ends when a dial succeeds; a probe that fails in between goes on with it. The begin
- * is `provider.circuit_open`. What cannot be written is tried again for a while, and no call waits for it or is hurt by it.
+ * An outage begins when a closed circuit opens and ends when a dial succeeds. A probe that fails in between continues it. The begin causes
+ * the event `provider.circuit_open`. A failed write is repeated for a while. Calls never wait for it and never fail because of it.
  */
 export class Outages {
   readonly #deps: OutagesDeps
@@ -51,21 +51,24 @@ export class Outages {
     this.#deps = deps
   }
 
-  /** Makes circuits that are open elsewhere, or were when this process last ran, known here: open as long as was said, half-open from then on. */
+  /**
+   * Opens the circuits that are open in other processes or were open when this process last ran. A circuit stays open for its remaining
+   * time, and is half-open after it.
+   */
   async start(): Promise<void> {
     const { db, clock, circuits } = this.#deps
     const nowMs = clock.nowMs()
     for (const { route, openUntil } of await db.many(listOutages, new Date(nowMs - staleMs))) circuits().openedElsewhere(route, openUntil.getTime() - nowMs)
   }
 
-  /** Returns immediately; the write goes on in the background. */
+  /** Returns immediately. The write runs in the background. */
   notify(route: RouteId, change: CircuitChange, state: CircuitState): void {
     if (this.#waiting.length >= waitingMax) this.#drop('too_many')
     this.#waiting.push({ route, change, state, atMs: this.#deps.clock.nowMs() })
     if (this.#cancelRetry === null) this.#begin()
   }
 
-  /** Ends after a last attempt to write what waits. */
+  /** Resolves after a last attempt to write what waits. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelRetry?.()
@@ -80,7 +83,7 @@ export class Outages {
 
   async #writeAll(): Promise<void> {
     await this.#writeWaiting()
-    // In the same turn as the last look at what waits, so that nothing is left lying.
+    // This runs in the same turn as the last check of the queue, so that no change stays in it.
     this.#writing = null
   }
 
@@ -130,7 +133,7 @@ export class Outages {
         return
       }
       if (audience === null) return
-      // An organisation that was told of the outage, alone or with all others, is not told again.
+      // An organisation that already got an event for the outage, alone or with all others, gets no second one.
       const others = (await tx.many(listOutages, new Date(atMs - staleMs))).map(outage => outage.route).filter(other => other !== route)
       if (audience.orgId !== null && others.includes(partsOfOrgKey(route)?.routeId ?? '')) return
       const heard = new Set(others.flatMap(other => partsOfOrgKey(other) ?? []).flatMap(({ orgId, routeId }) => (routeId === route ? [orgId] : [])))
@@ -142,23 +145,23 @@ export class Outages {
   }
 }
 
-/** Who is told that the circuit of a route has opened, and under which name. */
+/** Who gets the event that the circuit of a route has opened, and the names of the route in it. */
 export interface OutageAudience {
-  /** null: every organisation; else this one alone. */
+  /** Null means every organisation. Otherwise only this organisation gets the event. */
   readonly orgId: number | null
   readonly provider: string
   readonly model: string
 }
 
-/** Whose own server a state key names. Null when it is not registered any more. */
+/** Finds the organisation whose own server a state key names. Null when the server is no longer registered. */
 export type FindServerOwner = (serverId: number) => Promise<{ readonly orgId: number; readonly slug: string; readonly modelId: string } | null>
 
 const ownServer = /^byoe#([0-9]{1,10})$/
 
 /**
- * A route of the catalog is everybody's, whichever key failed on it, unless its circuit is open for one organisation: then it is told to that one. An organisation's own server is its own matter. What else has a
- * circuit (`provider/*`, which models share that only callers' own keys reach) is told to nobody: it is no route that others have, and
- * whose calls failed is not known.
+ * Returns who gets the event. A catalog route concerns every organisation; if the circuit belongs to one organisation, only that one gets
+ * the event. The same is true of an organisation's own server. Returns null for other circuits (`provider/*`, which several models on
+ * callers' own keys share), because it is not known whose calls failed.
  */
 export async function audienceOf(route: RouteId, catalog: CatalogSnapshot, findServerOwner: FindServerOwner): Promise<OutageAudience | null> {
   const parts = partsOfOrgKey(route)

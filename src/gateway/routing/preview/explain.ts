@@ -1,4 +1,7 @@
-/** Why a call goes where it goes: every route that was looked at, in words. It asks the same rules as resolving and decides nothing. */
+/**
+ * Explains in words why a call goes where it goes, with every route that was considered. It uses the rules of `resolve` and decides nothing
+ * itself.
+ */
 
 import { routeOfCustom } from '../../byok/custom-servers/custom-route.ts'
 import { allowanceOf } from '../../catalog/allowance.ts'
@@ -15,16 +18,16 @@ import { chooserOf } from '../selection/choice.ts'
 import { reachable } from '../selection/order.ts'
 import { canServe, corruptsToolCalls } from '../selection/pick-model.ts'
 
-/** One route, or a chain step that no route stands for: `provider` is null then unless the step names one. */
+/** One route, or a chain step without a route. In the second case `provider` is null unless the step names one. */
 export interface Explained {
   readonly model: string
   readonly provider: string | null
-  /** Whether the call would be dialed there, sooner or later. */
+  /** Whether the plan contains the route. */
   readonly eligible: boolean
   readonly why: string
 }
 
-/** Which rule chose the first route: a word for programs. */
+/** Returns the rule that chose the first route, as an identifier for programs. */
 export function reasonOf(plan: Plan, { fields, org, modelId }: ResolveRequest): string {
   const [first] = plan.attempts
   const { [brHeader.autoReason]: preset, [brHeader.routeReason]: best } = plan.headers
@@ -38,7 +41,7 @@ export function reasonOf(plan: Plan, { fields, org, modelId }: ResolveRequest): 
   return fields.weights === null ? `optimize_${fields.optimize}` : 'optimize_weights'
 }
 
-/** The routes of the plan in the order of their dials, then everything else that was looked at with what speaks against it. */
+/** Returns the routes of the plan in the order of their attempts. All other considered routes follow, each with the reason against it. */
 export function explain(plan: Plan, request: ResolveRequest, world: RoutingWorld): readonly Explained[] {
   const chosen = new Map<string, Attempt[]>()
   for (const attempt of plan.attempts) chosen.set(routeId(attempt.route), [...(chosen.get(routeId(attempt.route)) ?? []), attempt])
@@ -67,7 +70,7 @@ function eligible(attempts: readonly Attempt[], index: number, world: RoutingWor
 
 interface Considered {
   readonly candidates: readonly Candidate[]
-  /** Steps of a chain that stand for no route. */
+  /** Steps of a chain without a route. */
   readonly unresolved: readonly Explained[]
 }
 
@@ -102,7 +105,7 @@ const pairsOf = (entry: Preset, { catalog }: RoutingWorld): readonly Candidate[]
 const customOf = (model: Model, { org }: ResolveRequest): readonly Candidate[] =>
   [...org.customRoutes.values()].filter(custom => custom.modelId === model.id).map(custom => ({ model, route: routeOfCustom(custom, model) }))
 
-/** The first thing that speaks against a route that is not in the plan, in the order in which resolving asks. */
+/** Returns the first reason against a route that is not in the plan. The checks are in the order of `resolve`. */
 function whyNot(candidate: Candidate, plan: Plan, request: ResolveRequest, world: RoutingWorld): string {
   const { model, route } = candidate
   const { fields, org } = request

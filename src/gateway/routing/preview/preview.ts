@@ -7,37 +7,45 @@ import { resolve } from '../resolve.ts'
 import type { RoutingWorld } from '../routing-world.ts'
 import { type Explained, explain, reasonOf } from './explain.ts'
 
-/** Where a call would go, and why. Decision 0133 says why. */
+/** Where a call would go, and why. Decision 0133 gives the reasons for the preview. */
 export interface PreviewView {
-  /** The model that would be dialed first. */
+  /** The model of the first attempt. */
   readonly model: string
   readonly provider: string
   /** The preset that chose the model. */
   readonly preset?: string
-  /** What the prompt asks for, where that chose the model. */
+  /** The capability that the prompt asks for, when it decided the choice. */
   readonly capability?: string
   readonly reason: string
   readonly candidates: readonly Explained[]
 }
 
 export interface RoutePreviewDeps {
-  /** What the call of such a body asks of routing, and its own look at the first attempt. Throws what the call throws. */
+  /**
+   * Returns what a call with this body would ask of routing, and a function that checks the first attempt. Throws the errors of the call.
+   */
   requestOf(body: Record<string, unknown>): { readonly request: Omit<ResolveRequest, 'org' | 'policies'>; checkFor(first: Attempt): void }
-  /** As it is for calls of this organisation. */
+  /** Returns the state of routing for calls of this organisation. */
   world(orgId: number): RoutingWorld
   orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
-  /** What binds a call of this caller in the name of that agent. Throws `agent_revoked_label`. */
+  /** Returns the policies that apply to a call of this caller in the name of the agent. Throws `agent_revoked_label`. */
   policiesOf(caller: Principal, agentLabel: string | null): readonly CallPolicy[] | Promise<readonly CallPolicy[]>
 }
 
-/** Resolves a request as the real call would, and dials, holds and counts nothing. What budgets, balances and caps per call say is not asked. */
+/**
+ * Resolves a request like a real call, but contacts no provider and holds and counts nothing. It does not check budgets, balances or caps
+ * per call.
+ */
 export class RoutePreview {
   readonly #deps: RoutePreviewDeps
   constructor(deps: RoutePreviewDeps) {
     this.#deps = deps
   }
 
-  /** Throws what the real call would throw for the same body before its dial: `bad_request`, `bad_steps` and all of `resolve`. */
+  /**
+   * Returns the preview. Throws the errors that the real call with this body would throw before its first dial: `bad_request`, `bad_steps`
+   * and all of `resolve`.
+   */
   async preview(body: Record<string, unknown>, caller: Principal, agentLabel: string | null): Promise<PreviewView> {
     const world = withoutProbes(this.#deps.world(caller.orgId))
     const [org, policies] = await Promise.all([this.#deps.orgRouting(caller.orgId), this.#deps.policiesOf(caller, agentLabel)])
@@ -61,7 +69,7 @@ export class RoutePreview {
   }
 }
 
-/** Now and then a real call tries an unmeasured route first; asking where a call would go does not use that turn up. */
+/** Sometimes a real call tries an unmeasured route first. A preview must not use up that turn. */
 function withoutProbes(world: RoutingWorld): RoutingWorld {
   const { health } = world
   return {

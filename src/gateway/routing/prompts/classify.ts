@@ -1,25 +1,25 @@
-/** What a prompt asks for, by its looks: a heuristic, not a model. Pure, and bounded work however long the prompt is. */
+/** Classifies a prompt by patterns, without a model. Pure. The work is bounded for prompts of any length. */
 import type { Capability } from '../../catalog/rankings.ts'
 import { codePatterns, codeWords, hardWords, mathPatterns, mathWords, reasoningPatterns, reasoningWords } from './cues.ts'
 import { type Language, romanisedLanguage, scriptLanguage } from './languages.ts'
 
-/** How much of a model the prompt needs: 1 any, 2 a good one, 3 one of the best. */
+/** How capable a model the prompt needs: 1 any model, 2 a good one, 3 one of the best. */
 export type Complexity = 1 | 2 | 3
 
 export interface Classified {
   readonly capability: Capability
   readonly complexity: Complexity
-  /** What decided, in one word for a header. */
+  /** Name of the cue that decided, as one word for a header. */
   readonly cue: string
-  /** Tag of the language that the prompt is written in, when it is one that is recognised. */
+  /** Tag of the prompt's language. Null when the language is not recognised. */
   readonly language: Language | null
 }
 
-/** From so many prompt tokens on, the size is what matters most. Ours. */
+/** From this number of prompt tokens on, the size decides the capability. Our choice. */
 export const longContextTokens = 32_000
-/** Of a longer text only the beginning and the end are read, so much of each. Ours. */
+/** Of a long text, only this number of characters is read at the beginning and at the end. Our choice. */
 const readChars = 4_096
-/** Points that make a capability. */
+/** Points that are needed for a capability. */
 const enough = 2
 
 interface Found {
@@ -28,8 +28,8 @@ interface Found {
 }
 
 /**
- * Classifies a prompt. `promptTokens` is the size of the whole request, `text` what the user wrote last. The first of long-context,
- * code, math, multilingual and reasoning that has cues enough wins; without any it is general. The same input gives the same answer.
+ * Classifies a prompt. `promptTokens` is the size of the whole request. `text` is the user's last text. The order is long-context, code,
+ * math, multilingual, reasoning: the first with enough points is the result, otherwise general. The same input gives the same result.
  */
 export function classify(text: string, promptTokens: number): Classified {
   const read = text.length > 2 * readChars ? `${text.slice(0, readChars)}\n${text.slice(-readChars)}` : text
@@ -49,7 +49,7 @@ export function classify(text: string, promptTokens: number): Classified {
   return is('general', 'no_cue')
 }
 
-/** The points of the cues that are there, each cue once, and the name of the heaviest. */
+/** Adds the points of the matching cues, each once. Returns them with the name of the pattern that has the most points. */
 function found(text: string, words: ReadonlySet<string>, patterns: readonly (readonly [string, number, RegExp])[], list: ReadonlyMap<string, number>): Found {
   let points = 0
   let cue = 'words'
@@ -66,7 +66,7 @@ function found(text: string, words: ReadonlySet<string>, patterns: readonly (rea
   return { points, cue }
 }
 
-/** Points for size, for a subject that needs care, and for words that ask for depth. */
+/** Adds points for size, for a subject that needs care, and for words that ask for depth. Returns the complexity. */
 function complexityOf(text: string, words: ReadonlySet<string>, promptTokens: number, subjects: readonly Found[]): Complexity {
   let points = 0
   if (text.length > 400) points++

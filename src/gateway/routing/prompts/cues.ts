@@ -1,11 +1,17 @@
-/** Signs of code, mathematics and reasoning in a prompt. Two points are enough for a capability; a sign counts once however often it is there. */
+/**
+ * Cues of code, mathematics and reasoning in a prompt. Two points are enough for a capability. Each cue counts once, however often it
+ * occurs.
+ */
 
-/** Name for the header, points, what it looks like. Patterns are linear in the text: no nested repetition, and none without a bound in front of what may not come. */
+/**
+ * Name for the header, points, and the pattern. Each pattern takes time linear in the text: no nested repetition, and every repetition
+ * before a required part has a bound.
+ */
 type Pattern = readonly [name: string, points: number, pattern: RegExp]
 
 const worded = (points: number, list: string): readonly (readonly [string, number])[] => list.split(/\s+/).map(word => [word, points] as const)
 
-/** Read in the text as it was written. */
+/** Patterns for the text with its original upper and lower case. */
 export const codePatterns: readonly Pattern[] = [
   ['code_fence', 3, /```|~~~/],
   [
@@ -59,7 +65,7 @@ export const codeWords: ReadonlyMap<string, number> = new Map([
   ),
 ])
 
-/** Read in the text as it was written. */
+/** Patterns for the text with its original upper and lower case. */
 export const mathPatterns: readonly Pattern[] = [
   ['latex', 3, /\\(?:frac|int|sum|sqrt|lim|begin\{|cdot|infty|partial|alpha|beta|theta|pi)\b|\$[^$\n]{1,80}[\^_\\=][^$\n]{0,80}\$/],
   ['symbols', 2, /[∫∑√∂∞≤≥≠∈∀∃∇⊂]/u],
@@ -69,7 +75,7 @@ export const mathPatterns: readonly Pattern[] = [
     /\b\d{0,6}[xyzn]\s?(?:\^\s?\d|²|³|\*\*\s?\d)|\b\d{1,6}[xyz]\s?[+\-=]\s?\d|\b[xyz]\s?[+\-*/]\s?[xyz\d]{1,6}\s?=|\b(?:sin|cos|tan|log|ln)\s?\(?[xyzθ\d]|\bf\(x\)|\bdy\/dx\b|\bd\/dx\b/,
   ],
   ['arithmetic', 2, /\d\s?[*×÷^]\s?\d|\d\s[+/]\s\d|\d\s-\s\d(?!\d*\s?(?:am|pm)\b)|\d\s?%\s?of\s?\d|\d!\s|\bmod \d/],
-  // The look ahead for two numbers is anchored: searched for from everywhere it would take the square of the length.
+  // The look-ahead for two numbers is anchored. Without the anchor, the time would grow with the square of the length.
   [
     'word_problem',
     2,
@@ -103,7 +109,7 @@ export const mathWords: ReadonlyMap<string, number> = new Map([
   ),
 ])
 
-/** Read in lower case. */
+/** Patterns for the text in lower case. */
 export const reasoningPatterns: readonly Pattern[] = [
   [
     'steps',
@@ -144,7 +150,7 @@ export const reasoningWords: ReadonlyMap<string, number> = new Map(
   ),
 )
 
-/** Words that ask for depth, whatever the subject. */
+/** Words that ask for depth in any subject. */
 export const hardWords: ReadonlySet<string> = new Set(
   'rigorous rigorously comprehensive comprehensively thorough thoroughly in-depth prove proof architecture distributed concurrency optimise optimize production-grade end-to-end formally theorem derive derivation exhaustive exhaustively trade-offs tradeoffs multi-step strategy edge-cases edge critically scalable fault-tolerant'.split(
     ' ',

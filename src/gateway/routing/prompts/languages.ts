@@ -1,9 +1,9 @@
-/** Languages by their script, and the languages of India in Latin letters by words that English does not have. */
+/** Recognises languages by their script, and Indian languages in Latin letters by words that English does not have. */
 
-/** Tag as the catalog writes it; `other` is any other script that is not Latin. */
+/** A language tag as in the catalog. `other` means any other script that is not Latin. */
 export type Language = 'hi' | 'bn' | 'ta' | 'te' | 'kn' | 'ml' | 'gu' | 'pa' | 'or' | 'ur' | 'mr' | 'other'
 
-/** First and last code point of a block, with the language that is most written in it. Greek is left out: formulas use it. */
+/** First and last code point of a block, with its most common language. Greek is absent because formulas use it. */
 const blocks: readonly (readonly [first: number, last: number, language: Language])[] = [
   [0x0900, 0x097f, 'hi'],
   [0x0980, 0x09ff, 'bn'],
@@ -29,11 +29,14 @@ const blocks: readonly (readonly [first: number, last: number, language: Languag
   [0xac00, 0xd7af, 'other'],
 ]
 
-/** Letters of another script that make a prompt multilingual, and the least share of all its letters. A single foreign sign is decoration. */
+/**
+ * Letters of another script that a prompt needs to be multilingual, and their least share of all letters. A single foreign character may be
+ * decoration.
+ */
 const lettersMin = 3
 const shareMin = 0.05
 
-/** The language whose script is most used, when it is used enough; null for Latin text. */
+/** Returns the language of the most frequent script when it is frequent enough. Null for Latin text. */
 export function scriptLanguage(text: string): Language | null {
   let latin = 0
   let foreign = 0
@@ -49,7 +52,7 @@ export function scriptLanguage(text: string): Language | null {
     foreign++
     counts.set(block[2], (counts.get(block[2]) ?? 0) + 1)
   }
-  // Two ideographs can be a whole word.
+  // Two Chinese or Japanese characters can be a whole word, so two letters of `other` are enough.
   const least = (counts.get('other') ?? 0) === foreign ? 2 : lettersMin
   if (foreign < least || foreign / (foreign + latin) < shareMin) return null
   const most = [...counts].reduce((before, entry) => (entry[1] > before[1] ? entry : before))[0]
@@ -60,7 +63,7 @@ export function scriptLanguage(text: string): Language | null {
 /** Letters of Urdu that Arabic and Persian do not have. */
 const urduLetters = /[\u0679\u0688\u0691\u06ba\u06be\u06c1\u06d2]/
 
-/** Words and endings of everyday Marathi that Hindi does not have, and the other way round: both are written in Devanagari. */
+/** Common Marathi words and endings that Hindi does not have, and Hindi words that Marathi does not have. Both languages use Devanagari. */
 const marathiWords = new Set(
   'आहे आहेत आहेस आहात आहोत मला तुला त्याला तिला तुम्ही आम्ही आपण आणि माझा माझी माझे माझ्या तुझा तुझी तुमचा तुमची कसा कशी कसे काय नाही नाहीत नको मध्ये पाहिजे सांगा लिहा करा द्या कोणता कोणती कोणत्या कोणते कुठे केव्हा साठी शकता शकतो शकते होता होती झाला झाली झाले आहेत ते हे या एका'.split(
     ' ',
@@ -83,8 +86,8 @@ function isMarathi(text: string): boolean {
 }
 
 /**
- * Words of everyday speech as people type them. Two different ones of one language are needed, so that a name or a dish in an English
- * sentence is no language.
+ * Everyday words in Latin letters as people type them. A match needs two different words of one language, so that a name or a dish in an
+ * English sentence does not count.
  */
 const romanised: readonly (readonly [Language, string])[] = [
   [
@@ -135,18 +138,21 @@ const byWord: ReadonlyMap<string, readonly Language[]> = (() => {
   return made
 })()
 
-/** Words of the lists that English or common names have too: they count beside others and are none of the two that are needed. */
+/**
+ * Words in the lists that are also English words or common names. They count together with others, but not as one of the two required
+ * words.
+ */
 const shared: ReadonlySet<string> = new Set(
   'ka ke ko se ye kam alli illi anna ide idu adu kana hun che pan mane menu mora mote hu eh sada chan mari maru saru ki nei nai keno ache anga inga enga seri kay kem kone hati tha thi dil sab jab tak tame mai mere nale heli undo repu ela bata entha naan veno dass bolo chala randi kab kon ani moro ente enna malayalam telugu kannada gujarati punjabi marathi odia bangla namaste namaskaram namaskara'.split(
     ' ',
   ),
 )
-/** Least share of all words that the cues must be. */
+/** The least share of all words that must match. */
 const shareOfWordsMin = 0.15
-/** Words that are read. */
+/** Most words that are read. */
 const wordsMax = 400
 
-/** The language of India that a text in Latin letters is written in; null for English and for all that is not recognised. `lower` is lower case. */
+/** Returns the Indian language of a text in Latin letters. Null for English and for other languages. `lower` must be in lower case. */
 export function romanisedLanguage(lower: string): Language | null {
   const words = (lower.match(/[a-z]+/g) ?? []).slice(0, wordsMax)
   const hits = new Map<Language, { readonly own: Set<string>; count: number }>()

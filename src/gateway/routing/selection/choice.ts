@@ -1,16 +1,19 @@
-/** Which rule chooses the model of a request, and how the reply's headers say what was chosen. */
+/** Decides which preset chooses the model of a request, and makes the reply headers about the choice. */
 import { type Preset, presetOf } from '../../catalog/virtual-models.ts'
 import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import type { Plan, ResolveRequest } from '../plan.ts'
 import { classified, failOpen, type Picked } from './pick-candidates.ts'
 
-/** The virtual id that decides. `route: "best"` turns the balanced presets into auto:best; every other virtual id means what it says. */
+/**
+ * Returns the preset that chooses the model, if there is one. `route: "best"` turns the balanced presets into auto:best. Other virtual ids
+ * are not changed.
+ */
 export function presetFor({ modelId, fields }: Pick<ResolveRequest, 'modelId' | 'fields'>): Preset | undefined {
   const entry = presetOf(modelId)
   return entry?.preset === 'balanced' && fields.best ? presetOf('auto:best') : entry
 }
 
-/** Headers of a model that a preset has chosen. `auto` tells of both: its preset, and what was read in the prompt. */
+/** Returns the headers for a model that a preset chose. The id `auto` gets the headers of its preset and those about the prompt. */
 export function presetHeaders(entry: Preset, picked: Picked, { modelId, fields }: ResolveRequest): Plan['headers'] {
   const auto = modelId.startsWith('auto')
     ? { [brHeader.autoPreset]: entry.preset, [brHeader.autoModel]: headerValue(picked.modelId), [brHeader.autoReason]: picked.reason }
@@ -26,10 +29,10 @@ const bestHeaders = (modelId: string, { capability, cue }: NonNullable<Picked['c
   [brHeader.routeReason]: `${reason}; ${cue}`,
 })
 
-/** Headers of `route: "best"` that found nothing better to do than to serve the named model as usual. */
+/** Returns the headers for `route: "best"` when it could choose no better model, so that the named model is served as usual. */
 export const failOpenHeaders = (request: ResolveRequest, plan: Plan): Plan['headers'] => bestHeaders(plan.model.id, classified(request), failOpen)
 
-/** The preset that has chosen the model of a plan; undefined when the request named it. */
+/** Returns the preset that chose the model of a plan. Undefined when the request named the model. */
 export function chooserOf(plan: Plan, request: ResolveRequest): Preset | undefined {
   const reason = plan.headers[brHeader.routeReason]
   return presetFor(request) ?? (reason === undefined || reason.startsWith(failOpen) ? undefined : presetOf('auto:best'))

@@ -5,12 +5,12 @@ import type { Attempt, ResolveRequest } from '../plan.ts'
 import { factsOf, type RoutingWorld } from '../routing-world.ts'
 import { type Preference, rank } from './rank.ts'
 
-/** The attempts that may be made on candidates, with the credential of each. */
+/** Returns the allowed attempts on the candidates, with the credential of each. */
 export function reachable(candidates: readonly Candidate[], request: ResolveRequest, world: RoutingWorld): readonly Attempt[] {
   const { upstreamKey, provider } = request.fields
   if (upstreamKey !== null) {
     const { catalog } = world
-    // An id with a provider in it says whose key it is, as a pin does.
+    // An id that contains a provider says whose key it is, like a pinned provider.
     const named = provider !== null || (candidates[0]?.model.id === request.modelId && !catalog.models.has(request.modelId))
     return withRequestKey(candidates, new Secret(upstreamKey), named, catalog.providers.values())
   }
@@ -27,8 +27,8 @@ export function reachable(candidates: readonly Candidate[], request: ResolveRequ
 }
 
 /**
- * A forwarded credential comes first, then saved keys that are always to be used, then the platform's routes, then those on a saved key;
- * within each the request of the caller decides, open circuits last.
+ * Orders the attempts: a forwarded credential, saved keys that are always used, the platform's routes, other saved keys. Inside each group
+ * the preference decides, and open circuits come last.
  */
 export function inOrder(attempts: readonly Attempt[], request: ResolveRequest, preference: Preference, world: RoutingWorld): readonly Attempt[] {
   if (attempts.length < 2) return attempts
@@ -54,7 +54,7 @@ function ranked(attempts: readonly Attempt[], preference: Preference, world: Rou
   return rank([...byRoute.keys()], route => factsOf(route, world), preference).flatMap(route => byRoute.get(route) ?? [])
 }
 
-/** Each route once with each kind of credential, at its first place. A forwarded credential goes to one company only. */
+/** Keeps the first attempt for each route and kind of credential. A forwarded credential goes to one provider only. */
 export function unique(attempts: readonly Attempt[]): readonly Attempt[] {
   if (attempts.length < 2) return attempts
   const seen = new Set<string>()

@@ -11,27 +11,27 @@ import { canServe, corruptsToolCalls, pickModel } from './pick-model.ts'
 
 export interface Picked {
   readonly modelId: string
-  /** Its routes that the preset admits and that can take the request. */
+  /** The routes of the model that the preset admits and that can serve the request. */
   readonly candidates: readonly Candidate[]
   readonly reason: string
-  /** Null for presets that do not look at the prompt. */
+  /** Null for presets that do not read the prompt. */
   readonly classified: Classified | null
-  /** This time an unmeasured route goes first. */
+  /** True when unmeasured routes come first this time. */
   readonly probe: boolean
 }
 
-/** Reason of a choice that quality prediction had nothing to say to. */
+/** The reason in the headers when the prediction of quality gave no result. */
 export const failOpen = 'fail_open'
 
 const readsPrompt = (entry: Preset): boolean => entry.preset === 'best' || entry.preset === 'balanced'
 const notRead: Classified = { capability: 'general', complexity: 1, cue: 'no_cue', language: null }
 
-/** What the prompt of a request asks for. */
+/** Classifies the prompt of a request. */
 export const classified = (request: ResolveRequest): Classified => classify(request.promptText?.() ?? '', request.promptTokens)
 
 /**
- * The model that a preset chooses for this caller, with its admitted routes; null when nothing reachable satisfies it. `best` that finds
- * nothing of its ranking, or no prompt, is balanced over everything.
+ * Returns the model that a preset chooses for this caller, with its admitted routes. Null when no reachable model fits. When `best` finds
+ * no ranked model, or there is no prompt, the balanced preset chooses.
  */
 export function pick(entry: Preset, request: ResolveRequest, world: RoutingWorld): Picked | null {
   if (entry.preset !== 'best') return pickBy(entry, request, world)
@@ -42,7 +42,7 @@ export function pick(entry: Preset, request: ResolveRequest, world: RoutingWorld
   return picked === null ? null : { ...picked, reason: failOpen }
 }
 
-/** The best reachable model of the ranking of what the prompt asks for; null without a prompt, or when none of the ranking is reachable. */
+/** Returns the best reachable model in the ranking for the prompt. Null without a prompt, or when no model of the ranking is reachable. */
 export function pickRanked(request: ResolveRequest, world: RoutingWorld): Picked | null {
   const best = presetOf('auto:best')
   return best === undefined || (request.promptText?.() ?? '') === '' ? null : pickBy(best, request, world)
@@ -59,7 +59,9 @@ function pickBy(entry: Preset, request: ResolveRequest, world: RoutingWorld): Pi
   return { ...picked, candidates: [...routes].map(([route, model]) => ({ model, route })), classified: found, probe }
 }
 
-/** What the call can reach of the preset's kind, within its hard constraints, that takes what it carries. */
+/**
+ * Returns the reachable attempts that the preset admits, that satisfy the hard constraints, and that can serve what the request contains.
+ */
 function capableOf(entry: Preset, request: ResolveRequest, world: RoutingWorld): readonly Attempt[] {
   const { fields } = request
   const everything = reachable(poolOf(entry, request, world), request, world)
@@ -75,7 +77,7 @@ function capableOf(entry: Preset, request: ResolveRequest, world: RoutingWorld):
   )
 }
 
-/** Everything that the preset may look at: chat models that the caller may use, on providers that it may use. */
+/** Returns every candidate that the preset may consider: chat models that the caller may use, on providers that the caller may use. */
 export function poolOf(entry: Preset, request: ResolveRequest, world: RoutingWorld): readonly Candidate[] {
   const { org, fields, policies } = request
   const allowance = allowanceOf(policies)

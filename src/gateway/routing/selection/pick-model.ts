@@ -5,22 +5,25 @@ import type { Attempt, ResolveRequest } from '../plan.ts'
 import type { Classified } from '../prompts/classify.ts'
 import { priceOf, type RouteFacts } from './rank.ts'
 
-/** Share of the window that `auto:long-context` leaves free for the answer. Ours. */
+/** `auto:long-context` needs a window of at least this multiple of the prompt, so that room is left for the answer. Our choice. */
 const headroomFactor = 1.25
-/** Share of broken tool calls from which on a route is known to corrupt them, and the step in which it counts below that. Ours. */
+/**
+ * From this share of broken tool calls on, a route counts as corrupting them. Below it, shares are compared in steps of this size. Our
+ * choice.
+ */
 const corruptFrom = 0.2
 const corruptStep = 0.05
 
-/** What a choice looks at beside the route. */
+/** What a rule uses in addition to the route. */
 export interface PickContext {
   readonly rankings: Rankings
   /** What the prompt asks for. */
   readonly classified: Classified
-  /** True: a model that was never measured counts as the fastest, so that it gets measured. */
+  /** True when an unmeasured model counts as the fastest, so that it is measured. */
   readonly probe: boolean
 }
 
-/** The less is better; compared element by element. null: not to be picked. */
+/** A lower score is better. Scores are compared element by element. Null means that the model must not be picked. */
 type Score = readonly number[] | null
 
 type Rule = (attempt: Attempt, facts: RouteFacts, context: PickContext) => { readonly score: Score; readonly reason: string }
@@ -35,7 +38,7 @@ const byPrice =
   (reason: string): Rule =>
   attempt => ({ score: [price(attempt)], reason })
 
-/** How a preset picks among what it admits. */
+/** How each preset scores the models that it admits. */
 const rules: Readonly<Record<string, Rule>> = {
   balanced(attempt, _facts, context) {
     const [shortfall, foreign] = incapacity(attempt, context)
@@ -69,8 +72,8 @@ const rules: Readonly<Record<string, Rule>> = {
 }
 
 /**
- * How far a model is from what the prompt needs, and whether it lacks the prompt's language. A model on the ranking of the capability is good
- * enough for prompts of middling difficulty, whatever its tier.
+ * Returns how far a model is below the complexity of the prompt, and 1 when it lacks the prompt's language. A model in the ranking of the
+ * capability is good enough for complexity 2, whatever its tier.
  */
 function incapacity(attempt: Attempt, { rankings, classified }: PickContext): readonly [shortfall: number, foreign: number] {
   const { capability, complexity, language } = classified
@@ -80,7 +83,7 @@ function incapacity(attempt: Attempt, { rankings, classified }: PickContext): re
   return [Math.max(0, complexity - able), foreign]
 }
 
-/** Whether a route is known to break the arguments of tool calls: it is on the list, or it has been seen to do so here. */
+/** Returns whether a route is known to break the arguments of tool calls: the catalog lists it, or this process has measured it. */
 export function corruptsToolCalls({ route, model }: Candidate, facts: RouteFacts, rankings: Rankings): boolean {
   return rankings.corruptsToolCalls.has(`${route.provider.id}/${model.id}`) || (facts.brokenToolCalls ?? 0) >= corruptFrom
 }
@@ -91,8 +94,8 @@ export interface Pick {
 }
 
 /**
- * The model that a preset picks from what the call can reach, or null when nothing there will do. Routes with an open circuit count
- * only when there is no other; equals go to the first of the catalog. Pure.
+ * Returns the model that a preset picks from the reachable attempts, or null when none fits. Routes with an open circuit count only when
+ * there is no other. Of equal scores, the first in the catalog wins. Pure.
  */
 export function pickModel(entry: Preset, capable: readonly Attempt[], factsOf: (attempt: Attempt) => RouteFacts, context: PickContext): Pick | null {
   const rule = rules[entry.preset]
@@ -116,13 +119,13 @@ function isLess(a: readonly number[], b: readonly number[]): boolean {
   return false
 }
 
-/** Whether the model takes what the request carries, and the route's window is large enough for it. */
+/** Returns whether the model accepts what the request contains and the route's window is large enough. */
 export function canServe(attempt: Candidate, { promptTokens, needs }: ResolveRequest, entry: Preset): boolean {
   const { model } = attempt
   if (needs?.tools === true && !model.tools) return false
   if (needs?.vision === true && !model.modalities.includes('image')) return false
   const needed = entry.preset === 'long-context' ? promptTokens * headroomFactor : promptTokens
   const known = window(attempt)
-  // An unknown window is taken for large enough, except where the window is what is asked for.
+  // An unknown window counts as large enough, unless the preset chooses by window.
   return known === 0 ? entry.preset !== 'long-context' : needed < known
 }

@@ -3,27 +3,27 @@ import type { Route } from '../../catalog/model.ts'
 import type { OptimizeMode, RouterFields } from '../../wire/chat/router-fields.ts'
 import type { Measurements } from '../circuits/route-health.ts'
 
-/** What ranking knows of one route. */
+/** The measurements of one route that ranking uses. */
 export interface RouteFacts extends Measurements {
   readonly open: boolean
 }
 
-/** `window`: the largest context window first. Presets ask for it; callers cannot. */
+/** `window` means the largest context window first. Only presets use it; callers cannot ask for it. */
 export type RankMode = OptimizeMode | 'window'
 
 export interface Preference {
   readonly optimize: RankMode
-  /** Wins over `optimize`; null = none given. */
+  /** Wins over `optimize`. Null when the request contains no weights. */
   readonly weights: RouterFields['weights']
-  /** This time unmeasured routes go before measured ones, so that they get measured. */
+  /** True when unmeasured routes come first this time, so that they are measured. */
   readonly probe: boolean
 }
 
-/** A failure rate above which a route counts as unreliable in `auto`. Ours: 5 % and 20 % make three classes. */
+/** Failure rates that separate three classes of reliability in `auto`: up to 5 %, up to 20 %, above. Our choice. */
 const reliabilityClasses = [0.05, 0.2]
-/** In a blend, latencies that differ by less than this are nearly the same. Ours. */
+/** In a weighted sum, latencies that differ by less than this many milliseconds count as nearly equal. Our choice. */
 const latencySlackMs = 50
-/** Blended value of an axis that has not been measured: the middle. */
+/** The value of an axis without a measurement in a weighted sum: the middle. */
 const unmeasured = 0.5
 
 interface Known {
@@ -32,12 +32,12 @@ interface Known {
   readonly priceUinr: number
 }
 
-/** The more is worse; compared element by element. */
+/** A higher score is worse. Scores are compared element by element. */
 type Score = readonly number[]
 
 /**
- * The routes in the order in which they are to be dialed: a permutation of the input, open circuits behind all others in every mode,
- * equals in the order of the catalog. Pure.
+ * Returns the same routes in the order in which they are tried. Open circuits come last in every mode. Routes with equal scores stay in the
+ * order of the catalog. Pure.
  */
 export function rank(routes: readonly Route[], factsOf: (route: Route) => RouteFacts, preference: Preference): readonly Route[] {
   const known = routes.map(route => ({ route, facts: factsOf(route), priceUinr: priceOf(route) }))
@@ -46,7 +46,7 @@ export function rank(routes: readonly Route[], factsOf: (route: Route) => RouteF
   return scored.sort((a, b) => compare(a.score, b.score)).map(entry => entry.route)
 }
 
-/** Input plus output price, in micro-rupees per million tokens of each. */
+/** Returns input price plus output price, in micro-rupees per million tokens of each. */
 export const priceOf = (route: Route): number => Number(route.price.inputUinrPerMtok + route.price.outputUinrPerMtok)
 
 function compare(a: Score, b: Score): number {
@@ -95,15 +95,15 @@ function blended(all: readonly Known[], weights: NonNullable<RouterFields['weigh
     [weights.throughput, entry => 1 - (entry.facts.headroom ?? unmeasured)],
   ]
   const counted = axes.filter(([weight]) => weight > 0)
-  // Weights are shares of one whole, which keeps huge ones finite.
+  // Each weight is divided by the largest, so that huge weights do not overflow.
   const largest = Math.max(...counted.map(([weight]) => weight), 0)
   if (counted.length === 0) return entry => [entry.priceUinr]
   return entry => [counted.reduce((sum, [weight, value]) => sum + (weight / largest) * value(entry), 0)]
 }
 
 /**
- * The value as a share of the largest, so that a small difference stays small; 0 when all are nothing, the middle when unmeasured. `slack`
- * is added to each: differences well below it hardly count.
+ * Returns a function that gives a value as a share of the largest one, so that small differences stay small. It gives 0 when all values are
+ * 0, and the middle for an unmeasured one. `slack` is added to each value, so that differences far below it hardly count.
  */
 function scaled(all: readonly Known[], measure: (entry: Known) => number | null, slack = 0): (entry: Known) => number {
   const most = Math.max(0, ...all.map(measure).filter(value => value !== null)) + slack
