@@ -1,6 +1,9 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** Inserts events that are not there yet; how many, and their ids unless all were new, which is the rule. Columns come as one array each. */
+/**
+ * Inserts the events that do not exist yet. Returns their number, and their ids only when some events existed already. Each column is
+ * passed as one array.
+ */
 export const insertEvents = statement<
   [
     days: readonly string[],
@@ -50,8 +53,8 @@ export const insertEvents = statement<
 )
 
 /**
- * The statements that make the partition of an IST month. Every flush waits for their lock, so they give up soon; an existing partition takes no lock.
- * The texts are built here from numbers only.
+ * Returns the statements that make the partition of an IST month. Every flush waits while they wait for their lock, so they give up soon.
+ * An existing partition needs no lock. The text contains only numbers, so it is safe to build it here.
  */
 export function partitionSql(year: number, month: number): string {
   const first = (y: number, m: number): string => `${y}-${String(m).padStart(2, '0')}-01`

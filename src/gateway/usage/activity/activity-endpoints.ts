@@ -31,7 +31,7 @@ const span = { from: z.string().describe('First IST day.'), to: z.string().descr
 const keyUse = { today: z.object(figures), last_30_days: z.object(figures) }
 
 const number = z.coerce.number().int()
-/** PostgreSQL has no text with U+0000, so no model id has one. */
+/** PostgreSQL text cannot contain U+0000, so no stored model id does. */
 const modelFilter = z
   .string()
   .min(1)

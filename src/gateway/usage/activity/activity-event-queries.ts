@@ -1,4 +1,4 @@
-/** Statements of the list of single events. Each reads a bounded number of rows from `usage_events_newest`, however many there are. */
+/** Statements of the list of single events. Each reads a bounded number of rows from the index `usage_events_newest`. */
 import { statement } from '../../../platform/db/db.ts'
 import type { Outcome, UsageEvent } from '../events/record.ts'
 
@@ -37,7 +37,7 @@ const columns = `e.day as "day", e.id as "id", e.at as "at", e.request_id as "re
      e.agent_id as "agentId", a.name as "agentName", case when e.agent_id is null then e.agent_label end as "agentLabel"`
 const names = `left join api_keys k on k.org_id = $1::int and k.id = e.key_id left join agents a on a.org_id = $1::int and a.id = e.agent_id`
 
-/** The newest events before a place. Partitions are skipped by the day, rows by the day and id together. */
+/** Returns the newest events before a position. The condition on the day skips partitions. The condition on day and id skips rows. */
 export const listEvents = statement<[orgId: number, day: string, beforeId: string, limit: number], EventRow>(
   'usage.list_events',
   `select ${columns} from (
@@ -46,15 +46,15 @@ export const listEvents = statement<[orgId: number, day: string, beforeId: strin
    order by e.day desc, e.id desc`,
 )
 
-/** The day of an event, which may be one beside that of its id. */
+/** Returns the day of an event. It may be a day before or after the day in the id. */
 export const findEventDay = statement<[orgId: number, days: readonly string[], id: string], { day: string }>(
   'usage.find_event_day',
   'select day as "day" from usage_events where org_id = $1::int and day = any($2::date[]) and id = $3::uuid order by day desc limit 1',
 )
 
 /**
- * Of the newest `scanMax` events of a day before an id: the matching ones, and the last examined one (`isMatch` is then false unless it matches too).
- * `scanned` is the position of a row among the examined ones, from 1.
+ * Examines the newest `scanMax` events of a day before an id. Returns the matching ones and the last examined one, which may not match
+ * (`isMatch`). `scanned` is the position of a row among the examined ones, from 1.
  */
 export const scanDay = statement<
   [
@@ -79,19 +79,19 @@ export const scanDay = statement<
    where e.is_match or e.scanned = e.total order by e.id desc limit $5::int`,
 )
 
-/** Sums of older days stay when their events are deleted: there is nothing to look at. */
+/** Excludes days whose events were deleted. Their sums still exist, but there are no events to list. */
 const kept = "day >= coalesce((select max(kept_from) from usage_retention), '-infinity'::date)"
 
 type Filters = [orgId: number, until: string, isFailed: boolean]
 
-/** Days until a day, newest first, on which a model, or any, was called; with failures where they are asked for. */
+/** Returns the days up to a day, newest first, on which a model, or any model, was called. With `isFailed`, only days with failures. */
 export const daysOfModel = statement<[...Filters, model: string | null], { day: string }>(
   'usage.days_of_model',
   `select distinct day as "day" from usage_days
    where org_id = $1::int and day <= $2::date and ${kept} and ($4::text is null or model = $4::text) and (not $3::boolean or errors > 0) order by 1 desc`,
 )
 
-/** The same of a key, 0 for calls without one. */
+/** Like `daysOfModel`, for one key. Key 0 means calls without a key. */
 export const daysOfKey = statement<[...Filters, model: string | null, keyId: number], { day: string }>(
   'usage.days_of_key',
   `select distinct day as "day" from usage_days_by_key_model
@@ -99,7 +99,7 @@ export const daysOfKey = statement<[...Filters, model: string | null, keyId: num
    order by 1 desc`,
 )
 
-/** The same of an agent. */
+/** Like `daysOfModel`, for one agent. */
 export const daysOfAgent = statement<[...Filters, agentId: number], { day: string }>(
   'usage.days_of_agent',
   `select distinct day as "day" from usage_days_by_agent

@@ -1,7 +1,7 @@
 /**
- * Single calls, newest first, page by page. Pages are ordered by (IST day, id), which is the order of an index, so a page costs the same at the first
- * and at the ten millionth event. An event that is inserted while somebody pages is before the first page, or after the cursor when its call was
- * admitted earlier than it was recorded. No event comes twice, and no event that existed is left out.
+ * Lists single calls, newest first, in pages. The order is (IST day, id), which is the order of an index, so every page costs the same. An
+ * event can be inserted while somebody reads the pages. It is then before the first page, or after the cursor if its call was admitted
+ * earlier than it was recorded. No event is listed twice, and no event that existed at the start is missing.
  */
 
 import type { Db } from '../../../platform/db/db.ts'
@@ -10,13 +10,13 @@ import type { Flushable } from '../../../platform/flushable.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
 import { daysOfAgent, daysOfKey, daysOfModel, type EventRow, findEventDay, listEvents, scanDay } from './activity-event-queries.ts'
 
-/** Events that one page with filters looks at. A page that found fewer than it may show then ends early, and says where to go on. */
+/** Most events that one page with filters examines. A page that has found too few by then ends early and returns where to continue. */
 export const scanMax = 20_000
 const dayMs = 24 * 3600_000
 
 export interface EventFilters {
   readonly model?: string | undefined
-  /** 0: calls without a key. */
+  /** 0 means calls without a key. */
   readonly keyId?: number | undefined
   readonly agentId?: number | undefined
   /** Only calls that failed. */
@@ -25,17 +25,17 @@ export interface EventFilters {
 
 export interface EventPage {
   readonly rows: readonly EventRow[]
-  /** Where the next page begins; null after the last page. */
+  /** The cursor of the next page. Null after the last page. */
   readonly nextBefore: string | null
 }
 
 export interface ActivityEventsDeps {
   readonly db: Db
-  /** Brings what this process has settled into the database. */
+  /** Writes what this process has settled to the database. */
   readonly journal: Flushable
 }
 
-/** Events of one organisation. */
+/** The usage events of one organisation. */
 export class ActivityEvents {
   readonly #deps: ActivityEventsDeps
 
@@ -43,7 +43,10 @@ export class ActivityEvents {
     this.#deps = deps
   }
 
-  /** Events before the one with the id `before`, by default the newest; at most `limit`. Throws `bad_request` for what is no id. */
+  /**
+   * Returns at most `limit` events before the one with the id `before`. Without `before`, returns the newest. Throws `bad_request` for an
+   * invalid id.
+   */
   async page(orgId: number, before: string | undefined, limit: number, filters: EventFilters): Promise<EventPage> {
     const from = before === undefined ? newestPlace : placeOfId(before)
     await this.#deps.journal.flushNow()
@@ -52,7 +55,7 @@ export class ActivityEvents {
     return isFiltered ? await this.#filtered(orgId, place, limit, filters) : await this.#all(orgId, place, limit)
   }
 
-  /** The day under which the event is stored. */
+  /** Returns the position with the day under which the event is stored. */
   async #placeOf(orgId: number, { day, id }: EventPlace): Promise<EventPlace> {
     const startMs = startOfIstDayMs(day) ?? 0
     const days = [day, istDay(startMs + dayMs), istDay(startMs - dayMs)]
@@ -63,7 +66,7 @@ export class ActivityEvents {
     return pageOf(await this.#deps.db.many(listEvents, orgId, day, id, limit + 1), limit)
   }
 
-  /** Goes through the days on which the sums say that there is something, and looks at a bounded number of events. */
+  /** Reads the days on which the sums show usage, and examines at most `scanMax` events. */
   async #filtered(orgId: number, start: EventPlace, limit: number, filters: EventFilters): Promise<EventPage> {
     const { model = null, keyId = null, agentId = null, isFailed = false } = filters
     const found: EventRow[] = []
@@ -94,13 +97,13 @@ export class ActivityEvents {
   }
 }
 
-/** `rows` has one more than the page when there is more. */
+/** Makes a page. If there is a next page, `rows` contains one row more than this page. */
 function pageOf(rows: readonly EventRow[], limit: number): EventPage {
   const shown = rows.slice(0, limit)
   return { rows: shown, nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
 }
 
-/** A position in the list: events with a smaller day, and then with a smaller id, come before it. */
+/** A position in the list. The events after it have an earlier day, or the same day and a smaller id. */
 export interface EventPlace {
   /** IST day. */
   readonly day: string
@@ -108,18 +111,18 @@ export interface EventPlace {
 }
 
 const uuidv7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-/** The last instant that a date has four digits in India. */
+/** The last instant whose year has four digits in India. */
 const lastMs = Date.UTC(9999, 11, 31) - 1
 
-/** Before the newest event that can be. */
+/** The position before the newest possible event. */
 export const newestPlace: EventPlace = { day: '9999-12-31', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
 
-/** Before every event of a day that can be. */
+/** Returns the position before every possible event of a day. */
 export const endOfDay = (day: string): EventPlace => ({ day, id: newestPlace.id })
 
 /**
- * Returns the position of an id whose event does not exist (any more): ids begin with their instant. Around midnight an event may be a day off, because
- * its call was admitted a moment after its id was made. Throws `bad_request` for a text that is no id of an event.
+ * Returns the position of an id, also when its event does not exist (any more). The id begins with its time. Around midnight the day may
+ * differ by one from the stored day, because the call was admitted a moment after its id was made. Throws `bad_request` for an invalid id.
  */
 export function placeOfId(before: string): EventPlace {
   const id = before.toLowerCase()

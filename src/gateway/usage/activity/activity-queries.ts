@@ -3,7 +3,7 @@ import { statement } from '../../../platform/db/db.ts'
 import { keySums } from '../reports/usage-queries.ts'
 import { sumColumns, type TotalsRow } from '../reports/usage-totals.ts'
 
-/** Sums of a day and model, of a model and provider, or of a model: the names that are null are summed over. */
+/** Sums by day and model, by model and provider, or by model. A name that is null means that the row sums over it. */
 export type ActivityRow = TotalsRow & {
   readonly day: string | null
   readonly model: string
@@ -15,14 +15,14 @@ const sums = `${sumColumns}, coalesce(sum(requests) filter (where byok), 0)::big
 const sets = 'group by grouping sets ((day, model), (model, provider), (model))'
 const order = 'order by "day", sum(value_uinr) desc, sum(requests) desc, model, provider'
 
-/** Of an organisation, or of one model of it. */
+/** Sums of an organisation, or of one of its models. */
 export const sumActivity = statement<[orgId: number, from: string, to: string, model: string | null], ActivityRow>(
   'usage.sum_activity',
   `select day as "day", model as "model", provider as "provider", ${sums} from usage_days
    where org_id = $1::int and day between $2::date and $3::date and ($4::text is null or model = $4::text) ${sets} ${order}`,
 )
 
-/** Of one key, 0 for calls without one, or of one model of it. */
+/** Sums of one key (0 means calls without a key), or of one model of the key. */
 export const sumActivityOfKey = statement<[orgId: number, from: string, to: string, model: string | null, keyId: number], ActivityRow>(
   'usage.sum_activity_of_key',
   `select day as "day", model as "model", provider as "provider", ${sums} from usage_days_by_key_model
@@ -37,17 +37,17 @@ const named = (summed: string): string => `
      s."requests", s."errors", s."promptTokens", s."completionTokens", s."valueUinr", s."costUinr", s."cachedTokens", s."cacheWriteTokens"
    from (${summed}) s left join api_keys k on k.org_id = $1::int and k.id = s.key_id order by s."valueUinr" desc, s."requests" desc, s.key_id`
 
-/** A span in days and whole weeks, as `weeksIn` has it. */
+/** A span as whole weeks and the days around them. `weeksIn` makes it. */
 type Weeks = [orgId: number, from: string, headTo: string, tailFrom: string, to: string]
 const mostFirst = 'group by key_id order by sum(value_uinr) desc, sum(requests) desc, key_id'
 
-/** The keys with most value in a span. */
+/** Returns the keys with the most value in a span. */
 export const topKeys = statement<[...Weeks, limit: number], ActivityKeyRow>(
   'usage.top_keys',
   named(`select key_id, ${sumColumns} from (${keySums('usage_days_by_key')}) as s ${mostFirst} limit $6::int`),
 )
 
-/** The keys with most value of one model. */
+/** Returns the keys with the most value of one model. */
 export const topKeysOfModel = statement<[...Weeks, limit: number, model: string], ActivityKeyRow>(
   'usage.top_keys_of_model',
   named(`select key_id, ${sumColumns} from (${keySums('usage_days_by_key_model', '$7::text')}) as s ${mostFirst} limit $6::int`),

@@ -1,4 +1,4 @@
-/** What an organisation did in a span of IST days: how much of what, by whom, on whose servers. */
+/** The activity report of an organisation in a span of IST days: usage by day, model, key and provider. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -8,22 +8,22 @@ import { activitySpan, type DaySpan, weeksIn } from '../reports/usage-span.ts'
 import { type Figures, figuresOf, sumOf } from '../reports/usage-totals.ts'
 import { type ActivityKeyRow, type ActivityRow, findKeyName, listModels, sumActivity, sumActivityOfKey, topKeys, topKeysOfModel } from './activity-queries.ts'
 
-/** Models and keys of the top lists. */
+/** Length of the top lists of models and keys. */
 export const topMax = 20
-/** Keys that are offered as filters, those with most value. */
+/** Most keys that are offered as filters. They are the keys with the most value. */
 const filterKeysMax = 1_000
 
 export interface ActivityQuery {
   readonly from?: string | undefined
   readonly to?: string | undefined
   readonly model?: string | undefined
-  /** 0: calls without a key. */
+  /** 0 means calls without a key. */
   readonly keyId?: number | undefined
 }
 
 type WithByok = Figures & { byok_requests: number }
 interface NamedKey {
-  /** Null for what ran without a key. */
+  /** Null for calls without a key. */
   key_id: number | null
   name: string | null
   revoked: boolean | null
@@ -44,11 +44,11 @@ export interface ActivityReport {
 export interface ActivityDeps {
   readonly db: Db
   readonly clock: Clock
-  /** Brings what this process has settled into the database. */
+  /** Writes what this process has settled to the database. */
   readonly journal: Flushable
 }
 
-/** Activity of one organisation. */
+/** Activity reports of one organisation. */
 export class Activity {
   readonly #deps: ActivityDeps
 
@@ -57,8 +57,8 @@ export class Activity {
   }
 
   /**
-   * Days by model, models and keys by value, providers of each model; days, models and providers each add up to the totals. `models` and `keys`
-   * are those of the whole organisation in the span, whatever is filtered. Throws `bad_request`.
+   * Returns usage by day and model, models and keys by value, and providers by model. Days, models and providers each add up to the totals.
+   * `models` and `keys` ignore the filters of the query. Throws `bad_request`.
    */
   async report(orgId: number, query: ActivityQuery): Promise<ActivityReport> {
     const { clock, journal } = this.#deps
@@ -88,7 +88,7 @@ export class Activity {
     return keyId === undefined ? db.many(sumActivity, orgId, from, to, model) : db.many(sumActivityOfKey, orgId, from, to, model, keyId)
   }
 
-  /** All keys and models of the span, and the top keys of what is asked for. */
+  /** Returns all keys and models of the span, and the top keys of the query. */
   async #lists(orgId: number, { from, to }: DaySpan, { model, keyId }: ActivityQuery, models: readonly ActivityRow[]) {
     const { db } = this.#deps
     const { headTo, tailFrom } = weeksIn({ from, to })
@@ -106,7 +106,7 @@ export class Activity {
     keys: readonly ActivityKeyRow[],
   ): Promise<readonly ActivityKeyRow[]> {
     if (keyId !== undefined) {
-      // One key: what the models sum to is what it sums to.
+      // For one key, the sum of its models is the sum of the key.
       if (models.length === 0) return []
       const key = await this.#deps.db.maybe(findKeyName, orgId, keyId)
       return [{ ...sumOf(models), keyId: keyId === 0 ? null : keyId, name: key?.name ?? null, revoked: key?.revoked ?? null }]
@@ -125,7 +125,7 @@ const namedKeyOf = ({ keyId, name, revoked }: ActivityKeyRow): NamedKey => ({ ke
 
 type ProviderOfModel = ActivityReport['model_providers'][number]['providers'][number]
 
-/** The providers of each model, the one with most value first. */
+/** Returns the providers of each model, those with the most value first. */
 function providersByModel(rows: readonly ActivityRow[]): ReadonlyMap<string, ProviderOfModel[]> {
   const byModel = new Map<string, ProviderOfModel[]>()
   for (const row of rows) {

@@ -7,11 +7,14 @@ interface SumsRow {
   readonly tokens: bigint
 }
 
-/** What a client gave up is no error of anybody. */
+/** A call that the client gave up does not count as an error. */
 const sums = `coalesce(sum(value_uinr), 0)::bigint as "spend", count(*) filter (where outcome not in ('ok', 'client_gone')) as "errors",
      coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint as "tokens"`
 
-/** Organisations that reach a floor in a span. Ids begin with the time and the primary key is (day, id): only rows of the span are read. */
+/**
+ * Returns the organisations that reach a floor in the span, and those in `openOrgs`. Ids begin with the time and the primary key is (day,
+ * id), so the statement reads only rows of the span.
+ */
 export const sumLastHour = statement<
   [days: readonly string[], fromId: string, toId: string, spendFloor: bigint, errorsFloor: bigint, tokensFloor: bigint, openOrgs: readonly number[]],
   SumsRow
@@ -23,10 +26,10 @@ export const sumLastHour = statement<
    where "spend" >= $4::bigint or "errors" >= $5::bigint or "tokens" >= $6::bigint or "orgId" = any($7::int[]) order by 1`,
 )
 
-/** Begin of the last hour that is summed up already, null when none is. */
+/** Returns the start of the last hour that is already summed up, or null. */
 export const lastSummedHour = statement<[], { hour: Date | null }>('usage.last_summed_hour', 'select max(hour) as "hour" from usage_hours')
 
-/** Sums up whole hours. What is there already stays. */
+/** Sums up whole hours. An hour that already has sums keeps them. */
 export const sumUpHours = statement<[days: readonly string[], fromId: string, toId: string]>(
   'usage.sum_up_hours',
   `insert into usage_hours (org_id, hour, spend_uinr, errors, tokens)
@@ -38,7 +41,7 @@ export const sumUpHours = statement<[days: readonly string[], fromId: string, to
 
 export const deleteOldHours = statement<[before: Date]>('usage.delete_old_hours', 'delete from usage_hours where hour < $1::timestamptz')
 
-/** Sums of whole hours by organisation, with the first hour that has any use. */
+/** Returns sums of whole hours by organisation, and the first hour with usage. */
 export const sumBaseline = statement<[orgIds: readonly number[], from: Date, to: Date], SumsRow & { firstHour: Date }>(
   'usage.sum_baseline',
   `select u.org_id as "orgId", min(u.hour) as "firstHour", sum(u.spend_uinr)::bigint as "spend", sum(u.errors)::bigint as "errors", sum(u.tokens)::bigint as "tokens"
@@ -46,7 +49,7 @@ export const sumBaseline = statement<[orgIds: readonly number[], from: Date, to:
    where u.hour >= $2::timestamptz and u.hour < $3::timestamptz group by u.org_id`,
 )
 
-/** Which of these organisations were in use before a day. */
+/** Returns those of the given organisations that have usage before a day. */
 export const usedBefore = statement<[orgIds: readonly number[], day: string], { orgId: number }>(
   'usage.used_before',
   `select asked.org_id as "orgId" from unnest($1::int[]) as asked (org_id)
@@ -58,7 +61,7 @@ export const listAnomalies = statement<[], { orgId: number; metric: 'spend' | 'e
   'select org_id as "orgId", metric from usage_anomalies order by 1, 2',
 )
 
-/** Touches one row when it is not known yet. */
+/** Inserts the anomaly. Returns 1 when it is new, otherwise 0. */
 export const beginAnomaly = statement<[orgId: number, metric: string, since: Date]>(
   'usage.begin_anomaly',
   `insert into usage_anomalies (org_id, metric, since) values ($1::int, $2::text, $3::timestamptz) on conflict (org_id, metric) do nothing`,

@@ -1,4 +1,4 @@
-/** Looks for organisations whose last hour is an anomaly, and notifies webhooks once for each. */
+/** Finds organisations whose last hour is an anomaly, and writes one webhook event for each anomaly. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -20,32 +20,32 @@ import {
 } from './anomaly.ts'
 import { beginAnomaly, deleteOldHours, endAnomaly, lastSummedHour, listAnomalies, sumBaseline, sumLastHour, sumUpHours, usedBefore } from './anomaly-queries.ts'
 
-/** Pause between two sweeps. */
+/** Pause between two sweeps, in milliseconds. */
 export const anomalySweepMs = 5 * 60_000
 const hourMs = 3600_000
 const baselineMs = baselineHoursMax * hourMs
-/** Hours older than the baseline are kept a little longer than they are needed. */
+/** Sums of hours are kept a little longer than the baseline needs them. */
 const keepMs = baselineMs + 24 * hourMs
 
 export interface AnomalySweepDeps {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
-  /** Brings what this process has settled into the database. */
+  /** Writes what this process has settled to the database. */
   readonly journal: Flushable
 }
 
 const none: UsageSums = { spend: 0n, errors: 0n, tokens: 0n }
 
-/** The hour that is looked at and the whole hours that it is measured against, Unix ms; ends are not part of it. */
+/** The observed hour and the whole hours of the baseline, in Unix milliseconds. The ends are exclusive. */
 interface Windows {
   readonly hour: { readonly fromMs: number; readonly toMs: number }
   readonly baseline: { readonly fromMs: number; readonly toMs: number }
 }
 
 /**
- * One round over all organisations. It reads the events of the last hour, each whole hour a second time when it is summed up, and one row an hour of the
- * organisations above a floor.
+ * Checks all organisations once. It reads the events of the last hour, the events of each whole hour once more to sum them up, and the
+ * hourly sums of the organisations above a floor.
  */
 export async function sweepAnomalies(deps: AnomalySweepDeps, signal: AbortSignal): Promise<void> {
   const { db, clock, journal } = deps
@@ -83,13 +83,14 @@ async function settle({ db, ids }: AnomalySweepDeps, { orgId, metric, figures, w
   if (verdict !== 'begins') return
   const atMs = hour.toMs
   await db.tx(async tx => {
-    // Nothing is touched when another process has told of it: the lock of the job can be lost.
+    // The insert has no effect when another process has already written the event, which can happen when this process loses the lock of the
+    // job.
     if ((await tx.exec(beginAnomaly, orgId, metric, new Date(atMs))) === 0) return
     await emit(tx, { id: eventId(ids, atMs), orgId, type: 'request.anomaly', atMs, data: dataOf(metric, figures, hour) })
   })
 }
 
-/** Spend in rupees, the others as they are counted. */
+/** Returns the data of the event. Spend is in rupees, errors and tokens are counts. */
 function dataOf(metric: AnomalyMetric, figures: HourAgainstWeek, { fromMs, toMs }: Windows['hour']): EventData['request.anomaly'] {
   const unit = metric === 'spend' ? 1e6 : 1
   return {
@@ -102,14 +103,17 @@ function dataOf(metric: AnomalyMetric, figures: HourAgainstWeek, { fromMs, toMs 
   }
 }
 
-/** The baseline ends with the last whole hour before the examined hour: nothing is in both, and late records have time to arrive. */
+/**
+ * Returns the observed hour and the baseline. The baseline ends with the last whole hour before the observed hour, so that no call is in
+ * both and late records can still arrive.
+ */
 function windowsAt(nowMs: number): Windows {
   const fromMs = nowMs - hourMs
   const toMs = Math.floor(fromMs / hourMs) * hourMs
   return { hour: { fromMs, toMs: nowMs }, baseline: { fromMs: toMs - baselineMs, toMs } }
 }
 
-/** Sums up the hours of the baseline that are not yet. */
+/** Sums up the hours of the baseline that have no sums yet. */
 async function sumUp(db: Db, { fromMs, toMs }: Windows['baseline']): Promise<void> {
   const { hour } = await db.one(lastSummedHour)
   const next = hour === null ? fromMs : Math.max(fromMs, hour.getTime() + hourMs)
@@ -123,7 +127,10 @@ interface Week {
   readonly hours: number
 }
 
-/** Who was in use before the baseline has all its hours; who came later has those since its first use. */
+/**
+ * Returns the sums and the number of hours of each baseline. An organisation with usage before the baseline has all hours. A newer one has
+ * the hours since its first usage.
+ */
 async function baselines(db: Db, orgIds: readonly number[], { baseline: { fromMs, toMs } }: Windows): Promise<ReadonlyMap<number, Week>> {
   if (orgIds.length === 0) return new Map()
   const rows = new Map((await db.many(sumBaseline, orgIds, new Date(fromMs), new Date(toMs))).map(row => [row.orgId, row]))
@@ -137,14 +144,14 @@ async function baselines(db: Db, orgIds: readonly number[], { baseline: { fromMs
   )
 }
 
-/** The IST days that a span touches. */
+/** Returns the IST days that a span touches. */
 function daysOf({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }): string[] {
   const days: string[] = []
   for (let ms = fromMs; ms < toMs; ms = endOfIstDayMs(ms)) days.push(istDay(ms))
   return days
 }
 
-/** Below every id of a call that was admitted at that instant or later, above every earlier one. */
+/** Returns a text that is smaller than every id of a call admitted at this instant or later, and larger than every earlier id. */
 function firstIdAt(ms: number): string {
   const time = Math.trunc(ms).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`

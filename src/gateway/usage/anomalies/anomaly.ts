@@ -1,23 +1,25 @@
-/** When the last hour of an organisation is an anomaly: the rule alone, without a clock or a database. */
+/** The rule that decides whether the last hour of an organisation is an anomaly. It uses no clock and no database. */
 
 export const anomalyMetrics = ['spend', 'errors', 'tokens'] as const
 export type AnomalyMetric = (typeof anomalyMetrics)[number]
 
-/** Sums of a span of usage: value in micro-rupees (own provider keys too), calls that went wrong, prompt and completion tokens. */
+/** Sums of a span: value in micro-rupees (calls on own provider keys included), failed calls, and prompt plus completion tokens. */
 export type UsageSums = Readonly<Record<AnomalyMetric, bigint>>
 
-/** How many hours before the observed one are the baseline. */
+/** Most hours before the observed one that form the baseline. */
 export const baselineHoursMax = 7 * 24
-/** With less history than this many hours an organisation is new: it has no usual hour yet, and its first calls are no anomaly. Ours. */
+/**
+ * An organisation with fewer hours of history than this is new. It has no usual hour yet, so its first calls are no anomaly. Our choice.
+ */
 export const baselineHoursMin = 24
-/** The factor over the mean of the baseline that makes an anomaly. */
+/** An hour is an anomaly from this multiple of the baseline's mean on. */
 export const anomalyRatio = 5n
 /**
- * It is over below half of that, or below half of the floor. The gap keeps an hour that wavers around the mark from being told again
- * and again; an hour that stays high becomes the usual one within two days. Ours.
+ * An anomaly ends when the hour falls below half of that multiple or below half of the floor. The gap prevents repeated events for an hour
+ * near the threshold. An hour that stays high becomes the usual hour within two days. Our choice.
  */
 const overShare = 2n
-/** Less than this is never an anomaly, however quiet the week was: ₹100, 50 failed calls, 200,000 tokens in an hour. Ours. */
+/** An hour below these sums is never an anomaly, however quiet the week was: ₹100, 50 failed calls, 200,000 tokens. Our choice. */
 export const anomalyFloor: UsageSums = { spend: 100_000_000n, errors: 50n, tokens: 200_000n }
 
 export interface HourAgainstWeek {
@@ -25,16 +27,16 @@ export interface HourAgainstWeek {
   readonly observed: bigint
   /** Sum of the baseline. */
   readonly total: bigint
-  /** Hours of history that the baseline has. */
+  /** Hours of history in the baseline. */
   readonly hours: number
 }
 
-/** `begins` is reported. `over` ends a running anomaly. */
+/** `begins` causes an event. `over` ends a running anomaly. */
 export type AnomalyVerdict = 'quiet' | 'begins' | 'goes_on' | 'over'
 
 /**
- * An anomaly begins when the last hour reaches the floor and is at least five times the mean hour of the baseline; against a baseline
- * of nothing the floor alone decides. It goes on until it is over, whatever the history.
+ * Returns the state of an anomaly. It begins when the last hour reaches the floor and is at least five times the mean hour of the baseline.
+ * If the baseline is 0, the floor alone decides. A running anomaly continues until it is over, however short the history is.
  */
 export function judgeHour(metric: AnomalyMetric, { observed, total, hours }: HourAgainstWeek, goesOn: boolean): AnomalyVerdict {
   const floor = anomalyFloor[metric]
@@ -46,12 +48,12 @@ export function judgeHour(metric: AnomalyMetric, { observed, total, hours }: Hou
   return observed * BigInt(hours) >= anomalyRatio * total ? 'begins' : 'quiet'
 }
 
-/** Mean hour of the baseline, in the unit of its sums. */
+/** Returns the mean hour of the baseline, in the unit of its sums. */
 export function meanHour({ total, hours }: HourAgainstWeek): number {
   return hours <= 0 ? 0 : Number((total * 1000n) / BigInt(hours)) / 1000
 }
 
-/** How many times the mean hour, with two decimals, rounded down; null against a baseline of nothing. */
+/** Returns the observed hour as a multiple of the mean hour, rounded down to two decimals. Null when the baseline is 0. */
 export function ratioOf({ observed, total, hours }: HourAgainstWeek): number | null {
   return total <= 0n ? null : Number((observed * BigInt(hours) * 100n) / total) / 100
 }

@@ -1,19 +1,22 @@
 /**
- * How many labels of `x-br-agent-id` the sums by agent tell apart. A client may write the id of a session there: without a bound there would
- * be a row of sums for every call, and reports would take as long as reading the calls.
+ * Limits how many labels of `x-br-agent-id` have sums of their own. A client may send a session id as the label. Without a limit every call
+ * would then have its own row of sums, and reports would be as slow as reading all calls.
  */
 
-/** Labels of an organisation and day that have rows of their own, for each process that writes. */
+/** Most labels with rows of their own, for each organisation, day and writing process. */
 export const labelsMax = 1_000
-/** Where all others are added up. No header can say this: labels begin with a letter or digit. */
+/** The label that collects all other labels. A header cannot contain it, because labels begin with a letter or digit. */
 export const otherLabels = '(others)'
-/** The most days that are kept apart: today, yesterday around midnight, and a day of late calls. */
+/** Most days in memory: today, yesterday around midnight, and one day for late calls. */
 const daysMax = 3
 
-/** The label that a call is added up under. */
+/** Returns the label under which a call is added up. */
 export type BoundedLabels = (orgId: number, day: string, label: string) => string
 
-/** Lets the first `labelsMax` labels of an organisation and day be. It forgets with the process, so a restart begins a new thousand. */
+/**
+ * Returns a function that keeps the first `labelsMax` labels of an organisation and day, and replaces all others by `otherLabels`. The
+ * state is in memory, so a restart allows `labelsMax` new labels.
+ */
 export function boundedLabels(): BoundedLabels {
   const days = new Map<string, Map<number, Set<string>>>()
   return (orgId, day, label) => {

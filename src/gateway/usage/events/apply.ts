@@ -1,10 +1,10 @@
-/** Writes usage events, inside the transaction of the flush that moves the counters. */
+/** Inserts usage events, inside the transaction of the flush that changes the counters. */
 import type { Tx } from '../../../platform/db/db.ts'
 import { insertEvents } from '../queries.ts'
 import { countOf, intOf, istDays, modelText, wholeMs } from './columns.ts'
 import type { UsageEvent } from './record.ts'
 
-/** Inserts the events that are not there yet and returns the ids of those. Counters may move for these only. */
+/** Inserts the events that the table does not contain yet, and returns their ids. Only these events may change counters. */
 export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): Promise<readonly string[]> {
   if (events.length === 0) return []
   const dayOf = istDays()
@@ -37,7 +37,7 @@ export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): 
     events.map(e => e.costUinr),
     events.map(e => wholeMs(e.latencyMs)),
     events.map(e => (e.firstByteMs === null ? null : wholeMs(e.firstByteMs))),
-    // Records of a journal that an earlier version wrote do not have these.
+    // Journal records of earlier versions do not have these fields.
     events.map(e => countOf(e.cacheWriteTokens)),
     events.map(e => intOf(e.images)),
     events.map(e => intOf(e.audioSeconds)),

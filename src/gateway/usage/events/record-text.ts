@@ -1,20 +1,20 @@
 /**
- * The JSON of a usage event for the journal. It is written by its own code, because every call writes it twice and the generic way costs three times as
- * much.
+ * Writes a usage event as JSON for the journal. Every call writes it twice, and the generic `JSON.stringify` of the whole event takes three
+ * times as long.
  */
 import type { UsageEvent } from './record.ts'
 
-/** What of an event is the same for all calls of one caller to one route, and its text. */
+/** The fields of an event that are the same for all calls of one caller on one route, and their JSON text. */
 interface Facts {
   readonly of: UsageEvent
   readonly text: string
 }
 
-/** Callers whose text is remembered. A power of two; two callers on one place only push each other out. */
+/** Number of remembered texts. It must be a power of two. Two callers with the same place only overwrite each other. */
 const places = 256
 const known: (Facts | undefined)[] = new Array<Facts | undefined>(places).fill(undefined)
 
-/** Writes a usage event as JSON, its bigints as text. */
+/** Writes a usage event as JSON. Bigints become strings. */
 export const usageEventText = {
   bigFields: '["valueUinr","costUinr"]',
   text: textOf,
@@ -24,7 +24,7 @@ function textOf(event: UsageEvent): string {
   return `{"id":"${event.id}","atMs":${number(event.atMs)},"requestId":${JSON.stringify(event.requestId)},${factsText(event)},"status":${number(event.status)},"outcome":"${event.outcome}","promptTokens":${number(event.promptTokens)},"completionTokens":${number(event.completionTokens)},"cachedTokens":${number(event.cachedTokens)},"cacheWriteTokens":${number(event.cacheWriteTokens)},"reasoningTokens":${number(event.reasoningTokens)},"images":${number(event.images)},"audioSeconds":${number(event.audioSeconds)},"characters":${number(event.characters)},"estimated":${event.estimated},"valueUinr":"${event.valueUinr}","costUinr":"${event.costUinr}","latencyMs":${number(event.latencyMs)},"firstByteMs":${number(event.firstByteMs)}${event.idempotent === true ? ',"idempotent":true' : ''}}`
 }
 
-/** A number as JSON has it. */
+/** Returns the number, or null when JSON cannot represent it. */
 const number = (value: number | null): number | null => (Number.isFinite(value) ? value : null)
 
 function factsText(event: UsageEvent): string {

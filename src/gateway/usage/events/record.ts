@@ -1,23 +1,23 @@
-/** One metered call. Content-free by type: nothing here can carry what a user or a model said. */
+/** The record of one metered call. No field can contain text of a user or of a model. */
 export type Outcome =
   | 'ok'
-  /** Every dialed route failed, or the upstream refused the request. */
+  /** Every tried route failed, or the provider refused the request. */
   | 'failed'
-  /** The client went away before the end. */
+  /** The client closed the connection before the end. */
   | 'client_gone'
-  /** The upstream broke off after the first byte. */
+  /** The provider broke off after the first byte. */
   | 'upstream_broke'
-  /** The gateway ended it: budget, revoke, drain. */
+  /** The gateway ended the call: budget, revoke or drain. */
   | 'cut'
-  /** The process died; written by the janitor from the journal. */
+  /** The process died. The janitor writes this outcome from the journal. */
   | 'interrupted'
 
 export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech'
 
 export interface UsageEvent {
-  /** UUIDv7; its time is the admission. */
+  /** A UUIDv7. Its time is the admission. */
   readonly id: string
-  /** Admission, Unix ms: the IST day and month that the call belongs to. */
+  /** Time of the admission, in Unix milliseconds. It decides to which IST day and month the call belongs. */
   readonly atMs: number
   readonly requestId: string
   readonly orgId: number
@@ -26,38 +26,41 @@ export interface UsageEvent {
   readonly workspaceId: number | null
   /** Registered agent that is charged. */
   readonly agentId: number | null
-  /** Label of `x-br-agent-id` that names no registered agent. */
+  /** Label in `x-br-agent-id` when it does not name a registered agent. */
   readonly agentLabel: string | null
   readonly kind: UsageKind
   readonly model: string
   readonly provider: string
-  /** The farthest place that it was sent to. declared: in India, as the organisation says of its own server; nobody else vouches for it. */
+  /**
+   * The least restricted place to which the call was sent. `declared`: the organisation says that its own server is in India; the gateway
+   * cannot check it.
+   */
   readonly residency: 'india' | 'declared' | 'unknown' | 'global'
   readonly streamed: boolean
   readonly byok: boolean
-  /** HTTP status the client saw (200 for a stream that began). */
+  /** HTTP status that the client saw. 200 for a stream that began. */
   readonly status: number
   readonly outcome: Outcome
   readonly promptTokens: number
   readonly completionTokens: number
-  /** Part of promptTokens that the provider read from its cache. */
+  /** Part of `promptTokens` that the provider read from its cache. */
   readonly cachedTokens: number
-  /** Part of promptTokens that the provider wrote to its cache. */
+  /** Part of `promptTokens` that the provider wrote to its cache. */
   readonly cacheWriteTokens: number
-  /** Part of completionTokens that was hidden reasoning. */
+  /** Part of `completionTokens` that was hidden reasoning. */
   readonly reasoningTokens: number
-  /** Images that were delivered. */
+  /** Number of delivered images. */
   readonly images: number
   /** Seconds of audio input. */
   readonly audioSeconds: number
-  /** Characters that were spoken. */
+  /** Number of spoken characters. */
   readonly characters: number
-  /** True when the provider sent no usage and tokens were estimated here. */
+  /** True when the provider sent no usage and the gateway estimated the tokens. */
   readonly estimated: boolean
   readonly valueUinr: bigint
   readonly costUinr: bigint
   readonly latencyMs: number
   readonly firstByteMs: number | null
-  /** The call holds an idempotency key, which this event ends. */
+  /** True when the call holds an idempotency key. This event ends the key's reservation. */
   readonly idempotent?: true
 }

@@ -1,7 +1,7 @@
-/** Statements of the deletion of old usage events. */
+/** Statements that delete old usage events. */
 import { statement } from '../../../platform/db/db.ts'
 
-/** Partitions of a month, by name. The default partition has another name. */
+/** Returns the names of the monthly partitions. The default partition has a name of another form. */
 export const listPartitions = statement<[], { name: string }>(
   'usage.list_partitions',
   `select c.relname as "name" from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -9,8 +9,8 @@ export const listPartitions = statement<[], { name: string }>(
 )
 
 /**
- * Records, before anything is deleted, from which day on everything is kept. The day never moves back. The statement waits while a day is added up again
- * (`rollup-rebuild.ts`).
+ * Records the first day from which all events are kept. This happens before anything is deleted, and the day never moves back. The
+ * statement waits while a day is summed up again (`rollup-rebuild.ts`).
  */
 export const keepFrom = statement<[day: string]>(
   'usage.keep_from',
@@ -18,17 +18,20 @@ export const keepFrom = statement<[day: string]>(
    where r.kept_from < excluded.kept_from`,
 )
 
-/** The first IST day whose events are all kept; null when nothing was ever deleted. */
+/** Returns the first IST day whose events are all kept. Null when nothing was ever deleted. */
 export const findKeptFrom = statement<[], { keptFrom: string | null }>('usage.find_kept_from', 'select max(kept_from) as "keptFrom" from usage_retention')
 
-/** Deletes the oldest events from before a day, at most `limit`. Their primary keys are read from the index in order. */
+/** Deletes the oldest events before a day, at most `limit`. The primary keys come from the index in order. */
 export const deleteOldEvents = statement<[before: string, limit: number]>(
   'usage.delete_old_events',
   `with old as materialized (select day, id from usage_events where day < $1::date order by day, id limit $2::int)
    delete from usage_events e using old where e.day = old.day and e.id = old.id and e.day < $1::date`,
 )
 
-/** Drops a partition that `listPartitions` named. Every flush waits for its lock, so it gives up soon and the next run tries again. */
+/**
+ * Returns the statements that drop a partition from `listPartitions`. Every flush waits while they wait for their lock, so they give up
+ * soon. The next run tries again.
+ */
 export function dropPartitionSql(name: string): string {
   return `begin; set local lock_timeout = '2s'; drop table if exists ${name}; commit;`
 }

@@ -1,34 +1,36 @@
-/** Deletes single usage events that are older than USAGE_KEEP_DAYS. The sums by day stay, and reports read those. Decision 0340 says why. */
+/**
+ * Deletes usage events that are older than USAGE_KEEP_DAYS. The sums by day stay, and reports read those. Decision 0340 gives the reasons.
+ */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { istDay } from '../../../platform/values/ist-time.ts'
 import { deleteOldEvents, dropPartitionSql, keepFrom, listPartitions } from './usage-retention-queries.ts'
 
-/** How often the job looks. */
+/** Pause between two runs of the job, in milliseconds. */
 export const retentionEveryMs = 6 * 3600_000
 const dayMs = 24 * 3600_000
-/** Rows of one delete: it takes a fraction of a second, so that no flush waits long for it. */
+/** Rows of one delete. It takes a fraction of a second, so that no flush waits long for it. */
 const batch = 5_000
 
 export interface RetentionDeps {
   readonly db: Db
   readonly clock: Clock
   readonly log: Log
-  /** USAGE_KEEP_DAYS: today and this many IST days before it are kept whole. */
+  /** USAGE_KEEP_DAYS: all events of today and of this number of IST days before it are kept. */
   readonly keepDays: number
 }
 
 /**
- * Drops months that are wholly too old, then deletes what is too old in the month at the edge and among the rows that found no
- * partition, a bounded batch at a time. Ends early when the signal aborts; the next run goes on. How many rows were deleted one by one.
+ * Drops the partitions of months that are completely too old. Then deletes the old rows of the other partitions, in batches of bounded
+ * size. Stops early when the signal aborts; the next run continues. Returns how many rows were deleted one by one.
  */
 export async function deleteOldUsage({ db, clock, log, keepDays }: RetentionDeps, signal: AbortSignal): Promise<number> {
   const firstKept = istDay(clock.nowMs() - keepDays * dayMs)
   await db.exec(keepFrom, firstKept)
   for (const { name } of await db.many(listPartitions)) {
     if (signal.aborted) return 0
-    // usage_events_2026_01 has the days of 2026-01; it goes when the first kept day is in a later month.
+    // usage_events_2026_01 contains the days of 2026-01. It can be dropped when the first kept day is in a later month.
     if (name.slice('usage_events_'.length).replace('_', '-') >= firstKept.slice(0, 7)) continue
     await drop(db, name, log)
   }
@@ -41,7 +43,8 @@ async function drop(db: Db, name: string, log: Log): Promise<void> {
   try {
     await db.script(dropPartitionSql(name))
   } catch (error) {
-    // Somebody read it for longer than a flush may wait. The rows below are then deleted one by one, and the next run drops what is left.
+    // A long read held the lock for longer than a flush may wait. The rows are then deleted one by one, and the next run drops the
+    // partition.
     log.warn('usage_partition_not_dropped', { path: name, error })
   }
 }

@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Sums of one model over all organisations: of the long window, and of the short one at its end. */
+/** Sums of one model over all organisations, for the long window and for the short window at its end. */
 export interface ModelSumsRow {
   readonly model: string
   readonly longRequests: bigint
@@ -15,7 +15,7 @@ export interface ModelSumsRow {
 
 const recent = (column: string): string => `coalesce(sum(${column}) filter (where day >= $2::date), 0)::bigint`
 
-/** By model, for the requested models; days from the first to the third argument. The days from the second argument on are the short window. */
+/** Returns sums by model for the requested models, for the days from `longFrom` to `to`. The short window begins at `shortFrom`. */
 export const sumModels = statement<[longFrom: string, shortFrom: string, to: string, models: readonly string[]], ModelSumsRow>(
   'usage.sum_models',
   `select model as "model", sum(requests)::bigint as "longRequests", sum(tokens)::bigint as "longTokens", ${recent('requests')} as "requests",
@@ -30,7 +30,7 @@ export interface LatencyRow {
   readonly requests: bigint
 }
 
-/** Served calls by model and bucket of latency, the fastest first. */
+/** Returns the number of served calls by model and latency bucket, fastest bucket first. */
 export const sumLatencies = statement<[from: string, to: string, models: readonly string[]], LatencyRow>(
   'usage.sum_latencies',
   `select model as "model", bucket as "bucket", sum(requests)::bigint as "requests"
@@ -39,12 +39,12 @@ export const sumLatencies = statement<[from: string, to: string, models: readonl
 
 export interface ModelUsersRow {
   readonly model: string
-  /** Organisations with calls in the long window, and in the short one at its end. */
+  /** Number of organisations with calls in the long window, and in the short window at its end. */
   readonly longOrganisations: number
   readonly organisations: number
 }
 
-/** How many organisations have used each of these models; the days are those of `sumModels`. */
+/** Counts the organisations that have used each of these models. The days are those of `sumModels`. */
 export const countModelUsers = statement<[longFrom: string, shortFrom: string, to: string, models: readonly string[]], ModelUsersRow>(
   'usage.count_model_users',
   `select model as "model", count(distinct org_id)::int as "longOrganisations",

@@ -1,4 +1,7 @@
-/** The pages about usage that anybody may read. They are made beside the requests, from sums: a page costs the same however many events there are. */
+/**
+ * The public pages about usage. They are made from sums in the background, so their cost does not grow with the number of events or
+ * requests.
+ */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
@@ -20,9 +23,9 @@ export interface PublicUsageOptions {
   readonly isPublic: boolean
 }
 
-/** Age at which the pages are made again. */
+/** Age at which the pages are made again, in milliseconds. */
 const maxAgeMs = 2 * 60_000
-/** How long caches on the way keep them. */
+/** How long HTTP caches may keep the pages, in seconds. */
 const pageSeconds = 60
 const dayMs = 24 * 3600_000
 
@@ -31,9 +34,9 @@ interface Pages {
   readonly stats: ReadonlyMap<string, ModelStats>
 }
 
-/** Rankings and stats of models. */
+/** Makes and caches the rankings and statistics of models. */
 export class PublicUsage {
-  /** False: for callers with a credential only. */
+  /** False: only callers with a credential may read the pages. */
   readonly isPublic: boolean
   readonly #options: PublicUsageOptions
   readonly #pages: Snapshot<Pages>
@@ -45,12 +48,12 @@ export class PublicUsage {
     this.#pages = new Snapshot({ name: 'usage.public', clock: options.clock, log: options.log, maxAgeMs, empty, load: () => this.#load() })
   }
 
-  /** Empty windows while there is nothing to rank, or no database to ask. */
+  /** Returns the page of rankings. The lists are empty when nothing is ranked or the database was never reachable. */
   async rankings(): Promise<PublicPage> {
     return (await this.#pages.get()).rankings
   }
 
-  /** The stats of a model of the catalog; nulls without any. Throws `model_not_found`. */
+  /** Returns the statistics of a model of the catalog. Values are null without usage. Throws `model_not_found`. */
   async stats(modelId: string): Promise<PublicPage> {
     if (!this.#options.catalog.snapshot.models.has(modelId)) throw fail('model_not_found', { message: unknownModel })
     const { stats } = await this.#pages.get()
@@ -62,7 +65,7 @@ export class PublicUsage {
     const nowMs = clock.nowMs()
     const from = (days: number): string => istDay(nowMs - (days - 1) * dayMs)
     const today = istDay(nowMs)
-    // Usage is written under the model that served it, so virtual ids have none of their own.
+    // Usage is recorded for the model that served the call, so virtual ids have no usage.
     const models = [...catalog.snapshot.models.values()].flatMap(({ id, kind }) => (kind === 'virtual' ? [] : [id]))
     const sums = await db.many(sumModels, from(longRankingDays), from(statsDays), today, models)
     const ofOwnKeys = sums.flatMap(({ model, longTokens }) => (longTokens > 0n && !hasPlatformRoute(catalog.snapshot, model) ? [model] : []))
@@ -79,23 +82,23 @@ export class PublicUsage {
 
 const unknownModel = 'Unknown model id. There are stats of the ids that GET /v1/models lists without a credential.'
 
-/** Days of the stats, today included. */
+/** Days of the statistics, today included. */
 export const statsDays = 7
 
-/** The stats of one model as the wire has them; null where there is nothing to tell. */
+/** The statistics of one model as clients see them. A value is null when there is no data. */
 export interface ModelStats {
   readonly model: string
   readonly window: '7d'
-  /** Share of calls that were served, of those that were served or failed: 0 to 1. */
+  /** Served calls as a share of served and failed calls, 0 to 1. */
   readonly success_rate: number | null
   readonly p50_latency_ms: number | null
   readonly p95_latency_ms: number | null
-  /** Completion tokens a second of served calls, from the arrival of the request to the end of the reply. */
+  /** Completion tokens per second of served calls, measured from the arrival of the request to the end of the reply. */
   readonly tokens_per_second: number | null
   readonly requests: number
 }
 
-/** The stats of a model. */
+/** Returns the statistics of a model. */
 export function statsOf(model: string, sums: ModelSumsRow | undefined, latencies: readonly LatencyCount[]): ModelStats {
   const judged = sums === undefined ? 0 : Number(sums.succeeded + sums.failed)
   return {

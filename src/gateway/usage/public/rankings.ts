@@ -1,4 +1,4 @@
-/** Which models are used most, over all organisations. */
+/** Ranks the most used models over all organisations. */
 import type { CatalogSnapshot } from '../../catalog/model.ts'
 import type { ModelSumsRow, ModelUsersRow } from './model-stats-queries.ts'
 
@@ -19,12 +19,15 @@ export interface UsageRankings {
   readonly windows: { readonly '7d': readonly RankedModel[]; readonly '30d': readonly RankedModel[] }
 }
 
-/** Organisations that must have used a model on their own keys before it is listed: sums of a single organisation would show its usage. Ours. */
+/**
+ * A model on own keys is listed only when this number of organisations has used it, because the sums of one organisation would show its
+ * usage. Our choice.
+ */
 export const organisationsMin = 2
 
 /**
- * Models by token volume, then by requests, then by id, so that the order never changes by itself. Only models of the catalog. A model that the platform
- * serves on no key of its own is listed in a window in which several organisations used it.
+ * Returns the models of the catalog by tokens, then by requests, then by id, so that the order is stable. A model without a platform route
+ * is listed only in a window in which at least `organisationsMin` organisations used it.
  */
 export function rankingsOf(sums: readonly ModelSumsRow[], users: readonly ModelUsersRow[], catalog: CatalogSnapshot): UsageRankings {
   const usersOf = new Map(users.map(row => [row.model, row]))
@@ -39,7 +42,7 @@ export function rankingsOf(sums: readonly ModelSumsRow[], users: readonly ModelU
   }
 }
 
-/** Whether the platform serves the model on its own key: then it is ranked whatever the number of its users. */
+/** Returns whether the platform serves the model on its own key. Such a model is ranked whatever the number of its users. */
 export function hasPlatformRoute({ models }: CatalogSnapshot, id: string): boolean {
   const model = models.get(id)
   return model !== undefined && model.kind !== 'virtual' && model.routes.some(route => route.provider.configured && !route.byokOnly)

@@ -1,6 +1,6 @@
 /** CSV after RFC 4180. Text that a spreadsheet would read as a formula gets an apostrophe in front. */
 
-/** One line of cells, with its line end. */
+/** Returns one line of cells, with its line end. */
 export function csvLine(cells: readonly (string | number | bigint)[]): string {
   return `${cells.map(cell).join(',')}\r\n`
 }

@@ -1,4 +1,4 @@
-/** What an organisation used in a span of IST days: in total, by model, by agent, by day. */
+/** Reports the usage of an organisation in a span of IST days: in total, by model, by agent and by day. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -16,18 +16,18 @@ export interface UsageReport {
   totals: Totals
   by_model: (Totals & { model: string })[]
   /**
-   * `id` and `name` of a registered agent, `label` of a header that names no agent, all null for calls without an agent. Labels beyond a thousand are
-   * one, `(others)`.
+   * A registered agent has `id` and `name`. A header that names no agent has `label`. All are null for calls without an agent. Labels above
+   * the limit of a thousand are together in one row, `(others)`.
    */
   by_agent: (Totals & { id: number | null; name: string | null; label: string | null })[]
-  /** Oldest first; days without any use are left out. */
+  /** Oldest first. Days without usage are absent. */
   by_day: (Totals & { day: string })[]
 }
 
 export interface UsageReportsOptions {
   readonly db: Db
   readonly clock: Clock
-  /** Brings what this process has settled into the database. */
+  /** Writes what this process has settled to the database. */
   readonly journal: Flushable
   readonly agentNames: (orgId: number, agentIds: readonly number[]) => Promise<ReadonlyMap<number, string>>
 }
@@ -40,12 +40,15 @@ export class UsageReports {
     this.#options = options
   }
 
-  /** The span that a caller asked for. Absent ends: the IST month of `to` until today. Throws `bad_request`. */
+  /** Returns the requested span. By default it is the IST month of `to`, until today. Throws `bad_request`. */
   span(from: string | undefined, to: string | undefined): DaySpan {
     return monthSpan(from, to, this.#options.clock.nowMs())
   }
 
-  /** Totals, by model, by agent and by day; each list adds up to the totals. What this process served before the call is in it. */
+  /**
+   * Returns the totals, and the lists by model, by agent and by day. Each list adds up to the totals. Calls that this process served before
+   * are included.
+   */
   async report(orgId: number, span: DaySpan): Promise<UsageReport> {
     const { db, agentNames } = this.#options
     await this.#options.journal.flushNow()
@@ -69,7 +72,7 @@ export class UsageReports {
     }
   }
 
-  /** The same usage as CSV: one line a day, model and provider. Rupees are exact. */
+  /** Returns the same usage as CSV: one line for each day, model and provider. Amounts in rupees are exact. */
   async csv(orgId: number, span: DaySpan): Promise<string> {
     await this.#options.journal.flushNow()
     const rows = await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to)
@@ -81,7 +84,7 @@ const partOf = (rows: readonly StatementRow[], part: StatementRow['part']): read
 
 type AgentRow = Pick<StatementRow, 'agentId' | 'agentLabel'> & TotalsRow
 
-/** When there are more labels than are listed, the difference to the total is listed under `otherLabels`, at the end. */
+/** When there are more labels than are listed, adds a row `otherLabels` at the end with the difference to the total. */
 function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly AgentRow[] {
   const labels = rows.filter(row => row.agentLabel !== null)
   if (labels.length <= labelsMax) return rows
@@ -91,7 +94,7 @@ function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly A
   return [...listed, { agentId: null, agentLabel: otherLabels, ...rest }]
 }
 
-/** Later columns are at the end, so that a reader by position stays right. */
+/** New columns are added at the end, so that readers by position continue to work. */
 const csvHead = csvLine([
   ...['day', 'model', 'provider', 'requests', 'prompt_tokens', 'completion_tokens', 'cost_inr', 'value_inr'],
   ...['total_tokens', 'cost_uinr', 'cached_tokens', 'cache_write_tokens', 'errors'],

@@ -1,4 +1,4 @@
-/** What the console shows of usage at a glance: by key today and in the last 30 days, and the last 30 days by model. */
+/** The usage overview of the console: by key today and in the last 30 days, and the last 30 days by model. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -7,7 +7,7 @@ import { type KeySumsRow, sumByDayAndModel, sumByKey } from './usage-queries.ts'
 import { lastDays, usualDays, weeksIn } from './usage-span.ts'
 import { type Figures, figuresOf, sumOf, type TotalsRow } from './usage-totals.ts'
 
-/** Keys without any use that the overview shows, the newest. Those with use are all there. */
+/** Most keys without usage in the overview; the newest are shown. All keys with usage are shown. */
 const unusedKeysMax = 1_000
 
 interface KeyUse {
@@ -16,11 +16,11 @@ interface KeyUse {
 }
 
 export interface UsageByKey {
-  /** First and last IST day of the 30. */
+  /** First and last IST day of the 30 days. */
   from: string
   to: string
   totals: KeyUse
-  /** `key_id` is null for what ran without a key. `revoked` is null there. */
+  /** For calls without a key, `key_id` and `revoked` are null. */
   keys: (KeyUse & { key_id: number | null; name: string | null; prefix: string | null; revoked: boolean | null })[]
 }
 
@@ -33,11 +33,11 @@ export interface UsageByDay {
 export interface UsageOverviewDeps {
   readonly db: Db
   readonly clock: Clock
-  /** Brings what this process has settled into the database. */
+  /** Writes what this process has settled to the database. */
   readonly journal: Flushable
 }
 
-/** The overviews of one organisation. What this process served before the call is in them. */
+/** The overviews of one organisation. Calls that this process served before are included. */
 export class UsageOverview {
   readonly #deps: UsageOverviewDeps
 
@@ -45,7 +45,7 @@ export class UsageOverview {
     this.#deps = deps
   }
 
-  /** By key, most used first: today in India and the 30 days that end with it. The totals are the sums of the keys. */
+  /** Returns usage by key, most used first: today in India, and the 30 days that end today. The totals are the sums of the keys. */
   async byKey(orgId: number): Promise<UsageByKey> {
     const { db, clock, journal } = this.#deps
     await journal.flushNow()
@@ -68,7 +68,7 @@ export class UsageOverview {
     }
   }
 
-  /** The last 30 IST days by day and model, oldest day first. What was not used is left out. */
+  /** Returns the last 30 IST days by day and model, oldest day first. Combinations without usage are absent. */
   async byDay(orgId: number): Promise<UsageByDay> {
     const { db, clock, journal } = this.#deps
     await journal.flushNow()

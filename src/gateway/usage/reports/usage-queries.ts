@@ -1,10 +1,11 @@
-/** Statements of the usage statement and of the console's overview. They read sums by day, never single events. */
+/** Statements of the usage report and of the console's overview. They read sums by day, never single events. */
 import { statement } from '../../../platform/db/db.ts'
 import { sumColumns, type TotalsRow } from './usage-totals.ts'
 
 /**
- * Text of a subquery: sums by key of a span, of its whole weeks and of the days around them, which its reader adds up by `key_id`. Its parameters are the
- * organisation, `from`, `headTo`, `tailFrom` and `to` (`weeksIn`). `day` is null in rows of weeks. `model`: text of a parameter; absent: all models.
+ * Returns the SQL of a subquery: sums by key for the whole weeks of a span and for the days around them. The outer query adds them up by
+ * `key_id`. Its parameters are the organisation, `from`, `headTo`, `tailFrom` and `to` (`weeksIn`). `day` is null in rows of weeks. `model`
+ * is the SQL of a parameter; when absent, all models are included.
  */
 export function keySums(daysTable: 'usage_days_by_key' | 'usage_days_by_key_model', model?: string): string {
   const columns = 'requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr, cached_tokens, cache_write_tokens'
@@ -16,7 +17,7 @@ export function keySums(daysTable: 'usage_days_by_key' | 'usage_days_by_key_mode
      where org_id = $1::int and model = ${model ?? "''"} and week > $3::date and week < $4::date`
 }
 
-/** A row of a usage statement: of a model, of an agent or of a day. Which one, the part says; the other names are null. */
+/** A row of a usage report: of a model, an agent or a day, as `part` says. The names of the other parts are null. */
 export type StatementRow = TotalsRow & {
   readonly part: 'model' | 'agent' | 'day'
   readonly model: string | null
@@ -26,8 +27,8 @@ export type StatementRow = TotalsRow & {
 }
 
 /**
- * Models and agents by value, the first labels of agents up to a limit, days in order. One statement reads one state, so the parts add up to the same,
- * whatever is flushed meanwhile.
+ * Returns models and agents by value, agent labels up to a limit, and days in order. One statement reads one state of the database, so the
+ * parts have the same sum even while flushes run.
  */
 export const sumStatement = statement<[orgId: number, from: string, to: string, labelsMax: number], StatementRow>(
   'usage.sum_statement',
@@ -58,7 +59,10 @@ export const sumByDayAndModel = statement<[orgId: number, from: string, to: stri
    from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model order by day, sum(value_uinr) desc, model`,
 )
 
-/** Sums of one key, of a span and of its last day. `keyId` is null for calls without a key; `name` is null when there is none or it is gone. */
+/**
+ * Sums of one key for a span and for its last day. `keyId` is null for calls without a key. `name` is null when there is no key or it does
+ * not exist any more.
+ */
 export interface KeySumsRow extends TotalsRow {
   readonly keyId: number | null
   readonly name: string | null
@@ -76,7 +80,7 @@ export interface KeySumsRow extends TotalsRow {
 
 const today = (column: string): string => `coalesce(sum(${column}) filter (where day = $5::date), 0)::bigint`
 
-/** Every key with use in the span, and the newest keys without any that are not revoked. */
+/** Returns every key with usage in the span, and the newest keys without usage that are not revoked. */
 export const sumByKey = statement<[orgId: number, from: string, headTo: string, tailFrom: string, to: string, unusedMax: number], KeySumsRow>(
   'usage.sum_by_key',
   `with used as (

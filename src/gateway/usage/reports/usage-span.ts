@@ -5,29 +5,29 @@ import { mondayOf } from '../events/columns.ts'
 
 const dayMs = 24 * 3600_000
 
-/** A span of IST days, both ends inclusive. */
+/** A span of IST days. Both ends are included. */
 export interface DaySpan {
   readonly from: string
   readonly to: string
 }
 
-/** Days of the spans that the console shows unless it asks for others. */
+/** Days of a span in the console by default. */
 export const usualDays = 30
 /** Days of the longest span of an activity report: a leap year. */
 export const activityDaysMax = 366
 
-/** Absent ends: the IST month of `to` until today. Throws `bad_request`. */
+/** Returns the requested span. `to` defaults to today, `from` to the first day of the IST month of `to`. Throws `bad_request`. */
 export function monthSpan(from: string | undefined, to: string | undefined, nowMs: number): DaySpan {
   const last = to ?? istDay(nowMs)
   return checked({ from: from ?? `${last.slice(0, 7)}-01`, to: last })
 }
 
-/** This many days until today. */
+/** Returns the last `count` days, today included. */
 export function lastDays(count: number, nowMs: number): DaySpan {
   return { from: istDay(nowMs - (count - 1) * dayMs), to: istDay(nowMs) }
 }
 
-/** Absent ends: the last 30 days until `to`, or from `from` until today. At most 366 days. Throws `bad_request`. */
+/** Returns the requested span, at most 366 days. `to` defaults to today, `from` to the 29th day before `to`. Throws `bad_request`. */
 export function activitySpan(from: string | undefined, to: string | undefined, nowMs: number): DaySpan {
   const last = to ?? istDay(nowMs)
   const span = checked({ from: from ?? daysBefore(last, usualDays - 1) ?? last, to: last })
@@ -37,8 +37,9 @@ export function activitySpan(from: string | undefined, to: string | undefined, n
 }
 
 /**
- * A span as whole weeks and the days around them: days from `from` to `headTo`, weeks whose Monday is after that and before `tailFrom`, days from there
- * to `to`. The last day is always among the days. Without a whole week `headTo` is `to`.
+ * Splits a span into whole weeks and the days around them. The parts are: days from `from` to `headTo`, weeks whose Monday is after
+ * `headTo` and before `tailFrom`, and days from `tailFrom` to `to`. The last day is never in a week. Without a whole week, `headTo` is
+ * `to`.
  */
 export function weeksIn({ from, to }: DaySpan): { readonly headTo: string; readonly tailFrom: string } {
   const [firstMonday, lastMonday] = [mondayOf(from), mondayOf(to)]
@@ -47,7 +48,7 @@ export function weeksIn({ from, to }: DaySpan): { readonly headTo: string; reado
   return headTo === null ? { headTo: to, tailFrom: 'infinity' } : { headTo, tailFrom: lastMonday }
 }
 
-/** Null when that is no calendar day. */
+/** Returns null when `day` is not a calendar day. */
 function daysBefore(day: string, count: number): string | null {
   const startMs = startOfIstDayMs(day)
   return startMs === null ? null : istDay(startMs - count * dayMs)

@@ -1,26 +1,26 @@
-/** Sums of usage as rows have them and as the wire has them. Inside they are integers; rupees are made of them at the end. */
+/** Converts sums of usage from database rows to replies. The sums are integers. Rupees are calculated only at the end. */
 import { inrFromUinr } from '../../../platform/values/money.ts'
 
-/** Sums of one row of a report. Money in micro-rupees. */
+/** Sums of one row of a report. Money is in micro-rupees. */
 export interface TotalsRow {
   readonly requests: bigint
-  /** Calls that did not end well and that the client had not given up. */
+  /** Calls that failed. Calls that the client gave up do not count. */
   readonly errors: bigint
   readonly promptTokens: bigint
   readonly completionTokens: bigint
   readonly valueUinr: bigint
   readonly costUinr: bigint
-  /** Parts of the prompt. */
+  /** Parts of the prompt tokens. */
   readonly cachedTokens: bigint
   readonly cacheWriteTokens: bigint
 }
 
-/** The same, for text of statements: sums over rows of a table of sums. */
+/** SQL that reads these sums from a table of sums. */
 export const sumColumns = `sum(requests)::bigint as "requests", sum(errors)::bigint as "errors", sum(prompt_tokens)::bigint as "promptTokens",
      sum(completion_tokens)::bigint as "completionTokens", sum(value_uinr)::bigint as "valueUinr", sum(cost_uinr)::bigint as "costUinr",
      sum(cached_tokens)::bigint as "cachedTokens", sum(cache_write_tokens)::bigint as "cacheWriteTokens"`
 
-/** Sums of the statement GET /v1/usage. Money in ₹; `cost_uinr` is the exact integer of `cost_inr` in micro-rupees. */
+/** Sums of GET /v1/usage. Money is in rupees; `cost_uinr` is `cost_inr` as an exact integer in micro-rupees. */
 export interface Totals {
   requests: number
   prompt_tokens: number
@@ -48,13 +48,13 @@ export function totalsOf(row: TotalsRow): Totals {
   }
 }
 
-/** Sums of the console. Money in ₹. */
+/** Sums for the console. Money is in rupees. */
 export interface Figures {
   requests: number
   errors: number
   prompt_tokens: number
   completion_tokens: number
-  /** Prompt and completion. */
+  /** Prompt and completion tokens. */
   tokens: number
   cost_inr: number
   value_inr: number
@@ -72,12 +72,12 @@ export function figuresOf(row: TotalsRow): Figures {
   }
 }
 
-/** What is left of `all` without `part`, exactly. */
+/** Returns `all` minus `part`, exactly. */
 export function differenceOf(all: TotalsRow, part: TotalsRow): TotalsRow {
   return rowOf(name => all[name] - part[name])
 }
 
-/** All rows together, exactly. */
+/** Returns the exact sum of all rows. */
 export function sumOf(rows: readonly TotalsRow[]): TotalsRow {
   return rowOf(name => rows.reduce((total, row) => total + row[name], 0n))
 }

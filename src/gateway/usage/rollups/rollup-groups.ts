@@ -1,13 +1,13 @@
 /**
- * Adds the events of one flush up in memory, before the tables see them. Every call passes here, so an event costs one look-up and a few
- * additions of numbers; money alone is added as bigint, because only money can pass 2^53 within one flush.
+ * Adds up the events of one flush in memory before they are written to the tables. Every call passes through here, so an event costs one
+ * look-up and a few additions of numbers. Only money is added as bigint, because only money can exceed 2^53 in one flush.
  */
 import { latencyBucket } from '../../../platform/observe/latency-buckets.ts'
 import type { BoundedLabels } from '../events/agent-labels.ts'
 import { istDays, modelText, tokensOf, wholeMs } from '../events/columns.ts'
 import type { UsageEvent } from '../events/record.ts'
 
-/** The finest grouping: every table of an organisation is a coarser one of it. Absent is 0 or ''. */
+/** The finest grouping. Every table of an organisation groups by some of these fields. An absent value is 0 or ''. */
 export interface Facts {
   readonly org_id: number
   readonly day: string
@@ -20,7 +20,7 @@ export interface Facts {
   readonly byok: boolean
 }
 
-/** Sums of one row of an organisation's tables. */
+/** Sums of one row in an organisation's tables. */
 export interface Rollup {
   requests: number
   errors: number
@@ -42,26 +42,26 @@ export interface ModelRollup {
   written_ms: number
 }
 
-/** Events that have their facts in common. */
+/** Events with the same facts. */
 export interface Group {
   readonly facts: Facts
   readonly sums: Rollup
-  /** Null on a server of the organisation's own, because such a server must not change the public figures of a model. */
+  /** Null for an organisation's own server, because such a server must not change the public figures of a model. */
   readonly model: ModelRollup | null
-  /** Served calls by latency bucket. */
+  /** Number of served calls by latency bucket. */
   readonly latencies: Map<number, number>
 }
 
-/** The events of one flush, at most a few thousand, as groups. */
+/** Groups the events of one flush, at most a few thousand. */
 export function groupsOf(events: readonly UsageEvent[], labelOf: BoundedLabels): readonly Group[] {
   const groups = new Map<string, Group>()
   const dayOf = istDays()
   for (const event of events) {
     const day = dayOf(event.atMs)
-    // A label next to a registered agent says nothing more.
+    // The label is dropped when the call has a registered agent, because it adds no information.
     const label = event.agentId === null && event.agentLabel !== null ? labelOf(event.orgId, day, event.agentLabel) : ''
     const model = modelText(event.model)
-    // No id of a provider and no label has a NUL, and ids of models lose theirs, so this text names one group.
+    // Providers and labels contain no NUL, and `modelText` removes it from model ids, so this text identifies one group.
     const text = `${event.orgId}\u0000${day}\u0000${event.keyId}\u0000${event.agentId}\u0000${label}\u0000${model}\u0000${event.provider}\u0000${event.residency}\u0000${event.byok}`
     let group = groups.get(text)
     if (group === undefined) {
@@ -109,7 +109,7 @@ function addEvent({ sums, model, latencies }: Group, event: UsageEvent): void {
   if (model === null) return
   model.requests++
   model.tokens += prompt + completion
-  // What a client did wrong, or what the gateway cut, is no failure of a model.
+  // Errors of the client and calls that the gateway cut are not failures of the model.
   if (outcome === 'upstream_broke' || (outcome === 'failed' && status >= 500)) model.failed++
   if (outcome !== 'ok' || status >= 400) return
   model.succeeded++

@@ -1,4 +1,7 @@
-/** Statements that add to the sums by day. Each takes its rows as one JSON array, sorted by primary key, so that all flushes lock in one order. */
+/**
+ * Statements that add to the sums. Each takes its rows as one JSON array, sorted by primary key, so that all flushes lock rows in the same
+ * order.
+ */
 import { statement } from '../../../platform/db/db.ts'
 
 /** Columns that every table of an organisation sums. */
@@ -8,7 +11,10 @@ const modelSums = ['requests', 'tokens', 'succeeded', 'failed', 'written_tokens'
 const types = (names: readonly string[]): string => names.map(name => `${name} bigint`).join(', ')
 const added = (names: readonly string[]): string => names.map(name => `${name} = sums.${name} + excluded.${name}`).join(', ')
 
-/** The first statement of a flush: it waits here while a day is added up again (`rollup-rebuild.ts`), and holds that off until the flush has committed. */
+/**
+ * The first statement of a flush. It waits while a day is summed up again (`rollup-rebuild.ts`), and makes such a rebuild wait until the
+ * flush has committed.
+ */
 export const addToDays = statement<[rows: string]>(
   'usage.add_to_days',
   `insert into usage_days as sums (org_id, day, model, provider, residency, byok, ${sums.join(', ')})

@@ -1,22 +1,25 @@
-/** Statements that add a day up again from its events, and that compare the two. They run over all organisations, for the operator. */
+/**
+ * Statements that sum up a day again from its events, and that compare sums with events. They cover all organisations and are for the
+ * operator.
+ */
 import { statement } from '../../../platform/db/db.ts'
 import { labelsMax, otherLabels } from '../events/agent-labels.ts'
 
-/** Waits for the flushes that are adding, and holds off those that come. Until the transaction ends. */
+/** Waits for running flushes, and makes new ones wait until the transaction ends. */
 export const lockSums = statement<[], { isLocked: boolean }>('usage.lock_sums', 'select pg_advisory_xact_lock(3, 20) is not null as "isLocked"')
 
 const failedOutcome = "outcome not in ('ok', 'client_gone')"
 const eventSums = `count(*), count(*) filter (where ${failedOutcome}), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(cache_write_tokens),
      sum(value_uinr), sum(cost_uinr)`
-/** Not on a server of the organisation's own. */
+/** Excludes organisations' own servers. */
 const onOurs = "provider not like 'byoe:%'"
 const served = "outcome = 'ok' and status < 400"
 const columns = 'requests, errors, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, value_uinr, cost_uinr'
 
-/** The Monday of the week of a day. */
+/** Returns SQL for the Monday of the week of a day. */
 const weekOf = (day: string): string => `${day} - (extract(isodow from ${day})::int - 1)`
 
-/** Deletes and inserts of one day, in the order in which they run. */
+/** The statements that delete and insert the sums of one day, in the order in which they run. */
 export const rebuildDay = [
   statement<[day: string]>('usage.clear_days', 'delete from usage_days where day = $1::date'),
   statement<[day: string]>('usage.clear_key_days', 'delete from usage_days_by_key where day = $1::date'),
@@ -40,7 +43,7 @@ export const rebuildDay = [
     `insert into usage_days_by_key_model (org_id, key_id, day, model, provider, byok, ${columns})
      select org_id, coalesce(key_id, 0), day, model, provider, byok, ${eventSums} from usage_events where day = $1::date group by 1, 2, 3, 4, 5, 6`,
   ),
-  // From days, not from events: those of the first days of a week may have been deleted.
+  // Weeks are summed up from days, not from events, because events of the first days of a week may have been deleted.
   statement<[day: string]>(
     'usage.sum_up_key_weeks',
     `insert into usage_weeks_by_key (org_id, model, week, key_id, ${columns})
@@ -82,7 +85,10 @@ export const rebuildDay = [
   ),
 ] as const
 
-/** Days of a span on which events and sums disagree, and by how much; days without events are left out: their rows may have been dropped. */
+/**
+ * Returns the days of a span on which events and sums disagree, with both values. Days without events are absent, because their events may
+ * have been deleted.
+ */
 export const disagreeingDays = statement<[from: string, to: string], { day: string; events: bigint; summed: bigint; eventsUinr: bigint; summedUinr: bigint }>(
   'usage.disagreeing_days',
   `with events as (

@@ -1,6 +1,6 @@
 /**
- * Adds the sums of usage by day up again from the events. It is not needed while every process keeps the sums. After a rolling upgrade from a version
- * that did not, the events of the last old process are missing from them.
+ * Calculates the sums of usage by day again from the events. This is needed only after a rolling upgrade from a version that kept no sums:
+ * the last events of the old processes are then missing in the sums.
  */
 
 import type { Clock } from '../../../platform/clock.ts'
@@ -13,7 +13,7 @@ import { disagreeingDays, lockSums, rebuildDay } from './rollup-rebuild-queries.
 
 const dayMs = 24 * 3600_000
 
-/** A day on which the sums are not those of the events. */
+/** A day on which sums and events disagree. */
 export interface Disagreement {
   /** IST day. */
   readonly day: string
@@ -24,20 +24,20 @@ export interface Disagreement {
 export interface UsageSumsDeps {
   readonly db: Db
   readonly clock: Clock
-  /** For how long single events are kept: sums of older days cannot be made again. */
+  /** How many days single events are kept. Sums of older days cannot be calculated again. */
   readonly keepDays: number
-  /** Brings what this process has settled into the database. */
+  /** Writes what this process has settled to the database. */
   readonly journal: Flushable
 }
 
-/** The sums of usage, for the operator. */
+/** Checks and repairs the sums of usage, for the operator. */
 export class UsageRollups {
   readonly #deps: UsageSumsDeps
   constructor(deps: UsageSumsDeps) {
     this.#deps = deps
   }
 
-  /** Days among the last `days` on which sums and events disagree. */
+  /** Returns the days among the last `days` on which sums and events disagree. */
   async disagreements(days: number): Promise<readonly Disagreement[]> {
     const nowMs = this.#deps.clock.nowMs()
     const [from, oldest] = [istDay(nowMs - (days - 1) * dayMs), await this.#oldest()]
@@ -46,9 +46,9 @@ export class UsageRollups {
   }
 
   /**
-   * Adds up again what disagrees in a span of IST days, both ends included; by default all days whose events are kept. Each day is one transaction,
-   * during which flushes wait and calls continue. Returns the days that were wrong. Days whose events are not all kept any more stay as they are,
-   * because their sums cannot be made again. Throws `bad_request`.
+   * Calculates the wrong sums in a span of IST days again. Both ends are included; by default the span is all days whose events are kept.
+   * Each day is one transaction, during which flushes wait and calls continue. Returns the days that were wrong. A day whose events are no
+   * longer complete is not changed. Throws `bad_request`.
    */
   async rebuild(from: string | undefined, to: string | undefined): Promise<readonly Disagreement[]> {
     const { db, clock, keepDays, journal } = this.#deps
@@ -66,14 +66,14 @@ export class UsageRollups {
     for (const { day } of wrong)
       await db.tx(async tx => {
         await tx.one(lockSums)
-        // Retention says what it will delete under the same lock, so this holds until the day is added up.
+        // Retention records under the same lock what it will delete, so this check is valid until the day is summed up.
         if (day < ((await tx.one(findKeptFrom)).keptFrom ?? day)) return
         for (const part of rebuildDay) await tx.exec(part, day)
       })
     return wrong.map(({ day, events, summed }) => ({ day, events: Number(events), summed: Number(summed) }))
   }
 
-  /** The first IST day whose events are all kept, whatever USAGE_KEEP_DAYS was before. */
+  /** Returns the first IST day whose events are all kept, also when USAGE_KEEP_DAYS was smaller before. */
   async #oldest(): Promise<string> {
     const { db, clock, keepDays } = this.#deps
     const oldest = istDay(clock.nowMs() - (keepDays - 1) * dayMs)

@@ -1,10 +1,9 @@
 /**
- * Keeps the sums of usage by IST day, in the transaction of the flush that inserts the events: reports read a few rows of sums instead of
- * millions of events, and the two can never disagree.
+ * Keeps the sums of usage by IST day. They change in the transaction of the flush that inserts the events, so sums and events cannot
+ * disagree. Reports read a few rows of sums instead of millions of events.
  *
- * Flushes of several processes may touch the same rows. Every flush takes them in the same order, table by table and sorted within a table,
- * so that two can wait for each other but never both. Sums over all organisations come last and are split into shards.
- * Decision 0364 says why.
+ * Flushes of several processes may change the same rows. Every flush locks them in the same order, table by table and sorted inside a
+ * table, so that flushes cannot deadlock. Sums over all organisations come last and are split into shards. Decision 0364 gives the reasons.
  */
 import type { Tx } from '../../../platform/db/db.ts'
 import { type BoundedLabels, boundedLabels } from '../events/agent-labels.ts'
@@ -13,14 +12,14 @@ import type { UsageEvent } from '../events/record.ts'
 import { emptyModelRollup, emptyRollup, type Facts, type Group, groupsOf, type ModelRollup, type Rollup } from './rollup-groups.ts'
 import { addToAgentDays, addToDays, addToKeyDays, addToKeyModelDays, addToKeyWeeks, addToModelDays, addToModelLatencies } from './rollup-queries.ts'
 
-/** Shards of the sums over all organisations. */
+/** Number of shards of the sums over all organisations. */
 export const modelShards = 16
 
 type Named = Readonly<Record<string, string | number | boolean>>
 /** Rows of one table, by the text of their primary key. */
 type Rows<S> = Map<string, { readonly key: Named; readonly sums: S }>
 
-/** Adds the new events of a flush to the sums. `shard`: the one of this process, 0 to `modelShards` - 1. */
+/** Returns a function that adds the new events of a flush to the sums. `shard` is this process's shard, from 0 to `modelShards` - 1. */
 export function keepsRollups(shard: number): (tx: Tx, events: readonly UsageEvent[]) => Promise<readonly string[]> {
   const labelOf = boundedLabels()
   return async (tx, events) => {
@@ -29,7 +28,7 @@ export function keepsRollups(shard: number): (tx: Tx, events: readonly UsageEven
   }
 }
 
-/** Adds events to the sums that are not in them yet. */
+/** Adds events that are not in the sums yet. */
 async function addToRollups(tx: Tx, events: readonly UsageEvent[], shard: number, labelOf: BoundedLabels): Promise<void> {
   if (events.length === 0) return
   const groups = groupsOf(events, labelOf)
@@ -43,7 +42,7 @@ async function addToRollups(tx: Tx, events: readonly UsageEvent[], shard: number
   if (latencies.size > 0) await tx.exec(addToModelLatencies, jsonOf(latencies))
 }
 
-/** The row of a key; it begins with nothing. */
+/** Returns the sums of a key, and adds an empty row when there is none. */
 function rowOf<S>(rows: Rows<S>, key: Named, nothing: () => S): S {
   const text = JSON.stringify(Object.values(key))
   const known = rows.get(text)
@@ -73,14 +72,14 @@ function addModel(sums: ModelRollup, more: ModelRollup): void {
   sums.written_ms += more.written_ms
 }
 
-/** Rows with fewer names in their key, as JSON. */
+/** Groups by fewer fields and returns the rows as JSON. */
 function coarser(groups: readonly Group[], names: readonly (keyof Facts)[]): string {
   const rows: Rows<Rollup> = new Map()
   for (const { facts, sums } of groups) add(rowOf(rows, Object.fromEntries(names.map(name => [name, facts[name]])), emptyRollup), sums)
   return jsonOf(rows)
 }
 
-/** Weeks by key and model, and by key with all models together. */
+/** Returns sums by week for each key and model, and for each key over all models, as JSON. */
 function weeksOf(groups: readonly Group[]): string {
   const rows: Rows<Rollup> = new Map()
   const weeks = new Map<string, string>()
@@ -92,7 +91,7 @@ function weeksOf(groups: readonly Group[]): string {
   return jsonOf(rows)
 }
 
-/** Rows over all organisations: of models, and of their latencies. */
+/** Returns the rows over all organisations: sums by model, and latencies by model. */
 function modelsOf(groups: readonly Group[], shard: number): { models: Rows<ModelRollup>; latencies: Rows<{ requests: number }> } {
   const models: Rows<ModelRollup> = new Map()
   const latencies: Rows<{ requests: number }> = new Map()
@@ -105,7 +104,7 @@ function modelsOf(groups: readonly Group[], shard: number): { models: Rows<Model
   return { models, latencies }
 }
 
-/** Rows as JSON, sorted: all processes take the rows of a table in one order. */
+/** Returns the rows as JSON, sorted by primary key, so that all processes lock the rows of a table in the same order. */
 function jsonOf<S>(rows: Rows<S>): string {
   const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   return JSON.stringify(
