@@ -1,4 +1,4 @@
-/** What the operator sees of webhooks, over all organisations. Never a secret, never a body. */
+/** Statements about the webhooks of all organisations, for the operator. They return no secret and no body. */
 import { statement } from '../../platform/db/db.ts'
 
 export interface EndpointRow {
@@ -7,12 +7,12 @@ export interface EndpointRow {
   readonly url: string
   readonly enabled: boolean
   readonly disabledReason: string | null
-  /** Attempts that failed since the last that did not. */
+  /** Failed attempts since the last success. */
   readonly failures: number
   readonly pausedUntil: Date | null
   /** Deliveries that are still to be sent. */
   readonly open: number
-  /** When the oldest of them happened. */
+  /** When the oldest of these deliveries was created. */
   readonly oldestAt: Date | null
 }
 
@@ -29,13 +29,13 @@ export const listAllEndpoints = statement<[orgId: number | null, limit: number],
 
 export interface BacklogRow {
   readonly endpoints: number
-  /** Switched off by the gateway, not by a person. */
+  /** Endpoints that the gateway disabled, not a person. */
   readonly disabled: number
   readonly open: number
-  /** Due now, at endpoints that answer: what a worker would send. */
+  /** Deliveries that a worker would send now: due, at endpoints that are not failing or paused. */
   readonly dueNow: number
   readonly oldestDueAt: Date | null
-  /** Given up in the last day. */
+  /** Deliveries that were given up since `since`. */
   readonly dead: number
 }
 

@@ -3,12 +3,12 @@ import type { Db } from '../../platform/db/db.ts'
 import { type BacklogRow, countBacklog, type EndpointRow, listAllEndpoints } from './operator-queries.ts'
 import { byHand } from './webhooks.ts'
 
-/** Endpoints that one list shows at most: those in trouble first. */
+/** Most endpoints of one list. Endpoints with problems come first. */
 const listedMax = 500
 const dayMs = 24 * 3600_000
 
 export interface Backlog extends BacklogRow {
-  /** How long what is due waits already, where nothing holds it up but the workers; null: nothing is due. */
+  /** For how many milliseconds the oldest due delivery has waited only for a worker. Null when nothing is due. */
   readonly lateMs: number | null
 }
 
@@ -21,7 +21,7 @@ export class OperatorWebhooks {
     this.#clock = deps.clock
   }
 
-  /** Endpoints of an organisation, or null for all: switched off ones first, then those that fail. */
+  /** Returns the endpoints of an organisation, or of all organisations for null. Disabled ones come first, then those that fail. */
   list(orgId: number | null): Promise<EndpointRow[]> {
     return this.#db.many(listAllEndpoints, orgId, listedMax)
   }

@@ -11,7 +11,7 @@ import { noWebhook, type Webhooks } from './webhooks.ts'
 const row = endpointOf<{ webhooks: Webhooks; webhookDeliveries: WebhookDeliveries }>()
 
 const tag = 'webhooks'
-/** More than there are events: one named twice counts once. */
+/** Higher than the number of events. A repeated type counts once. */
 const eventTypesMax = 100
 const pageDefault = 50
 const pageMax = 200
@@ -190,14 +190,14 @@ export const webhookEndpoints = {
   }),
 }
 
-/** The id in the path; a text that can be no id is a webhook that does not exist. */
+/** Returns the id in the path. Throws `not_found` for a text that is not an id. */
 function idOf(given: { id: string }): number {
   const id = rowId(given.id)
   if (id === null) throw noWebhook()
   return id
 }
 
-/** Webhooks are made at the console, by somebody. */
+/** Returns the person who makes the webhook. Throws `forbidden` for a caller without a user. */
 function personOf({ userId }: Principal): number {
   if (userId === null) throw fail('forbidden')
   return userId

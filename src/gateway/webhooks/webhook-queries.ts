@@ -9,7 +9,7 @@ export interface WebhookRow {
   readonly subscribeAll: boolean
   readonly eventTypes: readonly EventType[]
   readonly enabled: boolean
-  /** Why it is disabled, as a code; null while it is enabled. */
+  /** Code for the reason why the endpoint is disabled. Null while it is enabled. */
   readonly disabledReason: string | null
   readonly createdAt: Date
 }
@@ -27,13 +27,13 @@ export const findWebhook = statement<[orgId: number, id: number], WebhookRow>(
   `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int`,
 )
 
-/** A change of an endpoint, or of all its deliveries, locks its row first. */
+/** Locks the endpoint. Every change of an endpoint or of all its deliveries does this first. */
 export const lockWebhook = statement<[orgId: number, id: number], WebhookRow>(
   'webhooks.lock_webhook',
   `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int for no key update`,
 )
 
-/** New endpoints of one organisation wait for each other, so that their number is right. */
+/** Locks the organisation, so that concurrent creations of endpoints count correctly. */
 export const lockOrg = statement<[orgId: number], { id: number }>('webhooks.lock_org', `select id from orgs where id = $1::int for no key update`)
 
 export const countWebhooks = statement<[orgId: number], { count: number }>(
@@ -41,7 +41,7 @@ export const countWebhooks = statement<[orgId: number], { count: number }>(
   `select count(*)::int as "count" from webhook_endpoints where org_id = $1::int`,
 )
 
-/** The id of the next endpoint: its secret is sealed for it before the row is written. */
+/** Returns the id of the next endpoint. The secret is sealed for this id before the row is written. */
 export const nextWebhookId = statement<[], { id: number }>(
   'webhooks.next_webhook_id',
   `select nextval(pg_get_serial_sequence('webhook_endpoints', 'id'))::int as "id"`,
@@ -74,7 +74,7 @@ export const changeWebhook = statement<[orgId: number, id: number, description: 
    returning ${columns}`,
 )
 
-/** With a reason it is disabled; without one it is enabled and begins without a history of failures. */
+/** Disables the endpoint with a reason. Without a reason, enables it and sets its failures to 0. */
 export const switchWebhook = statement<[orgId: number, id: number, disabledReason: string | null], WebhookRow>(
   'webhooks.switch_webhook',
   `update webhook_endpoints set enabled = $3::text is null, disabled_reason = $3::text,

@@ -1,4 +1,4 @@
-/** Rules of a webhook endpoint: its URL, its description, its subscription. Pure, except that the check of a URL may look names up. */
+/** Rules for the URL, description and subscription of a webhook endpoint. Pure, except that the check of a URL may look up a name. */
 import { fail } from '../../platform/errors.ts'
 import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
 import { type EventType, subscribable } from './events/event-catalog.ts'
@@ -6,22 +6,25 @@ import { type EventType, subscribable } from './events/event-catalog.ts'
 const urlMaxChars = 2048
 const descriptionMaxChars = 200
 
-/** The events that an endpoint receives: all, also those of later builds, or those of the list. The list is kept while all are received. */
+/**
+ * The events that an endpoint receives: all, including those of later versions, or those in the list. The list is kept even while all
+ * events are received.
+ */
 export interface Subscription {
   readonly subscribeAll: boolean
   /** In the order of the catalog. */
   readonly eventTypes: readonly EventType[]
 }
 
-/** What somebody says of it; what is left out is null. */
+/** The requested subscription. An absent field is null. */
 export interface SubscriptionParams {
   readonly subscribeAll: boolean | null
   readonly eventTypes: readonly string[] | null
 }
 
 /**
- * The URL in the form in which it is dialed; its path and query stay as they are. Throws `bad_request`: what is no URL, carries a fragment
- * or credentials, is plain http, or leads to an address that is not public, unless the operator permits it.
+ * Returns the URL in the form in which it is called. Path and query are not changed. Throws `bad_request` for an invalid URL, for a
+ * fragment or credentials in it, and for plain http or an address that is not public, unless the operator permits it.
  */
 export function checkedUrl(given: string, guard: UrlGuard): URL {
   const text = given.trim()
@@ -33,7 +36,7 @@ export function checkedUrl(given: string, guard: UrlGuard): URL {
   return url
 }
 
-/** Plain text on one line, without spaces around it; '' means no text. Throws `bad_request`. */
+/** Returns the description as one line without surrounding spaces. '' means no description. Throws `bad_request`. */
 export function checkedDescription(given: string): string {
   const text = given.trim()
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) || [...text].length > descriptionMaxChars)
@@ -42,9 +45,9 @@ export function checkedDescription(given: string): string {
 }
 
 /**
- * Returns the subscription after a request; `before` is the present one, null for a new endpoint. Only `subscribe_all` decides whether all events are
- * received. A request that names only `event_types` gets only those. A request that names neither changes nothing, and a new endpoint then receives all.
- * Throws `bad_request` for an unknown type and for a subscription to nothing.
+ * Returns the subscription after a request. `before` is the present one, null for a new endpoint. Only `subscribe_all` decides whether the
+ * endpoint receives all events. A request with only `event_types` gets only those. A request with neither changes nothing; a new endpoint
+ * then receives all. Throws `bad_request` for an unknown type and for an empty subscription.
  */
 export function subscriptionOf({ subscribeAll, eventTypes }: SubscriptionParams, before: Subscription | null): Subscription {
   const types = eventTypes === null ? (before?.eventTypes ?? []) : checkedTypes(eventTypes)
@@ -64,5 +67,5 @@ function checkedTypes(given: readonly string[]): EventType[] {
 
 const knownTypes = (): string => `Events: ${subscribable.join(', ')}.`
 
-/** What a caller typed, short and on one line. */
+/** Returns a caller's text, shortened and on one line. */
 const quoted = (text: string): string => JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 60)}…`)

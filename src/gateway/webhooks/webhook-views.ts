@@ -1,4 +1,4 @@
-/** Webhooks and deliveries as they go on the wire. */
+/** The JSON form of webhooks and deliveries in replies. */
 import { z } from 'zod'
 import type { DeliveryRow } from './delivery/delivery-list-queries.ts'
 import { deliveryName } from './delivery/signature.ts'

@@ -1,4 +1,4 @@
-/** The webhook endpoints of an organisation: created, changed, switched, rotated, removed. */
+/** Creates, changes, enables, disables and removes the webhook endpoints of an organisation, and rotates their secrets. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
@@ -40,27 +40,27 @@ export interface WebhookParams extends SubscriptionParams {
   readonly description: string
 }
 
-/** What is to change; null stays as it is. */
+/** The requested change. A field that is null stays as it is. */
 export interface WebhookChange extends SubscriptionParams {
   readonly description: string | null
   readonly enabled: boolean | null
 }
 
-/** A webhook with the secret that is shown this once. */
+/** A webhook with its new secret, which is shown only now. */
 export interface WebhookWithSecret {
   readonly webhook: WebhookRow
   readonly secret: string
 }
 
-/** An endpoint that receives the event, with what was created with it. */
+/** An endpoint that receives the event, with the value that the transaction made with it. */
 export interface EnsuredWebhook<T> {
   readonly made: T
   readonly webhook: WebhookRow
-  /** Of a new endpoint: shown this once. */
+  /** The secret of a new endpoint, which is shown only now. Null for an existing endpoint. */
   readonly secret: string | null
 }
 
-/** `disabled_reason` of an endpoint that a person switched off. */
+/** The `disabled_reason` of an endpoint that a person disabled. */
 export const byHand = 'manual'
 
 export const noWebhook = (): GatewayError => fail('not_found', { message: 'There is no such webhook. GET /me/webhooks lists those of this organisation.' })
@@ -71,14 +71,14 @@ export class Webhooks {
     this.#deps = deps
   }
 
-  /** Oldest first. */
+  /** Returns all endpoints of the organisation, oldest first. */
   list(orgId: number): Promise<WebhookRow[]> {
     return this.#deps.db.many(listWebhooks, orgId)
   }
 
   /**
-   * Creates an endpoint that receives events from the commit on. Throws `bad_request` for a URL that the gateway may not call, an invalid description
-   * and a subscription to unknown events or to nothing; `cap`; `rate_limit_exceeded`.
+   * Creates an endpoint. It receives events from the commit on. Throws `bad_request` for a URL that the gateway may not call, an invalid
+   * description, an unknown event, or an empty subscription. Throws `cap` and `rate_limit_exceeded`.
    */
   async create(orgId: number, userId: number, params: WebhookParams): Promise<WebhookWithSecret> {
     const { db, ids } = this.#deps
@@ -94,8 +94,9 @@ export class Webhooks {
   }
 
   /**
-   * Ensures that the endpoint of that URL receives one type of event, and creates it when there is none; `inTx` adds what belongs to it and gets the URL
-   * as it is kept. The secret is null for an existing endpoint. Throws as `create` does, and `bad_request` for a disabled endpoint.
+   * Makes sure that the endpoint of this URL receives one type of event, and creates the endpoint when there is none. `inTx` runs in the
+   * same transaction and gets the stored URL. The secret is null for an existing endpoint. Throws as `create` does, and `bad_request` for a
+   * disabled endpoint.
    */
   async ensure<T>(orgId: number, userId: number, given: string, type: EventType, inTx: (tx: Tx, url: string) => Promise<T>): Promise<EnsuredWebhook<T>> {
     const { db, ids } = this.#deps
@@ -122,8 +123,8 @@ export class Webhooks {
   }
 
   /**
-   * Changes what was named. Disabling ends its open deliveries; enabling begins without a history of failures, and what happened meanwhile
-   * is not sent. Throws `not_found`, and `bad_request` as `create` does.
+   * Changes the named fields. Disabling ends the open deliveries. Enabling sets the failures to 0; events from the time between are not
+   * sent. Throws `not_found`, and `bad_request` as `create` does.
    */
   change(orgId: number, id: number, params: WebhookChange): Promise<WebhookRow> {
     return this.#deps.db.tx(async tx => {
@@ -132,13 +133,13 @@ export class Webhooks {
       const { subscribeAll, eventTypes } = subscriptionOf(params, before)
       const changed = await tx.one(changeWebhook, orgId, id, description, subscribeAll, eventTypes)
       if (params.enabled === null || params.enabled === before.enabled) return changed
-      // Also when it is enabled: an event that was pending while the endpoint was disabled may have left a delivery.
+      // This is also needed when it is enabled: an event that committed during the disabling may have left a delivery.
       await tx.exec(endOpenDeliveries, orgId, id, 'endpoint_disabled', this.#now())
       return tx.one(switchWebhook, orgId, id, params.enabled ? null : byHand)
     })
   }
 
-  /** Gives it a new secret; what is sent from the commit on is signed with that one only. Throws `not_found`. */
+  /** Gives the endpoint a new secret. Deliveries from the commit on are signed only with it. Throws `not_found`. */
   rotateSecret(orgId: number, id: number): Promise<WebhookWithSecret> {
     const { db, ids, sealer } = this.#deps
     const secret = newWebhookSecret(ids)
@@ -149,7 +150,7 @@ export class Webhooks {
     })
   }
 
-  /** Removes it and ends its open deliveries. Throws `not_found`. */
+  /** Removes the endpoint and ends its open deliveries. Throws `not_found`. */
   remove(orgId: number, id: number): Promise<void> {
     return this.#deps.db.tx(async tx => {
       if ((await tx.maybe(deleteWebhook, orgId, id)) === null) throw noWebhook()
@@ -157,7 +158,7 @@ export class Webhooks {
     })
   }
 
-  /** The organisation is locked. Throws `cap`. */
+  /** Inserts the endpoint. The caller has locked the organisation. Throws `cap`. */
   async #insert(tx: Tx, orgId: number, userId: number, params: Subscription & { url: string; description: string }, secret: string): Promise<WebhookRow> {
     const { clock, sealer, endpointsMax } = this.#deps
     const { count } = await tx.one(countWebhooks, orgId)
@@ -168,7 +169,10 @@ export class Webhooks {
     return tx.one(insertWebhook, orgId, id, url, description, subscribeAll, eventTypes, sealed, userId, new Date(clock.nowMs()))
   }
 
-  /** Asks name servers, so it counts as one of the organisation's tests of addresses; a name that leads outside costs none. */
+  /**
+   * Checks the URL and where its name leads. The look-up counts as one of the organisation's address tests, but a public address does not
+   * use up a test. Throws `bad_request`, `rate_limit_exceeded`.
+   */
   async #reachable(orgId: number, given: string): Promise<URL> {
     const { guard, clock, addressTests } = this.#deps
     const url = checkedUrl(given, guard)
@@ -193,23 +197,32 @@ export class Webhooks {
   }
 }
 
-/** The endpoint, held until the transaction ends. Throws `not_found`. */
+/** Returns the endpoint, locked until the transaction ends. Throws `not_found`. */
 export async function lockedWebhook(tx: Tx, orgId: number, id: number): Promise<WebhookRow> {
   const found = await tx.maybe(lockWebhook, orgId, id)
   if (found === null) throw noWebhook()
   return found
 }
 
-/** Saving an endpoint does not wait longer for a name server. */
+/** Longest wait for a name server when an endpoint is saved, in milliseconds. */
 const patienceMs = 2_000
 
-/** What a name server says of a name that has no address. Everything else, a slow or broken server of ours too, is no mistake of the user. */
+/**
+ * Codes of a name server for a name without an address. Other errors, such as a slow or broken server of the operator, are not the user's
+ * mistake.
+ */
 const noSuchName = new Set(['ENOTFOUND', 'ENODATA'])
 
-/** 'inside': a user may not go there. 'nowhere': the name has no address. 'unknown': nobody could say in time, and every dial looks again. */
+/**
+ * `outside`: a public address. `inside`: an address that users may not reach. `nowhere`: the name has no address. `unknown`: there was no
+ * answer in time; each delivery checks the address again.
+ */
 export type Leads = 'outside' | 'inside' | 'nowhere' | 'unknown'
 
-/** Where the host of a URL leads now: `localhost` and names of the own network lead inside. What OUTBOUND_ALLOW names is outside. */
+/**
+ * Returns where the host of a URL leads now. `localhost` and names of the own network lead inside. Hosts in OUTBOUND_ALLOW count as
+ * outside.
+ */
 export function whereItLeads(url: URL, guard: UrlGuard, clock: Clock): Promise<Leads> {
   if (guard.isAllowed(url)) return Promise.resolve('outside')
   return new Promise(resolve => {

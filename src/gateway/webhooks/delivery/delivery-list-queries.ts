@@ -5,22 +5,22 @@ import type { EventType } from '../events/event-catalog.ts'
 export interface DeliveryRow {
   readonly id: string
   readonly eventId: string
-  /** Order of the events, which is that of the list. */
+  /** Order of the events. The list is in this order too. */
   readonly eventSeq: bigint
   readonly type: EventType
   readonly status: 'pending' | 'acknowledged' | 'failed' | 'dead'
   readonly attempts: number
-  /** HTTP status of the last attempt; null without an answer. */
+  /** HTTP status of the last attempt. Null when there was no reply. */
   readonly code: number | null
   readonly error: string | null
-  /** When it is to be sent; null: it is settled. */
+  /** When it is to be sent. Null when the delivery is settled. */
   readonly dueAt: Date | null
   readonly createdAt: Date
 }
 
 const columns = `id, event_id as "eventId", event_seq as "eventSeq", type, status, attempts, code, error, due_at as "dueAt", created_at as "createdAt"`
 
-/** Newest first, those of events before `before`. */
+/** Returns deliveries of events before `before`, newest first. */
 export const listDeliveries = statement<[orgId: number, endpointId: number, before: bigint | null, limit: number], DeliveryRow>(
   'webhooks.list_deliveries',
   `select ${columns} from webhook_deliveries
@@ -29,7 +29,9 @@ export const listDeliveries = statement<[orgId: number, endpointId: number, befo
    limit $4::int`,
 )
 
-/** Writes a ping and its one delivery, to that endpoint whatever it subscribes to. Data is JSON text, body the envelope. */
+/**
+ * Writes a ping and one delivery of it to the endpoint, whatever the endpoint subscribes to. `data` is JSON text, `body` is the envelope.
+ */
 export const insertPing = statement<
   [orgId: number, endpointId: number, eventId: string, created: bigint, data: string, body: string, at: Date, deliveryId: string],
   DeliveryRow
@@ -44,14 +46,14 @@ export const insertPing = statement<
    returning ${columns}`,
 )
 
-/** Whether the delivery exists, and whether its event is still kept. */
+/** Returns a row if the delivery exists. `hasBody` says whether its event is still kept. */
 export const findDelivery = statement<[orgId: number, endpointId: number, id: string], { hasBody: boolean }>(
   'webhooks.find_delivery',
   `select exists (select 1 from webhook_events v where v.id = d.event_id and v.body is not null) as "hasBody"
    from webhook_deliveries d where d.org_id = $1::int and d.endpoint_id = $2::int and d.id = $3::uuid`,
 )
 
-/** Sets it back to pending, due now. A delivery that a process is sending at this moment stays with that process. */
+/** Sets the delivery to pending and due now. If a process is sending it, that process keeps its claim. */
 export const requeueDelivery = statement<[orgId: number, endpointId: number, id: string, at: Date], DeliveryRow>(
   'webhooks.requeue_delivery',
   `update webhook_deliveries set status = 'pending', code = null, error = null, due_at = $4::timestamptz, settled_at = null, queued_after = attempts
@@ -59,7 +61,7 @@ export const requeueDelivery = statement<[orgId: number, endpointId: number, id:
    returning ${columns}`,
 )
 
-/** Ends the unsent deliveries to an endpoint; their error is the reason. */
+/** Ends the unsent deliveries to an endpoint. The reason becomes their error. */
 export const endOpenDeliveries = statement<[orgId: number, endpointId: number, reason: string, at: Date]>(
   'webhooks.end_open_deliveries',
   `update webhook_deliveries set status = 'dead', error = $3::text, due_at = null, claimed_until = null, settled_at = $4::timestamptz

@@ -1,19 +1,21 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Clocks of databases are put back too: a claim that is further away than any lasts has lapsed. */
+/**
+ * No claim lasts longer than this. A claim with a later end was written before the database's clock was set back, so it counts as expired.
+ */
 const claimFurthest = `interval '1 hour'`
-/** A process is at delivery `d`. */
+/** A process is sending delivery `d`. */
 const isClaimed = `d.claimed_until > now() and d.claimed_until < now() + ${claimFurthest}`
-/** Endpoint `e` fails, not only one delivery to it: it is asked one at a time. */
+/** Endpoint `e` has failed more than once in a row. It then gets one attempt at a time. */
 const isFailing = `e.failures > 1`
-/** Endpoint `e` is left alone for now. $1: now, $2: the end of the longest pause. */
+/** Endpoint `e` is paused. $1: now, $2: the end of the longest pause. */
 const isPaused = `e.paused_until > $1::timestamptz and e.paused_until <= $2::timestamptz`
 
 /**
- * Endpoints with something to send now, in an order of chance, and closed ones (disabled, deleted) with open deliveries, as an event
- * leaves that was on its way. It steps from endpoint to endpoint over an index: without open deliveries it costs one look. `isThorough`
- * counts as due, too, what a clock that was put back would hold for long: first attempts, and retries further away than any is. Open
- * endpoints among `leftOut` are passed over.
+ * Returns endpoints with deliveries to send now, in random order. Also returns closed endpoints (disabled, deleted) with open deliveries,
+ * which an event leaves when it commits during the closing. The statement steps from endpoint to endpoint over an index, so without open
+ * deliveries it costs one look-up. With `isThorough` it also finds deliveries that a clock set back would delay: first attempts, and
+ * retries later than `retryFurthest`. Open endpoints in `leftOut` are not returned.
  */
 export const endpointsWithWork = statement<
   [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date, leftOut: readonly number[], limit: number],
@@ -54,7 +56,10 @@ export interface OpenEndpoint {
   readonly secretSealed: string
 }
 
-/** Holds endpoints for a claim: one process at a time claims of an endpoint, so that it sees what the others have claimed. Those held by others are left out. */
+/**
+ * Locks open endpoints for a claim. Only one process claims from an endpoint at a time, so that it sees the claims of the others. Endpoints
+ * that another process has locked are left out.
+ */
 export const lockOpenEndpoints = statement<[ids: readonly number[]], OpenEndpoint>(
   'webhooks.lock_open_endpoints',
   `select e.id, e.org_id as "orgId", e.url, e.secret_sealed as "secretSealed"
@@ -68,18 +73,18 @@ export interface ClaimedDelivery {
   readonly eventSeq: bigint
   readonly type: string
   readonly dueAt: Date
-  /** This one counted. */
+  /** Number of attempts, including this one. */
   readonly attempts: number
-  /** This one's number in the schedule of retries, from 1. */
+  /** Number of this attempt in the schedule of retries, from 1. */
   readonly attempt: number
-  /** Null: the event is not kept any more. */
+  /** Null when the event is no longer kept. */
   readonly body: string | null
 }
 
 /**
- * Claims due deliveries of endpoints that the transaction has locked: first those that a person queued, then in the order of the events. Each endpoint
- * gets as many as may run concurrently, and one at a time after two failed attempts. The first delivery of an endpoint comes before the second of
- * another.
+ * Claims due deliveries of endpoints that the transaction has locked. Deliveries that a person queued come first, then the others in the
+ * order of their events. Each endpoint gets up to its concurrency, and only one at a time after two failed attempts. The first delivery of
+ * every endpoint comes before the second of any endpoint.
  */
 export const claimDeliveries = statement<
   [
@@ -126,7 +131,7 @@ export const claimDeliveries = statement<
              d.attempts - coalesce(d.queued_after, 0) as "attempt", (select v.body from webhook_events v where v.id = d.event_id) as "body"`,
 )
 
-/** Ends open deliveries of endpoints that are not open: nobody will send them. */
+/** Ends open deliveries of closed endpoints, because nothing will be sent to them. */
 export const endDeliveriesOfClosed = statement<[endpointIds: readonly number[], at: Date, limit: number]>(
   'webhooks.end_deliveries_of_closed',
   `update webhook_deliveries set status = 'dead', error = 'endpoint_closed', due_at = null, claimed_until = null, settled_at = $2::timestamptz

@@ -1,14 +1,14 @@
 /**
- * Counts the running delivery attempts of one process for each endpoint, so that slow receivers do not delay fast ones.
- * Decision 0297 says why.
+ * Counts the running delivery attempts of one process for each endpoint, so that slow receivers do not delay fast ones. Decision 0297 gives
+ * the reasons.
  */
 import type { Clock } from '../../../platform/clock.ts'
 
-/** The most concurrent attempts at fast endpoints, and the same number at slow ones. */
+/** Most concurrent attempts at fast endpoints, and the same number for slow ones. */
 const placesDefault = 256
-/** The factor for all attempts together, including those at endpoints that became slow only now. */
+/** All attempts together may be this many times that number. This counts attempts at endpoints that have only now become slow. */
 const allFactor = 4
-/** The most slow endpoints that are remembered. A forgotten one is detected again. */
+/** Most slow endpoints that are remembered. A forgotten one is detected again. */
 const slowMax = 10_000
 
 interface Attempt {
@@ -17,15 +17,15 @@ interface Attempt {
   isAnswered: boolean
 }
 
-/** A running delivery attempt. */
+/** The slot of a running delivery attempt. */
 export interface DeliverySlot {
-  /** The receiver has answered, or will not any more. */
+  /** Call this when the receiver has replied, or when no reply will come. */
   answered(): void
-  /** Somebody else may have the place. */
+  /** Frees the slot. */
   leave(): void
 }
 
-/** Endpoints that may be claimed from together. */
+/** Endpoints from which one claim may take deliveries. */
 export interface FreeSlots {
   readonly endpointIds: readonly number[]
   readonly perEndpoint: number
@@ -33,8 +33,8 @@ export interface FreeSlots {
 }
 
 /**
- * An endpoint whose last attempt here took longer than `slowMs`, or one of whose attempts does now, is slow. Slow ones share places of
- * their own. Where more than half of a kind's places are taken, no endpoint of that kind gets a second one.
+ * An endpoint is slow when its last attempt in this process took longer than `slowMs`, or when a running one already does. Slow endpoints
+ * share slots of their own. When more than half of the slots of a kind are in use, no endpoint of that kind gets a second slot.
  */
 export class DeliverySlots {
   readonly #clock: Clock
@@ -62,7 +62,7 @@ export class DeliverySlots {
     }
   }
 
-  /** To be called before every look at the numbers below. */
+  /** Updates which endpoints are slow. Call it before `isFull`, `leftOut` and `roomsFor`. */
   learn(): void {
     if (this.#slow.size > slowMax) this.#slow.clear()
     for (const attempt of this.#attempts) if (!attempt.isAnswered && this.#tookLong(attempt)) this.#slow.add(attempt.endpointId)
@@ -72,7 +72,7 @@ export class DeliverySlots {
     return this.#free(true) <= 0 && this.#free(false) <= 0
   }
 
-  /** Endpoints for which there is no place now. */
+  /** Returns endpoints for which no slot is free now. */
   leftOut(): number[] {
     const left = new Set(this.#free(true) <= 0 ? this.#slow : [])
     const [quickCrowded, slowCrowded] = [this.#isCrowded(false), this.#isCrowded(true)]
@@ -80,7 +80,7 @@ export class DeliverySlots {
     return [...left]
   }
 
-  /** How much of these endpoints may be claimed, at most `perEndpoint` of each: first of quick ones, then of slow ones. */
+  /** Returns what may be claimed from these endpoints: fast ones first, then slow ones. `perEndpoint` limits the claims of one endpoint. */
   roomsFor(endpointIds: readonly number[], perEndpoint: number): FreeSlots[] {
     return [false, true]
       .map(isSlow => ({

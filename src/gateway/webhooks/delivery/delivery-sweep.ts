@@ -1,16 +1,19 @@
-/** Old deliveries and events go. */
+/** Deletes old deliveries and events. */
 import type { Db, Statement } from '../../../platform/db/db.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
 import { deleteOldEvents, deleteSettledDeliveries } from './sweep-queries.ts'
 
-/** How often old deliveries and events are looked for. */
+/** Pause between two sweeps, in milliseconds. */
 export const webhookSweepMs = 3600_000
 const dayMs = 24 * 3600_000
-/** Rows deleted by one statement, and statements of one sweep. */
+/** Most rows of one statement, and most statements of one sweep. */
 const batch = 5_000
 const roundsMax = 200
 
-/** Deletes deliveries that were settled more than `keepDays` ago, then events of that age without deliveries; returns the number of rows. */
+/**
+ * Deletes deliveries that were settled more than `keepDays` ago, then events of that age without deliveries. Returns the number of deleted
+ * rows.
+ */
 export async function sweepWebhooks(db: Db, nowMs: number, keepDays: number, signal?: AbortSignal): Promise<number> {
   const beforeMs = nowMs - keepDays * dayMs
   const monthStartMs = startOfIstDayMs(`${istDay(nowMs).slice(0, 8)}01`) ?? beforeMs

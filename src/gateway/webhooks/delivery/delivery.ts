@@ -1,4 +1,4 @@
-/** One attempt at one delivery: what is sent, what of the answer counts, and why it failed when it did. */
+/** Makes one delivery attempt: sends the request, and derives the result from the reply or the error. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import { GatewayError } from '../../../platform/errors.ts'
@@ -11,35 +11,35 @@ import { deliveryName, signatureOf } from './signature.ts'
 export interface DeliveryDeps {
   readonly clock: Clock
   readonly outbound: Pick<Outbound, 'toUserUrl'>
-  /** WEBHOOK_TIMEOUT_MS: from connecting to the end of the reply. */
+  /** WEBHOOK_TIMEOUT_MS: the longest time from connecting to the end of the reply. */
   readonly timeoutMs: number
   readonly userAgent: string
 }
 
-/** What goes out. */
+/** The delivery to send. */
 export interface OutgoingDelivery {
   readonly id: string
   readonly endpointId: number
   readonly type: string
-  /** The envelope, byte for byte. */
+  /** The envelope. It is sent byte for byte. */
   readonly body: string
   readonly url: string
   readonly secret: string
 }
 
-/** What became of an attempt. `cut`: this process stops, and nobody can say whether it arrived. */
+/** The result of an attempt. `cut` means that this process stops and that it is not known whether the delivery arrived. */
 export type AttemptResult =
   | { readonly kind: 'acknowledged'; readonly code: number }
   | { readonly kind: 'failed'; readonly code: number | null; readonly error: string; readonly retryAfterMs: number | null }
   | { readonly kind: 'cut' }
 
-/** Error of a receiver that answers 410: it wants no more. */
+/** Error of a receiver that replies 410: it wants no more deliveries. */
 export const goneError = 'gone'
 
-/** Nobody reads the reply; this much is taken off the connection so that it can be used again. */
+/** The reply is not used. Up to this many bytes are read, so that the connection can be used again. */
 const replyMaxBytes = 64 * 1024
 
-/** Sends it once. Never rejects. `stop` ends it immediately. */
+/** Sends the delivery once. Never rejects. `stop` ends the attempt immediately. */
 export async function attemptDelivery(deps: DeliveryDeps, delivery: OutgoingDelivery, stop: CancelSignal): Promise<AttemptResult> {
   if (stop.aborted) return { kind: 'cut' }
   const cancellation = new Cancellation()
@@ -80,8 +80,8 @@ function requestOf({ clock, timeoutMs, userAgent }: DeliveryDeps, { id, endpoint
 }
 
 /**
- * Reads the reply to its end, or only to the bound; later bytes are not waited for. A reply that breaks off, or has a body where none is allowed, still
- * gives its status.
+ * Reads the reply to its end or to `replyMaxBytes`, and does not wait for later bytes. An error in the body does not matter, because the
+ * status has already arrived.
  */
 async function readOff({ body }: OutboundReply, signal: CancelSignal): Promise<void> {
   let bytes = 0
@@ -116,9 +116,9 @@ const errorCodes: Readonly<Record<string, string>> = {
   UND_ERR_BODY_TIMEOUT: 'timeout',
 }
 
-/** A code for why there was no answer: nothing of what the other side said is kept. */
+/** Returns a code for an attempt without a reply. Nothing of the receiver's own text is kept. */
 function errorCodeOf(thrown: unknown): string {
-  // The guard refuses a URL in the words of a caller's mistake.
+  // The URL guard throws a GatewayError for a blocked URL.
   if (thrown instanceof GatewayError) return 'blocked_address'
   const code = typeof thrown === 'object' && thrown !== null && 'code' in thrown ? String(thrown.code) : ''
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO)/.test(code)) return 'tls'

@@ -1,11 +1,8 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/*
- * Each of these statements names the claim: a slow process whose delivery another process has claimed must not undo the other's result. The endpoint is
- * locked before its deliveries, as every change of it does.
- */
+/* Each statement compares the claim, so that a slow process cannot overwrite the result of another process that has claimed the delivery since. The endpoint is locked before its deliveries, as in every change of an endpoint. */
 
-/** A success also ends the endpoint's row of failures. It counts even where the delivery was given up while it was under way. */
+/** Records a success and sets the endpoint's failures to 0. A success counts even when the delivery was given up during the attempt. */
 export const acknowledge = statement<[orgId: number, endpointId: number, id: string, claim: string, code: number, at: Date]>(
   'webhooks.acknowledge',
   `with healed as (
@@ -23,7 +20,7 @@ export const lockEndpoint = statement<[orgId: number, id: number], { enabled: bo
    from webhook_endpoints e join orgs o on o.id = e.org_id where e.org_id = $1::int and e.id = $2::int for no key update of e`,
 )
 
-/** Records a failed attempt. `dueAt` null: it was the last. A delivery that a person queued meanwhile stays due. */
+/** Records a failed attempt. `dueAt` is null after the last one. A delivery that a person has queued again meanwhile stays due. */
 export const recordFailure = statement<
   [orgId: number, id: string, claim: string, status: 'failed' | 'dead', code: number | null, error: string, dueAt: Date | null, at: Date]
 >(
@@ -38,7 +35,7 @@ export const recordFailure = statement<
    where org_id = $1::int and id = $2::uuid and claim = $3::uuid and due_at is not null`,
 )
 
-/** Gives a claim back as if it had not been made. */
+/** Returns a claimed delivery to the queue as if it had not been claimed. */
 export const putBack = statement<[orgId: number, id: string, claim: string, dueAt: Date]>(
   'webhooks.put_back',
   `update webhook_deliveries
@@ -57,7 +54,7 @@ export const disableEndpoint = statement<[orgId: number, endpointId: number, fai
    where org_id = $1::int and id = $2::int`,
 )
 
-/** Who reads of it: the owners. */
+/** Returns who gets the mail: the owners. */
 export const ownersOf = statement<[orgId: number], { userId: number; email: string }>(
   'webhooks.owners_of',
   `select u.id as "userId", u.email from org_members m join users u on u.id = m.user_id

@@ -1,4 +1,7 @@
-/** Records the outcome of an attempt: in its delivery, at its endpoint, and for the owners when the endpoint is given up. Decision 0298 says why. */
+/**
+ * Records the result of an attempt in its delivery and at its endpoint. Notifies the owners when the endpoint is disabled. Decision 0298
+ * gives the reasons.
+ */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { GatewayError } from '../../../platform/errors.ts'
@@ -21,16 +24,16 @@ export interface OutcomesDeps {
   /** WEBHOOK_DISABLE_FAILURES. */
   readonly failuresMax: number
   readonly baseUrl: () => string
-  /** Told in the transaction that disables an endpoint: for the audit trail. */
+  /** Is called in the transaction that disables an endpoint. It writes the audit line. */
   readonly onDisabled: (tx: Tx, orgId: number, endpointId: number) => Promise<void>
 }
 
 type Failure = Extract<AttemptResult, { kind: 'failed' }>
 
-/** `disabled_reason` of endpoints that the gateway gave up. */
+/** The `disabled_reason` of an endpoint that the gateway disabled. */
 type DisabledReason = 'too_many_failures' | 'gone'
 
-/** An endpoint that is being given up. */
+/** An endpoint that is being disabled. */
 interface GivenUp {
   readonly orgId: number
   readonly orgName: string
@@ -38,18 +41,18 @@ interface GivenUp {
   readonly url: string
   readonly failures: number
   readonly reason: DisabledReason
-  /** What the last failure was. */
+  /** The last failure. */
   readonly last: string
 }
 
-/** Writes down what became of claimed deliveries. A claim that is not the last one changes nothing. */
+/** Records the results of claimed deliveries. An outdated claim changes nothing. */
 export class Outcomes {
   readonly #deps: OutcomesDeps
   constructor(deps: OutcomesDeps) {
     this.#deps = deps
   }
 
-  /** Notes what an attempt came to. */
+  /** Records the result of an attempt. */
   async record(delivery: ClaimedDelivery, claim: string, result: AttemptResult): Promise<void> {
     const { db, clock } = this.#deps
     const { orgId, endpointId, id } = delivery
@@ -58,12 +61,12 @@ export class Outcomes {
     else await db.tx(tx => this.#fail(tx, delivery, claim, result))
   }
 
-  /** Gives a claim back that could not be tried, for a reason that is not the receiver's. */
+  /** Returns a claimed delivery to the queue when the gateway itself could not make the attempt. */
   async postpone({ orgId, id }: ClaimedDelivery, claim: string, delayMs: number): Promise<void> {
     await this.#deps.db.exec(putBack, orgId, id, claim, new Date(this.#deps.clock.nowMs() + delayMs))
   }
 
-  /** Gives a delivery up that is not to be tried. */
+  /** Gives a delivery up without an attempt. */
   async forgo({ orgId, id }: ClaimedDelivery, claim: string, error: 'event_not_kept' | 'outcomes_lost'): Promise<void> {
     await this.#deps.db.exec(recordFailure, orgId, id, claim, 'dead', null, error, null, new Date(this.#deps.clock.nowMs()))
   }
@@ -95,11 +98,11 @@ export class Outcomes {
   async #notifyOwners(tx: Tx, given: GivenUp, nowMs: number): Promise<void> {
     const { orgId, orgName, endpointId, url, failures, reason, last } = given
     const why = reason === 'gone' ? 'its receiver answered that it is gone (HTTP 410)' : `${failures} deliveries in a row failed (the last one: ${last})`
-    // Path and query stay at home: they may carry a token of the receiver.
+    // Path and query of the URL are not in the mail, because they may contain a token of the receiver.
     const data = { orgName, endpointId, host: new URL(url).host, why, link: `${this.#deps.baseUrl()}/auth?return_to=%2Fme%2Fwebhooks` }
     for (const { userId, email } of await tx.many(ownersOf, orgId)) {
       const onceKey = `webhook_disabled:${endpointId}:${nowMs}:${userId}`
-      // An address that takes no mail must not keep the endpoint; its disabled_reason says so all the same.
+      // An invalid mail address must not keep the endpoint enabled. Its `disabled_reason` shows the cause too.
       await this.#deps.mail.enqueue(tx, { orgId, to: email, template: 'webhook_disabled', data, onceKey }).catch((error: unknown) => {
         if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
       })

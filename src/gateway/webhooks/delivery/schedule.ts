@@ -1,27 +1,27 @@
-/** When a delivery that failed is tried again, and how long an endpoint that fails is left alone. Pure. */
+/** Decides when a failed delivery is tried again and how long a failing endpoint is paused. Pure. */
 import { ConfigError } from '../../../platform/config.ts'
 
 const secondMs = 1000
 const hourMs = 3600 * secondMs
 const waitMaxS = 30 * 24 * 3600
 const waitsMax = 50
-/** Retries are late by up to this share of their wait, so that a receiver that was down does not get everything together. */
+/** A retry is delayed by up to this share of its wait, so that a receiver that was down does not get all deliveries together. */
 const jitterShare = 0.1
-/** What a receiver may ask for when every wait of the schedule is shorter. */
+/** Longest Retry-After that is respected when every wait of the schedule is shorter. */
 const retryAfterMinimumMaxMs = hourMs
-/** Clocks of processes differ by less. */
+/** The clocks of processes differ by less than this. */
 const skewMs = 60 * secondMs
 
 const pauseFirstMs = secondMs
-/** The longest that a failing endpoint is left alone. */
+/** Longest pause of a failing endpoint, in milliseconds. */
 export const pauseMaxMs = 300 * secondMs
 
 export interface RetrySchedule {
-  /** After each failed attempt; after the last one the delivery is dead. */
+  /** The waits after each failed attempt. After the attempt that follows the last wait, the delivery is dead. */
   readonly waitsMs: readonly number[]
-  /** The longest that a Retry-After counts for. */
+  /** Longest Retry-After that is respected. */
   readonly retryAfterMaxMs: number
-  /** No retry is further away; a later one was written under a clock that has since been set back. */
+  /** No retry is due later than this from now. A later time was written before the clock was set back. */
   readonly furthestMs: number
 }
 
@@ -38,8 +38,8 @@ export function retrySchedule(entries: readonly string[]): RetrySchedule {
 }
 
 /**
- * How long to wait after the failed attempt with that number (from 1) of the schedule; null: it was the last. `random` is in [0, 1). A
- * receiver that names a later time gets it, within bounds.
+ * Returns how many milliseconds to wait after the failed attempt with this number (from 1). Null after the last one. `random` is in [0, 1).
+ * A longer Retry-After is respected up to its bound.
  */
 export function retryWaitMs(schedule: RetrySchedule, attempt: number, random: number, retryAfterMs: number | null): number | null {
   const waitMs = schedule.waitsMs[attempt - 1]
@@ -48,19 +48,20 @@ export function retryWaitMs(schedule: RetrySchedule, attempt: number, random: nu
 }
 
 /**
- * How long an endpoint is left alone after a number of failures in a row: not at all after one, which may be that delivery's own, then doubled from 1 s
- * to 5 min. The wait that its receiver asks for counts from the first failure on, up to the same bound.
+ * Returns how many milliseconds an endpoint is paused after consecutive failures. One failure may be due to its delivery alone and causes
+ * no pause. From the second on, the pause doubles from 1 s to 5 min. A Retry-After of the receiver counts from the first failure, up to the
+ * same bound.
  */
 export function pauseMs(failures: number, retryAfterMs: number | null): number {
   const ownMs = failures < 2 ? 0 : pauseFirstMs * 2 ** Math.min(failures - 2, 20)
   return Math.min(pauseMaxMs, Math.max(ownMs, retryAfterMs ?? 0))
 }
 
-/** A Retry-After header, seconds or a date, as milliseconds from now; null: none that can be read. */
+/** Returns a Retry-After header, which is seconds or a date, in milliseconds from now. Null when it cannot be read. */
 export function retryAfterOf(header: string | string[] | undefined, nowMs: number): number | null {
   const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text) * secondMs
-  // A date has letters: Date.parse takes other numbers for years.
+  // Only a text with letters is parsed as a date, because Date.parse reads other numbers as years.
   const atMs = /[A-Za-z]{3}/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs)
 }

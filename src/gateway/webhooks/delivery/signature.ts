@@ -1,18 +1,18 @@
-/** What a receiver checks a delivery by: its signature and its id on the wire. */
+/** The signature and the public id of a delivery. A receiver checks them. */
 import { createHmac } from 'node:crypto'
 
-/** `t=<unix>,v1=<hex>`: HMAC-SHA256 of `<t>.<body>`, keyed by the secret as it was shown. */
+/** Returns `t=<unix>,v1=<hex>`: HMAC-SHA256 of `<t>.<body>`. The key is the secret in the form in which it was shown. */
 export function signatureOf(secret: string, timestampS: number, body: string): string {
   const digest = createHmac('sha256', secret).update(`${timestampS}.${body}`).digest('hex')
   return `t=${timestampS},v1=${digest}`
 }
 
-/** The id of a delivery on the wire and in JSON: `dlv_` and the hex characters of its UUID. */
+/** Returns the public id of a delivery: `dlv_` and the hex characters of its UUID. */
 export function deliveryName(id: string): string {
   return `dlv_${id.replaceAll('-', '')}`
 }
 
-/** The UUID of a delivery's name, or null for an invalid name. */
+/** Returns the UUID of a public id, or null when the id is invalid. */
 export function deliveryIdOf(name: string): string | null {
   const hex = /^dlv_([0-9a-f]{32})$/.exec(name)?.[1]
   return hex === undefined ? null : hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Deletes deliveries that were settled before the bound, at most `limit`. */
+/** Deletes deliveries that were settled before `before`, at most `limit`. */
 export const deleteSettledDeliveries = statement<[before: Date, limit: number]>(
   'webhooks.delete_settled_deliveries',
   `delete from webhook_deliveries where id in (
@@ -8,8 +8,8 @@ export const deleteSettledDeliveries = statement<[before: Date, limit: number]>(
 )
 
 /**
- * Deletes events from before the bound that have no delivery left, at most `limit`. Budget crossings of the present month stay, because they keep a
- * crossing from being reported twice.
+ * Deletes events before `beforeS` that have no delivery left, at most `limit`. Budget crossings of the present month stay, because they
+ * prevent a second report of a crossing.
  */
 export const deleteOldEvents = statement<[beforeS: bigint, monthStartS: bigint, limit: number]>(
   'webhooks.delete_old_events',

@@ -1,4 +1,4 @@
-/** The deliveries of an endpoint as its organisation sees and repeats them. */
+/** Lists the deliveries of an endpoint, and queues pings and repeated deliveries, for its organisation. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
@@ -21,7 +21,7 @@ export interface WebhookDeliveriesDeps {
 
 export interface DeliveryPage {
   readonly deliveries: readonly DeliveryRow[]
-  /** `before` of the next page; null: this was the last. */
+  /** `before` of the next page. Null on the last page. */
   readonly nextBefore: bigint | null
 }
 
@@ -33,7 +33,7 @@ export class WebhookDeliveries {
     this.#deps = deps
   }
 
-  /** Newest event first. Throws `not_found` for an endpoint that is not there. */
+  /** Returns deliveries, newest event first. Throws `not_found` for an unknown endpoint. */
   async list(orgId: number, endpointId: number, { before, limit }: { before: bigint | null; limit: number }): Promise<DeliveryPage> {
     const { db } = this.#deps
     if ((await db.maybe(findWebhook, orgId, endpointId)) === null) throw noWebhook()
@@ -43,8 +43,8 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Queues a ping, also for an endpoint that is not subscribed to it; it ignores pauses. Throws `not_found`, `bad_request` for a disabled endpoint,
-   * `rate_limit_exceeded`.
+   * Queues a ping, whatever the endpoint subscribes to. A pause does not delay it. Throws `not_found`, `bad_request` for a disabled
+   * endpoint, `rate_limit_exceeded`.
    */
   ping(orgId: number, endpointId: number): Promise<DeliveryRow> {
     const { db, clock, ids, addressTests } = this.#deps
@@ -59,8 +59,9 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Queues a delivery again, whatever its state: same event, same bytes, same delivery id, due now. The count of attempts continues; its schedule of
-   * retries begins again. Throws `not_found`, `bad_request` for a disabled endpoint and for an event that is no longer kept, `rate_limit_exceeded`.
+   * Queues a delivery again, whatever its state: same event, same bytes, same delivery id, due now. The count of attempts continues, and
+   * the schedule of retries starts again. Throws `not_found`, `bad_request` for a disabled endpoint and for an event that is no longer
+   * kept, `rate_limit_exceeded`.
    */
   redeliver(orgId: number, endpointId: number, deliveryName: string): Promise<DeliveryRow> {
     const { db, clock, addressTests } = this.#deps

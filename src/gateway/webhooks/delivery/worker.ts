@@ -23,33 +23,34 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
   readonly pollMs: number
   /** WEBHOOK_CONCURRENCY: concurrent deliveries to one endpoint, over all processes. */
   readonly concurrency: number
-  /** How long a stop lets what is under way go on. */
+  /** How long a stop waits for running attempts, in milliseconds. */
   readonly stopGraceMs: number
-  /** Deliveries under way in this process at quick endpoints. */
+  /** Most running attempts of this process at fast endpoints. */
   readonly places?: number | undefined
 }
 
-/** Endpoints that one claim looks at. */
+/** Most endpoints that one poll returns. */
 const endpointsMax = 100
-/** After an end the next look comes so soon, and not before half the time that the last one took: ends that come together share it. */
+/** Shortest wait from the end of an attempt to the next poll. Attempts that end together cause one poll. */
 const wakeMs = 5
-/** How often a look also searches for what a clock that was put back would hold. */
+/** How often a poll also searches for deliveries that a clock set back would delay. */
 const thoroughEveryMs = 60_000
-/** A claim outlives its attempt by this time, for recording its outcome. */
+/** A claim lasts this much longer than its attempt, so that the result can be recorded. */
 const leaseMarginMs = 5_000
 const closedBatch = 5_000
-/** How long a delivery waits that this process cannot sign. */
+/** How long a delivery waits when this process cannot open its signing secret. */
 const unsignedWaitMs = 60_000
-/** A receiver that takes longer than this share of its time is slow. */
+/** A receiver is slow when it takes longer than this share of the timeout. */
 const slowShare = 1 / 15
-/** How often, and at which interval, an outcome is written again that cannot be written. */
+/** Wait before a failed write of a result is repeated, and how long it is repeated. */
 const noteRetryMs = 500
 const noteForMs = 5 * 60_000
 
 /**
- * Sends deliveries. Every process does, and each claims different ones. A delivery is sent at least once: again, with the same id and bytes, when a
- * process dies between the receiver's answer and its record. Deliveries to one endpoint begin in the order of their events, as many concurrently as its
- * concurrency allows. Endpoints do not wait for each other, and slow endpoints do not hold the places of quick ones. Decision 0294 says why.
+ * Sends deliveries. Every process runs a worker, and each claims other deliveries. A delivery is sent at least once. It is sent again, with
+ * the same id and bytes, when a process dies between the receiver's reply and its record. Deliveries to one endpoint start in the order of
+ * their events, up to its concurrency. Endpoints do not wait for each other, and slow endpoints do not use the slots of fast ones. Decision
+ * 0294 gives the reasons.
  */
 export class DeliveryWorker {
   readonly #deps: DeliveryWorkerDeps
@@ -69,7 +70,10 @@ export class DeliveryWorker {
     this.#places = new DeliverySlots({ clock: deps.clock, slowMs: deps.timeoutMs * slowShare, places: deps.places })
   }
 
-  /** Looks every WEBHOOK_POLL_MS. The returned function stops that, lets what is under way end for a while, and gives back what does not. */
+  /**
+   * Polls every WEBHOOK_POLL_MS. The returned function stops the polling, waits a limited time for running attempts, and returns the others
+   * to the queue.
+   */
   start(): () => Promise<void> {
     const { clock, pollMs, stopGraceMs } = this.#deps
     const stopTimer = clock.every(pollMs, () => this.#look())
@@ -97,7 +101,7 @@ export class DeliveryWorker {
       })
   }
 
-  /** Something has ended, so something else may begin. */
+  /** Plans a poll soon, because a slot has become free. */
   #wake(): void {
     if (this.#isWakePlanned || this.#stop.signal.aborted) return
     this.#isWakePlanned = true
@@ -108,7 +112,7 @@ export class DeliveryWorker {
     })
   }
 
-  /** One look, and the start of what it found. */
+  /** Polls once and starts the deliveries that it claims. */
   async #sendDue(): Promise<void> {
     const { db, clock, concurrency, schedule } = this.#deps
     const places = this.#places
@@ -124,11 +128,11 @@ export class DeliveryWorker {
     const open = found.filter(({ isClosed }) => !isClosed).map(({ endpointId }) => endpointId)
     let begun = 0
     for (const room of places.roomsFor(open, concurrency)) begun += await this.#claim(room, times)
-    // More may wait than one claim takes.
+    // If the poll returned its maximum, more endpoints may be waiting.
     if (begun > 0 && found.length === endpointsMax) this.#wake()
   }
 
-  /** Begins what it finds there; how many. */
+  /** Claims and starts deliveries of these endpoints. Returns how many. */
   async #claim(
     { endpointIds, perEndpoint, limit }: FreeSlots,
     times: readonly [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date],
@@ -143,7 +147,7 @@ export class DeliveryWorker {
     })
     deliveries.sort((a, b) => (a.eventSeq < b.eventSeq ? -1 : 1))
     for (const delivery of deliveries) this.#begin(delivery, endpoints.get(delivery.endpointId), claim)
-    // Only a thorough search found one that should have waited, so there may be more.
+    // A delivery with a later due time shows that a clock was set back. The next poll is thorough again, because there may be more.
     if (deliveries.some(({ dueAt }) => dueAt > times[0])) this.#nextThoroughMs = Number.NEGATIVE_INFINITY
     return deliveries.length
   }
@@ -164,7 +168,7 @@ export class DeliveryWorker {
     const { outcomes, log, schedule } = this.#deps
     const { body } = delivery
     if (body === null) return outcomes.forgo(delivery, claim, 'event_not_kept')
-    // Processes that die at it must not try it for ever.
+    // A delivery whose processes die during it must not be tried without end.
     if (delivery.attempt > schedule.waitsMs.length + 1) return outcomes.forgo(delivery, claim, 'outcomes_lost')
     const secret = endpoint === undefined ? null : this.#secretOf(endpoint)
     if (endpoint === undefined || secret === null) {
@@ -176,7 +180,7 @@ export class DeliveryWorker {
     await this.#note(() => outcomes.record(delivery, claim, result))
   }
 
-  /** Writes an outcome. While the database is away it is tried again: what has arrived is not to be sent twice for that. */
+  /** Writes a result. While the database is unavailable, the write is repeated, so that a delivery that has arrived is not sent again. */
   async #note(write: () => Promise<void>): Promise<void> {
     const { clock, log } = this.#deps
     const untilMs = clock.monotonicMs() + noteForMs
@@ -191,7 +195,7 @@ export class DeliveryWorker {
     }
   }
 
-  /** Null under another master key than it was sealed with: that is no fault of the receiver. */
+  /** Returns null when the secret was sealed with another master key. That is not a failure of the receiver. */
   #secretOf({ id, secretSealed }: OpenEndpoint): string | null {
     try {
       return openWebhookSecret(this.#deps.sealer, id, secretSealed)

@@ -1,13 +1,13 @@
-/** Events of the whole gateway, which every subscribed organisation receives. */
+/** Writes events that concern the whole gateway for every subscribed organisation. */
 import { statement, type Tx } from '../../../platform/db/db.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { EventData, EventType } from './event-catalog.ts'
 import { emitToAll, eventId } from './events.ts'
 
-/** Organisations that one statement writes events for. */
+/** Most organisations for which one statement writes events. */
 const atOnce = 1_000
 
-/** What happened, without an organisation. */
+/** An event without an organisation. */
 export interface Broadcast<T extends EventType = EventType> {
   readonly type: T
   /** Unix milliseconds. */
@@ -18,8 +18,8 @@ export interface Broadcast<T extends EventType = EventType> {
 const nobody: ReadonlySet<number> = new Set()
 
 /**
- * Puts an event of its own into the outbox of every organisation with an enabled endpoint that subscribes to the type; how many. They
- * are sent if, and only if, the transaction commits. Organisations that do not listen, or that are in `except`, get no row.
+ * Puts an event into the outbox of every organisation with an enabled endpoint for the type. Returns the number of organisations. The
+ * events are sent if, and only if, the transaction commits. Organisations in `except` get no event.
  */
 export async function broadcast<T extends EventType>(tx: Tx, ids: Ids, happened: Broadcast<T>, except: ReadonlySet<number> = nobody): Promise<number> {
   const subscribers = (await tx.many(listSubscribers, happened.type)).filter(({ orgId }) => !except.has(orgId))
@@ -28,7 +28,7 @@ export async function broadcast<T extends EventType>(tx: Tx, ids: Ids, happened:
   return subscribers.length
 }
 
-/** Organisations that have an enabled endpoint for events of the type. */
+/** Returns the organisations with an enabled endpoint for the type. */
 const listSubscribers = statement<[type: string], { orgId: number }>(
   'webhooks.list_subscribers',
   `select distinct e.org_id as "orgId" from webhook_endpoints e

@@ -1,13 +1,13 @@
 /**
- * Every event of webhooks: when it fires and what it carries. The types of `emit`, the catalog of GET /me/webhooks, the `webhooks` of the OpenAPI
- * document and docs/guides/webhooks.md are made from this table. Data is ids, counts, amounts in rupees and times; it contains nothing that a person
- * said or typed.
+ * The table of webhook events: when each fires and what data it contains. The types of `emit`, the list in GET /me/webhooks, the `webhooks`
+ * of the OpenAPI document and docs/guides/webhooks.md come from this table. Data contains ids, counts, amounts in rupees and times, and
+ * nothing that a person said or typed.
  */
 import { z } from 'zod'
 
 const orgScopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as const
 
-/** Figures of a budget that crossed a threshold. */
+/** Data of a budget that crossed a threshold. */
 const budgetCrossing = z.object({
   scope: z.enum(orgScopes).describe('What the budget applies to.'),
   scope_id: z.string().describe('The id of that organisation, workspace, member, key or agent.'),
@@ -16,7 +16,7 @@ const budgetCrossing = z.object({
   cap_inr: z.number().describe('The cap of the month, in rupees.'),
 })
 
-/** A key that was made or ended. It has no name, because a person typed it. */
+/** Data of a key that was made or revoked. It does not contain the name, because a person typed it. */
 const keyFacts = z.object({
   key_id: z.int(),
   prefix: z.string().describe('The start of the key, as lists show it.'),
@@ -76,7 +76,7 @@ const collectionAlert = z.object({
 
 interface CatalogEntry {
   readonly family: 'budget' | 'keys' | 'billing' | 'reliability' | 'test'
-  /** When it fires. */
+  /** When the event fires. */
   readonly when: string
   readonly data: z.ZodObject
 }
@@ -99,10 +99,10 @@ export const eventCatalog = {
 } as const satisfies Record<string, CatalogEntry>
 
 export type EventType = keyof typeof eventCatalog
-/** What each event carries. Content-free by type. */
+/** The data of each event. No type allows content. */
 export type EventData = { readonly [T in EventType]: Readonly<z.input<(typeof eventCatalog)[T]['data']>> }
 export type BudgetCrossing = EventData['budget.warn']
 export type KeyFacts = EventData['key.created']
 
-/** What an endpoint may subscribe to: everything but the test. */
+/** The events that an endpoint may subscribe to: all except the test. */
 export const subscribable = (Object.keys(eventCatalog) as EventType[]).filter(type => type !== 'ping')

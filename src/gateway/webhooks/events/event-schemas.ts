@@ -1,32 +1,32 @@
-/** The event catalog as JSON Schema: for GET /me/webhooks and for the OpenAPI document. */
+/** Converts the event catalog to JSON Schema, for GET /me/webhooks and the OpenAPI document. */
 import { z } from 'zod'
 import { type EventType, eventCatalog, subscribable } from './event-catalog.ts'
 
 type Json = Record<string, unknown>
 
-/** What an event is, for people and programs that choose what to subscribe to. */
+/** The description of an event, for people and programs that choose subscriptions. */
 export interface DescribedEvent {
   readonly type: string
   readonly family: string
-  /** When it fires. */
+  /** When the event fires. */
   readonly when: string
-  /** JSON Schema (2020-12) of `data`. Fields may be added to it. */
+  /** JSON Schema (2020-12) of `data`. Later versions may add fields. */
   readonly data_schema: Json
 }
 
-/** JSON Schema of what the event carries. It forbids no further fields, so that one can be added. */
+/** Returns the JSON Schema of an event's data. It allows additional fields, so that later versions can add some. */
 function dataSchemaOf(type: EventType): Json {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(eventCatalog[type].data, { io: 'input' })
   return schema
 }
 
-/** Every event that can be subscribed to. */
+/** Every event that an endpoint can subscribe to. */
 export const describedEvents: readonly DescribedEvent[] = subscribable.map(type => {
   const { family, when } = eventCatalog[type]
   return { type, family, when, data_schema: dataSchemaOf(type) }
 })
 
-/** JSON Schema of the body of a delivery of that event. */
+/** Returns the JSON Schema of the body of a delivery of the event. */
 export function envelopeSchemaOf(type: EventType): Json {
   return {
     type: 'object',

@@ -1,4 +1,4 @@
-/** The outbox of webhook events. An event and its deliveries are written in the transaction in which it happened. */
+/** The outbox of webhook events. An event and its deliveries are written in the transaction in which the event happens. */
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { insertEvents } from '../queries.ts'
@@ -7,39 +7,39 @@ import type { EventData, EventType } from './event-catalog.ts'
 export type { BudgetCrossing } from './event-catalog.ts'
 
 export interface NewEvent<T extends EventType = EventType> {
-  /** Envelope id; `eventId` makes one. A second emit of the same id does nothing. */
+  /** Envelope id; `eventId` makes one. A second event with the same id is not written. */
   readonly id: string
   readonly orgId: number
   readonly type: T
-  /** Unix milliseconds; the envelope carries whole seconds. */
+  /** Unix milliseconds. The envelope contains whole seconds. */
   readonly atMs: number
   readonly data: EventData[T]
 }
 
-/** An id for the envelope: `evt_` and 32 hex characters that begin with the time. */
+/** Returns an id for the envelope: `evt_` and 32 hex characters that begin with the time. */
 export function eventId(ids: Ids, atMs: number): string {
   return `evt_${ids.uuidv7(atMs).replaceAll('-', '')}`
 }
 
-/** The envelope as it is signed and sent. */
+/** Returns the envelope as it is signed and sent. */
 export function envelopeOf({ id, type, atMs, orgId, data }: NewEvent): string {
   return JSON.stringify({ id, type, created: Math.floor(atMs / 1000), org_id: orgId, data })
 }
 
 /**
- * Puts an event into the outbox of the organisation, with one delivery for every enabled endpoint that subscribes to it. They are sent
- * if, and only if, the transaction commits.
+ * Puts an event into the outbox of its organisation, with one delivery for every enabled endpoint that subscribes to it. The deliveries are
+ * sent if, and only if, the transaction commits.
  */
 export async function emit<T extends EventType>(tx: Tx, event: NewEvent<T>): Promise<void> {
   await emitToAll(tx, event, [event])
 }
 
-/** The same for those of its endpoints alone that have this URL; null: for all. */
+/** Like `emit`, but only for endpoints with this URL. With null, for all endpoints. */
 export async function emitAt<T extends EventType>(tx: Tx, event: NewEvent<T>, url: string | null): Promise<void> {
   await emitToAll(tx, event, [event], url)
 }
 
-/** The same for an event of several organisations, in one statement. */
+/** Like `emit`, for the same event of several organisations, in one statement. */
 export async function emitToAll<T extends EventType>(
   tx: Tx,
   happened: Pick<NewEvent<T>, 'type' | 'atMs' | 'data'>,

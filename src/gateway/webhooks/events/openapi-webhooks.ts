@@ -1,4 +1,4 @@
-/** The `webhooks` of the OpenAPI document: what this gateway posts to the URLs that organisations register. */
+/** Makes the `webhooks` part of the OpenAPI document: the requests that the gateway sends to registered URLs. */
 import { type EventType, eventCatalog } from './event-catalog.ts'
 import { envelopeSchemaOf } from './event-schemas.ts'
 
@@ -22,7 +22,7 @@ function deliveryHeaders(type: EventType): Json[] {
   ]
 }
 
-/** One path item an event, under the name of its type. */
+/** Returns one path item for each event, with the event type as its name. */
 export function openApiWebhooks(): Record<string, Json> {
   const items = (Object.keys(eventCatalog) as EventType[]).map(type => {
     const { family, when } = eventCatalog[type]
