@@ -1,10 +1,10 @@
-/** Time as a dependency: the only file (beside jobs.ts) that may read the clock or set a timer. */
+/** Time as a dependency. Only this file and jobs.ts may read the clock or set a timer. */
 export interface Clock {
-  /** Milliseconds since the Unix epoch. */
+  /** Returns milliseconds since the Unix epoch. */
   nowMs(): number
-  /** Monotonic milliseconds, for measuring spans: never steps with the wall clock. */
+  /** Returns monotonic milliseconds for measuring durations. A change of the wall clock does not affect them. */
   monotonicMs(): number
-  /** Resolves after `ms`, or rejects with the signal's reason when it aborts first. */
+  /** Resolves after `ms`, or rejects with the signal's reason when the signal aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Calls `fn` every `ms` until the returned function is called. The timer does not keep the process alive. */
   every(ms: number, fn: () => void): () => void

@@ -1,6 +1,6 @@
 /**
- * Every setting of the product, once: name, type, default, unit, meaning. `.env.example` and docs/reference/config.md are generated from
- * this table. It is the only file that reads the environment.
+ * The table of all settings: name, type, default, unit and meaning. `.env.example` and docs/reference/config.md are generated from it. Only
+ * this file reads the environment.
  */
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -9,7 +9,7 @@ import { addressRangesOf } from './outbound/address-ranges.ts'
 import { parseAllowed } from './outbound/url-guard.ts'
 import { Secret } from './security/secret.ts'
 
-/** 'url-or-off': empty or `off` is null, also where there is a default. */
+/** For `url-or-off`, an empty value or `off` is null, even when the setting has a default. */
 type Kind = 'string' | 'int' | 'bool' | 'list' | 'secret' | 'url' | 'url-or-off'
 interface Setting {
   readonly kind: Kind
@@ -186,15 +186,17 @@ type Value<K extends Kind, D> = K extends 'int'
             ? string
             : string | null
 
-/** The settings as values, plus what each provider row asks of the environment. */
+/** The values of the settings, and functions that read variables of providers. */
 export type Config = { readonly [N in keyof Settings]: Value<Settings[N]['kind'], Settings[N]['default']> } & {
-  /** `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`; the provider id in capitals, `-` and `.` as `_`. */
+  /**
+   * Returns `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`. `<PROVIDER>` is the provider id in capitals, with every other character as `_`.
+   */
   readonly providerEnv: (providerId: string) => { apiKey: Secret | null; baseUrl: string | null }
-  /** The value of a variable that the operator's file names (`api_key_env`); null = not set. */
+  /** Returns the value of a variable that the operator's file names (`api_key_env`). Null when it is not set. */
   readonly namedSecret: (name: string) => Secret | null
 }
 
-/** A configuration that cannot work; the message names the setting and says what it takes. */
+/** A configuration that cannot work. The message names the setting and says which values it accepts. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -242,12 +244,15 @@ function read(name: string, setting: Setting, raw: string | undefined): unknown 
   }
 }
 
-/** Payments are configured: balances are prepaid, new keys are trial keys and credit is asked for. */
+/** Returns whether payments are configured. Balances are then prepaid, new keys are trial keys, and calls need credit. */
 export function isBilling({ RAZORPAY_KEY_ID, RAZORPAY_KEY_SECRET }: Pick<Config, 'RAZORPAY_KEY_ID' | 'RAZORPAY_KEY_SECRET'>): boolean {
   return RAZORPAY_KEY_ID !== null && RAZORPAY_KEY_SECRET !== null
 }
 
-/** Reads the environment (or `env` in tests) into typed settings. Throws ConfigError. `NAME_FILE` names a file that holds the value of a secret. */
+/**
+ * Reads the environment (or `env` in tests) into typed settings. For a secret, `NAME_FILE` may name a file with the value. Throws
+ * ConfigError.
+ */
 export function loadConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
   const values: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(settings)) values[name] = read(name, setting, textOf(env, name, setting))
@@ -270,7 +275,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   }
 }
 
-/** Browsers name a page's origin without a path, and it is compared letter by letter. */
+/** Throws ConfigError for an origin that no browser sends. Browsers send origins without a path, and they are compared exactly. */
 function checkOrigins(name: string, origins: readonly string[]): void {
   for (const origin of origins) {
     if (origin === '*' && name === 'CORS_ORIGINS') continue
@@ -286,20 +291,20 @@ function textOf(env: Readonly<Record<string, string | undefined>>, name: string,
   return env[name]
 }
 
-/** Where commands that are clients of a gateway keep what belongs to this user: brigade/ in XDG_CONFIG_HOME, or in ~/.config. */
+/** Returns the folder where client commands store this user's files: brigade/ in XDG_CONFIG_HOME, or in ~/.config. */
 export function userConfigFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const given = env['XDG_CONFIG_HOME'] ?? ''
   return join(isAbsolute(given) ? given : join(homedir(), '.config'), 'brigade')
 }
 
 /**
- * What commands that are clients of a gateway take from the environment: BRIGADE, its address, and BRIGADE_KEY, an API key or agent token, or
- * BRIGADE_KEY_FILE, a file that holds it. Null: not set. Throws what reading the file throws.
+ * Returns what client commands read from the environment: the gateway's address in BRIGADE, and an API key or agent token in BRIGADE_KEY or
+ * in the file that BRIGADE_KEY_FILE names. Null when not set. Throws the error of reading the file.
  */
 export function clientEnvironment(env: Readonly<Record<string, string | undefined>> = process.env): {
   readonly address: string | null
   readonly key: Secret | null
-  /** The variable that `key` is of. */
+  /** Name of the variable from which `key` comes. */
   readonly keyVariable: string
 } {
   const address = env['BRIGADE']?.trim() || null
@@ -309,10 +314,10 @@ export function clientEnvironment(env: Readonly<Record<string, string | undefine
   return { address, key: file ? new Secret(readFileSync(file, 'utf8').trim()) : null, keyVariable: 'BRIGADE_KEY_FILE' }
 }
 
-/** Variables by which users move the settings of coding agents and editors to other folders. */
+/** Variables with which users move the settings of coding agents and editors to other folders. */
 const clientFolderVariables = ['CODEX_HOME', 'CLAUDE_CONFIG_DIR', 'XDG_CONFIG_HOME', 'APPDATA'] as const
 
-/** Where the programs of this user look for their settings: the home folder, and the variables above as far as they are set. */
+/** Returns where this user's programs look for their settings: the home folder, and those of the variables above that are set. */
 export function clientFolders(env: Readonly<Record<string, string | undefined>> = process.env): {
   readonly home: string
   readonly variables: Readonly<Record<string, string>>

@@ -1,9 +1,9 @@
 /**
- * Every error that a client can see, in one table.
+ * The table of every error that a client can see.
  *
- * The key is our own name, because one wire code can have several statuses (`no_route` is 400, 404 or 422). A row says
- * what goes on the wire; `fail(name)` makes the exception; the HTTP and MCP edges turn it into a reply. docs/reference/errors.md, the
- * OpenAPI responses and a pin test are made from this table.
+ * The key of an entry is our own name, because one wire code can have several statuses (`no_route` is 400, 404 or 422). An entry says what
+ * is sent. `fail(name)` makes the exception, and the HTTP and MCP edges turn it into a reply. docs/reference/errors.md, the OpenAPI
+ * responses and a test that pins the errors use this table.
  */
 
 /** `error.type` as the OpenAI and Anthropic SDKs know it. */
@@ -20,11 +20,11 @@ interface ErrorEntry {
   readonly code: string
   readonly status: number
   readonly type: ErrorType
-  /** What a caller reads when the thrower says nothing better. It says what to do. */
+  /** The default message. It says what the caller can do. */
   readonly message: string
-  /** 'ours' if the interface does not define the error. Decision 0082 explains these rows. */
+  /** 'ours' when the interface does not define the error. Decision 0082 explains these entries. */
   readonly source: 'interface' | 'ours'
-  /** Sent as `x-should-retry`, so that SDKs retry only when it can help. */
+  /** Is sent as `x-should-retry`, so that SDKs retry only when that can help. */
   readonly shouldRetry?: boolean
 }
 
@@ -39,7 +39,7 @@ export const errorTable = {
   byok_required: { code: 'byok_required', status: 401, type: 'authentication_error', source: 'ours', message: 'This model runs on your own provider credential only. Save one or forward it in Authorization.' },
   // 402, 403
   insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance of the organisation is used up. An owner can top up with POST /me/billing/orders. Calls on your own provider key need no balance.', shouldRetry: false },
-  /** Money is left, all of it held by calls that run right now: waiting helps. */
+  /** Money is left, but running calls hold all of it. Waiting helps. */
   credits_held: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'ours', message: 'What is left of the prepaid balance is held by running calls. Try again shortly, or top up.', shouldRetry: true },
   forbidden: { code: 'forbidden', status: 403, type: 'permission_error', source: 'interface', message: 'This credential may not do that.' },
   agent_paused: { code: 'agent_paused', status: 403, type: 'permission_error', source: 'ours', message: 'This agent is paused, and its calls are refused. The agent cannot resume itself. The person who paused it can resume it with POST /v1/me/agents/{id}/resume.' },
@@ -107,7 +107,7 @@ export const errorTable = {
   daily_limit_reached: { code: 'daily_limit_reached', status: 429, type: 'rate_limit_error', source: 'interface', message: "The key's daily limit is reached. It resets at midnight IST.", shouldRetry: false },
   budget_exceeded: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: 'The monthly budget is spent.', shouldRetry: false },
   agent_budget_exceeded: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: "The agent's monthly budget is spent. Do not retry: ask its owner for more.", shouldRetry: false },
-  /** A budget with money left, all of it held by calls that run right now: waiting helps. */
+  /** The budget is not used up, but running calls hold the rest. Waiting helps. */
   budget_held: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'What is left of the budget is held by running calls. Try again shortly.' },
   agent_budget_held: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: "What is left of the agent's budget is held by its running calls. Try again shortly." },
   address_required: { code: 'address_required', status: 400, type: invalid, source: 'interface', message: 'A billing address is needed before the first top-up. Set one with POST /me/billing/address.' },
@@ -133,13 +133,15 @@ export const errorTable = {
   places_taken: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'This process has reached one of its limits on open requests. Try again shortly.', shouldRetry: true },
   issuer_unavailable: { code: 'temporarily_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The gateway could not fetch the keys of the token issuer. Try again shortly.', shouldRetry: true },
   journal_full: { code: 'database_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The usage journal cannot take more records. The operator has to act.', shouldRetry: true },
-  /** Only inside a stream that has begun; never an HTTP status. */
+  /** Occurs only inside a running stream, never as an HTTP status. */
   upstream_stream_error: { code: 'upstream_stream_error', status: 502, type: 'api_error', source: 'ours', message: 'The provider broke off the stream.' },
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorName = keyof typeof errorTable
 
-/** The errors that a call and its preview can return before anything is held or dialed. The credit error is the one that a trial key gets. */
+/**
+ * The errors that a call and its preview can return before anything is held or dialed. `insufficient_credits` is the error for a trial key.
+ */
 export const planningErrors: readonly ErrorName[] = [
   'bad_request',
   'bad_steps',
@@ -156,17 +158,17 @@ export const planningErrors: readonly ErrorName[] = [
 ]
 
 export interface FailOptions {
-  /** Public text in place of the row's message. Never a secret, never what a user said. */
+  /** Public text instead of the entry's message. It must not contain a secret or text of a user. */
   readonly message?: string
   /** Internal cause, for the log only. */
   readonly cause?: unknown
-  /** Data that the body has beside `error` (for example the budget figures of a 429). */
+  /** Fields of the body in addition to `error`, for example the budget figures of a 429. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Whole seconds, at least 1; sent as `retry-after`. Left out where waiting does not help. */
+  /** Seconds for `retry-after`; rounded up, at least 1. Absent when waiting does not help. */
   readonly retryAfterSeconds?: number
-  /** Overrides the row's `shouldRetry`. */
+  /** Overrides the entry's `shouldRetry`. */
   readonly shouldRetry?: boolean
-  /** More reply headers, e.g. `allow`, `www-authenticate`, `x-br-provider`. */
+  /** More reply headers, for example `allow`, `www-authenticate`, `x-br-provider`. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -189,12 +191,12 @@ export class GatewayError extends Error {
     this.options = options
   }
 
-  /** The body on the wire: `{error:{message,type,code}, …evidence}`. */
+  /** Returns the body that is sent: `{error:{message,type,code}, …evidence}`. */
   toBody(): { error: { message: string; type: string; code: string } } & Record<string, unknown> {
     return { ...this.options.extra, error: { message: this.message, type: this.type, code: this.code } }
   }
 
-  /** `retry-after` and `x-should-retry` and whatever the thrower added. Every 429 has a `retry-after`. */
+  /** Returns `retry-after`, `x-should-retry` and the thrower's headers. Every 429 has a `retry-after`. */
   toHeaders(): Record<string, string> {
     const entry: ErrorEntry = errorTable[this.errorName]
     const headers: Record<string, string> = { ...this.options.headers }
@@ -206,12 +208,15 @@ export class GatewayError extends Error {
   }
 }
 
-/** Makes the error of that name: `throw fail('not_found')`. */
+/** Makes the error with this name: `throw fail('not_found')`. */
 export function fail(errorName: ErrorName, options?: FailOptions): GatewayError {
   return new GatewayError(errorName, options)
 }
 
-/** Turns anything thrown into an error that a client may see. A GatewayError stays as it is. Everything else becomes `internal_error`, with the cause kept for the log. */
+/**
+ * Turns any thrown value into an error that a client may see. A GatewayError stays as it is. Everything else becomes `internal_error` and
+ * keeps the cause for the log.
+ */
 export function toGatewayError(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError ? thrown : fail('internal_error', { cause: thrown })
 }

@@ -1,7 +1,7 @@
 /**
- * Names that users give are resolved here: by the hosts file and the name servers of the machine, each within a time. The look-up of the system
- * (getaddrinfo) would hold one of the few threads of the process for as long as a name server is silent, and files and all other names wait for those
- * threads too. Decision 0404 says why.
+ * Resolves host names that users give, with the hosts file and the name servers of the machine, each within a time limit. The system's own
+ * look-up (getaddrinfo) would block one of the few threads of the process while a name server is silent. Files and all other names need
+ * those threads too. Decision 0404 gives the reasons.
  */
 import type { LookupAddress } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
@@ -9,26 +9,29 @@ import { readFile } from 'node:fs/promises'
 import { isIP, type LookupFunction } from 'node:net'
 
 export interface NameLookupOptions {
-  /** Default: the hosts file of the machine. */
+  /** Path of the hosts file. Default: that of the machine. */
   readonly hostsFile?: string
-  /** Name servers as `address:port`; default: those of the machine. */
+  /** Name servers as `address:port`. Default: those of the machine. */
   readonly servers?: readonly string[]
-  /** Longest silence of a name server at the first try; the second takes twice as long. */
+  /** Longest wait for a name server at the first try, in milliseconds. The second try takes twice as long. */
   readonly timeoutMs?: number
 }
 
 const hostsFileDefault = '/etc/hosts'
-/** A hosts file beyond this is not read. */
+/** A larger hosts file is not read. */
 const hostsCharsMax = 1_000_000
 const timeoutDefaultMs = 1_500
 const triesMax = 2
 
-/** A look-up for sockets. Fails with `ENOTFOUND` for a name without an address and with `EAI_AGAIN` where no name server could say. */
+/**
+ * Returns a look-up function for sockets. It fails with `ENOTFOUND` for a name without an address, and with `EAI_AGAIN` when no name server
+ * gave an answer.
+ */
 export function makeNameLookup({ hostsFile = hostsFileDefault, servers, timeoutMs = timeoutDefaultMs }: NameLookupOptions = {}): LookupFunction {
   const resolved = async (name: string): Promise<readonly LookupAddress[]> => {
     const known = addressesIn(await readFile(hostsFile, 'utf8').catch(() => ''), name)
     if (known.length > 0) return known
-    // One resolver for each name, because a new one reads the name servers of the machine again.
+    // Each name gets a new resolver, because a new one reads the machine's list of name servers again.
     const resolver = new Resolver({ timeout: timeoutMs, tries: triesMax })
     if (servers !== undefined) resolver.setServers(servers)
     const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
@@ -53,7 +56,7 @@ export function makeNameLookup({ hostsFile = hostsFileDefault, servers, timeoutM
   }
 }
 
-/** What a name server says of a name that it knows to have no address, and what is no name at all. */
+/** Codes for a name that has no address or is not a valid name. */
 const noSuchName: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 const codeOf = (error: unknown): unknown => (typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined)
 const bare = (name: string): string => name.toLowerCase().replace(/\.$/, '')
@@ -64,7 +67,7 @@ function ofFamily(found: readonly LookupAddress[], requested: number | 'IPv4' | 
   return found.filter(each => each.family === family)
 }
 
-/** The addresses that a hosts file gives a name. */
+/** Returns the addresses of a name in a hosts file. */
 function addressesIn(text: string, name: string): readonly LookupAddress[] {
   if (text.length > hostsCharsMax) return []
   return text.split('\n').flatMap(line => {

@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 
-/** BASE_URL, or where a gateway with these settings is reached on its own computer. */
+/** Returns BASE_URL, or the URL at which a gateway with these settings can be reached from its own machine. */
 export function publicBaseUrl(config: Config, port = config.PORT): string {
   return config.BASE_URL ?? `http://${hostForUrl(config.HOST)}:${port}`
 }

@@ -1,36 +1,38 @@
-/** JSON that is the same for everybody and may be kept by caches on the way: its bytes are made once, and named by a strong ETag. */
+/** JSON that is the same for every caller and that HTTP caches may keep. Its bytes are made once and have a strong ETag. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { type Reply, reply } from './endpoint.ts'
 
 export interface PublicPage {
   readonly bytes: Buffer
-  /** Strong, with its quotes: a digest of the bytes, so the same in every process. */
+  /** The strong ETag with its quotes. It is a digest of the bytes, so it is the same in every process. */
   readonly etag: string
-  /** How long caches may use it without asking. */
+  /** How long caches may use the page without a new request. */
   readonly maxAgeSeconds: number
 }
 
-/** What a row with such a page declares as `input.headers`. */
+/** The `input.headers` of a row that returns such a page. */
 export const pageHeaders = z.object({
   'if-none-match': z.string().optional().describe('ETag of the copy that the caller has; 304 without a body when it still holds.'),
 })
 
-/** Bytes and ETag of a value. */
+/** Makes the bytes and the ETag of a value. */
 export function publicPage(value: unknown, maxAgeSeconds: number): PublicPage {
   const bytes = Buffer.from(JSON.stringify(value))
   return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`, maxAgeSeconds }
 }
 
-/** 200 with the page, or 304 when If-None-Match names it. `isPublic` false: only the caller's own cache may keep it. */
+/**
+ * Returns 200 with the page, or 304 when If-None-Match contains its ETag. With `isPublic` false, only the caller's own cache may keep it.
+ */
 export function replyWithPage({ bytes, etag, maxAgeSeconds }: PublicPage, ifNoneMatch: string | undefined, isPublic = true): Reply {
-  // Anybody may have written its content, so no browser may treat it as a page.
+  // Anybody may have written the content, so a browser must not interpret it as a page.
   const headers = { etag, 'x-content-type-options': 'nosniff', 'cache-control': `${isPublic ? 'public' : 'private'}, max-age=${maxAgeSeconds}` }
   if (namesEtag(ifNoneMatch, etag)) return reply.empty(304, headers)
   return reply.bytes(bytes, { 'content-type': 'application/json; charset=utf-8', ...headers })
 }
 
-/** Whether If-None-Match names that etag: weak ones count as strong (RFC 9110, 13.1.2), `*` names all. */
+/** Returns whether If-None-Match contains the ETag. Weak ones count as strong (RFC 9110, 13.1.2), and `*` matches all. */
 export function namesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   const strong = etag.replace(/^W\//, '')

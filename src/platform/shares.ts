@@ -1,13 +1,13 @@
-/** Why there is no place: all are taken, or all that its holder may have beside the others. */
+/** Why there is no place: all places are taken, or the holder's share is used up. */
 export type NoPlace = 'total' | 'share'
 
-/** Part of all places that only who holds none may take, in percent. */
+/** Percentage of all places that is reserved for holders without a place. */
 const reservePercent = 10
 
 /**
- * Places of one kind in one process. A holder may have a part of what the others leave free, so its share shrinks while they take more: with a part of
- * one half, holders that take all they can get have 1/2, 1/4, 1/8 of the places and so on. The last tenth is for holders without a place, so a new
- * holder always gets its first.
+ * A limited number of places of one kind in one process. A holder may use a percentage of the places that others leave free, so its share
+ * shrinks when others take more. With 50 percent, holders that take as many as they can have 1/2, 1/4, 1/8 of the places and so on. The
+ * last tenth is reserved for holders without a place, so that a new holder nearly always gets its first.
  */
 export class Shares<Holder> {
   readonly total: number
@@ -18,14 +18,14 @@ export class Shares<Holder> {
   readonly #byHolder = new Map<Holder, number>()
   #held = 0
 
-  /** `percent` is the part of what the others leave free that one holder may have. */
+  /** `percent` is the percentage of the places left free by others that one holder may use. */
   constructor(total: number, percent: number) {
     this.total = total
     this.#percent = Math.min(percent, 100)
     this.#shared = total - Math.floor((total * reservePercent) / 100)
   }
 
-  /** Places that are taken. */
+  /** Number of taken places. */
   get held(): number {
     return this.#held
   }
@@ -34,7 +34,7 @@ export class Shares<Holder> {
     return this.#byHolder.get(holder) ?? 0
   }
 
-  /** Takes a place and returns null; returns the reason when there is none. */
+  /** Takes a place and returns null. Returns the reason when there is none. */
   take(holder: Holder): NoPlace | null {
     const own = this.of(holder)
     if (this.#held >= this.total) return this.#refuse('total')
@@ -44,7 +44,7 @@ export class Shares<Holder> {
     return null
   }
 
-  /** Takes a place for a holder that has no share, only the bound of all. False: all are taken. */
+  /** Takes a place for a holder that has no share, only the total limit. Returns false when all places are taken. */
   takeUnshared(holder: Holder): boolean {
     if (this.#held >= this.total) {
       this.#refuse('total')
@@ -61,7 +61,10 @@ export class Shares<Holder> {
     this.#held--
   }
 
-  /** Moves a place from one holder to another and returns null. Returns the reason when the other holder may not have it; then the place stays. */
+  /**
+   * Moves a place from one holder to another and returns null. When the share of the other holder does not allow it, returns the reason and
+   * moves nothing.
+   */
   move(from: Holder, to: Holder): NoPlace | null {
     if (from === to) return null
     const own = this.of(to)
@@ -71,7 +74,7 @@ export class Shares<Holder> {
     return null
   }
 
-  /** Hands a place from one holder to another, whatever the share of the other one is. */
+  /** Moves a place from one holder to another, whatever the share of the other one is. */
   hand(from: Holder, to: Holder): void {
     if (from === to) return
     this.#set(from, this.of(from) - 1)

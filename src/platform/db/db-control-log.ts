@@ -2,11 +2,11 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 import { type Db, statement, type Tx } from './db.ts'
 
-/** News that every process must receive immediately, e.g. a revoked agent. */
+/** News that every process must receive soon, for example about a revoked agent. */
 export interface NewsItem {
-  /** `agent_revoked`, `key_changed`, `key_revoked`, `member_changed`, … Subscribers ignore kinds they do not know. */
+  /** `agent_revoked`, `key_changed`, `key_revoked`, `member_changed`, … Subscribers ignore kinds that they do not know. */
   readonly kind: string
-  /** The id of what changed, as text. */
+  /** The id of the changed row, as text. */
   readonly ref: string
   readonly epoch?: number | null
 }
@@ -23,20 +23,22 @@ export interface ControlLogOptions {
   readonly db: Db
   readonly clock: Clock
   readonly log: Log
-  /** CONTROL_POLL_MS: how often the log is read when no notification comes. */
+  /** CONTROL_POLL_MS: how often the log is read when no notification arrives. */
   readonly pollMs: number
 }
 
-/** The one NOTIFY channel of the product. */
+/** The only NOTIFY channel of the product. */
 export const newsChannel = 'br'
-/** Payload prefix of control news; other prefixes belong to others (`onOther`). */
+/** Payload prefix of control news. Payloads with other prefixes go to `onOther`. */
 const newsPrefix = 'c:'
-/** How far back every read looks: identity numbers commit out of order, so "seq greater than the last" would lose rows. */
+/**
+ * How far back every read looks. Rows commit out of the order of their numbers, so a read of "seq greater than the last" would miss rows.
+ */
 const overlapMs = 10_000
-/** After a gap this long, rows may have been pruned before this process read them: subscribers must load their state again. */
+/** After a gap of this length, rows may have been deleted before this process read them. Subscribers must then load their state again. */
 const gapMs = 50 * 60_000
 const pruneEveryMs = 10 * 60_000
-/** A read that hangs (half-open connection) no longer holds up the next one after this time. */
+/** A read that hangs (half-open connection) blocks the next one only for this time. */
 const readPatienceMs = 2_000
 
 const append = statement<[kinds: readonly string[], refs: readonly string[], epochs: readonly (number | null)[]], News>(
@@ -49,7 +51,7 @@ const notifyInTx = statement<[channel: string, payload: string], { done: unknown
   'control_log.notify',
   `select pg_notify($1::text, $2::text)::text as "done"`,
 )
-/** One row at least, so that the time of the database comes along even when there is no news. */
+/** Returns at least one row, so that the time of the database is returned even without news. */
 const readSince = statement<
   [since: Date | null, overlapMs: number],
   { now: Date; seq: bigint | null; kind: string | null; ref: string | null; epoch: number | null }
@@ -63,9 +65,9 @@ const readSince = statement<
 const deleteOld = statement<[]>('control_log.prune', `delete from control_log where at < clock_timestamp() - interval '1 hour'`)
 
 /**
- * Delivers news between processes, over one table with NOTIFY and a poll. A row reaches every subscriber of every running process at least once; the
- * poll bounds the delay when notifications are lost. Rows may come again after a reconnect, so subscribers must be idempotent. `apply` delivers the rows
- * of this process to its own subscribers right after the commit.
+ * Delivers news between processes, through one table with NOTIFY and polling. Every row reaches every subscriber of every running process
+ * at least once. Polling limits the delay when notifications are lost. Rows may arrive again after a reconnect, so subscribers must be
+ * idempotent. `apply` delivers this process's own rows to its subscribers right after the commit.
  */
 export class ControlLog {
   readonly #db: Db
@@ -77,7 +79,7 @@ export class ControlLog {
   readonly #gapListeners: (() => void)[] = []
   readonly #stops: (() => void | Promise<void>)[] = []
   #seen = new Set<bigint>()
-  /** Time of the database at the last read: no clock of this machine takes part in what is "recent". */
+  /** Time of the database at the last read. The clock of this machine is not used for the window of recent rows. */
   #readAt: Date | null = null
   #syncedAtMs: number
   #reading: { readonly done: Promise<void>; readonly sinceMs: number } | null = null
@@ -92,7 +94,7 @@ export class ControlLog {
     this.#syncedAtMs = options.clock.monotonicMs()
   }
 
-  /** Writes news in the transaction of the change and announces it at its commit. Pass the result to `apply` after the commit. */
+  /** Writes news in the transaction of the change. The notification is sent at the commit. Pass the result to `apply` after the commit. */
   async append(tx: Tx, items: readonly NewsItem[]): Promise<News[]> {
     if (items.length === 0) return []
     const rows = await tx.many(
@@ -101,18 +103,18 @@ export class ControlLog {
       items.map(item => item.ref),
       items.map(item => item.epoch ?? null),
     )
-    // Readers take the number as a sign that there is news and read the table, so which of the rows it names does not matter.
+    // Readers read the table after any notification, so it does not matter which row the payload names.
     const last = rows.at(-1)?.seq ?? 0n
     await tx.one(notifyInTx, newsChannel, `${newsPrefix}${last}`)
     return rows
   }
 
-  /** Notifies the subscribers of this process immediately. Only for rows whose transaction has committed. */
+  /** Notifies the subscribers of this process immediately. Call it only with committed rows. */
   apply(rows: readonly News[]): void {
     for (const row of rows) this.#dispatch(row)
   }
 
-  /** Runs `fn` in a transaction, appends the news that it returns, commits and applies them here. */
+  /** Runs `fn` in a transaction, appends the news that it returns, commits, and applies the news in this process. */
   async change<T>(fn: (tx: Tx) => Promise<{ value: T; news: readonly NewsItem[] }>): Promise<T> {
     const { value, rows } = await this.#db.tx(async tx => {
       const made = await fn(tx)
@@ -122,22 +124,22 @@ export class ControlLog {
     return value
   }
 
-  /** Calls `fn` for every news row. An exception of `fn` is logged and does not stop the others. */
+  /** Calls `fn` for every news row. An exception of `fn` is logged and does not affect other subscribers. */
   on(fn: (news: News) => void): void {
     this.#subscribers.push(fn)
   }
 
-  /** Calls `fn` when news may have been lost permanently: load state again, drop caches. */
+  /** Calls `fn` when news may be lost permanently. The subscriber must then load its state again and clear its caches. */
   onGap(fn: () => void): void {
     this.#gapListeners.push(fn)
   }
 
-  /** Calls `fn` with notifications of the channel that are no control news. */
+  /** Calls `fn` with the payloads of notifications that are not control news. */
   onOther(fn: (payload: string) => void): void {
     this.#others.push(fn)
   }
 
-  /** Listens, reads once and goes on polling. Resolves after the first read; rejects when the database cannot be reached. */
+  /** Listens, reads once and then polls. Resolves after the first read. Rejects when the database cannot be reached. */
   async start(): Promise<void> {
     const stopListening = await this.#db.listen(
       newsChannel,
@@ -150,12 +152,12 @@ export class ControlLog {
     this.#stops.push(this.#clock.every(pruneEveryMs, () => void this.prune().catch(error => this.#log.warn('control_log_prune_failed', { error }))))
   }
 
-  /** Milliseconds since the last successful read, by the monotonic clock. */
+  /** Returns the milliseconds since the last successful read, by the monotonic clock. */
   lastSyncAgeMs(): number {
     return this.#clock.monotonicMs() - this.#syncedAtMs
   }
 
-  /** Deletes rows older than an hour; how many. */
+  /** Deletes rows older than an hour. Returns how many. */
   prune(): Promise<number> {
     return this.#db.exec(deleteOld)
   }
@@ -171,7 +173,7 @@ export class ControlLog {
     else for (const fn of this.#others) guarded(this.#log, () => fn(payload))
   }
 
-  /** Reads unless a read is running; then reads again after it, because the running read may have begun before the commit. */
+  /** Reads the log. If a read is running, plans another one after it, because the running one may have started before the commit. */
   async #tick(): Promise<void> {
     if (this.#stopped) return
     const running = this.#reading
@@ -207,7 +209,7 @@ export class ControlLog {
       inWindow.add(seq)
       this.#dispatch({ seq, kind, ref, epoch })
     }
-    // Rows that fell out of the window cannot come again, so the numbers of this window are all that has to be remembered.
+    // Rows older than the window cannot be returned again, so only the numbers of this window are remembered.
     this.#seen = inWindow
     this.#readAt = now
     this.#syncedAtMs = Math.max(this.#syncedAtMs, startedMs)

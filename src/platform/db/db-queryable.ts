@@ -1,15 +1,18 @@
 import type { Queryable, SqlValue, Statement } from './db.ts'
 
-/** What a driver answers to one statement. */
+/** The result of one statement from a driver. */
 export interface RawResult {
   readonly rows: readonly unknown[]
   readonly rowCount: number | null
 }
 
-/** Runs one statement somewhere: on a pooled connection, in a transaction, in the embedded session. */
+/** Runs one statement on a pooled connection, in a transaction, or in the embedded session. */
 export type RunStatement = (statement: Statement<readonly SqlValue[], unknown>, params: readonly SqlValue[]) => Promise<RawResult>
 
-/** The four verbs of the port over any way to run a statement. Wrong row counts throw with the statement's name, never with its values. */
+/**
+ * Implements `many`, `maybe`, `one` and `exec` over a function that runs a statement. A wrong number of rows throws an Error with the
+ * statement's name, never with values.
+ */
 export function queryableOver(run: RunStatement): Queryable {
   const runTyped = <P extends readonly SqlValue[], R>(statement: Statement<P, R>, params: P): Promise<RawResult> =>
     run(statement as unknown as Statement<readonly SqlValue[], unknown>, params)

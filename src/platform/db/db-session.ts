@@ -1,33 +1,33 @@
 /**
- * What both drivers share above a connection: typed parameters and results come from `pg` itself (db-postgres.ts), transactions and
- * channels from here. A session is one PostgreSQL connection, real or embedded.
+ * Code that both drivers share above a connection: transactions and channels. Typed parameters and results come from `pg` (db-postgres.ts).
+ * A session is one PostgreSQL connection, real or embedded.
  */
 import { DatabaseUnavailableError, type SqlValue, type Statement, statement, type Tx } from './db.ts'
 import { queryableOver, type RawResult } from './db-queryable.ts'
 
-/** One connection that runs one statement at a time. Errors are already translated by `translateError`. */
+/** One connection that runs one statement at a time. Its errors have already passed through `translateError`. */
 export interface Session {
-  /** A named prepared statement. */
+  /** Runs a named prepared statement. */
   run(statement: Statement<readonly SqlValue[], unknown>, params: readonly SqlValue[]): Promise<RawResult>
-  /** Text without parameters; several statements are allowed. The command tag of the last one. */
+  /** Runs SQL text without parameters, also several statements. Returns the command tag of the last one. */
   command(sql: string): Promise<string>
 }
 
-/** NOTIFY with values, which the command itself does not take. */
+/** Sends NOTIFY with parameters, which the NOTIFY command itself does not accept. */
 export const notifyStatement = statement<[channel: string, payload: string], never>('db.notify', 'select pg_notify($1::text, $2::text)')
 
-/** A transaction that the caller must not touch any more. */
+/** A statement was run on a transaction that has ended. */
 export class TransactionOverError extends Error {
   override readonly name = 'TransactionOverError'
 }
 
 /**
- * Runs `fn` between BEGIN and COMMIT. `onRoundTrip` is called once for every exchange. When `fn` throws, the transaction is rolled
- * back and the error rises; when even that fails, `onBroken` learns that the session is of no more use.
+ * Runs `fn` between BEGIN and COMMIT. Calls `onRoundTrip` once for each exchange with the database. When `fn` throws, rolls back and throws
+ * that error. When the rollback fails too, calls `onBroken`, because the session can no longer be used.
  */
 export async function runTransaction<T>(session: Session, fn: (tx: Tx) => Promise<T>, onRoundTrip: () => void, onBroken: (error: unknown) => void): Promise<T> {
   let over = false
-  // Statements that were begun concurrently run one after the other; those that follow a failure of `fn` do not run at all.
+  // Concurrent statements run one after the other. After `fn` has failed, waiting statements do not run.
   let last: Promise<unknown> = Promise.resolve()
   const tx: Tx = {
     inTransaction: true,
@@ -56,7 +56,7 @@ export async function runTransaction<T>(session: Session, fn: (tx: Tx) => Promis
   await last
   over = true
   onRoundTrip()
-  // COMMIT of a transaction in which a statement failed answers ROLLBACK without an error: nothing was stored, so it must throw.
+  // After a failed statement, COMMIT returns ROLLBACK without an error. Nothing was stored, so this must throw.
   const tag = await session.command('commit')
   if (tag !== 'COMMIT') throw new Error('the transaction was rolled back because one of its statements had failed')
   return value
@@ -75,11 +75,14 @@ const unreachableCodes = new Set([
   'ERR_STREAM_DESTROYED',
   'ERR_STREAM_WRITE_AFTER_END',
 ])
-// Shutdown, crash and start of the server, too many connections, and a statement that ran into the time limit.
+// Shutdown, crash and start of the server, too many connections, and a statement that reached the time limit.
 const unavailableStates = new Set(['57P01', '57P02', '57P03', '57P05', '53300', '57014', '25P03'])
 const sqlState = /^[0-9A-Z]{5}$/
 
-/** Errors of the connection become DatabaseUnavailableError; errors that the database itself reported stay as they are, with `code` and `constraint`. */
+/**
+ * Turns errors of the connection into DatabaseUnavailableError. Errors that the database reports stay as they are, with `code` and
+ * `constraint`.
+ */
 export function translateError(thrown: unknown): unknown {
   if (thrown instanceof DatabaseUnavailableError || !(thrown instanceof Error)) return thrown
   const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : ''
@@ -89,7 +92,7 @@ export function translateError(thrown: unknown): unknown {
     return away ? new DatabaseUnavailableError(`the database is not available (${code})`, { cause: thrown }) : thrown
   }
   if (unreachableCodes.has(code)) return new DatabaseUnavailableError(`the database cannot be reached (${code})`, { cause: thrown })
-  // Refusals of all addresses of a host arrive as one AggregateError; lost connections and timeouts of the driver have only a text.
+  // When all addresses of a host refuse, the error is an AggregateError. Lost connections and timeouts of the driver have only a text.
   if (
     /^(Connection terminated|timeout exceeded|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed|Cannot use a pool after)/.test(
       thrown.message,
@@ -99,12 +102,12 @@ export function translateError(thrown: unknown): unknown {
   return thrown
 }
 
-/** True when the error came from the database as a report on one statement, so that the connection itself is sound. */
+/** Returns whether the database reported the error for one statement, so that the connection is still usable. */
 export function isStatementError(thrown: unknown): boolean {
   return thrown instanceof Error && !(thrown instanceof DatabaseUnavailableError) && 'severity' in thrown
 }
 
-/** A channel name that needs no quoting. */
+/** Returns the channel name if it needs no quoting. Throws an Error otherwise. */
 export function checkedChannel(channel: string): string {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(channel)) throw new Error(`"${channel}" is not a channel name`)
   return channel
@@ -115,11 +118,11 @@ interface Listener {
   readonly onReconnect: (() => void) | undefined
 }
 
-/** Who listens to which channel. */
+/** The listeners of each channel. */
 export class Listeners {
   readonly #byChannel = new Map<string, Set<Listener>>()
 
-  /** Adds a listener; true when it is the first of its channel. The returned function removes it: true when it was the last. */
+  /** Adds a listener. `isFirst` is true for the first one of its channel. `remove` removes it and returns true when it was the last one. */
   add(channel: string, fn: (payload: string) => void, onReconnect?: () => void): { isFirst: boolean; remove(): boolean } {
     const listener: Listener = { fn, onReconnect }
     const set = this.#byChannel.get(channel) ?? new Set()

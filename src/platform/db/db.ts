@@ -1,5 +1,5 @@
 /**
- * The database port: typed, named statements over PostgreSQL (`pg`) or the embedded PGlite, with the same types from both.
+ * The database port: typed, named statements over PostgreSQL (`pg`) or the embedded PGlite. Both return the same types.
  *
  * | SQL type | value |
  * |---|---|
@@ -13,25 +13,31 @@
  * | bytea | Buffer |
  * | int4[], int8[], text[] | arrays of the above |
  *
- * Parameters take the same values; bigint goes as text, arrays as PostgreSQL arrays, plain objects for json as JSON text that the
- * caller made with JSON.stringify.
+ * Parameters take the same values. A bigint is sent as text, and an array as a PostgreSQL array. For json, the caller passes the text that
+ * JSON.stringify made.
  *
- * Decision 0002 says why there are two.
+ * Decision 0002 says why there are two databases.
  */
 export type SqlValue = string | number | bigint | boolean | null | Date | Buffer | readonly (string | number | bigint | boolean | null | Date)[]
 
-/** A named statement. `P` are its parameters in order, `R` the shape of one row as the SQL aliases it (camelCase in quotes). */
+/**
+ * A named statement. `P` are its parameters in order. `R` is the shape of one row, with the column aliases of the SQL (camelCase in
+ * quotes).
+ */
 export interface Statement<P extends readonly SqlValue[], R> {
   readonly name: string
   readonly text: string
-  /** Type carriers only. */
+  /** These two fields only carry types. */
   readonly _params?: P
   readonly _row?: R
 }
 
 const registry = new Map<string, Statement<readonly SqlValue[], unknown>>()
 
-/** Declares a statement. Names are `<domain>.<verb_noun>` and unique; a test PREPAREs every one against the migrated schema. */
+/**
+ * Declares a statement. Names have the form `<domain>.<verb_noun>` and are unique. A test prepares every statement against the migrated
+ * schema.
+ */
 export function statement<P extends readonly SqlValue[], R = never>(name: string, text: string): Statement<P, R> {
   if (registry.has(name)) throw new Error(`two statements are called ${name}`)
   const made: Statement<P, R> = { name, text }
@@ -39,28 +45,28 @@ export function statement<P extends readonly SqlValue[], R = never>(name: string
   return made
 }
 
-/** Every statement declared so far by the modules that were imported. */
+/** Returns every statement that the imported modules have declared so far. */
 export function allStatements(): readonly Statement<readonly SqlValue[], unknown>[] {
   return [...registry.values()]
 }
 
 export interface Queryable {
-  /** All rows. */
+  /** Returns all rows. */
   many<P extends readonly SqlValue[], R>(statement: Statement<P, R>, ...params: P): Promise<R[]>
-  /** The one row or null; two or more throw. */
+  /** Returns the row or null. Throws an Error for two or more rows. */
   maybe<P extends readonly SqlValue[], R>(statement: Statement<P, R>, ...params: P): Promise<R | null>
-  /** Exactly one row; anything else throws. */
+  /** Returns exactly one row. Throws an Error for any other number. */
   one<P extends readonly SqlValue[], R>(statement: Statement<P, R>, ...params: P): Promise<R>
-  /** Runs it; the number of rows it touched. */
+  /** Runs the statement. Returns the number of affected rows. */
   exec<P extends readonly SqlValue[], R>(statement: Statement<P, R>, ...params: P): Promise<number>
 }
 
-/** A running transaction: a function that must not run outside one takes this type. */
+/** A running transaction. A function that must run inside one takes this type. */
 export interface Tx extends Queryable {
   readonly inTransaction: true
 }
 
-/** What the pool of connections looks like. */
+/** Numbers of connections in the pool and of callers that wait for one. */
 export interface PoolState {
   readonly inUse: number
   readonly idle: number
@@ -69,27 +75,36 @@ export interface PoolState {
 
 export interface Db extends Queryable {
   readonly kind: 'postgres' | 'embedded'
-  /** Runs `fn` in one READ COMMITTED transaction; commits when it resolves, rolls back when it throws. Never call the outer `db` inside: the embedded database has one session. */
+  /**
+   * Runs `fn` in one READ COMMITTED transaction. Commits when it resolves, rolls back when it throws. Never use the outer `db` inside `fn`,
+   * because the embedded database has only one session.
+   */
   tx<T>(fn: (tx: Tx) => Promise<T>): Promise<T>
-  /** Calls `fn` for every NOTIFY on the channel until the returned function is awaited. After a lost connection it listens again and calls `onReconnect`, because news may have been missed. */
+  /**
+   * Calls `fn` for every NOTIFY on the channel until the returned function is called. After a lost connection it listens again and calls
+   * `onReconnect`, because notifications may have been missed.
+   */
   listen(channel: string, fn: (payload: string) => void, onReconnect?: () => void): Promise<() => Promise<void>>
-  /** NOTIFY outside a transaction. Payload at most 7,999 bytes. Inside one use `select pg_notify(...)` as a statement. */
+  /**
+   * Sends NOTIFY outside a transaction. The payload may have at most 7,999 bytes. Inside a transaction use the statement `select
+   * pg_notify(...)`.
+   */
   notify(channel: string, payload: string): Promise<void>
-  /** A script of several statements without parameters (migrations). */
+  /** Runs several statements without parameters (migrations). */
   script(sql: string): Promise<void>
-  /** Round trips so far: the hot path's tests count them. */
+  /** Number of round trips so far. Tests of the hot path count them. */
   readonly roundTrips: number
-  /** Connections of the pool now, and how many callers wait for one; left out where there is no pool. */
+  /** The state of the connection pool. Absent when there is no pool. */
   readonly pool?: PoolState
   close(): Promise<void>
 }
 
-/** Thrown (wrapped) when the database cannot be reached or dropped the connection; edges answer 503 `database_unavailable`. */
+/** Is thrown when the database cannot be reached or dropped the connection. HTTP and MCP reply 503 `database_unavailable`. */
 export class DatabaseUnavailableError extends Error {
   override readonly name = 'DatabaseUnavailableError'
 }
 
-/** True for a unique-constraint violation, of that constraint when one is named. Both drivers report SQLSTATE 23505. */
+/** Returns whether an error is a violation of a unique constraint, of the named one if it is given. Both drivers report SQLSTATE 23505. */
 export function isUniqueViolation(thrown: unknown, constraint?: string): boolean {
   if (typeof thrown !== 'object' || thrown === null) return false
   const e = thrown as { code?: unknown; constraint?: unknown }

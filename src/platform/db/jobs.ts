@@ -1,6 +1,6 @@
 /**
- * Background work without a queue: periodic sweeps, each run by one process at a time, and rows whose due time makes them the job.
- * Decision 0014, Decision 0410 and Decision 0464 say why.
+ * Background work without a queue: periodic sweeps that one process at a time runs, and rows that become due. Decision 0014, Decision 0410
+ * and Decision 0464 give the reasons.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
@@ -18,37 +18,47 @@ interface Job {
   readonly name: string
   readonly counts: JobCounts
   readonly intervalMs: number
-  /** Whether the database keeps when it last ran. */
+  /** Whether the database stores the time of the last run. */
   readonly isKept: boolean
   readonly line: JobLine
   readonly run: (signal: AbortSignal) => Promise<void>
 }
 
 /**
- * The jobs of one line of a process run one after the other. `stores` is for jobs that ask stores of organisations, which may be slow or
- * never answer; `own` is for all others.
+ * Jobs of one line run one after the other in a process. Jobs that call stores of organisations are in `stores`, because stores may be slow
+ * or never answer. All other jobs are in `own`.
  */
 export type JobLine = 'own' | 'stores'
 
-/** Runs drift by up to this share of the interval, so that processes that started together do not ask together. */
+/** Each interval varies by up to this share, so that processes that started together do not query together. */
 const jitterShare = 0.1
 
-/** From this interval on it is kept when a job last ran. A process lives longer than the shorter ones, which need no row that is written all the time. */
+/**
+ * From this interval on, the time of the last run is stored. A process lives longer than shorter intervals, so storing them would only
+ * cause frequent writes.
+ */
 const keptIntervalMinMs = 60_000
 
-/** Longest pause between two looks at the clock of the database, which may run otherwise than the timers of this process. A kept job that failed is tried again after it. */
+/**
+ * Longest pause between two reads of the database's clock, which may differ from the timers of this process. A failed job with a stored
+ * time is also repeated after this pause.
+ */
 const lookEveryMs = 10 * 60_000
 
-/** What was due at the start begins within this time: the processes of a rollout do not all ask at the same moment. */
+/**
+ * A job that is due at the start begins within this time, at random, so that the processes of a rollout do not all query at the same
+ * moment.
+ */
 const firstLookMs = 5_000
 
-/** Well under the 10 s after which the server ends a transaction that does nothing. */
+/** Far below the 10 s after which the server ends an idle transaction. */
 const lockBeatMs = 3000
 
-// Two-key advisory locks of class 2 belong to jobs. A row in an ordinary table would need a clean-up after a crash; these end with the session.
+// Jobs use the advisory locks of class 2. They end with the session. A row in a table would have to be cleaned up after a crash.
 const tryLock = statement<[name: string], { isMine: boolean }>('jobs.try_lock', 'select pg_try_advisory_xact_lock(2, hashtext($1::text)) as "isMine"')
 
-// A job that is not known yet is due one interval from now. `clock_timestamp`, because the transaction around a run is as old as the run.
+// A new job is due one interval from now. The statement uses `clock_timestamp`, because the time of the transaction around a run is the
+// start of the run.
 const noteJobs = statement<[names: readonly string[]]>(
   'jobs.note',
   'insert into job_runs (name, ran_at) select name, clock_timestamp() from unnest($1::text[]) as name on conflict (name) do nothing',
@@ -73,8 +83,8 @@ export class Jobs {
   readonly #stopTimers = new Map<string, () => void>()
   readonly #stop = new AbortController()
   /**
-   * The last run of each line. A run on PostgreSQL holds one connection for its lock and needs others for its work: many runs together could take
-   * the whole pool and wait for each other. Hence the fewest connections of DB_POOL_MAX are one more than there are lines.
+   * The last run of each line. A run on PostgreSQL holds one connection for its lock and needs others for its work. Many concurrent runs
+   * could use up the pool and wait for each other. So the minimum of DB_POOL_MAX is one more than the number of lines.
    */
   readonly #last: Record<JobLine, Promise<unknown>> = { own: Promise.resolve(), stores: Promise.resolve() }
   #isStarted = false
@@ -87,13 +97,12 @@ export class Jobs {
   }
 
   /**
-   * Runs `run` about every `intervalMs`, in one process of all that share the database; the jobs of one line of a process run one after
-   * the other. The pause begins when a run has ended. An error is logged and the next run comes as planned, or after 10 min if that is
-   * sooner. The signal aborts on `stop`, and within 10 s when the connection that holds the lock is lost: until then another process
-   * may have begun the same job.
+   * Runs `run` about every `intervalMs`, in one of the processes that share the database. The pause begins at the end of a run. An error is
+   * logged; the next run comes after the normal pause, or after 10 min if that is sooner. The signal aborts on `stop`, and within 10 s when
+   * the connection with the lock is lost. In that time another process may start the same job.
    *
-   * From an interval of 1 min on the pause counts by the clock of the database and from the last run of any process, also of one that
-   * has ended. Such a job waits for `start`.
+   * For intervals of 1 min or more, the pause is measured by the clock of the database from the last run of any process. Such a job waits
+   * for `start`.
    */
   every(name: string, intervalMs: number, run: (signal: AbortSignal) => Promise<void>, line: JobLine = 'own'): void {
     if (this.#jobs.has(name)) throw new Error(`two jobs are called ${name}`)
@@ -103,7 +112,10 @@ export class Jobs {
     else if (this.#isStarted) this.#schedule(job, Math.min(intervalMs, lookEveryMs))
   }
 
-  /** Reads when the jobs so far last ran and plans the next runs: what is due already begins within 5 s. Throws when the database does not answer. */
+  /**
+   * Reads when the jobs last ran and plans the next runs. A job that is already due begins within 5 s. Throws when the database does not
+   * answer.
+   */
   async start(): Promise<void> {
     const kept = [...this.#jobs.values()].filter(({ isKept }) => isKept)
     const names = kept.map(({ name }) => name)
@@ -116,12 +128,15 @@ export class Jobs {
     }
   }
 
-  /** Every job with its counts. A run that another process had is none. */
+  /** The counts of every job. Runs of other processes do not count. */
   get counts(): readonly JobCounts[] {
     return [...this.#jobs.values()].map(({ counts }) => counts)
   }
 
-  /** Runs a job now, or waits for the run that is under way. False when another process has it. Errors rise: for tests and commands. */
+  /**
+   * Runs a job now, or waits for a run in progress. Returns false when another process is running it. Throws the error of the job. For
+   * tests and commands.
+   */
   runOnce(name: string): Promise<boolean> {
     const job = this.#jobs.get(name)
     if (job === undefined) return Promise.reject(new Error(`there is no job ${name}`))
@@ -130,7 +145,7 @@ export class Jobs {
     return this.#begin(job, false)
   }
 
-  /** No run begins any more; resolves when those under way have ended. */
+  /** Starts no more runs. Resolves when the running ones have ended. */
   async stop(): Promise<void> {
     this.#stop.abort()
     for (const stopTimer of this.#stopTimers.values()) stopTimer()
@@ -156,24 +171,24 @@ export class Jobs {
   async #tick(job: Job): Promise<void> {
     let pauseMs = Math.min(job.intervalMs, lookEveryMs)
     try {
-      // Looks at what is not due cost one query and take no place in the line.
+      // A check of a job that is not due costs one query and does not wait in the line.
       const waitMs = job.isKept ? await this.#waitMs(this.#db, job) : 0
       if (waitMs > 0) pauseMs = Math.min(waitMs, lookEveryMs)
       else await (this.#running.get(job.name) ?? this.#begin(job, job.isKept))
     } catch (error) {
-      // A run that a stop kept from beginning has not failed.
+      // A run that `stop` prevented has not failed.
       if (!this.#stop.signal.aborted) this.#log.error('job_failed', { job: job.name, error })
     }
     this.#schedule(job, pauseMs)
   }
 
-  /** Milliseconds until the job is due by the clock of the database; 0 or less: it is. */
+  /** Returns the milliseconds until the job is due, by the clock of the database. 0 or less means that it is due. */
   async #waitMs(db: Db | Tx, job: Job): Promise<number> {
     const row = await db.maybe(readAges, [job.name])
     return row === null ? 0 : waitOf(job, row.ageMs)
   }
 
-  /** Puts a run in its line. With `onlyWhenDue` it does nothing when another process ran the job meanwhile. */
+  /** Adds a run to its line. With `onlyWhenDue` the run does nothing if another process has run the job in the meantime. */
   #begin(job: Job, onlyWhenDue: boolean): Promise<boolean> {
     const run = this.#last[job.line].then(() => this.#counted(job, onlyWhenDue)).finally(() => this.#running.delete(job.name))
     this.#last[job.line] = run.catch(() => {})
@@ -194,7 +209,7 @@ export class Jobs {
 
   async #run(job: Job, onlyWhenDue: boolean): Promise<boolean> {
     if (this.#stop.signal.aborted) throw new DatabaseUnavailableError('the jobs are stopped')
-    // One process has the embedded database, and its one session must stay free for the job itself.
+    // Only one process uses the embedded database, so no lock is needed. Its single session must stay free for the job.
     if (this.#db.kind === 'embedded') {
       await job.run(this.#stop.signal)
       await this.#keep(this.#db, job, this.#stop.signal)
@@ -204,8 +219,8 @@ export class Jobs {
   }
 
   /**
-   * The lock lives in a transaction of its own that stays open while the job works on other connections: it ends with the process,
-   * however that ends. What it notes of the run is there for others when the lock is free. A beat keeps the open transaction from being ended as idle.
+   * Holds the lock in a transaction of its own, while the job works on other connections. The lock ends with the process in any case. The
+   * time of the run is committed when the lock is released. A regular statement prevents the server from ending the transaction as idle.
    */
   async #runLocked(job: Job, onlyWhenDue: boolean): Promise<boolean> {
     return await this.#db.tx(async tx => {
@@ -228,22 +243,25 @@ export class Jobs {
     })
   }
 
-  /** Notes a run that ended by itself: one that was told to stop stays due. */
+  /** Stores the time of a completed run. A run that was aborted stays due. */
   async #keep(db: Db | Tx, job: Job, signal: AbortSignal): Promise<void> {
     if (job.isKept && !signal.aborted) await db.exec(keepRun, job.name)
   }
 }
 
-/** Milliseconds until a job is due whose last run is `ageMs` ago. A run in the future says that the clock was set back: then it is due no later than an interval after that. */
+/**
+ * Returns the milliseconds until a job is due whose last run was `ageMs` ago. A run in the future means that the clock was set back; the
+ * job is then due no later than one interval after it.
+ */
 function waitOf(job: Job, ageMs: number): number {
   return job.intervalMs - Math.abs(ageMs)
 }
 
 /**
- * Takes rows that are due: `claim` is an `update ... where id in (select ... for update skip locked limit $n) returning ...` that
- * pushes the due time ahead, so that a claim whose process died comes back by itself. Calls `work` for each row in order and repeats
- * until a round finds nothing or `roundsMax` is reached; how many rows were worked on. An error of `work` rises and leaves the rest
- * of the round to their new due time.
+ * Claims due rows and calls `work` for each, in order. `claim` is an `update ... where id in (select ... for update skip locked limit $n)
+ * returning ...` that moves the due time forward, so that the rows of a dead process become due again by themselves. Repeats until a round
+ * finds nothing or `roundsMax` is reached. Returns the number of rows. Throws an error of `work`; the rest of the round becomes due again
+ * later.
  */
 export async function claimDue<P extends readonly SqlValue[], R>(
   db: Db | Tx,

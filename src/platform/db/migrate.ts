@@ -1,6 +1,6 @@
 /**
- * Forward-only migrations: plain SQL files, each applied once, in the order of their names, in one transaction with its record.
- * Decision 0013 says why.
+ * Forward-only migrations: SQL files that are each applied once, in the order of their names. Each runs in one transaction together with
+ * its record. Decision 0013 gives the reasons.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -10,13 +10,13 @@ import { ConfigError } from '../config.ts'
 import type { Log } from '../observe/log.ts'
 import { type Db, isUniqueViolation, statement } from './db.ts'
 
-/** The migrations of this package, found from src and from dist alike. */
+/** The migrations folder of this package. The path is the same from src and from dist. */
 export const migrationsFolder: string = fileURLToPath(new URL('../../../migrations/', import.meta.url))
 
 interface Migration {
   readonly name: string
   readonly checksum: string
-  /** Binaries that do not know this migration may run against the database: its header has a line `-- Additive: ...`. */
+  /** True when older versions that do not know this migration may use the database. The file then has a line `-- Additive: ...`. */
   readonly isAdditive: boolean
   readonly sql: string
 }
@@ -27,7 +27,7 @@ interface AppliedRow {
   readonly isAdditive: boolean
 }
 
-// One number for all processes of one database; nothing else takes advisory locks of two int4 keys in class 1.
+// All processes of a database use this lock. Nothing else uses advisory locks of class 1.
 const lockSql = 'select pg_advisory_xact_lock(1, 1)'
 const createTableSql = `create table if not exists schema_migrations (
   name text primary key,
@@ -42,13 +42,12 @@ const appliedMigrations = statement<[], AppliedRow>(
 const fileName = /^\d{4}_[a-z0-9_]+\.sql$/
 
 /**
- * Brings the database to the newest schema, and returns the names of the migrations that were applied now. Any number of processes may do it
- * concurrently. Throws ConfigError when an applied file was changed since, or when the database has a migration that this binary does not know and that
- * is not marked as harmless for old binaries.
+ * Applies the missing migrations and returns their names. Several processes may run it concurrently. Throws ConfigError when an applied
+ * file has changed since, or when the database has an unknown migration that is not marked as additive.
  */
 export async function migrate(db: Db, folder: string, log: Log): Promise<{ applied: string[] }> {
   const migrations = readMigrations(folder)
-  // `if not exists` alone is not safe among several processes: both may find the table missing.
+  // `if not exists` alone is not safe with several processes, because both may find the table missing.
   await db.script(`begin; ${lockSql}; ${createTableSql}; commit;`)
   const known = await checkApplied(db, migrations)
   const applied: string[] = []
@@ -59,12 +58,12 @@ export async function migrate(db: Db, folder: string, log: Log): Promise<{ appli
       log.info('migration_applied', { path: migration.name })
     }
   }
-  // Another process may have applied what this one found missing: what it applied has to be the same.
+  // Another process may have applied a missing migration in the meantime. Its checksum must be the same.
   await checkApplied(db, migrations)
   return { applied }
 }
 
-/** Which migrations of the folder the database lacks, without changing it. Same refusals as `migrate`. */
+/** Returns the migrations that the database lacks, without applying them. Throws the same errors as `migrate`. */
 export async function pendingMigrations(db: Db, folder: string): Promise<string[]> {
   const migrations = readMigrations(folder)
   const known = await checkApplied(db, migrations).catch((error: unknown) => {
@@ -79,7 +78,7 @@ function readMigrations(folder: string): Migration[] {
     .filter(name => fileName.test(name))
     .sort()
   return names.map(name => {
-    // A checkout on Windows may have changed the line ends; the checksum must not notice.
+    // A checkout on Windows may have changed the line ends. This must not change the checksum.
     const sql = readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n')
     return { name, sql, checksum: createHash('sha256').update(sql).digest('hex'), isAdditive: /^-- Additive: /m.test(sql) }
   })
@@ -100,14 +99,14 @@ async function checkApplied(db: Db, migrations: readonly Migration[]): Promise<R
   return new Set(rows.map(row => row.name))
 }
 
-/** An empty database has no list of migrations either. */
+/** Returns whether the table of migrations does not exist. That is the case in an empty database. */
 function isUndefinedTable(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && thrown.code === '42P01'
 }
 
-/** False when another process was faster. */
+/** Applies one migration. Returns false when another process has applied it first. */
 async function apply(db: Db, migration: Migration): Promise<boolean> {
-  // The record comes first: a second process waits at its key, then fails on it before any statement of the script ran.
+  // The record is inserted before the script. A second process waits for its key and then fails before it runs a statement of the script.
   const record = `insert into schema_migrations (name, checksum, is_additive) values ('${migration.name}', '${migration.checksum}', ${migration.isAdditive})`
   try {
     await db.script(`begin; ${lockSql}; ${record};\n${migration.sql}\n;commit;`)

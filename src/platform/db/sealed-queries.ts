@@ -1,15 +1,15 @@
-/** Columns that hold sealed values: counts the values under each master key, and seals them again under the current key. */
+/** Works on columns of sealed values: counts the values under each master key, and seals them again with the current key. */
 
 import type { Sealer } from '../security/secrets.ts'
 import { type Db, type SqlValue, type Statement, statement } from './db.ts'
 
-/** One column of sealed values, and how its rows are named. */
+/** A column of sealed values, and the primary key of its rows. */
 export interface SealedColumn {
   readonly table: string
   readonly column: string
-  /** The primary key, in order. */
+  /** The columns of the primary key, in order. */
   readonly keys: readonly { readonly name: string; readonly type: 'int' | 'text' | 'bytea' }[]
-  /** The associated data of a value, from the primary key as text (bytea as `\x` and hex). */
+  /** Returns the associated data of a value from the primary key as text (bytea as `\x` and hex). */
   readonly ownerOf: (keys: readonly string[]) => string
 }
 
@@ -18,19 +18,19 @@ interface SealedRow {
   readonly sealed: string
 }
 
-/** What became of the values of one column. */
+/** The result of sealing one column again. */
 export interface Resealed {
   readonly table: string
   readonly column: string
   readonly resealed: number
-  /** Values that no known master key opens; they stay as they are. */
+  /** Values that no known master key can open. They stay unchanged. */
   readonly unopened: number
 }
 
 /** Values that are sealed again in one transaction. */
 const batchRows = 100
 
-/** A column with its statements. Declare each once. */
+/** A column with its statements. Declare each column only once. */
 export class SealedValues {
   readonly table: string
   readonly column: string
@@ -46,7 +46,7 @@ export class SealedValues {
     this.#ownerOf = ownerOf
     const name = `${table}_${column}`
     const order = keys.map(key => key.name).join(', ')
-    // The first characters tell the key; long values are not read for them.
+    // The first characters contain the key id, so the rest of long values is not read.
     this.#count = statement(
       `sealed.count_${name}`,
       `select split_part(substr(${column}, 1, 40), '.', 2) as "keyId", count(*)::int as "values" from ${table} where ${column} is not null group by 1 order by 1`,
@@ -62,15 +62,12 @@ export class SealedValues {
     )
   }
 
-  /** How many values are sealed under each master key, by its id. */
+  /** Returns how many values are sealed with each master key, by key id. */
   async counts(db: Db): Promise<ReadonlyMap<string, number>> {
     return new Map((await db.many(this.#count)).map(row => [row.keyId, row.values]))
   }
 
-  /**
-   * Opens one value that is sealed under the key, to check whether the given key is the right one. Returns null when there is no such value, false when
-   * it cannot be opened.
-   */
+  /** Opens one value to check whether the sealer has the right key. Returns null when there is no value, false when it cannot be opened. */
   async opens(db: Db, sealer: Sealer): Promise<boolean | null> {
     const [row] = await db.many(this.#first, '', 1)
     if (row === undefined) return null
@@ -78,8 +75,8 @@ export class SealedValues {
   }
 
   /**
-   * Seals every value again that is not under the current key. Values that change meanwhile stay as they were written; a value that cannot be opened is
-   * left and counted. If it is stopped in the middle, the next run continues there.
+   * Seals every value again that is not sealed with the current key. A value that changes in the meantime keeps its new content. A value
+   * that cannot be opened stays and is counted. After an interruption, the next run continues with the remaining values.
    */
   async reseal(db: Db, sealer: Sealer, currentKeyId: string): Promise<Resealed> {
     let resealed = 0

@@ -1,17 +1,17 @@
-/** A larger piece is kept as it came. */
+/** A piece that is larger than this is kept without a copy. */
 const smallMaxBytes = 1023
-/** Bounds of the room that small pieces share. */
+/** Smallest and largest size of the buffer that small pieces share. */
 const roomMinBytes = 1024
 const roomMaxBytes = 64 * 1024
 
 /**
- * A body that comes in pieces. A large piece is kept without a copy, and so is the only one. Small ones are put together, because each
- * buffer has a price of its own: a body that came byte by byte would take two hundred times its length.
+ * Collects a body that arrives in pieces. Large pieces and the first piece are kept without a copy. Small pieces are copied into a shared
+ * buffer, because each buffer has overhead: a body that arrived byte by byte would use two hundred times its length.
  */
 export class BodyPieces {
   #pieces: Uint8Array[] = []
   #bytes = 0
-  /** Where small pieces go: `#begin` to `#end` are in none of the pieces yet. */
+  /** The buffer for small pieces. The bytes from `#begin` to `#end` are not in `#pieces` yet. */
   #room: Buffer | null = null
   #begin = 0
   #end = 0
@@ -29,14 +29,14 @@ export class BodyPieces {
     this.#bytes += piece.length
   }
 
-  /** All of it. */
+  /** Returns the whole body. */
   joined(): Buffer {
     this.#close()
     const [only] = this.#pieces
     return this.#pieces.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(this.#pieces, this.#bytes)
   }
 
-  /** Lets go of what came. */
+  /** Drops everything that was collected. */
   drop(): void {
     this.#pieces = []
     this.#room = null
@@ -47,7 +47,7 @@ export class BodyPieces {
     let room = this.#room
     if (room === null || room.length - this.#end < piece.length) {
       this.#close()
-      // It grows with the body, so that a short one takes little.
+      // The buffer grows with the body, so that a short body uses little memory.
       room = Buffer.allocUnsafe(Math.min(roomMaxBytes, Math.max(roomMinBytes, this.#bytes)))
       this.#room = room
       this.#begin = this.#end = 0
@@ -56,7 +56,7 @@ export class BodyPieces {
     this.#end += piece.length
   }
 
-  /** Joins the small pieces so far; the rest of the room takes the next ones. */
+  /** Adds the collected small pieces to `#pieces`. The rest of the buffer is used for the next ones. */
   #close(): void {
     if (this.#room === null || this.#begin === this.#end) return
     this.#pieces.push(this.#room.subarray(this.#begin, this.#end))

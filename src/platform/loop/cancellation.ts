@@ -1,6 +1,6 @@
 /**
- * What a call needs to know of its own end. An `AbortSignal` is one; `Cancellation` is another that costs next to nothing, because every
- * call of the hot path makes one and hardly any is ever cancelled.
+ * The part of an `AbortSignal` that a call uses. `Cancellation` is a cheaper implementation, because every call of the hot path makes one
+ * and hardly any call is cancelled.
  */
 export interface CancelSignal {
   readonly aborted: boolean
@@ -10,7 +10,10 @@ export interface CancelSignal {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** A cancellation and its own signal in one object. Listeners run once, in order; one added after the abort never runs, as with AbortSignal. */
+/**
+ * A cancellation and its signal in one object. Listeners run once, in order. A listener that is added after the abort never runs, as with
+ * AbortSignal.
+ */
 export class Cancellation implements CancelSignal {
   #aborted = false
   #reason: unknown
@@ -25,7 +28,7 @@ export class Cancellation implements CancelSignal {
     return this.#reason
   }
 
-  /** The first reason is kept. */
+  /** Aborts with a reason. Only the first call has an effect. */
   abort(reason: unknown): void {
     if (this.#aborted) return
     this.#aborted = true
@@ -51,7 +54,7 @@ export class Cancellation implements CancelSignal {
     if (at >= 0) this.#listeners?.splice(at, 1)
   }
 
-  /** The same as an AbortSignal, made when first asked for. */
+  /** The same cancellation as an AbortSignal. It is made when it is first read. */
   get signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController()
@@ -61,7 +64,7 @@ export class Cancellation implements CancelSignal {
   }
 }
 
-/** The AbortSignal of any signal, for what takes no other. */
+/** Returns the AbortSignal of a signal, for APIs that accept no other. */
 export function abortSignalOf(signal: CancelSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal
   if (signal instanceof Cancellation) return signal.signal

@@ -11,29 +11,33 @@ interface Loading<V> {
   readonly sinceMs: number
 }
 
-/** How long a caller waits for a new value while there is an old one. Ours: a database that is silent rather than gone answers nothing for much longer. */
+/**
+ * How long a caller waits for a new value while an old one exists, in milliseconds. We chose it, because a database that accepts
+ * connections but does not answer would delay calls for much longer.
+ */
 const patienceMs = 250
 
 export interface ExpiringCacheOptions<K, V> {
-  /** Most entries kept; the least recently used goes first. */
+  /** Most entries. The least recently used is dropped first. */
   readonly max: number
   readonly ttlMs: number
-  /** How long a missing value is cached; default a tenth of ttlMs. */
+  /** How long a missing value is cached. The default is a tenth of `ttlMs`. */
   readonly negativeTtlMs?: number
   readonly clock: Clock
   readonly load: (key: K) => Promise<V | null>
 }
 
 /**
- * A bounded cache with a time to live, filled single-flight: concurrent misses run `load` once. The "effective within 60 s" promises come from here: the
- * TTL is at most 30 s, and news from other processes invalidates immediately. When `load` fails, or does not answer soon, and the old value is at most
- * ten TTLs old, the old value is served, so that a short outage of the database neither looks like a bad key nor holds up every call.
+ * A bounded cache with a time to live. Concurrent misses of a key run `load` once. The promise that changes are effective within 60 s
+ * depends on it: the TTL is at most 30 s, and news from other processes invalidates entries immediately. When `load` fails or is slow, an
+ * old value is returned up to ten TTLs after it expired. So a short outage of the database neither looks like an unknown key nor delays
+ * every call.
  */
 export class ExpiringCache<K extends string | number, V> {
   readonly #entries: LRUCache<K, Entry<V>>
   readonly #loading = new Map<K, Loading<V>>()
   readonly #options: ExpiringCacheOptions<K, V>
-  /** Rises with every invalidation, so that a load that began before it does not put a stale value back. */
+  /** Increases with every invalidation, so that a load that began earlier does not store an outdated value. */
   #generation = 0
 
   constructor(options: ExpiringCacheOptions<K, V>) {
@@ -41,7 +45,7 @@ export class ExpiringCache<K extends string | number, V> {
     this.#entries = new LRUCache({ max: options.max })
   }
 
-  /** Returns the value immediately when it is cached, a promise when it has to be loaded. null = there is none. */
+  /** Returns the value immediately when it is cached, otherwise a promise. Null means that there is no value. */
   get(key: K): V | null | Promise<V | null> {
     const entry = this.#entries.get(key)
     if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
@@ -49,7 +53,7 @@ export class ExpiringCache<K extends string | number, V> {
     return entry !== undefined && this.#mayServe(entry) ? this.#awaitPatiently(loading, entry.value) : loading.answer
   }
 
-  /** The cached value without loading; undefined when it is not cached. */
+  /** Returns the cached value without loading. Undefined when it is not cached. */
   peek(key: K): V | null | undefined {
     const entry = this.#entries.get(key)
     return entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs() ? entry.value : undefined
@@ -61,7 +65,7 @@ export class ExpiringCache<K extends string | number, V> {
     this.#loading.delete(key)
   }
 
-  /** Drops the values that match, and also missing values and running loads, because it is not known whether they match. */
+  /** Drops the values that match. Also drops missing values and running loads, because it is not known whether they match. */
   invalidateWhere(matches: (value: V) => boolean): void {
     this.#generation++
     for (const [key, { value }] of [...this.#entries.entries()]) if (value === null || matches(value)) this.#entries.delete(key)
@@ -92,19 +96,19 @@ export class ExpiringCache<K extends string | number, V> {
       .finally(() => {
         if (this.#loading.get(key) === loading) this.#loading.delete(key)
       })
-    // With an old value nobody may be waiting when a slow load finally fails.
+    // When an old value was returned, nobody may be waiting for a slow load that fails later.
     answer.catch(() => undefined)
     const loading = { answer, sinceMs: clock.monotonicMs() }
     this.#loading.set(key, loading)
     return loading
   }
 
-  /** Whether an entry that is too old to be believed is good enough while there is no answer. */
+  /** Returns whether an expired entry may still be returned while there is no new value. */
   #mayServe(entry: Entry<V>): boolean {
     return entry.value !== null && this.#options.clock.monotonicMs() - entry.expiresAtMs < 10 * this.#options.ttlMs
   }
 
-  /** The new value when it comes soon, else the old one. */
+  /** Returns the new value if it arrives within `patienceMs` of the start of the load, otherwise the old one. */
   #awaitPatiently({ answer, sinceMs }: Loading<V>, old: V | null): V | null | Promise<V | null> {
     const { clock } = this.#options
     const leftMs = sinceMs + patienceMs - clock.monotonicMs()

@@ -1,7 +1,7 @@
 /**
- * Turns for work that takes long enough for others to notice, such as parsing a body of 30 MB: one piece at a time, a rest as long as the
- * piece took behind it, and owners in turn. Whatever one of them sends, the event loop belongs to the others for half of the time.
- * Decision 0372 says why.
+ * Runs work that blocks the event loop noticeably, such as parsing a body of 30 MB. It runs one piece at a time, then rests as long as the
+ * piece took, and owners take turns. So the event loop is free for other work at least half of the time, whatever one owner sends. Decision
+ * 0372 gives the reasons.
  */
 import type { Clock } from '../clock.ts'
 
@@ -9,20 +9,20 @@ interface Job {
   run(): void
 }
 
-/** The turns of one process. */
+/** The queue of heavy work in one process. */
 export class HeavyTurns {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'sleep'>
   readonly #ownerOf: (orgId: number) => string
   readonly #waiting = new Map<string, Job[]>()
   #isBusy = false
 
-  /** `ownerOf` says who owns an organisation: owners take turns. Left out: each organisation has an owner of its own. */
+  /** `ownerOf` returns the owner of an organisation; owners take turns. When absent, each organisation is its own owner. */
   constructor(clock: Pick<Clock, 'monotonicMs' | 'sleep'>, ownerOf: (orgId: number) => string = String) {
     this.#ownerOf = ownerOf
     this.#clock = clock
   }
 
-  /** Does the work when it is the turn of the organisation's owner. Rejects with what it throws. */
+  /** Runs `work` when it is the turn of the organisation's owner. Rejects with the error of `work`. */
   run<T>(orgId: number, work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = (): void => {
@@ -50,7 +50,7 @@ export class HeavyTurns {
     this.#isBusy = false
   }
 
-  /** The next job of the owner that has waited longest; the owner then waits behind the others. */
+  /** Returns the next job of the owner that has waited longest. That owner then goes to the end of the queue. */
   #next(): Job | null {
     for (const [owner, jobs] of this.#waiting) {
       const job = jobs.shift()

@@ -1,10 +1,10 @@
 /**
- * Calls in flight by agent, by key and by token, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks
- * the agent's epoch a second time, which closes the gap between check and register.
+ * Running calls by agent, by key and by token, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks
+ * the agent's epoch a second time. So no revoke can fall between the check and the registration.
  */
 export type CutReason = 'agent_revoked' | 'agent_paused' | 'key_revoked' | 'token_revoked' | 'agent_stale' | 'database_away' | 'shutdown'
 
-/** The abort reason of a call that was cut by the gateway itself. */
+/** The abort reason of a call that the gateway itself cut. */
 export class CallCutError extends Error {
   override readonly name = 'CallCutError'
   readonly reason: CutReason
@@ -22,7 +22,7 @@ export interface Abortable {
 export interface CallOwners {
   readonly agentIds: readonly number[]
   readonly keyId: number | null
-  /** Of a call with an agent token: the token's own id and of what it was made. */
+  /** For an agent token: its own id and the ids of the tokens from which it was made. */
   readonly tokenIds?: readonly string[]
 }
 
@@ -33,7 +33,7 @@ export class Inflight {
   readonly #all = new Set<Abortable>()
   #idle: (() => void)[] = []
 
-  /** Registers a call under its agent, that agent's ancestors, its key and its token; the returned function takes it out again. */
+  /** Registers a call under its agent, that agent's ancestors, its key and its token. The returned function removes it. */
   register(owners: CallOwners, call: Abortable): () => void {
     this.#all.add(call)
     for (const id of owners.agentIds) put(this.#byAgent, id, call)
@@ -48,22 +48,22 @@ export class Inflight {
     }
   }
 
-  /** Aborts every call of an agent; how many. */
+  /** Aborts every call of an agent. Returns how many. */
   abortAgent(agentId: number, reason: CutReason): number {
     return abort(this.#byAgent.get(agentId), reason)
   }
 
-  /** Aborts every call of a key, its agents' calls included. */
+  /** Aborts every call of a key, also the calls of its agents. Returns how many. */
   abortKey(keyId: number, reason: CutReason): number {
     return abort(this.#byKey.get(keyId), reason)
   }
 
-  /** Aborts every call of a token, and of the tokens that were made of it; how many. */
+  /** Aborts every call of a token and of the tokens that were made from it. Returns how many. */
   abortToken(tokenId: string, reason: CutReason): number {
     return abort(this.#byToken.get(tokenId), reason)
   }
 
-  /** Aborts every call made with an agent token. */
+  /** Aborts every call with an agent token. Returns how many. */
   abortAllAgents(reason: CutReason): number {
     let count = 0
     for (const calls of this.#byAgent.values()) count += abort(calls, reason)
@@ -78,7 +78,7 @@ export class Inflight {
     return this.#all.size
   }
 
-  /** Resolves when no call is left. */
+  /** Resolves when no call is running. */
   whenIdle(): Promise<void> {
     return this.#all.size === 0 ? Promise.resolve() : new Promise(resolve => this.#idle.push(resolve))
   }

@@ -1,4 +1,4 @@
-/** Resolves in the next turn of the event loop, so that the worker of a burst lets others go first. */
+/** Resolves in the next turn of the event loop, so that other work runs between the parts of a long task. */
 export function nextTurn(): Promise<void> {
   return new Promise(resolve => {
     setImmediate(resolve)

@@ -1,47 +1,48 @@
 /**
- * One value that many requests read and that is worked out beside them: a page for everybody, sums over all organisations. However many ask,
- * it is made once in `maxAgeMs` and process, and not at all while nobody asks.
+ * One value that many requests read and that is made in the background, such as a public page or sums over all organisations. A process
+ * makes it at most once in `maxAgeMs`, however many requests read it, and not at all while no request does.
  *
  * ```ts
- * const list = new Snapshot({ name: 'registry', clock, log, maxAgeMs: 60_000, empty: publicPage([], 60), load: async () => publicPage(await rows(), 60) })
+ * const list = new Snapshot({ name: 'registry', clock, log, maxAgeMs: 60_000, empty: publicPage([], 60), load: async () => publicPage(await
+ * rows(), 60) })
  * handle: async ({ list }, { headers }) => replyWithPage(await list.get(), headers['if-none-match'])
  * ```
  *
- * Decision 0343 says why.
+ * Decision 0343 gives the reasons.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 
 export interface SnapshotOptions<V> {
-  /** For the log. */
+  /** Name for the log. */
   readonly name: string
   readonly clock: Clock
   readonly log: Log
-  /** A value of this age is loaded again, while the old value is still returned. */
+  /** A value of this age is loaded again. The old value is returned meanwhile. */
   readonly maxAgeMs: number
-  /** Given out while none could be made yet. */
+  /** The value before the first successful load. */
   readonly empty: V
-  /** Default 3 s. */
+  /** How long the first requests wait. The default is 3 s. */
   readonly firstWaitMs?: number
   load(): Promise<V>
 }
 
-/** After a failure nothing is loaded for this time. */
+/** Pause after a failed load, in milliseconds. */
 const retryMs = 5000
-/** A value this many times older than its age limit was not requested for a long time. */
+/** A value that is this many times older than `maxAgeMs` was not requested for a long time. */
 const longUnasked = 10
-/** How long a request waits for a new value in place of such an old one. */
+/** How long a request waits for a new value that replaces such an old one, in milliseconds. */
 const patienceMs = 250
-/** How long the first requests wait for the first value. */
+/** How long the first requests wait for the first value by default, in milliseconds. */
 const firstWaitDefaultMs = 3000
 
-/** A value that ages. */
+/** Keeps the value and loads it again when it is too old. */
 export class Snapshot<V> {
   readonly #options: SnapshotOptions<V>
   #made: { readonly value: V; readonly atMs: number } | null = null
   #loading: Promise<void> | null = null
   #failedAtMs: number | null = null
-  /** Rises with every invalidation, so that a load that began before it does not pass for a fresh one. */
+  /** Increases with every invalidation, so that a load that began earlier does not store an outdated value. */
   #generation = 0
 
   constructor(options: SnapshotOptions<V>) {
@@ -49,8 +50,8 @@ export class Snapshot<V> {
   }
 
   /**
-   * Returns the value and never rejects. A request waits for the very first value, and briefly for a value that replaces an invalidated one or one that
-   * was not requested for a long time. While loads fail it returns the last value, or `empty`.
+   * Returns the value and never rejects. Waits for the very first value, and briefly for a value that replaces an invalidated or very old
+   * one. While loads fail, returns the last value, or `empty`.
    */
   get(): V | Promise<V> {
     const ageMs = this.#ageMs()
@@ -62,7 +63,7 @@ export class Snapshot<V> {
     return ageMs > longUnasked * maxAgeMs ? this.#after(loading, patienceMs) : this.#current()
   }
 
-  /** Invalidates after a change in this process, or after news from another: the next request loads the value again and waits briefly for it. */
+  /** Invalidates the value after a change in this process or after news. The next request loads it again and waits briefly for it. */
   invalidate(): void {
     this.#generation++
     if (this.#made !== null) this.#made = { value: this.#made.value, atMs: Number.NEGATIVE_INFINITY }
@@ -73,12 +74,15 @@ export class Snapshot<V> {
     return this.#made === null ? this.#options.empty : this.#made.value
   }
 
-  /** Infinite without a value. A clock that was put back makes it old rather than young for ever. */
+  /**
+   * Returns the age of the value in milliseconds, Infinity without a value. After the clock was set back, the value counts as old, so that
+   * it is not kept forever.
+   */
   #ageMs(): number {
     return this.#made === null ? Number.POSITIVE_INFINITY : Math.abs(this.#options.clock.nowMs() - this.#made.atMs)
   }
 
-  /** The load that is under way, or a new one; null when the last one failed just now. */
+  /** Returns the running load, or a new one. Null shortly after a failed load. */
   #load(): Promise<void> | null {
     if (this.#loading !== null) return this.#loading
     const { clock, load, log, name } = this.#options

@@ -1,6 +1,6 @@
 /**
- * Measures how long recordings last, in a thread of its own: files of strangers can keep a parser busy for long, and whoever started this
- * thread ends it then.
+ * Measures the length of recordings in a thread of its own. A file from a user can keep a parser busy for long. The main thread ends the
+ * worker then.
  */
 import { parentPort } from 'node:worker_threads'
 import { parseBuffer } from 'music-metadata'
@@ -15,15 +15,15 @@ export interface LengthQuestion {
 
 export interface ReadLength {
   readonly seconds: number
-  /** Sound alone, in a form that has few bytes a second. */
+  /** True for sound only, in a format with few bytes a second. */
   readonly isCompact: boolean
-  /** False: it is what a header says, which its sender may have written. */
+  /** False: the length comes from a header, which the sender may have invented. */
   readonly isCounted: boolean
 }
 
 export interface LengthAnswer {
   readonly id: number
-  /** Null: it could not be read. */
+  /** Null when the length could not be read. */
   readonly length: ReadLength | null
 }
 
@@ -34,7 +34,7 @@ parentPort?.on('message', ({ id, ...recording }: LengthQuestion) => {
   )
 })
 
-/** A recording is what its bytes say; what its sender calls it is asked only when they say nothing. */
+/** Measures by the content of the file. The name and type from the sender are used only when the content is not recognised. */
 async function lengthOf({ bytes, mimeType, filename }: Omit<LengthQuestion, 'id'>): Promise<ReadLength | null> {
   const counted = countSound(bytes)
   if (counted !== null) return { ...counted, isCounted: true }

@@ -4,38 +4,38 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
 import type { LengthAnswer, LengthQuestion, ReadLength } from './audio-length-worker.ts'
 
-/** How long one recording may take to measure, waiting for those before it included. */
+/** Longest time to measure a recording, including the wait for earlier ones, in milliseconds. */
 const measureMaxMs = 2000
-/** Most recordings that wait; further ones are estimated. */
+/** Most recordings that wait. The length of further ones is estimated. */
 const waitingMax = 16
-/** Memory of the measuring thread, beside the recording itself. */
+/** Memory limit of the measuring thread, without the recording itself. */
 const threadMaxMb = 64
-/** Longest recording that is believed: a day. */
+/** Longest length that is accepted: a day. */
 const secondsMax = 86_400
-/** Sound that is not compressed at all has at most so many bytes a second (96 kHz, stereo, 32 bits): a recording lasts at least that long. */
+/** Most bytes a second of uncompressed sound (96 kHz, stereo, 32 bits). A recording lasts at least its size divided by this. */
 const bytesPerSecondMax = 768_000
-/** The same for MP3, AAC, Opus and Vorbis: 512 kbit/s. */
+/** Like `bytesPerSecondMax`, for MP3, AAC, Opus and Vorbis: 512 kbit/s. */
 const compactBytesPerSecondMax = 64_000
-/** By so much sums of parts of a second may be off. */
+/** Tolerance for rounding errors in sums of fractions of a second. */
 const roundingSeconds = 1e-5
-/** Bytes a second that a recording is taken for whose length cannot be read: speech at 32 kbit/s. Decision 0170 says why. */
+/** Assumed bytes a second of a recording whose length cannot be read: speech at 32 kbit/s. Decision 0170 gives the reasons. */
 export const assumedBytesPerSecond = 4000
 
 export interface MeasuredLength {
-  /** Whole seconds, each begun one counted; at least 1. */
+  /** Whole seconds, rounded up, at least 1. */
   readonly seconds: number
-  /** False: the sound could not be counted. Its size was taken for its length, or its header, which said more. */
+  /** False when the sound could not be counted. The length is then the larger of an estimate by size and the value in the header. */
   readonly isRead: boolean
 }
 
-/** How long a recording is taken to last by its size alone. */
+/** Estimates the length of a recording by its size alone. */
 export function lengthBySize(bytes: number): MeasuredLength {
   return { seconds: Math.min(secondsMax, Math.max(1, Math.ceil(bytes / assumedBytesPerSecond))), isRead: false }
 }
 
 /**
- * What was counted, when a recording of that size can last so short; a day at most. Where only a header speaks, which its sender may have written, the
- * size counts at least.
+ * Returns the counted length, but not less than a recording of this size can last, and at most a day. When only a header states the length,
+ * the estimate by size is a lower bound, because the sender may have invented the header.
  */
 function believed({ seconds, isCompact, isCounted }: ReadLength, size: number): MeasuredLength {
   if (!isCounted) {
@@ -55,8 +55,8 @@ interface Waiting {
 }
 
 /**
- * Measures recordings in one thread, one after the other. The thread is started with the first of them; one that takes too long, or
- * too much memory, loses its thread, and its length is taken by its size.
+ * Measures recordings in one thread, one after the other. The thread starts with the first recording. A recording that takes too much time
+ * or memory ends the thread, and its length is estimated by its size.
  */
 export class AudioLengths {
   readonly #clock: Pick<Clock, 'after'>
@@ -69,7 +69,7 @@ export class AudioLengths {
     this.#clock = clock
   }
 
-  /** Never throws. */
+  /** Returns the length of a recording. Never rejects. */
   measure(recording: { readonly bytes: Buffer; readonly contentType: string; readonly filename: string }): Promise<MeasuredLength> {
     const { bytes, contentType, filename } = recording
     if (this.#waiting.size >= waitingMax) return Promise.resolve(lengthBySize(bytes.length))
@@ -99,7 +99,7 @@ export class AudioLengths {
       return
     }
     this.#running = first.question.id
-    // Copied on the way: the recording is also what the provider gets.
+    // The message copies the bytes, because the provider gets the same recording.
     worker.postMessage(first.question)
   }
 
@@ -122,7 +122,7 @@ export class AudioLengths {
     const worker = new Worker(file, { stdout: false, stderr: false, resourceLimits: { maxOldGenerationSizeMb: threadMaxMb } })
     worker.unref()
     worker.on('message', ({ id, length }: LengthAnswer) => this.#settle(id, length))
-    // What ends the thread ends the measuring that it was at; the next one gets a new thread.
+    // When the thread ends, the current recording is estimated, and the next one gets a new thread.
     const lost = (): void => {
       if (this.#worker !== worker) return
       this.#worker = null
@@ -141,7 +141,7 @@ export class AudioLengths {
   }
 }
 
-/** The worker as JavaScript: beside this file in dist, and in dist too when this file runs as TypeScript. Null: it is not built. */
+/** Returns the path of the compiled worker, which is in dist also when this file runs as TypeScript. Null when it is not built. */
 function workerFile(): string | null {
   const here = new URL(import.meta.url)
   const file = fileURLToPath(new URL(here.pathname.endsWith('.ts') ? '../../../dist/platform/media/audio-length-worker.js' : './audio-length-worker.js', here))

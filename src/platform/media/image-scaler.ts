@@ -1,15 +1,15 @@
 import type { Sharp, SharpOptions } from 'sharp'
 import type { CancelSignal } from '../loop/cancellation.ts'
 
-/** Most pixels that are decoded: larger pictures, and files that only claim to be, are left alone. */
+/** Most pixels of an image that is decoded. Larger images, and files that claim to be larger, are not changed. */
 const pixelsMax = 64 * 1024 * 1024
-/** Largest file that is decoded. */
+/** Largest file that is decoded, in bytes. */
 const fileMaxBytes = 24 * 1024 * 1024
-/** How long one picture may take. */
+/** Longest time for one image, in seconds. */
 const secondsMax = 10
-/** Pictures that are worked on concurrently; each takes one thread of the pool. */
+/** Most images that are processed concurrently. Each uses one thread of the pool. */
 const atOnceMax = 2
-/** Most pictures that wait; further ones are left alone. */
+/** Most images that wait. Further ones are not changed. */
 const waitingMax = 64
 
 type SharpMaker = (input: Buffer, options: SharpOptions) => Sharp
@@ -22,8 +22,8 @@ export interface SmallerImage {
 }
 
 /**
- * Makes pictures smaller, in memory, on threads of the pool. The decoder is loaded with the first picture. Nothing that a picture holds can make
- * this throw: what cannot be read, what moves, and what is too large to be decoded is left alone. Decision 0172 says why.
+ * Makes images smaller, in memory, on threads of the pool. The decoder is loaded with the first image. No content of an image can make it
+ * throw: an image that is unreadable, animated or too large to decode is not changed. Decision 0172 gives the reasons.
  */
 export class ImageScaler {
   #sharp: Promise<SharpMaker> | null = null
@@ -31,8 +31,8 @@ export class ImageScaler {
   readonly #waiting: (() => void)[] = []
 
   /**
-   * The same picture, in the same format and turned as it is meant to be seen, with its longest edge brought down to `maxEdge` pixels.
-   * Null: it fits already, or must be left alone. Never larger.
+   * Returns the image in the same format, in its intended orientation, with its longest edge reduced to `maxEdge` pixels. Never enlarges.
+   * Null when the image is small enough or is not changed for another reason.
    */
   async shrink(bytes: Buffer, maxEdge: number, signal: CancelSignal): Promise<SmallerImage | null> {
     const format = formatOf(bytes)
@@ -47,7 +47,7 @@ export class ImageScaler {
     }
   }
 
-  /** False: too many wait. */
+  /** Waits for a turn. Returns false when too many images wait. */
   async #turn(): Promise<boolean> {
     if (this.#running >= atOnceMax) {
       if (this.#waiting.length >= waitingMax) return false
@@ -59,7 +59,7 @@ export class ImageScaler {
 
   #load(): Promise<SharpMaker> {
     this.#sharp ??= import('sharp').then(({ default: sharp }) => {
-      // Pictures of strangers are not kept, and one picture does not take all cores.
+      // The cache would keep images of users, and one image must not use all cores.
       sharp.cache(false)
       sharp.concurrency(1)
       return sharp
@@ -68,7 +68,7 @@ export class ImageScaler {
   }
 }
 
-/** By the first bytes, so that no decoder sees anything but these four: not SVG, which can name files. */
+/** Returns the format by the first bytes. The decoder gets only these four formats. SVG is excluded because it can refer to files. */
 function formatOf(bytes: Buffer): ImageFormat | null {
   if (bytes.length < 12) return null
   if (bytes[0] === 0xff && bytes[1] === 0xd8 && bytes[2] === 0xff) return 'jpeg'
@@ -80,7 +80,7 @@ function formatOf(bytes: Buffer): ImageFormat | null {
 
 async function scaled(sharp: SharpMaker, bytes: Buffer, format: ImageFormat, maxEdge: number): Promise<SmallerImage | null> {
   const options: SharpOptions = { limitInputPixels: pixelsMax, sequentialRead: true, failOn: 'error' }
-  // The header alone.
+  // This reads only the header.
   const { width, height, pages = 1 } = await sharp(bytes, options).metadata()
   if (pages > 1 || Math.max(width, height) <= maxEdge || width * height > pixelsMax) return null
   const smaller = sharp(bytes, options)
@@ -90,7 +90,7 @@ async function scaled(sharp: SharpMaker, bytes: Buffer, format: ImageFormat, max
   return { bytes: await encoded(smaller, format).toBuffer(), format }
 }
 
-/** Quality that text in a picture survives. */
+/** Encodes with a quality at which text in an image stays readable. */
 function encoded(image: Sharp, format: ImageFormat): Sharp {
   switch (format) {
     case 'jpeg':

@@ -1,25 +1,25 @@
 /**
- * Latencies as counts in buckets, eight to a doubling: they add up over days, processes and shards, and a quantile needs no single
- * measurement. Bucket n holds 2^(n/8) ms to below 2^((n+1)/8) ms, bucket 0 everything below as well.
+ * Counts latencies in buckets, eight for each doubling. The counts can be added over days, processes and shards, and a quantile needs no
+ * single measurements. Bucket n contains latencies from 2^(n/8) ms to below 2^((n+1)/8) ms. Bucket 0 also contains everything below.
  */
 const bucketsPerDoubling = 8
-/** Latencies beyond 2^25 ms, nine hours, are in one bucket. */
+/** The last bucket. It contains all latencies above 2^25 ms, which is nine hours. */
 const bucketMax = 200
 
-/** How many measurements were in one bucket. */
+/** The number of measurements in one bucket. */
 export interface LatencyCount {
   readonly bucket: number
   readonly count: number
 }
 
-/** The bucket of a latency in ms. */
+/** Returns the bucket of a latency in milliseconds. */
 export function latencyBucket(ms: number): number {
   return ms <= 1 ? 0 : Math.min(bucketMax, Math.floor(bucketsPerDoubling * Math.log2(ms)))
 }
 
 /**
- * The latency that a share of the measurements did not exceed, in whole ms; null without any. It is the middle of the bucket, so at most a factor of
- * 2^(1/16), 4.5 %, away from the measured value.
+ * Returns the latency that a share of the measurements did not exceed, in whole milliseconds. Null without measurements. The result is the
+ * middle of a bucket, so it differs from the measured value by at most a factor of 2^(1/16), 4.5 %.
  */
 export function quantileMs(counts: readonly LatencyCount[], share: number): number | null {
   const rank = Math.max(1, Math.ceil(share * counts.reduce((sum, { count }) => sum + count, 0)))

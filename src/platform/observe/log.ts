@@ -1,12 +1,12 @@
 import { pino } from 'pino'
 
 /**
- * The log. A line can carry the fields of `LogFields` and nothing else: prompts, bodies, headers and credentials have no way in.
- * Unknown fields are dropped at run time too, so that a cast does not open a hole. Decision 0009 says why.
+ * The fields of a log line. A line contains only these fields, so it cannot contain prompts, bodies, headers or credentials. Unknown fields
+ * are also dropped at run time, so that a cast cannot add them. Decision 0009 gives the reasons.
  */
 export interface LogFields {
   readonly requestId?: string
-  /** Of the trace that the request is part of, when traces are made. */
+  /** Id of the trace to which the request belongs, when traces are made. */
   readonly traceId?: string
   readonly orgId?: number
   readonly keyId?: number
@@ -23,11 +23,11 @@ export interface LogFields {
   /** Id of a payment at the payment provider. */
   readonly paymentId?: string
   readonly processId?: string
-  /** Number of one of several processes behind one port. */
+  /** Number of this process among several behind one port. */
   readonly worker?: number
   readonly job?: string
   readonly url?: string
-  /** Message and stack of an unexpected error; must not be built from user content. */
+  /** An unexpected error, logged with message and stack. It must not be built from content of users. */
   readonly error?: unknown
 }
 
@@ -59,7 +59,10 @@ const allowed = [
   'url',
 ] as const
 
-/** Keeps the allow-listed fields; an error becomes its class, message (first 300 characters) and stack frames, never its own properties. */
+/**
+ * Returns the allowed fields. An error becomes its class, the first 300 characters of its message, and its stack frames. Its other
+ * properties are dropped.
+ */
 export function onlyAllowed(fields: LogFields): Record<string, unknown> {
   const line: Record<string, unknown> = {}
   for (const name of allowed) if (fields[name] !== undefined) line[name] = fields[name]
@@ -75,7 +78,7 @@ export function onlyAllowed(fields: LogFields): Record<string, unknown> {
   return line
 }
 
-/** A log that writes JSON lines to stderr (level from config), or to a sink in tests. */
+/** Returns a log that writes JSON lines to stderr, or to a sink in tests. `level` comes from the settings. */
 export function makeLog(level: string, sink?: { write(line: string): void }): Log {
   const out = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink ?? pino.destination({ fd: 2, sync: false }))
   return {
@@ -85,5 +88,5 @@ export function makeLog(level: string, sink?: { write(line: string): void }): Lo
   }
 }
 
-/** A log that says nothing. */
+/** A log that writes nothing. */
 export const silentLog: Log = { info() {}, warn() {}, error() {} }

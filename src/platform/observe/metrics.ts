@@ -1,10 +1,10 @@
 /**
- * Metrics of this process as Prometheus text. A value that is counted during a request is a plain number of its owner (`Cell`, `Distribution`);
- * prom-client reads it at each scrape. Decision 0351 says why.
+ * Metrics of this process in the Prometheus text format. A value that changes during requests is a plain number in an object of its owner
+ * (`Cell`, `Distribution`), and prom-client reads it at each scrape. Decision 0351 gives the reasons.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
 
-/** A count. `value` only grows. */
+/** A count. `value` only increases. */
 export interface Cell {
   value: number
 }
@@ -15,7 +15,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** How values spread: counts by upper bound, their sum and number. */
+/** A distribution of values: counts by upper bound, their sum and their number. */
 export class Distribution {
   readonly counts: number[]
   sum = 0
@@ -27,7 +27,7 @@ export class Distribution {
     this.counts = bounds.map(() => 0)
   }
 
-  /** Notes one value. */
+  /** Adds one value. */
   observe(value: number): void {
     this.sum += value
     this.count++
@@ -39,11 +39,11 @@ export class Distribution {
   }
 }
 
-/** Most label sets of one metric. Labels come from tables of ours, so this is never reached; it is the last wall. */
+/** Most label sets of one metric. Labels come from our own tables, so this limit is only a last protection. */
 const seriesMax = 5000
 const overflow = 'other'
 
-/** The values of one metric by its labels, in order of the names. */
+/** The values of one metric by its labels, in the order of the label names. */
 export class Series<T> {
   readonly #names: readonly string[]
   readonly #make: () => T
@@ -54,7 +54,7 @@ export class Series<T> {
     this.#make = make
   }
 
-  /** The one with these labels, made when it is new. Who asks often keeps it. */
+  /** Returns the item with these labels and makes it if it is new. A frequent caller keeps the result. */
   of(...values: readonly string[]): T {
     const key = values.join('\n')
     const found = this.#found.get(key)
@@ -82,14 +82,14 @@ export class Metrics {
     processRegistry()
   }
 
-  /** Counts that their owners move. */
+  /** Makes a counter whose cells the owners increase. */
   counter(name: string, help: string, labelNames: readonly string[]): Series<Cell> {
     const series = new Series<Cell>(labelNames, () => ({ value: 0 }))
     this.counted(name, help, labelNames, () => [...series.all].map(({ labels, item }) => ({ labels, value: item.value })))
     return series
   }
 
-  /** Counts that are kept elsewhere and read when somebody asks; they only grow. */
+  /** Makes a counter whose values are read at each scrape. They must only increase. */
   counted(name: string, help: string, labelNames: readonly string[], read: () => readonly Sample[]): void {
     new Counter({
       name,
@@ -103,7 +103,7 @@ export class Metrics {
     })
   }
 
-  /** States that are read when somebody asks. */
+  /** Makes a gauge whose values are read at each scrape. */
   gauge(name: string, help: string, labelNames: readonly string[], read: () => readonly Sample[]): void {
     new Gauge({
       name,
@@ -117,30 +117,30 @@ export class Metrics {
     })
   }
 
-  /** Distributions that their owners move. `bounds` rise. */
+  /** Makes a histogram whose distributions the owners change. `bounds` must increase. */
   histogram(name: string, help: string, labelNames: readonly string[], bounds: readonly number[]): Series<Distribution> {
     const series = new Series<Distribution>(labelNames, () => new Distribution(bounds))
     this.#registry.registerMetric(new KeptHistogram(name, help, labelNames, bounds, series))
     return series
   }
 
-  /** All of it as data, for `textOfWorkers` in another process. */
+  /** Returns all metrics as data, for `textOfWorkers` in another process. */
   async snapshots(): Promise<readonly MetricSnapshot[]> {
     return [...(await this.#registry.getMetricsAsJSON()), ...(await processRegistry().getMetricsAsJSON())]
   }
 
-  /** All of it in the Prometheus text format 0.0.4, with those of the process. */
+  /** Returns all metrics, including those of the process, in the Prometheus text format 0.0.4. */
   async text(): Promise<string> {
     return (await this.#registry.metrics()) + (await processRegistry().metrics())
   }
 }
 
-/** One metric with its values, as data that another process can be sent. */
+/** One metric with its values, as data that can be sent to another process. */
 export type MetricSnapshot = MetricObjectWithValues<MetricValue<string>>
 
 /**
- * The metrics of several processes as one text, each value with the number of its process in the label `worker`. They are not added up: a sum would fall when
- * a process is replaced, which a reader takes for a counter that began again.
+ * Returns the metrics of several processes as one text. Each value has the number of its process in the label `worker`. The values are not
+ * added up, because a sum would decrease when a process is replaced, and a reader would take that for a restarted counter.
  */
 export function textOfWorkers(all: readonly { readonly worker: number; readonly metrics: readonly MetricSnapshot[] }[]): Promise<string> {
   const labelled = all.map(({ worker, metrics }) =>
@@ -159,7 +159,7 @@ interface HistogramValue {
   readonly value: number
 }
 
-/** A histogram whose numbers are kept outside of prom-client. */
+/** A histogram whose values are stored outside of prom-client. */
 class KeptHistogram extends Histogram<string> {
   readonly #head: { readonly name: string; readonly help: string; readonly bounds: readonly number[] }
   readonly #series: Series<Distribution>
@@ -176,7 +176,7 @@ class KeptHistogram extends Histogram<string> {
     return Promise.resolve({ name, help, type: 'histogram', aggregator: 'sum', values } as unknown as Awaited<ReturnType<Histogram<string>['get']>>)
   }
 
-  /** What the registry asks when it writes text. */
+  /** The registry calls this when it writes text. */
   getForPromString(): ReturnType<Histogram<string>['get']> {
     return this.get()
   }
@@ -199,7 +199,7 @@ class KeptHistogram extends Histogram<string> {
 
 let ofProcess: Registry | null = null
 
-/** Memory, processor, garbage collection and event loop belong to the process, however many gateways run in it. */
+/** Memory, processor, garbage collection and event loop belong to the process, so all gateways in it share one registry. */
 function processRegistry(): Registry {
   if (ofProcess === null) {
     ofProcess = new Registry()

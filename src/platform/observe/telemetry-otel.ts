@@ -1,6 +1,6 @@
 /**
- * Spans and distributions by OpenTelemetry, sent over OTLP/HTTP. The only file that imports it; loaded when an endpoint is configured.
- * Nothing is registered for the whole process: who makes a span says below which other one.
+ * Spans and distributions with OpenTelemetry, sent over OTLP/HTTP. Only this file imports OpenTelemetry, and it is loaded only when an
+ * endpoint is configured. It registers nothing globally: the caller passes the parent of each span.
  */
 import { createTraceState, type Histogram, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, type Tracer, trace } from '@opentelemetry/api'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
@@ -11,37 +11,37 @@ import { BasicTracerProvider, BatchSpanProcessor, ParentBasedSampler, type SpanE
 import type { Attributes, Recorder, Span, SpanLink, Telemetry } from './tracing.ts'
 
 export interface OtelOptions {
-  /** Base URL of the collector; `/v1/traces` and `/v1/metrics` are added. */
+  /** Base URL of the collector. `/v1/traces` and `/v1/metrics` are appended. */
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
   readonly version: string
-  /** Names this process among its replicas. */
+  /** Identifies this process among its replicas. */
   readonly instanceId: string
-  /** Share of traces that begin here, 0 to 100. */
+  /** Percentage of the traces begun here that are sampled, 0 to 100. */
   readonly samplePercent: number
-  /** An export has failed or, after a failure, succeeded. */
+  /** Is called after an export fails or succeeds. */
   onExport(signal: 'traces' | 'metrics', isSent: boolean): void
 }
 
-/** Telemetry with an end. */
+/** Telemetry that can be stopped. */
 export interface OtelTelemetry extends Telemetry {
-  /** Sends what is still here. It may take as long as the collector takes: who waits sets the bound. */
+  /** Sends what is not exported yet. It may take as long as the collector does, so the caller sets the time limit. */
   stop(): Promise<void>
 }
 
-/** Spans that wait to be sent; beyond it new ones are dropped, so that a collector that is away costs no more memory than this. */
+/** Most spans that wait to be sent. Further ones are dropped, so that an unavailable collector costs no more memory. */
 const queueMax = 4096
 const batchMax = 512
 const batchDelayMs = 500
 const exportTimeoutMs = 10_000
 const metricsEveryMs = 60_000
-/** Prefix of the names of values in what we make ourselves. */
+/** Name of the instrumentation scope of our spans and metrics. */
 const scope = 'brigade'
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const
 
-/** Makes spans and distributions from now on. */
+/** Starts telemetry. */
 export function startOtel(options: OtelOptions): OtelTelemetry {
   const { endpoint, headers, samplePercent, version } = options
   const resource = resourceFromAttributes({
@@ -104,7 +104,7 @@ function contextOf({ traceId, spanId, isSampled, tracestate }: SpanLink) {
   return { traceId, spanId, traceFlags, isRemote: true, ...(tracestate === null ? {} : { traceState: createTraceState(tracestate) }) }
 }
 
-/** The exporter, with the outcome of each export told. */
+/** Returns the exporter and reports the result of each export. */
 function watched<E extends SpanExporter | PushMetricExporter>(exporter: E, told: (isSent: boolean) => void): E {
   const send = exporter.export.bind(exporter) as (items: never, done: (result: { code: number }) => void) => void
   exporter.export = ((items: never, done: (result: { code: number }) => void) =>

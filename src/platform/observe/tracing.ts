@@ -1,15 +1,15 @@
 /**
- * The tracing interface for the rest of the gateway: spans with attributes, and a call's place in a trace. Only telemetry-otel.ts knows OpenTelemetry,
- * and without an endpoint for it no traces exist. Decision 0355 says why.
+ * The tracing interface for the rest of the gateway: spans with attributes, and the place of a call in a trace. Only telemetry-otel.ts
+ * knows OpenTelemetry. Without a configured endpoint, no spans are made. Decision 0355 gives the reasons.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** A span as its children and other processes name it. */
+/** The identity of a span for its children and for other processes. */
 export interface SpanLink {
   readonly traceId: string
   readonly spanId: string
   readonly isSampled: boolean
-  /** The header `tracestate` as it came. */
+  /** The header `tracestate` as it arrived. */
   readonly tracestate: string | null
 }
 
@@ -19,21 +19,24 @@ export interface Span {
   readonly link: SpanLink
   rename(name: string): void
   set(attributes: Attributes): void
-  /** Ends it, once. `errorType` says that it has failed, and how, in one word. */
+  /** Ends the span, once. `errorType` means that it failed, and names the kind of error in one word. */
   end(errorType?: string): void
 }
 
-/** Notes one value. */
+/** Records one value. */
 export type Recorder = (value: number, attributes: Attributes) => void
 
-/** Makes spans and distributions for a collector. Nothing of it throws or waits. */
+/** Makes spans and distributions for a collector. No function throws or waits. */
 export interface Telemetry {
-  /** A span below `parent`; null: the root of a new trace, which is sampled by the setting. */
+  /** Begins a span below `parent`. With null it begins a new trace, which is sampled according to the setting. */
   begin(name: string, kind: 'server' | 'client' | 'internal', parent: SpanLink | null, attributes: Attributes): Span
   histogram(name: string, unit: string, description: string, bounds: readonly number[]): Recorder
 }
 
-/** The place of one call in traces: its parent and, after its span has begun, its trace. The edge makes it, the log names its trace. */
+/**
+ * The place of one call in traces: its parent, and its trace once its span has begun. The edge makes it, and log lines contain its trace
+ * id.
+ */
 export class TracePlace {
   readonly parent: SpanLink | null
   traceId: string | null
@@ -47,7 +50,9 @@ export class TracePlace {
 const traceparentForm = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const tracestateMaxChars = 512
 
-/** Reads a request's place in a trace from its headers `traceparent` and `tracestate` (W3C Trace Context). Malformed headers are ignored. */
+/**
+ * Reads a request's place in a trace from the headers `traceparent` and `tracestate` (W3C Trace Context). Malformed headers are ignored.
+ */
 export function placeOf(headers: IncomingHttpHeaders): TracePlace {
   const { traceparent, tracestate } = headers
   const found = typeof traceparent === 'string' ? traceparentForm.exec(traceparent.trim()) : null
@@ -58,6 +63,6 @@ export function placeOf(headers: IncomingHttpHeaders): TracePlace {
   return new TracePlace({ traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1, tracestate: isKept ? state : null })
 }
 
-/** The fields of a log line that name the trace of a call. */
+/** Returns the log fields that name the trace of a call. */
 export const traceFields = (place: TracePlace | undefined): { readonly traceId?: string } =>
   place === undefined || place.traceId === null ? {} : { traceId: place.traceId }

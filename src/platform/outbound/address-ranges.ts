@@ -3,20 +3,23 @@ import ipaddr from 'ipaddr.js'
 
 type Address = ReturnType<typeof ipaddr.process>
 
-/** A set of IP addresses, from single ones and CIDR ranges. */
+/** A set of IP addresses, made of single addresses and CIDR ranges. */
 export interface AddressRanges {
   has(address: string): boolean
 }
 
 /**
- * The address in one spelling, without a zone, with IPv4 in IPv6 form unwrapped; null for a text that is no IP address. Forms such as `0x7f.1` are not
- * accepted.
+ * Returns the address in one spelling: without a zone, and IPv4 in IPv6 form as IPv4. Null for a text that is not an IP address. Forms such
+ * as `0x7f.1` are not accepted.
  */
 export function plainAddress(text: string): string | null {
   return addressOf(text)?.toString() ?? null
 }
 
-/** The counting key of an address: the address itself, or for IPv6 its /64, which is what one line or machine gets. */
+/**
+ * Returns the key under which requests of an address are counted: the address itself, or for IPv6 its /64, which one line or machine
+ * normally has. Null for a text that is not an IP address.
+ */
 export function networkOf(text: string): string | null {
   const address = addressOf(text)
   if (address === null) return null
@@ -27,7 +30,7 @@ export function networkOf(text: string): string | null {
     .join(':')}::/64`
 }
 
-/** Reads addresses and CIDR ranges. The second value names the first item that is neither; then the set is empty. */
+/** Reads addresses and CIDR ranges. `wrong` is the first item that is neither; the set is then empty. */
 export function addressRangesOf(items: readonly string[]): { ranges: AddressRanges; wrong: string | null } {
   const ranges: (readonly [Address, number])[] = []
   for (const item of items) {
@@ -51,7 +54,7 @@ function addressOf(text: string): Address | null {
   return isIP(bare) === 0 ? null : ipaddr.process(bare)
 }
 
-/** `10.0.0.0/8`, `fd00::/8`, or one address. */
+/** Returns the network and its length of `10.0.0.0/8`, `fd00::/8` or one address. Null for an invalid item. */
 function rangeOf(item: string): readonly [Address, number] | null {
   const [text = '', length, ...rest] = item.split('/')
   const address = addressOf(text)

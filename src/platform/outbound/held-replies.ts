@@ -1,35 +1,36 @@
 /**
- * Limits what this process keeps of replies that come from providers, servers of organisations and memory stores: bytes of all of them together, and a
- * share for the organisations of each founder. A reply that is read as a whole waits for room, so its server waits too; the oldest of a founder always
- * goes on, so every reply comes to its end. What else is kept, of streams for example, is refused without room. Decision 0467 says why.
+ * Limits how many bytes of replies from providers, servers of organisations and memory stores this process keeps: all together, and a share
+ * for the organisations of each founder. A reply that is read as a whole waits for room, so its server waits too. The oldest reader of a
+ * founder never waits, so every reply is read to its end. Other data, for example of streams, is refused when there is no room. Decision
+ * 0467 gives the reasons.
  */
 
 export interface HeldRepliesLimits {
-  /** Bytes of all replies together, without the free part of each. */
+  /** Most bytes of all replies together, without the free part of each. */
   readonly totalBytes: number
-  /** The part that one founder's organisations may have of what the others leave free, in percent. */
+  /** Percentage of the room not used by others that one founder's organisations may use. */
   readonly founderPercent: number
 }
 
-/** Why there is no room: the process has none left, or the founder's share is used up. */
+/** Why there is no room: the process has none, or the founder's share is used up. */
 export type HeldRefusal = 'total' | 'organisation'
 
-/** The room of a reader that can wait. It reads one reply, or those to one call. */
+/** Room for a reader that can wait. It reads one reply, or the replies to one call. */
 export interface RoomOfReply {
-  /** Takes room for bytes that have arrived. False: there is none now. A negative number gives room back. */
+  /** Takes room for bytes that have arrived. Returns false when there is none now. A negative number gives room back. */
   take(bytes: number): boolean
   /** Calls `wake` once, when there may be room. */
   whenFree(wake: () => void): void
 }
 
-/** The first bytes of each reply are free: nearly all replies and events are shorter, and need one comparison. */
+/** The first bytes of each reply are free. Nearly all replies and events are shorter, so they cost only one comparison. */
 const freeHeldBytes = 64 * 1024
 
 interface Reader {
   readonly founder: string
   /** Bytes that have arrived. */
   arrivedBytes: number
-  /** Bytes of them that take room. */
+  /** The part of these bytes that uses room. */
   takenBytes: number
   hasWaited: boolean
   wakes: (() => void)[]
@@ -37,7 +38,7 @@ interface Reader {
 
 interface FounderReplies {
   bytes: number
-  /** Readers that take room or wait for it, the oldest first. */
+  /** Readers that use room or wait for it, oldest first. */
   readonly readers: Set<Reader>
 }
 
@@ -52,18 +53,18 @@ export class HeldReplies {
   readonly #byFounder = new Map<string, FounderReplies>()
   #bytes = 0
 
-  /** `founderOf` returns who founded an organisation. Without it each organisation has a founder of its own. */
+  /** `founderOf` returns the founder of an organisation. When absent, each organisation is its own founder. */
   constructor(limits: HeldRepliesLimits, founderOf: (orgId: number) => string = String) {
     this.limits = limits
     this.#founderOf = founderOf
   }
 
-  /** Bytes that take room. */
+  /** Bytes that use room now. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Does work that reads the whole replies to one call of the organisation and needs their bytes. The room is given back when the work has ended. */
+  /** Runs `work`, which reads all replies to one call of the organisation. The room is given back when `work` ends. */
   async run<T>(orgId: number, work: (room: RoomOfReply) => Promise<T>): Promise<T> {
     const reader: Reader = { founder: this.#founderOf(orgId), arrivedBytes: 0, takenBytes: 0, hasWaited: false, wakes: [] }
     const whenFree = (wake: () => void): void => void reader.wakes.push(wake)
@@ -74,12 +75,12 @@ export class HeldReplies {
     }
   }
 
-  /** A reply to a call of the organisation that cannot wait, and of which nothing is kept yet. */
+  /** Returns room for a reply that cannot wait. It contains no bytes yet. */
   open(orgId: number): HeldReply {
     return new HeldReply(this, this.#founderOf(orgId))
   }
 
-  /** Takes room, or gives it back where `bytes` is negative. Returns the reason when there is none, otherwise null. */
+  /** Takes room, or gives it back for negative `bytes`. Returns the reason when there is none, otherwise null. */
   take(founder: string, bytes: number): HeldRefusal | null {
     const own = this.#repliesOf(founder)
     const why = bytes <= 0 ? null : this.#lacks(own, bytes)
@@ -107,7 +108,7 @@ export class HeldReplies {
     }
     if (needed < 0) this.#giveBack(reader, -needed)
     reader.arrivedBytes = arrivedBytes
-    // There may be room for the next one as well.
+    // There may be room for the next reader too.
     if (reader.hasWaited) this.#wakeNext(this.#repliesOf(reader.founder))
     reader.hasWaited = false
     return true
@@ -156,7 +157,7 @@ export class HeldReplies {
     for (const each of this.#byFounder.values()) this.#wakeNext(each)
   }
 
-  /** Wakes the oldest reader of a founder that waits. */
+  /** Wakes the oldest waiting reader of a founder. */
   #wakeNext(own: FounderReplies): void {
     for (const reader of own.readers) {
       if (reader.wakes.length === 0) continue
@@ -166,7 +167,7 @@ export class HeldReplies {
   }
 }
 
-/** What is kept of one reply that cannot wait, and the room that it takes. */
+/** The kept bytes of one reply that cannot wait. */
 export class HeldReply {
   readonly #room: HeldReplies
   readonly #founder: string
@@ -177,7 +178,7 @@ export class HeldReply {
     this.#founder = founder
   }
 
-  /** Says how many bytes of the reply are kept from now on. Returns the reason when there is no room for them, otherwise null. */
+  /** Sets the number of kept bytes of the reply. Returns the reason when there is no room for them, otherwise null. */
   keeps(bytes: number): HeldRefusal | null {
     const wantedBytes = bytes > freeHeldBytes ? bytes - freeHeldBytes : 0
     if (wantedBytes === this.#takenBytes) return null
@@ -186,7 +187,7 @@ export class HeldReply {
     return why
   }
 
-  /** Gives the room back: nothing of the reply is kept any more. */
+  /** Gives all room back, because no byte of the reply is kept any more. */
   release(): void {
     this.keeps(0)
   }

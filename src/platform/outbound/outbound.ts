@@ -1,7 +1,7 @@
 /**
- * The two ways out. `toProvider` dials what the operator configured, over keep-alive connections. `toUserUrl` dials what a user gave,
- * through the URL guard: at every dial the URL is checked and at every new connection each resolved address, no redirect is followed,
- * and private ranges are refused unless the operator's OUTBOUND_ALLOW names that host and port.
+ * The two HTTP clients. `toProvider` calls addresses that the operator configured, over keep-alive connections. `toUserUrl` calls addresses
+ * that users gave, through the URL guard. The guard checks the URL at every call, and each resolved address at every new connection. It
+ * follows no redirect and refuses private ranges, unless OUTBOUND_ALLOW names that host and port.
  */
 import { lookup as dnsLookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
@@ -16,14 +16,17 @@ export interface OutboundRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | string
   readonly signal?: CancelSignal
-  /** Overrides of the client's timeouts. */
+  /** Override the timeouts of the client. */
   readonly headersTimeoutMs?: number
   readonly bodyTimeoutMs?: number
 }
 
 export interface Outbound {
   toProvider(request: OutboundRequest): Promise<OutboundReply>
-  /** Rejects with `bad_request` or BlockedAddressError, and sends nothing, where a user may not go. A redirect is a reply like any other. */
+  /**
+   * Rejects with `bad_request` or BlockedAddressError, and sends nothing, for an address that users may not reach. A redirect is returned
+   * as a normal reply.
+   */
   toUserUrl(request: OutboundRequest): Promise<OutboundReply>
   readonly guard: UrlGuard
   close(): Promise<void>
@@ -33,18 +36,18 @@ export interface OutboundOptions {
   readonly connectTimeoutMs: number
   readonly firstByteTimeoutMs: number
   readonly streamIdleTimeoutMs: number
-  /** `host:port` pairs of OUTBOUND_ALLOW. */
+  /** The `host:port` pairs of OUTBOUND_ALLOW. */
   readonly allow: readonly string[]
   /** Most connections to one provider origin. */
   readonly connectionsMax?: number
-  /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
+  /** Resolves the hosts of URLs from users. Default: the resolver of the machine. */
   readonly lookup?: LookupFunction
 }
 
-/** A request to an origin that has connections of its own. */
+/** A request to an origin with connections of its own. */
 export interface OriginRequest {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE'
-  /** Path with query, as it goes out. */
+  /** Path with query, exactly as it is sent. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer
@@ -52,11 +55,11 @@ export interface OriginRequest {
 }
 
 export interface OriginClient {
-  /** A redirect is a reply like any other. */
+  /** Sends a request. A redirect is returned as a normal reply. */
   send(request: OriginRequest): Promise<OutboundReply>
-  /** Ends the connections once the replies that are under way are read. Nothing may be sent any more. */
+  /** Closes the connections after the current replies are read. No request may be sent any more. */
   retire(): void
-  /** Ends all connections immediately. */
+  /** Closes all connections immediately. */
   close(): void
 }
 
@@ -65,17 +68,17 @@ export interface OriginOptions {
   readonly lookup: LookupFunction
   readonly connectionsMax: number
   readonly connectTimeoutMs: number
-  /** Longest silence before and inside a reply. */
+  /** Longest silence before and during a reply, in milliseconds. */
   readonly silenceMs: number
 }
 
 /**
- * Longest time that a connection to an address that a user gave waits for its next call, in milliseconds. Such a server may ask for a
- * longer one in its `keep-alive` header, and would so decide how many sockets this process keeps.
+ * Longest time that an idle connection to a user's address stays open, in milliseconds. Without this limit, such a server could ask for a
+ * longer time in its `keep-alive` header, and so decide how many sockets this process keeps.
  */
 const userKeepAliveMaxMs = 10_000
 
-/** Connections of its own to one origin that a user gave, `https://host:port`, so that what is asked of it has its own bound. */
+/** Opens separate connections to one origin that a user gave, `https://host:port`, so that requests to it have their own limit. */
 export function openOrigin(origin: string, { lookup, connectionsMax, connectTimeoutMs, silenceMs }: OriginOptions): OriginClient {
   const connect = { timeout: connectTimeoutMs, noDelay: true, lookup }
   const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs, keepAliveMaxTimeout: userKeepAliveMaxMs }
@@ -87,7 +90,7 @@ export function openOrigin(origin: string, { lookup, connectionsMax, connectTime
   }
 }
 
-/** Every slow stream takes a connection of its own for as long as it lasts. */
+/** The limit is high because every slow stream uses a connection as long as it lasts. */
 const connectionsDefaultMax = 8192
 
 export function createOutbound(options: OutboundOptions): Outbound {
@@ -102,7 +105,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const guard = makeUrlGuard(options.allow, options.lookup)
   const connect = { timeout: options.connectTimeoutMs, noDelay: true }
   const toUsers = { ...timeouts, keepAliveMaxTimeout: userKeepAliveMaxMs }
-  // Two agents, so that a connection opened with permission is never used for a URL without it.
+  // There are two agents, so that a connection that was opened with permission is never used for a URL without it.
   const permitted = new Agent({ ...toUsers, connect: { ...connect, lookup: resolve } })
   const guarded = new Agent({ ...toUsers, connect: { ...connect, lookup: guard.lookup } })
   return {
@@ -119,7 +122,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
-/** Origin and path of the last few URLs: the hot path dials the same ones over and over. */
+/** Origin and path of recent URLs, because the hot path calls the same ones again and again. */
 const parsed = new Map<string, { origin: string; path: string }>()
 
 function parts(url: string): { origin: string; path: string } {

@@ -4,25 +4,25 @@ import type { CancelSignal } from '../loop/cancellation.ts'
 import { nextTurn } from '../loop/next-turn.ts'
 import type { RoomOfReply } from './held-replies.ts'
 
-/** The body of an upstream reply: read it once, as chunks or whole, or destroy it. Decision 0081 says why. */
+/** The body of an upstream reply. Read it once, as chunks or as a whole, or destroy it. Decision 0081 gives the reasons. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   /**
-   * Returns all of it as one buffer, immediately when all of it has arrived. Throws BodyTooLargeError above the limit. With `room` it reads on only while
-   * there is room for what has arrived.
+   * Returns the whole body as one buffer, synchronously when it has already arrived. Throws BodyTooLargeError above the limit. With `room`,
+   * reads on only while there is room for the bytes that have arrived.
    */
   buffer(maxBytes: number, room?: RoomOfReply): Buffer | Promise<Buffer>
-  /** Closes the connection; a pending read rejects. */
+  /** Closes the connection. A pending read rejects. */
   destroy(): void
-  /** A read that waits now gives an empty chunk; without one the next that would wait does. The connection stays. */
+  /** Makes a waiting read return an empty chunk. If no read is waiting, the next one that would wait does so. The connection stays open. */
   nudge(): void
-  /** From here on the request's signal closes nothing: a relay that must end at an event boundary closes by `destroy`. */
+  /** From now on, the request's signal does not close the connection. A relay that must end at an event boundary calls `destroy` itself. */
   detachSignal(): void
 }
 
 export interface OutboundReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Must be consumed or destroyed. */
+  /** The receiver must read it or destroy it. */
   readonly body: UpstreamBody
 }
 
@@ -32,17 +32,17 @@ export class BodyTooLargeError extends Error {
 
 const noBytes = new Uint8Array()
 const pauseAboveChunks = 16
-/** Chunks are up to 64 KB long, so their bytes count too. */
+/** A limit on chunks alone is not enough, because a chunk has up to 64 KB. */
 const pauseAboveBytes = 128 * 1024
-/** Bytes that a reader gets before others have their turn; each chunk counts as at least `chunkMinBytes`, because it has its own cost. */
+/** Bytes that a reader gets before other work runs. Each chunk counts as at least `chunkMinBytes`, because every chunk has a cost. */
 const turnMaxBytes = 32 * 1024
 const chunkMinBytes = 256
-/** A longer chunk is given out in parts. */
+/** A longer chunk is returned in parts. */
 const partMaxBytes = 16 * 1024
 
 /**
- * One dispatch of undici as a promise of status, headers and a pull-driven body. It replaces `request()`, because a web-style Readable between undici
- * and a relay costs more than the relay itself. Backpressure: above 16 unread chunks, or 128 KiB of them, the socket is paused.
+ * Sends a request with undici. Resolves with status, headers and a body that the reader pulls. It is used instead of `request()`, because
+ * undici's stream costs more than the whole relay. Backpressure: the socket is paused above 16 unread chunks or 128 KiB of them.
  */
 export function dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, signal: CancelSignal | undefined): Promise<OutboundReply> {
   return new Promise((resolve, reject) => {
@@ -55,7 +55,7 @@ export function dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOpt
 class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #controller: Dispatcher.DispatchController | null = null
   #chunks: Uint8Array[] = []
-  /** Bytes of the chunks that nobody has read. */
+  /** Bytes of the unread chunks. */
   #unreadBytes = 0
   #ended = false
   #error: unknown = null
@@ -110,7 +110,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   }
 
   buffer(maxBytes: number, room?: RoomOfReply): Buffer | Promise<Buffer> {
-    // A short reply mostly comes in one piece together with its head.
+    // A short reply usually arrives in one piece together with its headers.
     const [only] = this.#chunks
     if (
       this.#ended &&
@@ -169,7 +169,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
           this.#unreadBytes -= chunk.length
           turnBytes += Math.max(chunk.length, chunkMinBytes)
           if (turnBytes > turnMaxBytes) {
-            // A burst that is here already would be worked off before anything else.
+            // Other work runs here. Otherwise a burst that has already arrived would be processed completely before it.
             await nextTurn()
             turnBytes = chunk.length
           }
@@ -202,7 +202,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     })
   }
 
-  /** Resolves when there may be room, or the exchange has failed. Until then the socket is paused. */
+  /** Resolves when there may be room, or when the exchange has failed. The socket is paused until then. */
   #free(room: RoomOfReply): Promise<void> {
     if (this.#controller?.paused === false) this.#controller.pause()
     return new Promise(resolve => {

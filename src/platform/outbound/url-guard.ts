@@ -1,7 +1,7 @@
 /**
- * Decides where a user may make the gateway connect to. A URL is checked when it is stored and again at every dial. Every address that its host resolves
- * to is checked inside the socket's own look-up, so the checked address is the one that is used, and a name that resolves to another address later
- * cannot bypass the check. Decision 0125 says why.
+ * Decides to which addresses a user may make the gateway connect. A URL is checked when it is stored and again at every call. Every address
+ * to which its host resolves is checked in the look-up of the socket itself. So the checked address is the one that is used, and a name
+ * that later resolves to another address cannot bypass the check. Decision 0125 gives the reasons.
  */
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -10,25 +10,32 @@ import { fail } from '../errors.ts'
 import { makeNameLookup } from '../name-lookup.ts'
 
 export interface UrlGuard {
-  /** Refuses a URL before anything is stored or dialed: other schemes, http without permission, credentials inside, addresses that are not public. Throws `bad_request`. */
+  /**
+   * Refuses a URL before it is stored or called: other schemes, http without permission, credentials, addresses that are not public. Throws
+   * `bad_request`.
+   */
   check(url: URL): void
-  /** True when OUTBOUND_ALLOW names the URL's host with its port. */
+  /** Returns whether OUTBOUND_ALLOW contains the URL's host with its port. */
   isAllowed(url: URL): boolean
-  /** The look-up of sockets that are opened for this URL (http(s).Agent, undici). It fails with BlockedAddressError where a user may not go. */
+  /**
+   * Returns the look-up for sockets of this URL (http(s).Agent, undici). It fails with BlockedAddressError for an address that users may
+   * not reach.
+   */
   lookupFor(url: URL): LookupFunction
-  /** The look-up of sockets for hosts that OUTBOUND_ALLOW does not name. */
+  /** The look-up for sockets to hosts that are not in OUTBOUND_ALLOW. */
   readonly lookup: LookupFunction
 }
 
-/** A user-given name that leads where a user may not go. */
+/** A name from a user leads to an address that users may not reach. */
 export class BlockedAddressError extends Error {
   override readonly name = 'BlockedAddressError'
   readonly code = 'BLOCKED_ADDRESS'
 }
 
 /**
- * The guard with the `host:port` pairs of OUTBOUND_ALLOW, whose names the system resolves; all other names are resolved by the name servers without the
- * threads of the process. Throws on an invalid entry. `stranger` replaces both in tests.
+ * Makes the guard from the `host:port` pairs of OUTBOUND_ALLOW. The system resolves the names in these pairs. All other names are resolved
+ * with the name servers directly, which uses no thread of the process. Throws an Error for an invalid entry. `stranger` replaces both
+ * look-ups in tests.
  */
 export function makeUrlGuard(allow: readonly string[], stranger?: LookupFunction): UrlGuard {
   const resolve = stranger ?? dnsLookup
@@ -40,7 +47,7 @@ export function makeUrlGuard(allow: readonly string[], stranger?: LookupFunction
     lookup,
     lookupFor(url) {
       if (!isAllowed(url)) return lookup
-      // Only the name that is permitted may lead anywhere: a client that puts something in front of it asks for another host.
+      // Only the permitted name itself may lead to any address. A client that adds a prefix to it asks for another host.
       return (hostname, options, callback) => (hostname === url.hostname ? resolve : lookup)(hostname, options, callback)
     },
     check(url) {
@@ -59,7 +66,10 @@ export function makeUrlGuard(allow: readonly string[], stranger?: LookupFunction
   }
 }
 
-/** Names that lead inward wherever they are resolved: RFC 6761 and 6762, home.arpa (RFC 8375), and internal, which ICANN keeps for private networks; cloud metadata is below it. */
+/**
+ * Names that lead inward wherever they are resolved: those of RFC 6761 and 6762, home.arpa (RFC 8375), and internal, which ICANN reserves
+ * for private networks. Names of cloud metadata servers end in `internal`.
+ */
 const inwardNames = ['localhost', 'local', 'internal', 'home.arpa', 'localdomain', 'intranet', 'lan']
 
 function isInwardName(host: string): boolean {
@@ -69,7 +79,7 @@ function isInwardName(host: string): boolean {
 
 const permission = (url: URL): string => `Only the operator can permit it, by listing ${hostPort(url)} in OUTBOUND_ALLOW.`
 
-/** An entry of OUTBOUND_ALLOW as `host:port` in the form that a parsed URL gives hosts, or null when it is no such pair. */
+/** Returns an entry of OUTBOUND_ALLOW as `host:port`, with the host as a parsed URL writes it. Null for an invalid entry. */
 export function parseAllowed(entry: string): string | null {
   if (!/^[^/@?#\\\s]+:\d{1,5}$/.test(entry) || !URL.canParse(`http://${entry}`)) return null
   return hostPort(new URL(`http://${entry}`))
@@ -87,7 +97,7 @@ function hostPort(url: URL): string {
 
 const bare = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
 
-/** Refuses a name when any of its addresses is not public: which of them the socket takes is not ours to say. */
+/** Refuses a name when any of its addresses is not public, because the socket decides which of them it uses. */
 function guardedLookup(resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, found, family) => {
@@ -102,13 +112,13 @@ function guardedLookup(resolve: LookupFunction): LookupFunction {
   }
 }
 
-/** True for an address that a user-given URL must not reach: anything that is not public unicast, IPv4 inside IPv6 looked at as IPv4. */
+/** Returns true for an address that users may not reach: every address that is not public unicast. IPv4 inside IPv6 is checked as IPv4. */
 export function isBlockedAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:
       return ipaddr.IPv4.parse(address).range() !== 'unicast'
     case 6:
-      // The URL parser writes the host again; it reads every form as the system does.
+      // The URL parser normalises the host and reads every form in the same way as the system.
       return isBlockedIpv6(ipaddr.IPv6.parse(new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1)))
     default:
       return true
@@ -119,9 +129,11 @@ const ipv4Mapped = ipaddr.IPv6.parseCIDR('::ffff:0:0/96')
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
-/** Only what is allotted for the internet is open; within it the table of the library knows the special parts (6to4, Teredo, documentation …). */
+/**
+ * Allows only the range that is assigned to the internet, without the special parts that the library knows (6to4, Teredo, documentation …).
+ */
 function isBlockedIpv6(address: IPv6): boolean {
-  // A network with DNS64 gives every IPv4 host this kind of address, so the embedded IPv4 address counts.
+  // A network with DNS64 gives every IPv4 host such an address, so the embedded IPv4 address is checked.
   if (address.match(ipv4Mapped) || address.match(nat64)) return isBlockedAddress(address.toByteArray().slice(12).join('.'))
   return !address.match(globalUnicast) || address.range() !== 'unicast'
 }

@@ -1,27 +1,27 @@
 import type { Clock } from '../clock.ts'
 import { fail } from '../errors.ts'
 
-/** Tests of addresses that one organisation may make in a row, those that passed not counted. */
+/** Tests of addresses that one organisation may make in a row. Passed tests do not count. */
 const testsMax = 60
-/** One more test is free after this time. */
+/** One more test is available after this time. */
 const testEveryMs = 10_000
-/** The most organisations that are remembered; beyond it the one that tested longest ago is dropped. */
+/** Most organisations that are remembered. Above it, the one whose last test is oldest is dropped. */
 const orgsMax = 10_000
 
 /**
- * How often the people of an organisation may let this process test an address that they gave: a store, a server of models, a webhook. The result
- * distinguishes refusals, TLS, timeouts and statuses, so without a rate the test would be a scanner of other people's networks.
+ * Limits how often an organisation may make this process test an address: a store, a model server or a webhook. The result distinguishes
+ * refusals, TLS errors, timeouts and statuses, so without a limit the test could scan other people's networks.
  */
 export class AddressTests {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** Organisation -> when all its tests are free again. */
+  /** Organisation -> monotonic milliseconds at which all its tests are available again. */
   readonly #fullAtMs = new Map<number, number>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock
   }
 
-  /** Takes one test. Throws `rate_limit_exceeded` with the time to wait. */
+  /** Uses one test. Throws `rate_limit_exceeded` with the time to wait. */
   take(orgId: number): void {
     const nowMs = this.#clock.monotonicMs()
     const fullAtMs = Math.max(this.#fullAtMs.get(orgId) ?? nowMs, nowMs) + testEveryMs
@@ -36,7 +36,7 @@ export class AddressTests {
     this.#forgetOldest()
   }
 
-  /** Gives a test back that passed: it has told nothing but that the address works. */
+  /** Gives a passed test back, because it reveals only that the address works. */
   passed(orgId: number): void {
     const fullAtMs = this.#fullAtMs.get(orgId)
     if (fullAtMs !== undefined) this.#fullAtMs.set(orgId, fullAtMs - testEveryMs)

@@ -1,20 +1,20 @@
-/** Who is calling, as every layer sees it, and the pure rule that decides whether a row may be called. */
+/** The caller in the form that every layer uses, and the pure rule that decides whether a caller may call a row. */
 
 export type Role = 'member' | 'admin' | 'owner'
 export type Capability = 'usage:org:view' | 'cost:org:view' | 'audit:view'
 export type KeyScope = 'full' | 'inference'
 
-/** What agent tokens can be good for. A token is good for all of it unless its mint named less. */
+/** The scopes of agent tokens. A token has all of them unless fewer were requested. */
 export const agentScopes = ['inference', 'memory:read', 'memory:write', 'usage:read'] as const
 export type AgentScope = (typeof agentScopes)[number]
 
-/** The limits of an API key in its record; null = no limit. */
+/** The limits of an API key. Null means no limit. */
 export interface KeyLimits {
   readonly rpmLimit: number | null
   readonly dailyLimit: number | null
 }
 
-/** What a call may be, as the owner of a key or agent has ruled. Null is no rule. */
+/** Rules of the owner of a key or agent for its calls. Null means no rule. */
 export interface CallPolicy {
   readonly owner: 'key' | 'agent'
   readonly ownerId: number
@@ -22,21 +22,21 @@ export interface CallPolicy {
   readonly allowedModels: readonly string[] | null
   /** Provider ids and `byoe:<slug>`. */
   readonly allowedProviders: readonly string[] | null
-  /** Most that one call may cost in the worst case, in micro-rupees. */
+  /** Highest possible cost of one call, in micro-rupees. */
   readonly maxCostUinr: bigint | null
-  /** Most output tokens of one call, reasoning included. */
+  /** Most output tokens of one call, including reasoning. */
   readonly maxOutputTokens: number | null
-  /** Most concurrent calls, over all processes; a stream counts until it ends. */
+  /** Most concurrent calls over all processes. A stream counts until it ends. */
   readonly maxConcurrency: number | null
 }
 
 interface Common {
   readonly orgId: number
-  /** The user of the credential; null for a key that no user backs. */
+  /** The user of the credential. Null for a key without a user. */
   readonly userId: number | null
-  /** The role of that user in the org today; null without a user. */
+  /** The user's present role in the organisation. Null without a user. */
   readonly role: Role | null
-  /** What that user may see beyond the role. */
+  /** What the user may see in addition to the role. */
   readonly capabilities: readonly Capability[]
 }
 
@@ -47,35 +47,38 @@ export interface KeyPrincipal extends Common {
   readonly scope: KeyScope
   readonly workspaceId: number | null
   readonly limits: KeyLimits
-  /** A trial key: free on the platform's models in India, nothing else on the platform's account. Absent: what the platform pays for is debited where billing is on. */
+  /**
+   * True for a trial key. The platform's account pays only for its models in India, which are free for the key. Otherwise calls on the
+   * platform's account are debited when billing is on.
+   */
   readonly isTrial?: boolean
-  /** All of them apply; empty when there are no rules. */
+  /** All policies apply. Empty when there are none. */
   readonly policies: readonly CallPolicy[]
 }
 
-/** An agent token. `keyId`, `workspaceId` and `limits` are those of the key that minted it: they bind the token too. */
+/** An agent token. `keyId`, `workspaceId` and `limits` are those of the key that minted it. They apply to the token too. */
 export interface AgentPrincipal extends Common {
   readonly kind: 'agent'
   readonly agentId: number
   readonly agentName: string
-  /** At most 3, nearest first: a call of a child counts in all of them. */
+  /** Ids of at most 3 ancestors, nearest first. A call counts in all of them. */
   readonly ancestorIds: readonly number[]
   readonly epoch: number
-  /** The id of the token, then of what it was made of: each of them can be revoked. */
+  /** The id of the token, then those of the tokens from which it was made. Each can be revoked. */
   readonly tokenIds: readonly string[]
   readonly keyId: number
   readonly keyName: string
-  /** What this token is good for, in the order of `agentScopes`. */
+  /** The scopes of this token, in the order of `agentScopes`. */
   readonly scopes: readonly AgentScope[]
   readonly workspaceId: number | null
   readonly limits: KeyLimits
-  /** The minting key is a trial key. */
+  /** True when the minting key is a trial key. */
   readonly isTrial?: boolean
-  /** Those of the minting key, of the agent and of every agent above it. */
+  /** The policies of the minting key, of the agent and of every ancestor. */
   readonly policies: readonly CallPolicy[]
-  /** Unix milliseconds at which the token ends. */
+  /** Unix milliseconds at which the token expires. */
   readonly expiresAtMs: number
-  /** For how long the token was given: no token of a child gets more. */
+  /** The lifetime with which the token was issued. A token of a child agent cannot get a longer one. */
   readonly lifeSeconds: number
 }
 
@@ -84,7 +87,7 @@ export interface SessionPrincipal extends Common {
   readonly userId: number
   readonly role: Role
   readonly email: string
-  /** Which session it is: base64 of the hash of the cookie's id. */
+  /** Identifies the session: base64 of the hash of the cookie's id. */
   readonly sessionId: string
 }
 
@@ -92,40 +95,44 @@ export type Principal = KeyPrincipal | AgentPrincipal | SessionPrincipal
 /** A caller with a bearer credential. */
 export type BearerPrincipal = KeyPrincipal | AgentPrincipal
 
-/** What a row asks of its caller beyond the kind of credential. Every row writes one; `{}` means any credential of that kind. */
+/**
+ * The requirements of a row for its caller, in addition to the kind of credential. Every row has a rule. `{}` accepts any credential of
+ * that kind.
+ */
 export interface AccessRule {
-  /** 'full': an API key of scope full. Agent tokens count as inference-scoped. */
+  /** 'full': requires an API key of scope full. Agent tokens count as inference scope. */
   readonly scope?: 'full'
-  /** What an agent token must be good for. A row that names none takes every agent token. */
+  /** The scope that an agent token needs. Without it, every agent token is accepted. */
   readonly agentScope?: AgentScope
-  /** The least role of the user of the credential. A key without a user has none. */
+  /** The lowest role that the user of the credential needs. A key without a user has no role. */
   readonly role?: 'admin' | 'owner'
-  /** With `role`: a holder of one of these capabilities passes too. */
+  /** With `role`: a holder of one of these capabilities is accepted too. */
   readonly orCapability?: readonly Capability[]
-  /** Only credentials that have a user. */
+  /** Only credentials with a user. */
   readonly userBacked?: true
   /** Only agent tokens. */
   readonly agentOnly?: true
-  /** No agent tokens, whoever let the agent act. */
+  /** No agent tokens, whatever their rights are. */
   readonly noAgents?: true
 }
 
 const rank: Record<Role, number> = { member: 0, admin: 1, owner: 2 }
 
-/** What an agent reads whose token is good for less than it asks. */
+/** Returns the message for an agent token without the required scope. */
 export function lacksScope({ scopes }: AgentPrincipal, missing: AgentScope): string {
   return `This needs the scope ${missing}; this agent token has ${scopes.join(' ')}. Ask for a token with that scope.`
 }
 
 /**
- * Whether a key may act in the name of an agent of its organisation that this user made, so that what it calls counts as the agent's: every full key may,
- * because it mints tokens of every agent; so may keys of owners, admins and of nobody, which the operator made. Decision 0463 says why.
+ * Returns whether a key may act in the name of an agent that this user made, so that its calls count as the agent's. Allowed are full keys,
+ * which can mint tokens of every agent, keys of owners and admins, keys without a user, which the operator made, and keys of the agent's
+ * creator. Decision 0463 gives the reasons.
  */
 export function mayActFor({ scope, userId, role }: Pick<KeyPrincipal, 'scope' | 'userId' | 'role'>, createdByUser: number | null): boolean {
   return scope === 'full' || userId === null || role === 'owner' || role === 'admin' || userId === createdByUser
 }
 
-/** Whether the principal may call a row with this rule. Pure; the reason is for the error message. */
+/** Returns whether the principal may call a row with this rule. `why` is for the error message. Pure. */
 export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | { ok: false; why: string } {
   if (rule.agentOnly && principal.kind !== 'agent') return { ok: false, why: 'This endpoint takes an agent token.' }
   if (rule.noAgents && principal.kind === 'agent') return { ok: false, why: 'Agent tokens may not do this; it needs an API key or a session of a person.' }

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 
-/** A value that must not print: JSON, template strings, console and inspect all show `[secret]`. `reveal()` is the only way in. */
+/** A value that must not be printed. JSON, template strings, console and inspect show `[secret]`. Only `reveal()` returns the value. */
 export class Secret {
   readonly #value: string
   constructor(value: string) {

@@ -1,32 +1,34 @@
 import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, randomBytes } from 'node:crypto'
 
-/** The same as base64 text, for look-ups on every call: the one-shot function makes no hash object. */
+/** Like `hashKey`, but as base64 text. It runs for every call, and the one-shot function makes no hash object. */
 export function hashKeyText(key: string): string {
   return hash('sha256', key, 'base64')
 }
 
-/** SHA-256 of an API key: keys carry 192 random bits, so a plain hash cannot be guessed back. */
+/** Returns the SHA-256 of an API key. Keys have 192 random bits, so nobody can find a key from a plain hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
 }
 
-/** A key of 32 bytes for one purpose, derived from the master key. */
+/** Derives a key of 32 bytes for one purpose from the master key. */
 export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', masterKey, Buffer.alloc(0), `brigade:${purpose}`, 32))
 }
 
-/** Seals what must be stored but never read by a thief of the database. */
+/** Seals values for the database, so that a copy of the database alone does not reveal them. */
 export interface Sealer {
-  /** AES-256-GCM. The associated data names the row that owns the value, so that a sealed text moved to another row does not open. */
+  /** Seals with AES-256-GCM. The associated data names the row of the value, so that a sealed value cannot be opened in another row. */
   seal(plain: string, associatedData: string): string
-  /** Throws when the text was changed, belongs to another row, or was sealed with a master key that is not known. */
+  /** Opens a sealed value. Throws when it was changed, belongs to another row, or was sealed with an unknown master key. */
   open(sealed: string, associatedData: string): string
 }
 
 const nonceBytes = 12
 const tagBytes = 16
 
-/** A sealer over the master key. Sealed form: `v1.<key id>.<base64url of nonce, ciphertext, tag>`; the key id makes rotation possible. */
+/**
+ * Makes a sealer with the master key. Sealed form: `v1.<key id>.<base64url of nonce, ciphertext, tag>`. The key id makes rotation possible.
+ */
 export function makeSealer(masterKey: Buffer, olderKeys: readonly Buffer[] = []): Sealer {
   const keys = new Map([masterKey, ...olderKeys].map(key => [keyIdOf(key), deriveKey(key, 'seal')]))
   const currentId = keyIdOf(masterKey)
@@ -49,23 +51,23 @@ export function makeSealer(masterKey: Buffer, olderKeys: readonly Buffer[] = [])
   }
 }
 
-/** A name for a master key that does not help to find it: the first 8 hex characters of a derived value. */
+/** Returns a name for a master key that does not reveal it: the first 8 hex characters of a derived value. */
 export function keyIdOf(masterKey: Buffer): string {
   return deriveKey(masterKey, 'key-id').toString('hex').slice(0, 8)
 }
 
-/** 32 bytes from base64 or hex, or null when the text is neither. */
+/** Reads 32 bytes from base64 or hex. Null when the text is neither. */
 export function parseMasterKey(text: string): Buffer | null {
   const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
   return bytes.length === 32 ? bytes : null
 }
 
-/** A new master key as base64. */
+/** Returns a new master key as base64. */
 export function newMasterKey(): string {
   return randomBytes(32).toString('base64')
 }
 
-/** What a person may see of a credential: a short start, an ellipsis, the last four characters; all stars when it is short. */
+/** Returns the part of a credential that may be shown: its first and last four characters, or only stars when it is short. */
 export function maskSecret(text: string): string {
   return text.length < 12 ? '****' : `${text.slice(0, 4)}…${text.slice(-4)}`
 }

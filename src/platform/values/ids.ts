@@ -1,22 +1,22 @@
 import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 
-/** Ids and random secrets as a dependency: with secrets.ts and hash-seed.ts the only place that draws random numbers. */
+/** Ids and random secrets as a dependency. Only this file, hash-seed.ts and secrets.ts draw random numbers. */
 export interface Ids {
-  /** A UUIDv7 whose first 48 bits are `nowMs`: sorts by time, unique over processes. */
+  /** Returns a UUIDv7 whose first 48 bits are `nowMs`. It sorts by time and is unique across processes. */
   uuidv7(nowMs: number): string
-  /** `req_` + 24 hex characters. */
+  /** Returns `req_` and 24 hex characters. */
   requestId(): string
-  /** `prefix` + `bytes` random bytes as base64url. */
+  /** Returns `prefix` and `bytes` random bytes as base64url. */
   secret(prefix: string, bytes: number): string
-  /** A number in [0, 1) for jitter and spreading, never for secrets. */
+  /** Returns a number in [0, 1) for jitter and distribution, never for secrets. */
   random(): number
 }
 
-// A pool of random bytes spares one system call per id on the hot path.
+// The pool of random bytes avoids one system call for each id on the hot path.
 const pool = Buffer.alloc(8192)
 let used = pool.length
 
-/** This many random bytes as hex. */
+/** Returns `count` random bytes as hex. */
 function takeHex(count: number): string {
   if (used + count > pool.length) {
     randomFillSync(pool)
@@ -26,7 +26,7 @@ function takeHex(count: number): string {
   return pool.toString('hex', used - count, used)
 }
 
-/** Random ids of the machine's own generator. */
+/** Random ids from the machine's generator. */
 export const systemIds: Ids = {
   uuidv7(nowMs) {
     const time = Math.trunc(nowMs).toString(16).padStart(12, '0')
@@ -39,7 +39,7 @@ export const systemIds: Ids = {
   random: () => Math.random(),
 }
 
-/** A random UUID, for names of files and processes. */
+/** Returns a random UUID for names of files and processes. */
 export function bootUuid(): string {
   return randomUUID()
 }

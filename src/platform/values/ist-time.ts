@@ -1,4 +1,4 @@
-/** Indian Standard Time, which has no summer time: UTC + 5 h 30 min. Budgets run by IST months, daily limits by IST days. */
+/** Indian Standard Time, UTC + 5 h 30 min without summer time. Budgets use IST months, daily limits IST days. */
 const istOffsetMs = 5.5 * 3600 * 1000
 const dayMs = 24 * 3600 * 1000
 const minuteMs = 60 * 1000
@@ -7,40 +7,40 @@ const pad = (n: number): string => String(n).padStart(2, '0')
 
 const shifted = (ms: number): Date => new Date(ms + istOffsetMs)
 
-/** The IST day of an instant, `2026-11-21`. */
+/** Returns the IST day of an instant, `2026-11-21`. */
 export function istDay(ms: number): string {
   const d = shifted(ms)
   return `${d.getUTCFullYear()}-${pad(d.getUTCMonth() + 1)}-${pad(d.getUTCDate())}`
 }
 
-/** The IST month of an instant, `2026-11`. */
+/** Returns the IST month of an instant, `2026-11`. */
 export function istMonth(ms: number): string {
   return istDay(ms).slice(0, 7)
 }
 
-/** The IST minute of an instant, `2026-11-21T09:15`. */
+/** Returns the IST minute of an instant, `2026-11-21T09:15`. */
 export function istMinute(ms: number): string {
   const d = shifted(ms)
   return `${istDay(ms)}T${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}`
 }
 
-/** The instant at which the IST minute of `ms` ends. */
+/** Returns the instant at which the IST minute of `ms` ends. */
 export function endOfIstMinuteMs(ms: number): number {
   return (Math.floor(ms / minuteMs) + 1) * minuteMs
 }
 
-/** The instant at which the IST day of `ms` ends (18:30 UTC). */
+/** Returns the instant at which the IST day of `ms` ends (18:30 UTC). */
 export function endOfIstDayMs(ms: number): number {
   return (Math.floor((ms + istOffsetMs) / dayMs) + 1) * dayMs - istOffsetMs
 }
 
-/** The instant at which the IST month of `ms` ends. */
+/** Returns the instant at which the IST month of `ms` ends. */
 export function endOfIstMonthMs(ms: number): number {
   const d = shifted(ms)
   return Date.UTC(d.getUTCFullYear(), d.getUTCMonth() + 1, 1) - istOffsetMs
 }
 
-/** The instant at which the IST day `2026-11-21` begins, or null when the text is no real calendar day. */
+/** Returns the instant at which the IST day `2026-11-21` begins. Null when the text is not a calendar day. */
 export function startOfIstDayMs(day: string): number | null {
   const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day)
   if (!match) return null

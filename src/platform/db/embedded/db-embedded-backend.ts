@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import type { FromWorker, ToWorker, WorkerStart } from './db-embedded-worker.ts'
 
-/** The worker thread seen from outside: a stream of PostgreSQL protocol, a dump, a close. */
+/** The worker thread of the embedded database as the main thread sees it: a stream in the PostgreSQL protocol, a dump, and an end. */
 export class EmbeddedBackend {
   readonly stream: Duplex
   readonly #worker: Worker
@@ -25,7 +25,7 @@ export class EmbeddedBackend {
     worker.on('exit', () => this.#lost(new Error('Connection terminated: the thread of the embedded database ended')))
   }
 
-  /** Starts the thread and resolves when the database accepts queries: 2 s for a new folder, 0.3 s for an old one. */
+  /** Starts the thread and resolves when the database accepts queries. This takes 2 s for a new folder and 0.3 s for an existing one. */
   static async start(file: string, start: WorkerStart): Promise<EmbeddedBackend> {
     const worker = new Worker(file, { workerData: start, stdout: false, stderr: false })
     const first = await new Promise<FromWorker>((done, failed) => {
@@ -37,7 +37,7 @@ export class EmbeddedBackend {
     return new EmbeddedBackend(worker)
   }
 
-  /** Has `fn` called once when the thread fails or ends without `close`, immediately when it has already. */
+  /** Calls `fn` once when the thread fails or ends without `close`. Calls it immediately when that has already happened. */
   onLost(fn: (error: Error) => void): void {
     if (this.#lostBy === null) this.#onLost = fn
     else fn(this.#lostBy)
@@ -51,9 +51,9 @@ export class EmbeddedBackend {
     for (const dump of this.#dumps.splice(0)) dump.failed(this.#lostBy)
   }
 
-  /** The data folder as a tar archive. Throws an error of the connection when the thread has ended. */
+  /** Returns the data folder as a tar archive. Rejects with a connection error when the thread has ended. */
   dump(): Promise<Uint8Array> {
-    // A message to a thread that has ended is dropped without a word.
+    // A message to an ended thread would be dropped silently.
     if (this.#lostBy !== null) return Promise.reject(this.#lostBy)
     return new Promise((done, failed) => {
       this.#dumps.push({ done, failed })
@@ -69,14 +69,14 @@ export class EmbeddedBackend {
     await this.#exited
   }
 
-  /** Ends the thread as a crash would: the files are nobody's afterwards, and hold all that was acknowledged. */
+  /** Ends the thread like a crash. Afterwards no process has the files open, and they contain everything that was acknowledged. */
   async kill(): Promise<void> {
     this.stream.destroy()
     await this.#worker.terminate()
   }
 }
 
-/** Looks like a socket to the driver. Messages of one query arrive corked and go to the thread as one piece. */
+/** A stream that the driver uses as a socket. The messages of one query are corked and are sent to the thread as one message. */
 class BackendStream extends Duplex {
   readonly #send: (bytes: Uint8Array) => void
 
@@ -102,15 +102,15 @@ class BackendStream extends Duplex {
     return this
   }
   override _read(): void {
-    // The thread pushes.
+    // Nothing to do: the thread pushes the data.
   }
   override _final(done: () => void): void {
-    // The driver ended its side: the other side has nothing more to say.
+    // The driver has ended its side, and the backend sends nothing more.
     this.push(null)
     done()
   }
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    // A copy with a buffer of its own: it is handed over, and the driver reuses its own.
+    // The chunk is copied, because the buffer is transferred to the thread and the driver reuses its own.
     this.#send(new Uint8Array(chunk))
     done()
   }

@@ -1,9 +1,12 @@
 import type { Clock } from '../../clock.ts'
 import { DatabaseUnavailableError } from '../db.ts'
 
-/** Longest wait for the session. Ours: the wait that a busy pool of PostgreSQL connections would allow. */
+/**
+ * Longest wait for the session, in milliseconds. We chose it: it is as long as callers would wait for a busy pool of PostgreSQL
+ * connections.
+ */
 const waitMaxMs = 10_000
-/** Most callers that wait; more would only grow memory. */
+/** Most waiting callers. More would only use memory. */
 const waitingMax = 10_000
 
 interface Waiting {
@@ -12,7 +15,7 @@ interface Waiting {
   readonly stopTimer: () => void
 }
 
-/** The one session's queue: first come, first served, one at a time. */
+/** The queue of the single session: one caller at a time, in the order of arrival. */
 export class Turns {
   readonly #clock: Clock
   readonly #waiting = new Set<Waiting>()
@@ -24,7 +27,9 @@ export class Turns {
     this.#clock = clock
   }
 
-  /** Runs `work` alone. Throws DatabaseUnavailableError when its turn does not come within 10 s or 10,000 callers wait already. */
+  /**
+   * Runs `work` alone. Throws DatabaseUnavailableError when its turn does not come within 10 s, or when 10,000 callers are already waiting.
+   */
   async run<T>(work: () => Promise<T>): Promise<T> {
     await this.#begin()
     try {
@@ -67,7 +72,7 @@ export class Turns {
     first.begin()
   }
 
-  /** Refuses all who wait and all who come, and resolves when the running work is done. */
+  /** Refuses all waiting and new callers. Resolves when the running work is done. */
   async close(refusal: Error): Promise<void> {
     this.#refusal = refusal
     for (const waiting of this.#waiting) {

@@ -1,13 +1,15 @@
 /**
- * The thread that runs the embedded PostgreSQL (PGlite), so that a long query never stops the event loop of the process. It speaks
- * the PostgreSQL protocol over messages: bytes in, bytes out. It runs from dist as plain JavaScript and therefore imports no file
- * of the project.
+ * The thread that runs the embedded PostgreSQL (PGlite), so that a long query does not block the event loop of the process. It exchanges
+ * the PostgreSQL protocol as messages of bytes. It runs from dist as plain JavaScript, so it imports no file of the project.
  */
 import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 
-/** `folder` null keeps everything in memory; `load` is a dumped data folder to start from, `archive` the path of one that is compressed. */
+/**
+ * How the thread starts. `folder`: null keeps everything in memory. `load`: a dumped data folder to start from. `archive`: path of a
+ * compressed data folder to start from.
+ */
 export interface WorkerStart {
   readonly folder: string | null
   readonly load: Uint8Array | null
@@ -31,8 +33,8 @@ function send(message: FromWorker): void {
 }
 
 /**
- * Memory for pages of tables. The default of 128 MiB is memory of this process for as long as it runs; beyond 32 MiB pages come out of the memory of the system,
- * which keeps files as well.
+ * Memory for pages of tables. The default of 128 MiB would belong to this process as long as it runs. Pages beyond 32 MiB come from the
+ * file cache of the operating system.
  */
 const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB']
 
@@ -66,7 +68,7 @@ async function answer(database: PGlite, message: ToWorker): Promise<void> {
 
 try {
   const database = await open(workerData as WorkerStart)
-  // One message after the other: the reply to a message is sent before the next one is looked at.
+  // Messages are handled one after the other: the reply to one is sent before the next one is read.
   let last: Promise<void> = Promise.resolve()
   port?.on('message', (message: ToWorker) => {
     last = last.then(() => answer(database, message))

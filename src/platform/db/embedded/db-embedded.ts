@@ -1,8 +1,8 @@
 /**
- * The embedded database: PGlite in a worker thread, with the same interface as PostgreSQL. There is one session: a transaction owns it, and everything
- * else waits its turn. An acknowledged transaction survives a kill of the process, not a power cut (PGlite does not fsync). A thread that dies is
- * replaced on the same folder: running statements fail, waiting ones continue. Decision 0010 says why it is a thread, and Decision 0411 why the thread
- * is replaced.
+ * The embedded database: PGlite in a worker thread, with the same interface as PostgreSQL. It has one session. A transaction owns the
+ * session, and all other work waits its turn. A committed transaction survives a kill of the process, but not a power cut, because PGlite
+ * does not fsync. When the thread dies, a new one opens the same folder: running statements fail, waiting ones continue. Decision 0010 says
+ * why it is a thread, and Decision 0411 why the thread is replaced.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -21,36 +21,37 @@ import { type FolderLock, lockFolder } from './folder-lock.ts'
 export interface EmbeddedOptions {
   readonly clock: Clock
   readonly log: Log
-  /** A data folder as `dump` gave it, to start from; only with 'memory' or an empty folder. */
+  /** A data folder from `dump` to start from. Allowed only with 'memory' or an empty folder. */
   readonly load?: Uint8Array
-  /** Called once when the thread was lost and cannot be replaced: every query fails from then on, and the process should end. */
+  /** Is called once when the thread is lost and cannot be replaced. Every query fails from then on, so the process should end. */
   readonly onGivenUp?: (error: DatabaseUnavailableError) => void
 }
 
-/** A thread that is lost more often than this within `lossesSpanMs` will be lost again: then the process ends instead. */
+/** When the thread is lost more often than this within `lossesSpanMs`, the database gives up instead of starting another thread. */
 const lossesMax = 5
 const lossesSpanMs = 60_000
 
-/** The port plus what only the embedded database has. */
+/** The database port with the functions that only the embedded database has. */
 export interface EmbeddedDb extends Db {
   readonly kind: 'embedded'
-  /** The whole data folder as a tar archive, for tests and copies. */
+  /** Returns the whole data folder as a tar archive, for tests and copies. */
   dump(): Promise<Uint8Array>
   /**
-   * Runs `work` while nothing writes to the files of the database and everything acknowledged is in them: what it copies of
-   * `folder/postgres` then opens as if the process had been killed at that moment. Queries wait meanwhile, so it must take less than 10 s.
+   * Runs `work` while nothing writes to the database files and they contain everything that was acknowledged. A copy of `folder/postgres`
+   * that `work` makes opens like a database whose process was killed at that moment. Queries wait during that time, so `work` must take
+   * less than 10 s.
    */
   quietly<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** Whether this database has what only the embedded one has. */
+/** Returns whether the database is the embedded one. */
 export function isEmbedded(db: Db): db is EmbeddedDb {
   return db.kind === 'embedded'
 }
 
 /**
- * Opens the database in `folder/postgres`, or one in memory. The folder is this process's alone: a second open of it, here or in
- * another process, throws ConfigError.
+ * Opens the database in `folder/postgres`, or one in memory. Only one process may use the folder. A second open, in this process or
+ * another, throws ConfigError.
  */
 export async function openEmbedded(folder: string | 'memory', options: EmbeddedOptions): Promise<EmbeddedDb> {
   const lock = folder === 'memory' ? null : await lockFolder(folder)
@@ -69,8 +70,9 @@ export async function openEmbedded(folder: string | 'memory', options: EmbeddedO
 }
 
 /**
- * Makes the files of a new database, from `load`, from the archive of an empty one that the build made, or else from nothing. They are made beside `dataFolder` and moved
- * there when they are whole, so that a kill leaves no half of them. The memory that this takes, up to 600 MiB, goes back with its thread.
+ * Makes the files of a new database: from `load`, from the archive of an empty database that the build made, or from nothing. They are made
+ * next to `dataFolder` and moved there when they are complete, so that a kill leaves no partial files. This takes up to 600 MiB of memory,
+ * which is freed when its thread ends.
  */
 async function makeFiles(dataFolder: string, load: Uint8Array | null): Promise<void> {
   const fresh = `${dataFolder}.new`
@@ -89,20 +91,20 @@ async function makeFiles(dataFolder: string, load: Uint8Array | null): Promise<v
 
 const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0
 
-/** The archive beside the worker. */
+/** Returns the path of the archive that is in the folder of the worker file, if there is one. */
 function archiveOfEmpty(): string | undefined {
   const folder = dirname(workerFile())
   const name = readdirSync(folder).find(each => each.startsWith('new-database-'))
   return name === undefined ? undefined : join(folder, name)
 }
 
-/** A running thread and the session with it. */
+/** A running thread with its session. */
 interface Connection {
   readonly backend: EmbeddedBackend
   readonly session: Session
-  /** Has `fn` called when the thread or the session is lost; again, perhaps. */
+  /** Calls `fn` when the thread or the session is lost. It may be called twice. */
   onLost(fn: (error: Error) => void): void
-  /** Ends both in order. */
+  /** Closes the session and then the thread. */
   close(): Promise<void>
 }
 
@@ -128,13 +130,13 @@ async function connectTo(start: WorkerStart, listeners: Listeners): Promise<Conn
       },
     }
   } catch (error) {
-    // The lock must not be free while the thread still has the files open.
+    // The thread must not have the files open any more when the lock is released.
     await backend.kill()
     throw error
   }
 }
 
-/** The worker as JavaScript: beside this file in dist, and in dist too when this file runs as TypeScript. */
+/** Returns the path of the compiled worker. It is in dist, also when this file runs as TypeScript. */
 function workerFile(): string {
   const here = new URL(import.meta.url)
   const isSource = here.pathname.endsWith('.ts')
@@ -155,9 +157,9 @@ class EmbeddedDatabase implements EmbeddedDb {
   readonly #options: EmbeddedOptions
   readonly #turns: Turns
   #connection: Connection
-  /** Why the connection is of no more use; null while it is sound. */
+  /** The error that broke the connection. Null while the connection works. */
   #loss: Error | null = null
-  /** When the last losses were, by the monotonic clock. */
+  /** Times of the recent losses, by the monotonic clock. */
   #lossesMs: number[] = []
   #givenUp: DatabaseUnavailableError | null = null
   #roundTrips = 0
@@ -187,7 +189,7 @@ class EmbeddedDatabase implements EmbeddedDb {
     return this.#roundTrips
   }
 
-  /** Runs `work` alone on a sound session: the first turn after a loss makes a new one. */
+  /** Runs `work` alone on a working session. After a loss, the next turn makes a new session. */
   #run<T>(work: (session: Session) => Promise<T>): Promise<T> {
     return this.#turns.run(async () => {
       if (this.#loss !== null) await this.#replace(this.#loss)
@@ -200,12 +202,15 @@ class EmbeddedDatabase implements EmbeddedDb {
       if (connection !== this.#connection || this.#loss !== null || this.#closing !== null) return
       this.#loss = error
       this.#options.log.error('embedded_database_lost', { error })
-      // The thread returns without a call. A caller receives the failure.
+      // A turn without work starts the new thread. If that fails, the next caller gets the error.
       this.#run(async () => {}).catch(() => {})
     })
   }
 
-  /** A new thread on the same folder, which recovers as after a kill of the process. Throws DatabaseUnavailableError when there is none to be had. */
+  /**
+   * Starts a new thread on the same folder, which recovers as after a kill of the process. Throws DatabaseUnavailableError when no thread
+   * can be started.
+   */
   async #replace(first: Error): Promise<void> {
     if (this.#givenUp !== null) throw this.#givenUp
     await this.#connection.backend.kill()
@@ -219,7 +224,7 @@ class EmbeddedDatabase implements EmbeddedDb {
         this.#watch(connection)
         for (const channel of this.#listeners.channels) await connection.session.command(`listen "${channel}"`)
         log.warn('embedded_database_replaced')
-        // What was notified in between is missing.
+        // Notifications that were sent in between are lost.
         this.#listeners.reconnected()
         return
       } catch (error) {
@@ -264,7 +269,7 @@ class EmbeddedDatabase implements EmbeddedDb {
       try {
         await session.command(sql)
       } finally {
-        // A transaction that it left open and settings that it made must not reach the next caller: there is only this session.
+        // An open transaction or changed settings of the script must not affect the next caller, because there is only this session.
         await session.command('rollback').catch(() => {})
         await session.command(`reset all; ${sessionSettings}`).catch(() => {})
       }
@@ -283,7 +288,7 @@ class EmbeddedDatabase implements EmbeddedDb {
     return async () => {
       if (!added.remove() || this.#closing !== null) return
       await this.#run(async session => {
-        // Someone may have begun to listen while this waited.
+        // Another caller may have begun to listen in the meantime.
         if (!this.#listeners.channels.includes(name)) await session.command(`unlisten "${name}"`)
       })
     }
@@ -303,7 +308,7 @@ class EmbeddedDatabase implements EmbeddedDb {
 
   quietly<T>(work: () => Promise<T>): Promise<T> {
     return this.#run(async session => {
-      // Pages in memory go to the files, so that the copy has little to recover.
+      // The checkpoint writes the pages in memory to the files, so that a copy has little to recover.
       await session.command('checkpoint')
       return await work()
     })

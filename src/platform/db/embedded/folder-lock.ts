@@ -1,7 +1,7 @@
 /**
- * One process per data folder. A lock is a numbered file whose holder listens on a socket beside it: a process that can still be
- * connected to lives, whatever its process id means in the container it runs in, and the system closes the socket when it dies.
- * Decision 0011 says why.
+ * Makes sure that only one process uses a data folder. A lock is a numbered file, and its holder listens on a socket in the same folder. A
+ * holder is alive as long as its socket accepts connections. Process ids are not used, because they differ between containers. The system
+ * closes the socket when the process dies. Decision 0011 gives the reasons.
  */
 import { existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
@@ -19,21 +19,21 @@ interface Holder {
   readonly token: string
 }
 
-/** Rounds of a race with other starting processes before giving up; each round is lost only to a process that moved on. */
+/** Most attempts when other processes start at the same time. */
 const attemptsMax = 20
-/** The longest path that every system takes for a socket. */
+/** The longest socket path in bytes that every system accepts. */
 const socketPathMaxBytes = 100
 
 const lockName = (generation: number): string => `brigade.lock.${generation}`
 const lockPattern = /^brigade\.lock\.(\d+)$/
 
 /**
- * Takes the folder for this process; makes it when it does not exist. Throws ConfigError naming the process that holds it. The lock
- * of a process that was killed is taken over.
+ * Locks the folder for this process, and makes the folder if necessary. The lock of a killed process is taken over. Throws ConfigError that
+ * names the process with the lock.
  *
- * Why it cannot be held twice: the holder of the highest number owns the folder. A number is taken with `link`, which fails when it
- * exists; the taker already listens by then, and keeps the number only when it is still the highest afterwards. Numbers of the dead
- * are removed only by a later holder, so the highest one never goes back.
+ * The lock cannot be held twice. The holder of the highest number owns the folder. A number is taken with `link`, which fails when the file
+ * exists. The taker already listens by then, and keeps the number only if it is still the highest afterwards. Only a later holder deletes
+ * the numbers of dead processes, so the highest number never decreases.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const path = resolve(folder)
@@ -57,7 +57,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   let released: Promise<void> | null = null
   return {
     release() {
-      // The numbered file stays and names a holder that no longer answers: were it removed, its number could be taken twice.
+      // The numbered file stays and names a holder that no longer answers. If it were deleted, its number could be taken twice.
       released ??= stop()
       return released
     },
@@ -96,7 +96,7 @@ function generations(path: string): number[] {
   })
 }
 
-/** Null when the file went away, which a later holder does to the numbers of the dead. */
+/** Returns null when the file does not exist any more, because a later holder has deleted it. */
 function readHolder(file: string): Holder | null {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Holder
@@ -106,7 +106,7 @@ function readHolder(file: string): Holder | null {
   }
 }
 
-/** The holder removes what dead ones left: their numbers, and sockets that a kill did not remove. */
+/** Deletes the lock files of dead processes, and sockets that remained after a kill. */
 function removeOlder(path: string, mine: number): void {
   for (const generation of generations(path)) {
     if (generation >= mine) continue
@@ -119,7 +119,10 @@ function removeOlder(path: string, mine: number): void {
 
 const socketName = (token: string): string => `lock-${token.slice(0, 8)}.sock`
 
-/** A path to the socket that the system takes: a named pipe on Windows, a short detour through a link when the folder's own is too long. */
+/**
+ * Returns a socket path that the system accepts: a named pipe on Windows, or a short path through a symbolic link when the direct path is
+ * too long.
+ */
 function socketAddress(path: string, token: string): { address: string; forget(): void } {
   if (process.platform === 'win32') return { address: `\\\\.\\pipe\\brigade-${token}`, forget() {} }
   const direct = join(path, socketName(token))
@@ -143,7 +146,7 @@ async function listenIn(path: string, token: string): Promise<Server> {
   return server
 }
 
-/** Whether the process that holds a lock still accepts connections. A busy one does: the system accepts for it. */
+/** Returns whether the process with the lock still accepts connections. The system accepts for a busy process too. */
 async function isAlive(path: string, token: string): Promise<boolean> {
   if (process.platform !== 'win32' && !existsSync(join(path, socketName(token)))) return false
   const { address, forget } = socketAddress(path, token)
@@ -151,7 +154,7 @@ async function isAlive(path: string, token: string): Promise<boolean> {
     return await new Promise<boolean>(answer => {
       const socket = connect(address)
       socket.once('connect', () => answer(true))
-      // Only a refusal proves death; a full queue or missing permission belongs to a process that lives.
+      // Only these two errors prove that the process is dead. Others, such as a full queue or missing permission, mean that it is alive.
       socket.once('error', (error: NodeJS.ErrnoException) => answer(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'))
       socket.once('connect', () => socket.destroy())
     })

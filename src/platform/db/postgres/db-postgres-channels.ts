@@ -6,12 +6,12 @@ import { checkedChannel, Listeners, translateError } from '../db-session.ts'
 
 const firstRetryMs = 100
 const longestRetryMs = 5000
-/** How often the listening connection proves that it is alive: a half-open one would stay silent for ever. */
+/** How often the listening connection is tested. A half-open connection would otherwise stay silent forever. */
 const heartbeatMs = 5000
 
 /**
- * LISTEN over its own connection, which is made at the first use. A lost connection is made again with growing pauses. Then every channel is listened to
- * again first, and `onReconnect` is called after that, so that no notification is lost between the two.
+ * LISTEN on a connection of its own, which is made at the first use. A lost connection is made again, with growing pauses. All channels are
+ * listened to again before `onReconnect` is called, so that no notification is lost between the two.
  */
 export class PostgresChannels {
   readonly #makeClient: () => Client
@@ -33,7 +33,7 @@ export class PostgresChannels {
     const name = checkedChannel(channel)
     const added = this.#listeners.add(name, fn, onReconnect)
     try {
-      // LISTEN twice is harmless, and the second caller must not return before the first one's LISTEN is in force.
+      // A repeated LISTEN is harmless. Every caller sends its own, so that none returns before LISTEN is in force.
       const client = await this.#connected()
       await client.query(`listen "${name}"`)
     } catch (error) {
@@ -42,7 +42,7 @@ export class PostgresChannels {
     }
     return async () => {
       if (!added.remove() || this.#client === null) return
-      // A connection that is gone listens to nothing; the next one will not take this channel up again.
+      // If the connection is lost, there is nothing to do: the next one does not listen to this channel.
       await this.#client.then(client => client.query(`unlisten "${name}"`)).catch(() => {})
     }
   }
@@ -103,7 +103,7 @@ export class PostgresChannels {
         this.#listeners.reconnected()
         return
       } catch {
-        // Still away, or closing: the loop's condition tells.
+        // The database is still unavailable, or the channels are closing. The loop condition decides.
       }
     }
   }

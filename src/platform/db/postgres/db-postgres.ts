@@ -1,6 +1,6 @@
 /**
- * PostgreSQL through `pg`: the only file that imports it. Also makes the session of the embedded database, which speaks the same
- * protocol over a stream, so that both databases encode, decode and fail in the same way. Decision 0012 says why.
+ * PostgreSQL through `pg`; only this file imports it. It also makes the session of the embedded database, which uses the same protocol over
+ * a stream, so that both databases encode, decode and fail in the same way. Decision 0012 gives the reasons.
  */
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
@@ -15,26 +15,29 @@ import { PostgresChannels } from './db-postgres-channels.ts'
 export interface PostgresOptions {
   /** Most connections of the pool, without the listening one. */
   readonly poolMax: number
-  /** No time limits of statements and transactions: for work that takes as long as it takes, such as moving all data. */
+  /** True: statements and transactions have no time limits. For long work, such as moving all data. */
   readonly isPatient?: boolean
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Longest wait for a connection, new or from a busy pool. Ours: longer waits only move the pile-up into this process. */
+/**
+ * Longest wait for a connection, new or from a busy pool, in milliseconds. We chose it: with a longer wait, more requests would pile up in
+ * this process.
+ */
 const connectTimeoutMs = 4000
-/** The server ends a statement after this long; migrations have no limit. */
+/** The server ends a statement after this time. Migrations have no limit. */
 const statementTimeoutMs = 30_000
-/** The client gives up on a reply that much later than the server should have ended it: the connection is dead. */
+/** The client stops waiting for a reply after this time. The server should have ended the statement earlier, so the connection is dead. */
 const replyTimeoutMs = 35_000
-/** The server ends a transaction that asks nothing for this long. A process that is frozen inside one holds the locks of counters until then, so others wait for it. */
+/** The server ends a transaction that sends nothing for this time. Until then, the locks of a frozen process block others. */
 const idleInTransactionTimeoutMs = 10_000
 const keepAliveDelayMs = 10_000
 const oldestServerVersion = 140_000
 
 const oid = { int8: 20, date: 1082, dateArray: 1182, int8Array: 1016, numericArray: 1231, textArray: 1009 } as const
 const asText = (text: string): string => text
-// The driver's list of type ids names no array types, but its parsers know them.
+// The driver's list of type ids has no array types, but its parsers know them.
 const builtinParser = pg.types.getTypeParser as (id: number, format: 'text' | 'binary') => (text: string) => unknown
 const textArray = builtinParser(oid.textArray, 'text') as (text: string) => (string | null)[]
 const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
@@ -45,13 +48,16 @@ const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
   [oid.int8Array, text => textArray(text).map(item => (item === null ? null : BigInt(item)))],
 ])
 
-/** Type parsers of our connections only: the driver's global table stays as it is. */
+/** Type parsers for our connections only. The driver's global table is not changed. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((id: number, format: 'text' | 'binary' = 'text') =>
     (format === 'text' ? parsers.get(id) : undefined) ?? builtinParser(id, format)) as typeof pg.types.getTypeParser,
 }
 
-/** Arrays as the text that PostgreSQL reads, other values as they are. The driver does the same with much more ado for each element, which a flush of thousands of usage rows feels. */
+/**
+ * Returns an array as PostgreSQL text, and other values unchanged. The driver does the same, but much more slowly for each element, which
+ * matters for a flush of thousands of usage rows.
+ */
 function arrayText(value: SqlValue): unknown {
   if (!Array.isArray(value)) return value
   if (value.length > 0 && value.every(isPlainText)) return `{"${value.join('","')}"}`
@@ -68,11 +74,11 @@ function arrayText(value: SqlValue): unknown {
 }
 
 const needsEscape = /["\\]/
-// Columns of a flush are nearly always one of these, and joining them makes no text for each element.
+// The columns of a flush are nearly always one of these two, and `join` makes no text for each element.
 const isPlainText = (item: unknown): boolean => typeof item === 'string' && !needsEscape.test(item)
 const isPlainNumber = (item: unknown): boolean => typeof item === 'number' || typeof item === 'bigint' || typeof item === 'boolean'
 
-/** The session over a connected client. */
+/** Returns the session over a connected client. */
 export function sessionOver(client: pg.ClientBase): Session {
   const guarded = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -84,7 +90,7 @@ export function sessionOver(client: pg.ClientBase): Session {
   return {
     run: async (made, params): Promise<RawResult> => await guarded(client.query({ name: made.name, text: made.text, values: params.map(arrayText) })),
     async command(sql) {
-      // A text of several statements answers with a list of results although the types say one.
+      // For several statements, `pg` returns a list of results, although its types declare one result.
       const result: unknown = await guarded(client.query(sql))
       const last: unknown = Array.isArray(result) ? result.at(-1) : result
       return (last as { command?: string } | undefined)?.command ?? ''
@@ -92,7 +98,7 @@ export function sessionOver(client: pg.ClientBase): Session {
   }
 }
 
-/** Settings that results depend on, the same on every connection of both databases. */
+/** Settings that affect results. They are the same on every connection of both databases. */
 export const sessionSettings = "set timezone = 'UTC'; set datestyle = 'ISO'; set standard_conforming_strings = on"
 
 async function prepareSession(client: pg.ClientBase): Promise<void> {
@@ -100,8 +106,8 @@ async function prepareSession(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * A session over a stream that leads to a PostgreSQL backend: the embedded database. `onNotification` gets every NOTIFY,
- * `onLost` is called when the stream ends on its own.
+ * Opens a session over a stream to a PostgreSQL backend, for the embedded database. `notification` gets every NOTIFY. `lost` is called when
+ * the stream ends by itself.
  */
 export async function openSessionOver(
   stream: Duplex,
@@ -116,8 +122,8 @@ export async function openSessionOver(
 }
 
 /**
- * Opens a pool and checks the server. Throws DatabaseUnavailableError when it cannot be reached within about 4 s, and a plain
- * Error when it is older than PostgreSQL 14.
+ * Opens a pool and checks the server. Throws DatabaseUnavailableError when the server cannot be reached within about 4 s, and an Error when
+ * it is older than PostgreSQL 14.
  */
 export async function openPostgres(url: Secret, options: PostgresOptions): Promise<Db> {
   const connection: pg.ClientConfig = {
@@ -137,7 +143,7 @@ export async function openPostgres(url: Secret, options: PostgresOptions): Promi
     idleTimeoutMillis: 60_000,
     onConnect: prepareSession,
   })
-  // An idle connection that breaks is dropped by the pool; without a listener the event would end the process.
+  // The pool drops an idle connection that breaks. Without a listener, the event would end the process.
   pool.on('error', error => options.log.warn('database_connection_lost', { error }))
   const db = new PostgresDb(pool, connection, options)
   try {
@@ -166,7 +172,7 @@ class PostgresDb implements Db {
   constructor(pool: pg.Pool, connection: pg.ClientConfig, options: PostgresOptions) {
     this.#pool = pool
     this.#connection = connection
-    // One reply of the listening connection may take as long as a connect: it only answers LISTEN and its heartbeat.
+    // The listening connection answers only LISTEN and its heartbeat, so a reply may take no longer than a connect.
     const connect = (): pg.Client => new pg.Client({ ...connection, query_timeout: connectTimeoutMs })
     this.#channels = new PostgresChannels(connect, options.clock, options.log)
     const queries = queryableOver((made, params) => this.#run(made, params))
@@ -201,7 +207,7 @@ class PostgresDb implements Db {
     return this.#withSession((session, breakIt) => runTransaction(session, fn, () => this.#roundTrips++, breakIt))
   }
 
-  /** A connection of the pool for the time of `work`. It goes back unless the connection itself failed. */
+  /** Runs `work` with a connection of the pool. The connection goes back to the pool unless it failed. */
   async #withSession<T>(work: (session: Session, breakIt: (error: unknown) => void) => Promise<T>): Promise<T> {
     let client: pg.PoolClient
     try {
@@ -210,7 +216,7 @@ class PostgresDb implements Db {
       throw translateError(error)
     }
     let broken = false
-    // The pool takes its own listener off while a client is out: a connection that breaks between two statements reports here.
+    // The pool removes its listener while a client is in use, so a connection that breaks between two statements is reported here.
     const onError = (): void => {
       broken = true
     }
@@ -218,7 +224,7 @@ class PostgresDb implements Db {
     try {
       return await work(sessionOver(client), onError)
     } catch (error) {
-      // A connection of unknown state must not serve another caller; after a report of the server on one statement it is sound.
+      // A connection in an unknown state must not serve another caller. After an error report about one statement it is still usable.
       if (error instanceof DatabaseUnavailableError && !isStatementTimeout(error)) broken = true
       throw error
     } finally {
@@ -228,7 +234,7 @@ class PostgresDb implements Db {
   }
 
   async script(sql: string): Promise<void> {
-    // A connection of its own: a migration has no time limit, and its session settings must not reach the pool.
+    // The script has a connection of its own, because a migration has no time limit and its session settings must not reach the pool.
     const client = new pg.Client(this.#connection)
     client.on('error', () => {})
     try {
@@ -258,7 +264,7 @@ class PostgresDb implements Db {
   }
 }
 
-/** The server cancelled one statement: the connection lives. */
+/** Returns whether the server cancelled only one statement, so that the connection is still usable. */
 function isStatementTimeout(error: DatabaseUnavailableError): boolean {
   const cause: unknown = error.cause
   return isStatementError(cause) && cause instanceof Error && 'code' in cause && cause.code === '57014'

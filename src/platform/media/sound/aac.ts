@@ -1,14 +1,14 @@
-/** What AAC says of itself, in containers: how long each of its frames lasts. */
+/** Reads how long a frame of AAC in a container lasts. */
 import { isPlausibleRate } from './bounds.ts'
 import { aacRates } from './mpeg.ts'
 
 const samplesOfFrame = 1024
-/** Kinds of AAC with frames of half the length. */
+/** Object types of AAC with frames of half the length. */
 const lowDelay: readonly number[] = [23, 39]
-/** Kinds whose frames have other lengths, which are written elsewhere. */
+/** Object types whose frame length is not known here. */
 const unknown: readonly number[] = [36, 42]
 
-/** Seconds of a frame by the AudioSpecificConfig (ISO 14496-3, 1.6.2.1); null: it says nothing that is known here. */
+/** Returns the seconds of a frame from an AudioSpecificConfig (ISO 14496-3, 1.6.2.1). Null when it is too short or of an unknown type. */
 export function aacFrameSeconds(config: Uint8Array): number | null {
   let bit = 0
   const take = (width: number): number => {
@@ -25,5 +25,5 @@ export function aacFrameSeconds(config: Uint8Array): number | null {
   return samplesOfFrame / (lowDelay.includes(kind) ? 2 : 1) / rate
 }
 
-/** The same of a stream of which only the rate is known. */
+/** Returns the seconds of a frame when only the sample rate is known. Null for an implausible rate. */
 export const plainAacFrameSeconds = (rate: number): number | null => (isPlausibleRate(rate) ? samplesOfFrame / rate : null)

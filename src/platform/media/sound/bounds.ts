@@ -1,23 +1,23 @@
-/** What the counting of all forms of recordings goes by. */
+/** Rules that the counting of all formats shares. */
 
-/** What was counted. */
+/** The counted length of a recording. */
 export interface CountedSound {
   readonly seconds: number
-  /** Sound alone, in a form that has few bytes a second. */
+  /** True for sound only, in a format with few bytes a second. */
   readonly isCompact: boolean
 }
 
-/** Encoders pad: a count that is longer than its header by less than this says the same. */
+/** Encoders add padding. A counted length above the header's value by less than this counts as equal. */
 const paddingSeconds = 0.25
 
-/** The header's figure, unless there is more sound than it says. */
+/** Returns the length in the header, or the counted length when it is clearly longer. */
 export const notBelow = (headerSeconds: number, countedSeconds: number): number =>
   countedSeconds > headerSeconds + paddingSeconds ? countedSeconds : headerSeconds
 
-/** Rates of sampling that recordings of speech and music have, in Hz. */
+/** Returns whether a sample rate in Hz is usual for speech or music. */
 export const isPlausibleRate = (rate: number): boolean => rate >= 7350 && rate <= 192_000
 
-/** Where the content begins after tags of ID3v2, which players pass over. */
+/** Returns where the content begins after ID3v2 tags, which players skip. */
 export function afterTags(bytes: Buffer): number {
   let at = 0
   while (at + 10 <= bytes.length && bytes.toString('latin1', at, at + 3) === 'ID3') {

@@ -1,6 +1,6 @@
 /**
- * How long a recording lasts by the sound that is in it. What its sender writes into a header may lengthen it and never shortens it.
- * Decision 0463 says why.
+ * Measures a recording by the sound that it contains. A value in a header can lengthen the result but never shorten it. Decision 0463 gives
+ * the reasons.
  */
 import type { CountedSound } from './bounds.ts'
 import { countFlac } from './flac.ts'
@@ -10,7 +10,10 @@ import { countOgg } from './ogg.ts'
 import { countSamples } from './samples.ts'
 import { countWebm } from './webm.ts'
 
-/** Null: the form is not one of these, or the sound in it cannot be counted. Reads each byte a few times at most and throws nothing. */
+/**
+ * Returns the length of a recording. Null when the format is unknown or its sound cannot be counted. Reads each byte a few times at most
+ * and never throws.
+ */
 export function countSound(file: Uint8Array): CountedSound | null {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
   const counted = countSamples(bytes) ?? countOgg(bytes) ?? countFlac(bytes) ?? countWebm(bytes) ?? countMp4(bytes) ?? countMpeg(bytes)

@@ -1,8 +1,8 @@
-/** FLAC: the block in front says how many samples there are, and each frame how many it has. */
+/** FLAC: the first block states the number of samples, and each frame has its own number of samples. */
 import { afterTags, type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 
 const rates = [0, 88_200, 176_400, 192_000, 8000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000] as const
-/** Units of a rate that the head of a frame writes out, by its code less 12. */
+/** Units in Hz of a sample rate that is written in a frame's head, indexed by the rate code minus 12. */
 const rateUnits = [1000, 1, 10] as const
 /** Longest head of a frame. */
 const headMaxBytes = 16
@@ -33,14 +33,17 @@ export function countFlac(bytes: Buffer): CountedSound | null {
   return { seconds: notBelow(said / rate, counted), isCompact: false }
 }
 
-/** The frame whose head is there, with the checksum that it must have; null: none is. `rate` is that of the stream. */
+/**
+ * Returns the frame whose head is at this position. Null when there is no head with a correct checksum. `rate` is the sample rate of the
+ * stream.
+ */
 export function flacFrameAt(bytes: Buffer, at: number, rate: number): { readonly seconds: number; readonly headBytes: number } | null {
   if (at + 6 > bytes.length || bytes[at] !== 0xff || ((bytes[at + 1] ?? 0) & 0xfe) !== 0xf8) return null
   const sizes = bytes[at + 2] ?? 0
   const sizeCode = sizes >> 4
   const rateCode = sizes & 15
   if (sizeCode === 0 || rateCode === 15 || ((bytes[at + 3] ?? 0) & 1) !== 0) return null
-  // The number of the frame, coded like a character of UTF-8.
+  // The number of the frame, encoded like a character in UTF-8.
   const lead = bytes[at + 4] ?? 0
   const numberBytes = lead < 0x80 ? 1 : Math.clz32(~(lead << 24))
   if (numberBytes > 7 || (lead >= 0x80 && numberBytes < 2)) return null

@@ -1,34 +1,37 @@
-/** MP4, M4A and MOV with AAC, MP3 or ALAC: their tables say how many frames there are, and the codec how long each lasts. */
+/** MP4, M4A and MOV with AAC, MP3 or ALAC: the tables state the number of frames, and the codec the length of each. */
 import { aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 
-/** What is gone into. The others are passed over. */
+/** Boxes whose content is read. All other boxes are skipped. */
 const containers: readonly string[] = ['moov', 'trak', 'mdia', 'minf', 'stbl', 'moof', 'traf', 'mvex']
 const firstBoxes: readonly string[] = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip', 'styp', 'moof']
 const tracksMax = 64
 
-/** What is known of a codec. */
+/** The properties of a codec. */
 interface Codec {
   readonly frameSeconds: number
-  /** Gives up. */
+  /** True for a format with few bytes a second. */
   readonly isCompact: boolean
 }
 
 interface Track {
   id: number
   kind: 'sound' | 'film' | 'other'
-  /** By its first description. Undefined: none has come. */
+  /** From the first description of the track. Undefined before it has been read, null for an unknown codec. */
   codec: Codec | null | undefined
   frames: number
-  /** What its header says. */
+  /** The length in the track's header. */
   seconds: number
 }
 
-/** Null: it is none, or has sound that cannot be counted. Goes through the boxes in one row, so that none is looked at twice. */
+/**
+ * Counts the sound of a file. Null when it is not such a file or its sound cannot be counted. Reads the boxes in one pass, so that each is
+ * read once.
+ */
 export function countMp4(bytes: Buffer): CountedSound | null {
   if (bytes.length < 8 || !firstBoxes.includes(bytes.toString('latin1', 4, 8))) return null
   const tracks: Track[] = []
-  /** Frames in fragments, by the id of their track. */
+  /** Number of frames in fragments, by track id. */
   const fragments = new Map<number, number>()
   let fragment = 0
   for (let at = 0; at + 8 <= bytes.length; ) {
@@ -86,11 +89,14 @@ function readTrack(track: Track, type: string, content: Buffer): void {
 function lengthOf(header: Buffer, isWide: boolean): number {
   const scale = header.readUInt32BE(isWide ? 20 : 12)
   const length = isWide ? Number(header.readBigUInt64BE(24)) : header.readUInt32BE(16)
-  // All ones: it is not known.
+  // All ones means that the length is not known.
   return scale === 0 || length === 0xffffffff || length >= 2 ** 53 ? 0 : length / scale
 }
 
-/** By the first description of a table: a decoder goes by what its codec says, and only without that by the container. */
+/**
+ * Reads the codec from the first description of a table. The description of the codec itself is used before that of the container, as
+ * decoders do.
+ */
 function codecOf(table: Buffer): Codec | null {
   if (table.length < 8 + 36) return null
   const entry = table.subarray(8, 8 + Math.min(table.readUInt32BE(8), 65_536))
@@ -116,11 +122,11 @@ function codecOf(table: Buffer): Codec | null {
 
 const compact = (frameSeconds: number | null): Codec | null => (frameSeconds === null ? null : { frameSeconds, isCompact: true })
 const mp3FrameSeconds = (rate: number): number | null => (isPlausibleRate(rate) ? (rate >= 32_000 ? 1152 : 576) / rate : null)
-/** Kinds of content in a descriptor: MPEG 2 and MPEG 1 layer III. */
+/** Object types of MP3 in a descriptor: MPEG 2 and MPEG 1 layer III. */
 const mp3Types: readonly number[] = [0x69, 0x6b]
 const aacTypes: readonly number[] = [0x40, 0x66, 0x67, 0x68]
 
-/** By the descriptors of ISO 14496-1: 3 has 4 in it, and 4 has 5, which is what the codec says. */
+/** Reads the frame length from the descriptors of ISO 14496-1. Descriptor 3 contains 4, and 4 contains 5, which describes the codec. */
 function describedFrameSeconds(descriptors: Buffer, rate: number): number | null {
   let content: number | null = null
   for (let at = 0; at + 2 <= descriptors.length; ) {

@@ -1,4 +1,4 @@
-/** MPEG audio (MP1, MP2, MP3) and AAC in ADTS: a row of frames, each of which says how long it lasts. */
+/** MPEG audio (MP1, MP2, MP3) and AAC in ADTS: a sequence of frames, each with its own length. */
 import { afterTags, type CountedSound } from './bounds.ts'
 
 const kbits = {
@@ -10,18 +10,18 @@ const kbits = {
 } as const
 const mpegRates = [44_100, 48_000, 32_000] as const
 export const aacRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350] as const
-/** So far into a file the first frame is looked for. */
+/** The first frame must begin within this many bytes. */
 const leadMaxBytes = 64 * 1024
 
 interface Frame {
-  /** In bytes. */
+  /** Length in bytes. */
   readonly length: number
   readonly seconds: number
-  /** Frames of one stream have the same: version, layer and rate. */
+  /** Version, layer and rate as one number. All frames of a stream have the same. */
   readonly family: number
 }
 
-/** The frame whose head is there; null: none is. */
+/** Returns the frame whose head is at this position, or null. */
 export function mpegFrameAt(bytes: Buffer, at: number): Frame | null {
   if (at + 4 > bytes.length || bytes[at] !== 0xff) return null
   const second = bytes[at + 1] ?? 0
@@ -60,8 +60,8 @@ export function countMpeg(bytes: Buffer): CountedSound | null {
 }
 
 /**
- * Adds up all frames, also behind what is none, as players go on there. Null where it does not begin with two that belong together, or where less than
- * half of it is frames: then it is something else.
+ * Adds up all frames, also those after bytes that are not a frame, because players continue there. Null when the file does not begin with
+ * two frames of one stream, or when less than half of it is frames. It then has another format.
  */
 export function countMpegFrames(bytes: Buffer): CountedSound | null {
   let at = firstFrame(bytes)
@@ -91,7 +91,7 @@ function firstFrame(bytes: Buffer): number | null {
   return null
 }
 
-/** A frame of silence in front that tells about the others. */
+/** Returns whether the first frame is silent and only contains information about the others. */
 function isHeader(bytes: Buffer, at: number, length: number): boolean {
   const head = bytes.subarray(at, at + Math.min(length, 64))
   return head.includes('Xing') || head.includes('Info') || head.includes('VBRI')

@@ -1,11 +1,14 @@
-/** Ogg with Opus, Vorbis, Speex or FLAC: pages whose packets say how long they last, beside positions that anybody may write. */
+/**
+ * Ogg with Opus, Vorbis, Speex or FLAC. The packets state their length. The positions in pages do too, but the sender may have invented
+ * them.
+ */
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 import { flacFrameAt } from './flac.ts'
 import { opusSeconds, VorbisPackets } from './packets.ts'
 
-/** Streams of one file: one for each song of a radio, or side by side. */
+/** Most streams of one file. A recorded radio programme has one stream for each song, and streams may also be parallel. */
 const streamsMax = 256
-/** Of a packet of sound its head is kept; of the first packets of a stream, which describe it, all. */
+/** The number of bytes that are kept of a sound packet. The first packets of a stream, which describe it, are kept completely. */
 const headBytes = 32
 const describingPackets = 3
 const describingMaxBytes = 1024 * 1024
@@ -13,9 +16,9 @@ const describingMaxBytes = 1024 * 1024
 /** How the packets of a stream are counted. */
 interface Counting {
   readonly rate: number
-  /** Samples before the first that is heard. */
+  /** Samples before the first audible one. */
   readonly skipped: number
-  /** Packets in front that describe the stream. */
+  /** Number of packets at the start that describe the stream. */
   readonly heads: number
   readonly isCompact: boolean
   seconds(packet: Buffer): number
@@ -23,7 +26,7 @@ interface Counting {
 
 /** One stream of a file. */
 class OggStream {
-  /** Null: not known yet, or none of sound that can be counted. */
+  /** Null while the codec is not known, or when its sound cannot be counted. */
   #counting: Counting | null = null
   #head: Buffer | null = null
   #packets = 0
@@ -33,7 +36,7 @@ class OggStream {
   #position = 0
   isUnknownSound = false
 
-  /** A piece of the packet at hand. */
+  /** Adds a piece of the current packet. */
   push(piece: Buffer): void {
     const room = (this.#packets < describingPackets ? describingMaxBytes : headBytes) - this.#kept
     if (room <= 0) return
@@ -56,12 +59,12 @@ class OggStream {
     }
   }
 
-  /** The position at the end of a page. */
+  /** Records the position at the end of a page. */
   reach(position: bigint): void {
     if (position > 0n && position < 1n << 53n) this.#position = Math.max(this.#position, Number(position))
   }
 
-  /** Null: no sound that was counted. */
+  /** The counted sound. Null when no sound was counted. */
   get counted(): CountedSound | null {
     if (this.#counting === null) return null
     const { rate, skipped, isCompact } = this.#counting
@@ -84,7 +87,7 @@ class OggStream {
   }
 }
 
-/** Null where there is no sound that can be counted, or less than half of the file is pages. */
+/** Counts the sound of a file. Null when it contains no countable sound or when less than half of it is pages. */
 export function countOgg(bytes: Buffer): CountedSound | null {
   if (bytes.toString('latin1', 0, 4) !== 'OggS') return null
   const current = new Map<number, OggStream>()
@@ -110,7 +113,7 @@ export function countOgg(bytes: Buffer): CountedSound | null {
   return { seconds: counted.reduce((sum, { seconds }) => sum + seconds, 0), isCompact: counted.every(({ isCompact }) => isCompact) }
 }
 
-/** The packets of a page, whose table of pieces is there. Returns where it ends. */
+/** Reads the packets of a page from its table of pieces. Returns the position after the page. */
 function readPackets(bytes: Buffer, table: number, segments: number, stream: OggStream): number {
   let at = table + segments
   for (let index = 0; index < segments; index++) {

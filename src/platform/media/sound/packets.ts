@@ -1,11 +1,11 @@
-/** How long one packet of a codec lasts, by what its decoder goes by. */
+/** Calculates the length of one packet of a codec as its decoder does. */
 
-/** Longest packet of Opus: decoders refuse a longer one. */
+/** Longest packet of Opus. Decoders refuse a longer one. */
 const opusMaxMs = 120
 const silkMs = [10, 20, 40, 60] as const
 const celtMs = [2.5, 5, 10, 20] as const
 
-/** RFC 6716, section 3: the first byte says the length of a frame and how many there are. In seconds. */
+/** Returns the seconds of an Opus packet. The first byte states the length and number of its frames (RFC 6716, section 3). */
 export function opusSeconds(packet: Uint8Array): number {
   const first = packet[0]
   if (first === undefined) return 0
@@ -18,11 +18,14 @@ export function opusSeconds(packet: Uint8Array): number {
 
 const modesMax = 64
 
-/** Packets of Vorbis: a packet lasts a quarter of the two blocks that overlap in it. Which of the two sizes a block has is a mode of the setup. */
+/**
+ * Calculates the length of Vorbis packets. A packet lasts a quarter of the sum of its own block and the previous one, which overlap. The
+ * mode of a packet says which of the two block sizes it has.
+ */
 export class VorbisPackets {
   readonly #rate: number
   readonly #sizes: readonly [number, number]
-  /** Of each mode whether its blocks are the long ones. */
+  /** For each mode, whether its blocks are the long ones. */
   readonly #isLong: readonly boolean[]
   readonly #mask: number
   #before = 0
@@ -34,7 +37,7 @@ export class VorbisPackets {
     this.#mask = (1 << (32 - Math.clz32(isLong.length - 1))) - 1
   }
 
-  /** By the first and the third packet of a stream; null: they are none that can be read. */
+  /** Reads the first and the third packet of a stream. Null when they are not readable. */
   static of(head: Buffer, setup: Buffer): VorbisPackets | null {
     if (head.length < 29 || head.toString('latin1', 1, 7) !== 'vorbis' || setup[0] !== 5 || setup.toString('latin1', 1, 7) !== 'vorbis') return null
     const rate = head.readUInt32LE(12)
@@ -43,10 +46,10 @@ export class VorbisPackets {
     return rate === 0 || modes === null ? null : new VorbisPackets(rate, [2 ** (exponents & 15), 2 ** (exponents >> 4)], modes)
   }
 
-  /** Seconds of the next packet. */
+  /** Returns the seconds of the next packet. */
   next(packet: Uint8Array): number {
     const first = packet[0]
-    // Only packets of sound begin with a zero.
+    // Only sound packets begin with a zero bit.
     if (first === undefined || (first & 1) !== 0) return 0
     const isLong = this.#isLong[(first >> 1) & this.#mask]
     if (isLong === undefined) return 0
@@ -58,8 +61,9 @@ export class VorbisPackets {
 }
 
 /**
- * The modes are the last thing in a setup. Read backwards, as FFmpeg does, because all before them would have to be decoded to find them: a framing bit,
- * then 41 bits for each mode, of which 40 tell nothing, then six bits with their number.
+ * Reads the modes, which are at the end of a setup packet. It reads backwards, as FFmpeg does, because a forward reader would have to
+ * decode everything before them. The order is: a framing bit, 41 bits for each mode, of which 40 are not needed, and six bits with the
+ * number of modes.
  */
 function modesOf(setup: Buffer): boolean[] | null {
   const bits = setup.length * 8

@@ -1,12 +1,12 @@
-/** WAV and AIFF: samples as they are, so that their bytes say how long they last. */
+/** WAV and AIFF: uncompressed samples, whose number of bytes gives the length. */
 import { type CountedSound, isPlausibleRate } from './bounds.ts'
 import { countMpegFrames } from './mpeg.ts'
 
-/** Formats of WAV: samples as numbers, and in one byte as telephones have them. */
+/** WAV formats with plain samples: numbers, and the one-byte samples of telephones. */
 const plainFormats: readonly number[] = [1, 3, 6, 7]
 const adpcmFormats: readonly number[] = [2, 0x11]
 const mp3Format = 0x55
-/** The format is in the first bytes of a longer description. */
+/** The real format is in the first bytes of a longer description. */
 const extendedFormat = 0xfffe
 const channelsMax = 32
 const bitsMax = 64
@@ -14,7 +14,7 @@ const bitsMax = 64
 interface Chunk {
   readonly id: string
   readonly start: number
-  /** Within the file. */
+  /** Never after the end of the file. */
   readonly end: number
 }
 
@@ -29,8 +29,8 @@ export function countSamples(bytes: Buffer): CountedSound | null {
 const chunkName = /^[\x20-\x7e]{4}$/
 
 /**
- * Recorders that do not know the length of the sound say 0 or the most: it then goes on to the end. So it does where a length ends it too early, and no
- * chunk follows.
+ * Returns the chunks of a file. A recorder that does not know the length of the sound writes 0 or the largest value; the sound then
+ * continues to the end of the file. It also continues to the end when a chunk is not followed by another valid one.
  */
 function* chunksOf(bytes: Buffer, isLittle: boolean, soundId: string): Generator<Chunk> {
   for (let at = 12; at + 8 <= bytes.length; ) {
@@ -69,7 +69,10 @@ const tagOf = (format: Buffer): number => {
   return tag === extendedFormat && format.length >= 26 ? format.readUInt16LE(24) : tag
 }
 
-/** From what a decoder goes by: the rate of samples, channels and bits. The stated rate of bytes is asked by nobody who plays it. */
+/**
+ * Returns bytes a second from the sample rate, channels and bits, which decoders use. The byte rate in the header is ignored, because
+ * decoders ignore it.
+ */
 function wavBytesPerSecond(format: Buffer): number | null {
   const channels = format.readUInt16LE(2)
   const rate = format.readUInt32LE(4)
@@ -92,12 +95,12 @@ function countAiff(bytes: Buffer): CountedSound | null {
   return rate === null || soundBytes === 0 ? null : { seconds: soundBytes / rate, isCompact: false }
 }
 
-/** Only samples as numbers: the names of other forms of AIFF-C are not known here. */
+/** Accepts only uncompressed samples, because other formats of AIFF-C are not supported here. */
 function aiffBytesPerSecond(common: Buffer): number | null {
   if (common.length < 18) return null
   const channels = common.readUInt16BE(0)
   const bits = common.readUInt16BE(6)
-  // A number of 80 bits: 15 of exponent, and a mantissa of which the upper 32 bits are enough.
+  // A floating-point number of 80 bits: 15 bits of exponent and a mantissa, of which the upper 32 bits are enough.
   const rate = common.readUInt32BE(10) * 2 ** (common.readUInt16BE(8) - 16_383 - 31)
   const isPlain = common.length < 22 || ['NONE', 'sowt', 'twos', 'fl32', 'FL32'].includes(common.toString('latin1', 18, 22))
   if (!isPlain || !isPlausibleRate(rate) || channels < 1 || channels > channelsMax || bits < 8 || bits > bitsMax) return null

@@ -1,4 +1,7 @@
-/** WebM and Matroska: blocks whose packets say how long they last, beside times that anybody may write. What a browser has recorded says its length nowhere. */
+/**
+ * WebM and Matroska. The packets state their length. The times of blocks do too, but the sender may have invented them. A recording of a
+ * browser has no length in its header.
+ */
 import { aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 import { flacFrameAt } from './flac.ts'
@@ -27,7 +30,7 @@ const ids = {
   block: 0xa1,
   simpleBlock: 0xa3,
 }
-/** What is gone into. The others are passed over. */
+/** Elements whose content is read. All other elements are skipped. */
 const containers: readonly number[] = [ids.segment, ids.info, ids.tracks, ids.track, ids.audio, ids.cluster, ids.group]
 const magic = 0x1a45dfa3
 const defaultScaleNs = 1_000_000
@@ -43,18 +46,21 @@ interface Track {
   rate: number
   channels: number
   bits: number
-  /** Its packets are packed once more. */
+  /** True when the packets are compressed once more. */
   isPacked: boolean
-  /** Null: the codec is not known here. Undefined: no packet has come. */
+  /** Undefined before the first packet. Null for an unknown codec. */
   secondsOf: ((packet: Buffer) => number) | null | undefined
   seconds: number
 }
 
-/** Null: no such file, none with a block, or one with sound that cannot be counted. Reads each byte a few times at most and throws nothing. */
+/**
+ * Counts the sound of a file. Null when it is not such a file, contains no block, or has sound that cannot be counted. Reads each byte a
+ * few times at most and never throws.
+ */
 export function countWebm(bytes: Buffer): CountedSound | null {
   if (bytes.length < 4 || bytes.readUInt32BE(0) !== magic) return null
   const tracks: Track[] = []
-  /** The one that is being described. Behind the descriptions there is none. */
+  /** The track that is being described. Null after the descriptions. */
   let track: Track | null = null
   let scaleNs = defaultScaleNs
   let clusterAt = 0
@@ -66,7 +72,7 @@ export function countWebm(bytes: Buffer): CountedSound | null {
     if (id === null || length === null) break
     const start = at + id.width + length.width
     const isContainer = containers.includes(id.value)
-    // A recorder does not know how long segment and clusters will be; anything else must say it.
+    // A recorder does not know the length of the segment and of clusters. Every other element must state its length.
     if (length.isOpen && !isContainer) break
     const content = bytes.subarray(start, start + length.value)
     if (id.value === ids.timestampScale) scaleNs = wholeOf(content) || defaultScaleNs
@@ -124,7 +130,7 @@ function readBlock(content: Buffer, tracks: readonly Track[]): void {
   for (const packet of packetsOf(content.subarray(number.width + 2))) track.seconds += secondsOf(packet)
 }
 
-/** How the packets of a track are counted; null: nothing is known about its codec. */
+/** Returns a function that counts the packets of a track. Null for an unknown codec. */
 function countingOf({ codec, setup, rate, channels, bits, isPacked }: Track): ((packet: Buffer) => number) | null {
   if (isPacked) return null
   if (codec === 'A_OPUS') return opusSeconds
@@ -144,7 +150,9 @@ function countingOf({ codec, setup, rate, channels, bits, isPacked }: Track): ((
   return codec.startsWith('A_PCM/') && block >= 1 ? packet => packet.length / block / rate : null
 }
 
-/** Pieces with their lengths in front, each a row of 255s and a rest; the last has what is left. */
+/**
+ * Splits content at the lengths in front of it. Each length is a sum of bytes of 255 and a last smaller byte. The last piece is the rest.
+ */
 function lacedBytes(content: Buffer): Buffer[] {
   const lengths: number[] = []
   let at = 1
@@ -159,7 +167,7 @@ function lacedBytes(content: Buffer): Buffer[] {
   return cut(content, at, lengths)
 }
 
-/** The same with numbers: the first is a length, the others say by how much the next one differs. */
+/** Like `lacedBytes`, with variable-length numbers: the first is a length, each other one is the difference to the length before it. */
 function lacedNumbers(content: Buffer): Buffer[] {
   const lengths: number[] = []
   let at = 1
@@ -183,7 +191,7 @@ function cut(content: Buffer, from: number, lengths: readonly number[]): Buffer[
   return [...pieces, content.subarray(at)]
 }
 
-/** The packets of a block from its flags on. */
+/** Returns the packets of a block. `content` begins with the flags. */
 function packetsOf(content: Buffer): Buffer[] {
   const lacing = ((content[0] ?? 0) >> 1) & 3
   const packets = content.subarray(1)
@@ -198,11 +206,11 @@ function packetsOf(content: Buffer): Buffer[] {
 interface Read {
   readonly value: number
   readonly width: number
-  /** All ones: a length that is not known. */
+  /** True when all bits are ones, which means an unknown length. */
   readonly isOpen: boolean
 }
 
-/** A number whose first byte says how many bytes it has. Lengths are read without that mark, ids with it. */
+/** Reads a number whose first byte states how many bytes it has. The marker bit is removed from lengths and kept in ids. */
 function numberAt(bytes: Buffer, at: number, isLength: boolean): Read | null {
   const first = bytes[at]
   if (first === undefined || first === 0) return null
@@ -230,7 +238,7 @@ function floatOf(content: Buffer): number {
   return Number.isFinite(value) && value > 0 ? value : 0
 }
 
-/** The time of a block after its cluster's: behind the number of its track. */
+/** Returns the time of a block relative to its cluster. It follows the number of the track. */
 function offsetOf(content: Buffer): number {
   const track = numberAt(content, 0, true)
   return track === null || content.length < track.width + 2 ? 0 : content.readInt16BE(track.width)
