@@ -1,21 +1,21 @@
-/** Files of a backup: copied, listed with their sums, checked. */
+/** Copies, lists and checks the files of a backup. */
 import { createHash } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
 import { copyFile, link, mkdir, readdir, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { inParallel } from '../agents/toolkit/memory-client/memory-client-parallel.ts'
 
-/** One file of a backup. Paths have forward slashes and are relative to the backup. */
+/** One file of a backup. The path is relative to the backup and has forward slashes. */
 export interface BackupFile {
   readonly path: string
   readonly bytes: number
   readonly sha256: string
 }
 
-/** What never belongs to a copy: locks and sockets of the process that runs. */
+/** Files that no copy contains: locks and sockets of the running process. */
 const leftOut = /(^|\/)(postmaster\.pid|brigade\.lock\.[^/]*|[^/]*\.sock)$/
 
-/** Files that are copied concurrently: a memory of many small objects is copied while queries wait. */
+/** Number of concurrent copies. Queries wait while the memory folder, which may have many small files, is copied. */
 const filesAtOnce = 16
 
 interface Tree {
@@ -23,7 +23,7 @@ interface Tree {
   readonly files: readonly string[]
 }
 
-/** Folders and files below `root`, relative, in order; empty when there is no such folder. */
+/** Returns the folders and files below `root` as sorted relative paths. Empty when the folder does not exist. */
 export async function treeOf(root: string): Promise<Tree> {
   const entries = await readdir(root, { withFileTypes: true, recursive: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -44,8 +44,8 @@ export async function treeOf(root: string): Promise<Tree> {
 }
 
 /**
- * Copies a folder with its empty folders. `share` links files instead where the file system can, which is for files that are never
- * written to again. Files that go away meanwhile are left out when `mayVanish`.
+ * Copies a folder, including empty folders. With `share`, makes hard links where the file system supports them; use it only for files that
+ * are never written again. With `mayVanish`, skips files that are deleted during the copy.
  */
 export async function copyTree(from: string, to: string, { share = false, mayVanish = false } = {}): Promise<void> {
   const { folders, files } = await treeOf(from)
@@ -61,18 +61,18 @@ export async function copyTree(from: string, to: string, { share = false, mayVan
   })
 }
 
-/** Shares the blocks on disk where the file system can. */
+/** Copies a file. Shares the blocks on disk where the file system supports it. */
 function copyOf(from: string, to: string): Promise<void> {
   return copyFile(from, to, constants.COPYFILE_FICLONE)
 }
 
-/** The files below `root` with their sums. */
+/** Returns the files below `root` with their sizes and SHA-256. */
 export async function sumsOf(root: string): Promise<BackupFile[]> {
   const { files } = await treeOf(root)
   return await inParallel(files, filesAtOnce, async path => ({ path, bytes: (await stat(join(root, path))).size, sha256: await sha256Of(join(root, path)) }))
 }
 
-/** The first file that is missing or another than the list says, in words; null when all are as they were. */
+/** Returns a description of the first file that is missing or differs from the list. Null when all files match. */
 export async function damageOf(root: string, files: readonly BackupFile[]): Promise<string | null> {
   for (const { path, bytes, sha256 } of files) {
     const found = await stat(join(root, path)).catch(() => null)

@@ -1,4 +1,7 @@
-/** Backup and restore of an embedded installation: database, usage journal and memory folder of one moment, in one folder. Decision 0357 says why. */
+/**
+ * Backup and restore of an embedded installation: the database, usage journal and memory folder of one moment, in one folder. Decision 0357
+ * gives the reasons.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
@@ -10,10 +13,10 @@ import { keyIdOf, parseMasterKey } from '../platform/security/secrets.ts'
 import { version } from '../version.ts'
 import { type BackupFile, copyTree, damageOf, sumsOf, treeOf } from './backup-files.ts'
 
-/** The list of a backup, beside its files. */
+/** The file in a backup that lists its files. */
 const manifestName = 'backup.json'
 const stagingName = 'backup-staging'
-/** What a backup holds of DATA_DIR, and under which name. */
+/** The parts of a backup, with their places in DATA_DIR. */
 const parts = [
   { name: 'postgres', place: join('db', 'postgres') },
   { name: 'journal', place: 'journal' },
@@ -24,21 +27,21 @@ const manifestShape = z.object({
   format: z.literal(1),
   version: z.string(),
   made_at: z.string(),
-  /** Id of the master key that the values inside are sealed with. */
+  /** Id of the master key with which the values in the backup are sealed. */
   master_key_id: z.string(),
   folders: z.array(z.string()),
   files: z.array(z.object({ path: z.string(), bytes: z.number(), sha256: z.string() })),
 })
 type Manifest = z.output<typeof manifestShape>
 
-/** What a backup or a restore did. */
+/** The result of a backup or a restore. */
 export interface BackupReport {
   readonly folder: string
   readonly files: number
   readonly bytes: number
   readonly made_at: string
   readonly master_key_id: string
-  /** Whether the master key is in the backup too. */
+  /** Whether the backup contains the master key. */
   readonly with_master_key: boolean
 }
 
@@ -49,7 +52,7 @@ export interface BackupSource {
   readonly clock: Clock
 }
 
-/** A backup or a restore that cannot be; the message says what to do. */
+/** A backup or restore is not possible. The message says what to do. */
 export class BackupError extends Error {
   override readonly name = 'BackupError'
 }
@@ -57,8 +60,8 @@ export class BackupError extends Error {
 const underWay = new Set<string>()
 
 /**
- * Copies the running installation as it is at one moment. Queries wait while the database's files are copied; calls continue. Everything that was
- * acknowledged before is in the copy. The folder appears when it is whole. Throws BackupError.
+ * Copies the running installation at one moment. Queries wait while the database files are copied; calls continue. The copy contains
+ * everything that was acknowledged before. The target folder appears only when it is complete. Throws BackupError.
  */
 export async function backUp(source: BackupSource, { to, withMasterKey }: { readonly to: string; readonly withMasterKey: boolean }): Promise<BackupReport> {
   const target = resolve(to)
@@ -88,7 +91,10 @@ export async function backUp(source: BackupSource, { to, withMasterKey }: { read
   }
 }
 
-/** Copies what is written in place, links what is only ever replaced. Runs while the database is still: a journal loses no segment then, and no write of memory begins. */
+/**
+ * Copies files that are changed in place, and links files that are only replaced. No query runs meanwhile, so no journal segment is deleted
+ * and no memory write begins.
+ */
 async function stage(dataDir: string, staging: string): Promise<void> {
   for (const { name, place } of parts) await copyTree(join(dataDir, place), join(staging, name), { share: name === 'memory', mayVanish: name !== 'postgres' })
 }
@@ -112,16 +118,16 @@ function reportOf(folder: string, { files, made_at, master_key_id }: Manifest): 
 }
 
 /**
- * Restores a backup into a data folder that holds no installation. Every file is checked first. `givenKey` is the key of the setting MASTER_KEY; without
- * it and without a key in the backup, `master.key` must already be in the folder. If it is stopped in the middle, the next run starts again, and no
- * gateway starts on the folder before. Throws BackupError.
+ * Restores a backup into a data folder without an installation. Checks every file first. `givenKey` is the key of the setting MASTER_KEY.
+ * Without it and without a key in the backup, the folder must already contain `master.key`. After an interruption, the next run starts
+ * again; until it has finished, no gateway starts on the folder. Throws BackupError.
  */
 export async function restore(from: string, { dataDir, givenKey }: { readonly dataDir: string; readonly givenKey: Buffer | null }): Promise<BackupReport> {
   const source = resolve(from)
   const target = resolve(dataDir)
   const manifest = manifestIn(source)
   const staging = join(target, restoreStaging)
-  // What an interrupted restore has moved into its place is ours.
+  // After an interrupted restore, the folders in the target come from that restore, so they may be deleted.
   const isAgain = existsSync(staging)
   if (!isAgain) refuseFull(target)
   checkKey(source, target, manifest, givenKey)
@@ -164,14 +170,17 @@ function refuseFull(dataDir: string): void {
   )
 }
 
-/** Sealed values must open on the new side, or the restore would look well and serve no saved key. */
+/**
+ * Throws BackupError unless the master key can open the sealed values of the backup. Otherwise the restore would seem to succeed, but saved
+ * keys would not work.
+ */
 function checkKey(source: string, dataDir: string, { master_key_id: wanted }: Manifest, givenKey: Buffer | null): void {
   const places = [
     { from: 'MASTER_KEY', key: givenKey },
     { from: join(dataDir, 'master.key'), key: keyIn(join(dataDir, 'master.key')) },
     { from: join(source, 'master.key'), key: keyIn(join(source, 'master.key')) },
   ]
-  // The first existing one is the one that a gateway on this folder uses.
+  // A gateway on this folder uses the first key in this list that exists.
   const found = places.find(({ key }) => key !== null)
   if (found?.key === undefined || found.key === null)
     throw new BackupError(

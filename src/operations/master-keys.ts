@@ -1,4 +1,4 @@
-/** Every column that the master key seals, and what the operator sees and does when the key is changed. Decision 0358 says why. */
+/** Every column with sealed values, and the operator's view of a change of the master key. Decision 0358 gives the reasons. */
 import { signingKeyOwner } from '../agents/tokens/signing-keys.ts'
 import type { AppDeps } from '../composition/deps.ts'
 import { otherMasterKeys } from '../composition/foundation.ts'
@@ -24,7 +24,7 @@ const column = (table: string, name: string, keys: readonly string[], ownerOf: (
 
 const bytesOf = (text: string): Buffer => Buffer.from(text.replace(/^\\x/, ''), 'hex')
 
-/** A new column of sealed values gets a row here; a test looks through the whole schema for values that were forgotten. */
+/** All columns with sealed values. Add a row for every new one; a test searches the whole schema for columns that are missing here. */
 export const sealedValues: readonly SealedValues[] = [
   column('signing_keys', 'private_sealed', ['kid'], (kid = '') => signingKeyOwner(kid)),
   column('attestation_keys', 'sealed_private_key', ['key_id'], (id = '') => `attestation_keys:${id}:private_key`),
@@ -37,13 +37,13 @@ export const sealedValues: readonly SealedValues[] = [
   column('content_log', 'sealed', ['org_id int', 'request_id'], (org, request = '') => contentOwner(Number(org), request)),
 ].map(made => new SealedValues(made))
 
-/** How many sealed values of an installation the master key opens. */
+/** The sealed values of an installation by master key. */
 export interface MasterKeyStatus {
-  /** Id of the key that seals now. Ids tell keys apart and help nobody to find one. */
+  /** Id of the key that seals new values. An id identifies a key but does not reveal it. */
   readonly current: string
-  /** Ids of keys whose values can be opened too (MASTER_KEY_OTHER, master.key.old). */
+  /** Ids of other keys that can open values (MASTER_KEY_OTHER, master.key.old). */
   readonly others: readonly string[]
-  /** Values under each key that is in use. */
+  /** Number of values by key. */
   readonly inUse: readonly {
     readonly keyId: string
     readonly values: number
@@ -52,7 +52,7 @@ export interface MasterKeyStatus {
   }[]
 }
 
-/** The master key of this process, and what it sealed. */
+/** The master key of this process and the values that it sealed. */
 export class MasterKeys {
   readonly #deps: Pick<AppDeps, 'db' | 'masterKey'>
   readonly #others: readonly Buffer[]
@@ -74,7 +74,7 @@ export class MasterKeys {
     return { current, others, inUse }
   }
 
-  /** Seals the values under another known key again under the current key. */
+  /** Seals every value again whose key is not the current one, when its key is known. */
   async reseal(): Promise<Resealed[]> {
     const { db, masterKey } = this.#deps
     const sealer = makeSealer(masterKey, this.#others)
@@ -84,7 +84,7 @@ export class MasterKeys {
   }
 }
 
-/** Sealed values by the id of their master key. */
+/** Returns the number of sealed values by the id of their master key. */
 export async function countsByKey(db: Db): Promise<ReadonlyMap<string, { readonly values: number; readonly where: readonly string[] }>> {
   const found = new Map<string, { values: number; where: string[] }>()
   for (const sealed of sealedValues)

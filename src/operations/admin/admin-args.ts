@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { AdminCommand } from './admin-socket.ts'
 
-/** The checked arguments, or an error of one line that a person at a terminal can act on. */
+/** Returns the checked arguments of a command. Throws an Error of one line that says what is wrong with them. */
 export function argsOf<T>(schema: z.ZodType<T>, command: AdminCommand): T {
   const parsed = schema.safeParse(command.args)
   if (parsed.success) return parsed.data

@@ -9,20 +9,23 @@ export interface AdminCommand {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** A command can carry an attestation with as many calls as ATTESTATION_EVIDENCE_MAX lets in. */
+/** Longest command. It can contain an attestation with as many calls as ATTESTATION_EVIDENCE_MAX allows. */
 const commandMaxChars = 64_000_000
 
 export type AdminHandler = (command: AdminCommand) => Promise<unknown>
 
-/** Only one process can hold an embedded database; commands reach it here. Unix: a socket that only its owner may open; Windows: a named pipe. */
+/**
+ * Returns the path of the socket on which the process with the embedded database receives commands. On Unix it is a socket that only its
+ * owner may open, on Windows a named pipe.
+ */
 export function adminSocketPath(dataDir: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\brigade-${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 16)}`
   const path = join(resolve(dataDir), 'admin.sock')
-  // Unix socket paths end at about 100 bytes; a deep DATA_DIR gets a short name in /tmp that is made from its path.
+  // Unix limits socket paths to about 100 bytes. A long DATA_DIR gets a short name in /tmp that is made from a hash of its path.
   return Buffer.byteLength(path) < 100 ? path : `/tmp/brigade-${createHash('sha256').update(path).digest('hex').slice(0, 16)}.sock`
 }
 
-/** Listens for one JSON command a connection and answers one JSON line. */
+/** Listens for commands. Each connection carries one JSON command and one JSON reply, each on one line. */
 export async function serveAdmin(dataDir: string, handle: AdminHandler): Promise<{ close(): Promise<void> }> {
   const path = adminSocketPath(dataDir)
   if (process.platform !== 'win32') rmSync(path, { force: true })
@@ -56,7 +59,7 @@ async function answer(line: string, handle: AdminHandler): Promise<string> {
   }
 }
 
-/** Sends a command to the running process; null when none listens. Throws what the command failed with. */
+/** Sends a command to the running process. Returns null when no process listens. Throws the error of the command. */
 export function askAdmin(dataDir: string, command: AdminCommand): Promise<{ result: unknown } | null> {
   return new Promise((done, failed) => {
     const socket = connect(adminSocketPath(dataDir))

@@ -16,14 +16,17 @@ import { asOperator } from './operator-act.ts'
 
 const backupArgs = z.object({ to: z.string().min(1), withMasterKey: z.boolean() })
 
-/** The backup in the process that owns the database, with a line in the audit trail; null: another command. */
+/** Runs the backup command in the process that owns the database, and writes an audit line. Returns null for another command. */
 export function backupCommand(app: App, command: AdminCommand): Promise<object> | null {
   if (command.name !== 'backup') return null
   const args = argsOf(backupArgs, command)
   return asOperator(app.audit, { act: 'backUp', orgId: null, target: args.to }, () => app.backUp(args))
 }
 
-/** Backs up what DATA_DIR holds: in the running gateway, or here when none runs. Throws BackupError, OperationError on PostgreSQL or an empty folder. */
+/**
+ * Backs up the embedded installation in DATA_DIR: in the running gateway, or in this process when none runs. Throws BackupError. Throws
+ * OperationError on PostgreSQL or without a database in the folder.
+ */
 export async function runBackup(folder: string, withMasterKey: boolean, config: Config = loadConfig()): Promise<BackupReport> {
   if (config.DATABASE_URL !== null)
     throw new OperationError(
@@ -43,7 +46,7 @@ export async function runBackup(folder: string, withMasterKey: boolean, config: 
   }
 }
 
-/** Restores a backup into DATA_DIR. Throws BackupError, OperationError on PostgreSQL. */
+/** Restores a backup into DATA_DIR. Throws BackupError. Throws OperationError on PostgreSQL. */
 export async function runRestore(folder: string, config: Config = loadConfig()): Promise<BackupReport & { readonly dataDir: string }> {
   if (config.DATABASE_URL !== null)
     throw new OperationError(

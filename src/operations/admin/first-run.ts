@@ -1,6 +1,6 @@
 import type { App } from '../../composition/gateway.ts'
 
-/** What the first start of an embedded database made. The key and the token are shown once. */
+/** What the first start of an embedded database has made. The key and the token are shown once. */
 export interface FirstRun {
   readonly orgId: number
   readonly email: string
@@ -11,7 +11,9 @@ export interface FirstRun {
 
 const email = 'owner@localhost'
 
-/** Makes the first organisation, its owner, a key, a folder as memory store and an agent; null when there is an organisation already. */
+/**
+ * Makes the first organisation, its owner, a key, an agent and a folder as memory store. Returns null when an organisation exists already.
+ */
 export async function makeFirstOrg(app: App): Promise<FirstRun | null> {
   if (!(await app.orgs.isEmpty())) return null
   const { orgId, userId } = await app.orgs.createOrg({ name: 'Home', ownerEmail: email })

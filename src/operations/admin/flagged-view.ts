@@ -1,4 +1,4 @@
-/** Payments that do not fit their order, as the operator reads them. */
+/** Payments that do not match their order, in the form for the operator. */
 import type { FlaggedRow } from '../../gateway/billing/payments/flagged-payments.ts'
 import { inrFromUinr, inrTextOf } from '../../platform/values/money.ts'
 
@@ -8,7 +8,7 @@ export interface ShownFlagged {
   readonly order_id: string
   readonly at: string
   readonly reason: string
-  /** Null: the payment is in another currency. */
+  /** Null when the payment is in another currency. */
   readonly amount_inr: number | null
   readonly currency: string
   /** In the smallest unit of the currency. */

@@ -1,4 +1,4 @@
-/** The change of the master key, as the operator's commands do it. */
+/** The operator's commands that change the master key. */
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Foundation, formerKeyName, loadMasterKey, openFoundation } from '../../composition/foundation.ts'
@@ -12,17 +12,17 @@ import { OperationError } from '../operation-error.ts'
 import type { AdminCommand } from './admin-socket.ts'
 import { asOperator } from './operator-act.ts'
 
-/** What every command of `brigade master-key` answers. */
+/** The result of every `brigade master-key` command. */
 export interface MasterKeyReport extends MasterKeyStatus {
-  /** By column; only after a reseal. */
+  /** Resealed values by column. Present only after a reseal. */
   readonly resealed?: readonly { readonly where: string; readonly values: number }[]
-  /** Values that no known key opens; only after a reseal. */
+  /** Values that no known key can open. Present only after a reseal. */
   readonly unopened?: number
-  /** What to do next, in a sentence; null: nothing. */
+  /** A sentence that says what to do next. Null when there is nothing to do. */
   readonly next: string | null
 }
 
-/** Those commands that run in the process that owns the database; null: not one of them. */
+/** Runs the commands that need the process with the database. Returns null for another command. */
 export function masterKeyCommand(app: App, { name }: AdminCommand): Promise<object> | null {
   if (name === 'master-key-status') return app.masterKeys.status().then(status => ({ ...status, next: nextOf(status) }))
   if (name === 'master-key-reseal') return asOperator(app.audit, { act: 'resealMasterKey', orgId: null, target: null }, () => reseal(app.masterKeys))
@@ -30,9 +30,9 @@ export function masterKeyCommand(app: App, { name }: AdminCommand): Promise<obje
 }
 
 /**
- * Makes a new `master.key`, keeps the old one as `master.key.old`, and seals everything again. If it is killed in the middle, the next run continues
- * with the same new key: each file is whole at every moment, and values open under both keys. Throws ConfigError while a gateway runs on the folder,
- * OperationError when the key is a setting.
+ * Makes a new `master.key`, keeps the old one as `master.key.old`, and seals all values again. After an interruption, the next run
+ * continues with the same new key. This is safe because each file is always complete and both keys open values. Throws ConfigError while a
+ * gateway runs on the folder, and OperationError when the key is a setting.
  */
 export async function changeMasterKey(config: Config = loadConfig()): Promise<MasterKeyReport> {
   refuseSetting(config, 'change')
@@ -40,7 +40,8 @@ export async function changeMasterKey(config: Config = loadConfig()): Promise<Ma
   try {
     const { dataDir } = foundation
     const former = join(dataDir, formerKeyName)
-    // An old key that still exists says that a change was begun. If no value is sealed under it, that change is complete and this is the next.
+    // An existing old key means that a change was begun. If no value is sealed with it, that change is complete, and this run begins a new
+    // one.
     const status = await new MasterKeys({ ...foundation, config }).status()
     const isUnderWay = existsSync(former) && !isCopy(dataDir) && status.inUse.some(({ state }) => state === 'other')
     if (!isUnderWay) renewKey(dataDir)
@@ -50,7 +51,7 @@ export async function changeMasterKey(config: Config = loadConfig()): Promise<Ma
   }
 }
 
-/** Removes `master.key.old`. Throws OperationError while a value is sealed under it, ConfigError while a gateway runs on the folder. */
+/** Deletes `master.key.old`. Throws OperationError while a value is sealed with it, and ConfigError while a gateway runs on the folder. */
 export async function forgetFormerKey(config: Config = loadConfig()): Promise<MasterKeyReport> {
   refuseSetting(config, 'forget')
   const foundation = await openQuietly(config)
@@ -81,13 +82,13 @@ async function openQuietly(config: Config): Promise<Foundation> {
   return openFoundation(config, systemClock, makeLog('error'))
 }
 
-/** A kill between the two steps of `renewKey` leaves the same key in both files. */
+/** Returns whether both files contain the same key, which happens when a kill comes between the two steps of `renewKey`. */
 function isCopy(dataDir: string): boolean {
   const read = (name: string): string | null => (existsSync(join(dataDir, name)) ? readFileSync(join(dataDir, name), 'utf8').trim() : null)
   return read(formerKeyName) !== null && read(formerKeyName) === read('master.key')
 }
 
-/** First a copy of the key as the one before, then another key in its place; both by rename, so that no moment has half a file. */
+/** Copies the key to `master.key.old`, then writes a new key. Both files are written by rename, so that no file is ever incomplete. */
 function renewKey(dataDir: string): void {
   const write = (name: string, text: string): void => {
     const draft = join(dataDir, `${name}.new`)
@@ -99,7 +100,7 @@ function renewKey(dataDir: string): void {
   write('master.key', `${newMasterKey()}\n`)
 }
 
-/** The keys as the files say now. */
+/** Reads the keys in the files again. */
 function keysNow(foundation: Foundation, config: Config): MasterKeys {
   return new MasterKeys({ ...foundation, masterKey: loadMasterKey(config, foundation.dataDir), config })
 }

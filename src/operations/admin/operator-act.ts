@@ -2,12 +2,13 @@ import { z } from 'zod'
 import type { AuditTrail } from '../../gateway/audit/audit.ts'
 import { GatewayError } from '../../platform/errors.ts'
 
-/** The organisation, person and key that a command made, if its result names them. */
+/** The ids of what a command made, if its result contains them. */
 const madeShape = z.object({ org_id: z.int(), user_id: z.int().nullish(), key_id: z.int().nullish() })
 
 /**
- * Runs a command of the operator between the two halves of its line in the audit trail. Without `orgId` or `target` they are taken from
- * the result: the organisation, person and key that were made. Throws what the command throws; when the line cannot be written, nothing is done.
+ * Writes the audit line of a command before it runs, and completes the line afterwards. Without `orgId` or `target`, they come from the
+ * result: the organisation, person and key that were made. Throws the error of the command. When the line cannot be written, the command
+ * does not run.
  */
 export async function asOperator<T>(
   audit: AuditTrail,
@@ -19,7 +20,7 @@ export async function asOperator<T>(
   try {
     result = await run()
   } catch (thrown) {
-    // The failure of the command is what the operator has to read, also when this cannot be noted.
+    // The operator must see the error of the command, even when the audit line cannot be completed.
     await audit.end(line, thrown instanceof GatewayError ? thrown.code : 'failed').catch(() => undefined)
     throw thrown
   }

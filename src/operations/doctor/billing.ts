@@ -1,4 +1,4 @@
-/** What the doctor finds of payments and webhooks: half a configuration, money that waits for a decision, deliveries that come late. */
+/** The doctor's checks of payments and webhooks: incomplete configuration, payments that need a decision, and late deliveries. */
 import type { OperatorServices } from '../../composition/edges/operator.ts'
 import { checkBillingInvariants } from '../../gateway/billing/invariants.ts'
 import type { Config } from '../../platform/config.ts'
@@ -12,7 +12,7 @@ interface BillingLook {
   readonly baseUrl: string
 }
 
-/** Due work is sent within seconds; a worker that is later than this is in trouble. */
+/** Longest normal delay of due deliveries, in milliseconds. Workers normally send within seconds. */
 const lateMs = 2 * 60_000
 
 export async function checkBilling(look: BillingLook): Promise<Finding[]> {
@@ -42,12 +42,12 @@ function payments({ config, baseUrl }: BillingLook): Finding[] {
   ]
 }
 
-/** Whether organisations pay with more than the play money of the provider's test mode. */
+/** Returns whether organisations pay with real money, not in the test mode of the payment provider. */
 export function takesRealMoney({ RAZORPAY_KEY_ID: keyId, RAZORPAY_KEY_SECRET: keySecret }: Config): boolean {
   return keyId !== null && keySecret !== null && !keyId.startsWith('rzp_test_')
 }
 
-/** What an invoice has to say of its seller, once invoices are made. */
+/** Checks the settings that invoices need about their seller. */
 function seller(config: Config): Finding[] {
   if (config.RAZORPAY_KEY_ID === null || config.RAZORPAY_KEY_SECRET === null) return []
   const lacks = [

@@ -32,7 +32,7 @@ interface DoctorDeps {
   readonly baseUrl: string
 }
 
-/** Looks at everything that can be wrong with a running gateway and says what it found. */
+/** Runs all checks of a running gateway and returns the findings. */
 export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
   return [
     ...configuration(deps),
@@ -65,7 +65,7 @@ function configuration({ config }: DoctorDeps): Finding[] {
   return findings
 }
 
-/** The ways in. One half of a provider's credentials is a slip; no provider at all is a choice. */
+/** Checks the ways to sign in. Only half of a provider's credentials is a mistake. No provider at all is a valid choice. */
 function signIn({ config }: DoctorDeps): Finding[] {
   const given = [
     { name: 'google', id: config.GOOGLE_CLIENT_ID, secret: config.GOOGLE_CLIENT_SECRET },
@@ -109,7 +109,7 @@ async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
   ]
 }
 
-/** Said only when it is wrong: the line above speaks of the master key. */
+/** Returns a finding only when something is wrong, because the check of the master key covers the normal case. */
 async function attestationKey({ attestationKeys }: DoctorDeps): Promise<Finding[]> {
   if (await attestationKeys.isOpened()) return []
   const detail =
@@ -123,7 +123,7 @@ async function money({ db }: DoctorDeps): Promise<Finding[]> {
   return violations.map(detail => ({ what: 'money', state: 'wrong' as const, detail }))
 }
 
-/** Processes that died with their disk: what they hold stays counted until it comes back or somebody decides. */
+/** Reports processes that died with their disk. What they hold stays counted until the disk is back or somebody releases them. */
 async function inDoubt({ recovery }: DoctorDeps): Promise<Finding[]> {
   const silent = await recovery.silent()
   if (silent.length === 0) return [{ what: 'processes', state: 'ok', detail: 'none is in doubt' }]
@@ -134,7 +134,7 @@ async function inDoubt({ recovery }: DoctorDeps): Promise<Finding[]> {
   }))
 }
 
-/** Usage records that the database did not take. They are kept; their money is in no budget and no report. */
+/** Reports usage records that the database refused. They are kept, but their money is in no budget and no report. */
 async function refused({ recovery }: DoctorDeps): Promise<Finding[]> {
   const { records, valueUinr, reason } = await recovery.parked()
   if (records === 0) return [{ what: 'usage records', state: 'ok', detail: 'the database took all of them' }]
@@ -142,7 +142,7 @@ async function refused({ recovery }: DoctorDeps): Promise<Finding[]> {
   return [{ what: 'usage records', state: 'wrong', detail }]
 }
 
-/** Mail that waits while nobody sends it, and mail that was given up. */
+/** Reports mail that waits because no mail server is set, and mail that was given up. */
 async function outbox({ mail, config }: DoctorDeps): Promise<Finding[]> {
   const { waiting, failed } = await mail.counts()
   const findings: Finding[] = []
@@ -162,10 +162,10 @@ async function stores({ memory }: DoctorDeps): Promise<Finding[]> {
   }))
 }
 
-/** Today and yesterday: records of a process of an earlier version are visible immediately. */
+/** Today and yesterday. Records that a process of an earlier version wrote there are found immediately. */
 const daysChecked = 2
 
-/** Whether the sums that reports read are those of the events. */
+/** Checks whether the sums in reports agree with the events. */
 export async function checkUsageSums({ operator }: { readonly operator: Pick<OperatorServices, 'usage'> }): Promise<Finding> {
   const wrong = await operator.usage.disagreements(daysChecked)
   if (wrong.length === 0) return { what: 'usage sums', state: 'ok', detail: 'agree with the events of today and yesterday' }

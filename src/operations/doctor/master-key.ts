@@ -2,7 +2,7 @@ import type { SigningKeys } from '../../agents/tokens/signing-keys.ts'
 import type { MasterKeys } from '../master-keys.ts'
 import type { Finding } from './finding.ts'
 
-/** Whether the master key opens the sealed values of the database, and how far a change of it has come. */
+/** Checks whether the master key opens the sealed values of the database, and whether a change of the key is complete. */
 export async function checkMasterKey({
   signingKeys,
   masterKeys,
@@ -31,7 +31,7 @@ export async function checkMasterKey({
     if (state === 'unknown')
       findings.push({
         what: 'sealed values',
-        // A permanently lost key leaves some values, such as old signing keys, which need no action.
+        // This is only a warning, because a lost key can leave values that need no action, such as old signing keys.
         state: 'warning',
         detail: `${values} are sealed under the master key ${keyId}, which this process does not have (${where.join(', ')}). Set it as MASTER_KEY_OTHER and run brigade master-key reseal; if it is lost, save their contents again.`,
       })

@@ -5,7 +5,10 @@ import type { Config } from '../../platform/config.ts'
 import { takesRealMoney } from './billing.ts'
 import type { Finding } from './finding.ts'
 
-/** Which providers serve on the platform's keys, and what was set that serves nobody: half a provider, a key without a use, a judge that cannot see. */
+/**
+ * Reports the providers with platform keys, and settings without effect: a provider with only an address or only a key, a key that no
+ * request can use, and a panel judge that cannot read images.
+ */
 export function checkProviders({ providers, models }: CatalogSnapshot, config: Config): Finding[] {
   const routes = [...models.values()].flatMap(model => (model.kind === 'virtual' ? [] : model.routes))
   const slips = [...providers.values()].flatMap(provider => {
@@ -42,7 +45,7 @@ function slipOf(provider: Provider, routes: readonly Route[], config: Config): s
   return null
 }
 
-/** The judge of the image panel is a preset or a chat model that sees. */
+/** Checks that the judge of the image panel is a preset or a chat model that reads images. */
 function judge(models: CatalogSnapshot['models'], { PANEL_JUDGE: id }: Config): Finding[] {
   const model = models.get(id)
   if (model?.kind === 'virtual' || (model?.kind === 'chat' && model.modalities.includes('image'))) return []

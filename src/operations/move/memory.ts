@@ -1,4 +1,4 @@
-/** Moves memory from folders to a bucket: the objects, and the rows that say where they are. */
+/** Moves memory from folders to a bucket: the objects, and the rows that contain their place. */
 import { join } from 'node:path'
 import { type MovedObjects, moveFolder } from '../../memory/config/folder-move.ts'
 import { storeOwner } from '../../memory/config/open-stores.ts'
@@ -14,7 +14,7 @@ import { makeSealer, maskSecret } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import { folderOrgIds, placeObjects, placeStore } from './move-queries.ts'
 
-/** A bucket of any store that speaks S3. */
+/** A bucket in any store with the S3 API. */
 export interface BucketPlace {
   readonly endpoint: string
   readonly bucket: string
@@ -23,7 +23,7 @@ export interface BucketPlace {
   readonly secretKey: Secret
 }
 
-/** What one organisation's memory came to. */
+/** The result for the memory of one organisation. */
 export interface MovedMemory extends Pick<MovedObjects, 'objects' | 'bytes' | 'sha256'> {
   readonly orgId: number
 }
@@ -32,12 +32,15 @@ interface MovedWithEtags extends MovedMemory, MovedObjects {
   readonly capabilities: Capabilities
 }
 
-/** Organisations whose memory is in a folder. */
+/** Returns the organisations whose memory is in a folder. */
 export async function folderOrgs(db: Queryable): Promise<number[]> {
   return (await db.many(folderOrgIds)).map(row => row.orgId)
 }
 
-/** Copies the objects of these organisations and checks each. Throws `bad_request` for an endpoint that OUTBOUND_ALLOW does not permit, `unavailable`, StrangeObjectError. */
+/**
+ * Copies the objects of these organisations and checks each copy. Throws `bad_request` for an endpoint that OUTBOUND_ALLOW does not permit,
+ * `unavailable`, StrangeObjectError.
+ */
 export async function moveMemory(
   orgIds: readonly number[],
   place: BucketPlace,
@@ -46,7 +49,7 @@ export async function moveMemory(
   const { config, clock, ids, dataDir, progress } = deps
   const guard = makeUrlGuard(config.OUTBOUND_ALLOW)
   const endpoint = new URL(place.endpoint)
-  // The gateway will ask the same when it opens the store.
+  // The gateway makes the same check when it opens the store.
   guard.check(endpoint)
   const { bucket, region, secretKey } = place
   const keys = fixedKeys(place.accessKey, secretKey.reveal())
@@ -68,8 +71,9 @@ export async function moveMemory(
 }
 
 /**
- * Points the rows at the bucket. The generation stays: a write that was under way when the gateway died is settled by asking the bucket,
- * which has what the folder had. An object whose etag the index did not know keeps it, and the reconcile that is due now looks at it.
+ * Changes the rows to point to the bucket. The generation stays the same: a write that was in progress when the gateway died is settled by
+ * reading the bucket, which contains what the folder contained. An object whose etag the index did not know keeps its old value, and the
+ * reconcile that is due now checks it.
  */
 export async function placeMemory(tx: Tx, moved: readonly MovedWithEtags[], place: BucketPlace, masterKey: Buffer): Promise<void> {
   const sealer = makeSealer(masterKey)

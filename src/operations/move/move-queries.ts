@@ -1,21 +1,24 @@
-/** What the two databases of a move are made of: tables, their columns and order, foreign keys, partitions, sequences. */
+/** Reads the structure of the two databases of a move: tables, columns, foreign keys, partitions and sequences. */
 import type { Queryable, SqlValue, Statement } from '../../platform/db/db.ts'
 
-/** A statement whose text depends on the schema. Its name names the text, as prepared statements ask for. */
+/**
+ * Makes a statement whose text depends on the schema. The same name must always have the same text, because statements are prepared by
+ * name.
+ */
 export function asked<R, P extends readonly SqlValue[] = []>(name: string, text: string): Statement<P, R> {
   return { name: `move.${name}`, text }
 }
 
-/** A table as both sides must have it. */
+/** A table that both databases must have in the same form. */
 export interface MovedTable {
   readonly name: string
   /** Columns with their types, in order. */
   readonly columns: readonly string[]
-  /** Names that an insert lists: all that are not computed. */
+  /** Columns that an insert writes: all that are not computed. */
   readonly written: readonly string[]
   /** Columns of the primary key, in order. */
   readonly key: readonly string[]
-  /** Columns of money and of amounts, whose sums are compared too. */
+  /** Columns with money and amounts. Their sums are compared too. */
   readonly sums: readonly string[]
 }
 
@@ -35,18 +38,18 @@ const tablesSql = `
   where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'schema_migrations'
   order by c.relname`
 
-/** Every table with rows of its own; a partitioned one once. The list of migrations is not among them. */
+/** Returns every table that contains rows; a partitioned table once. The table of migrations is left out. */
 export function tablesOf(db: Queryable): Promise<MovedTable[]> {
   return db.many(asked<MovedTable>('tables', tablesSql))
 }
 
-/** The migrations of a database, as one text to compare. */
+/** Returns the migrations of a database as one text for comparison. */
 export async function migrationsOf(db: Queryable): Promise<string> {
   const rows = await db.many(asked<{ line: string }>('migrations', `select name || ' ' || checksum as "line" from schema_migrations order by name`))
   return rows.map(row => row.line).join('\n')
 }
 
-/** A foreign key: how it is taken away and how it comes back. */
+/** The statements that drop a foreign key and add it again. */
 export interface ForeignKey {
   readonly drop: string
   readonly add: string
@@ -68,12 +71,12 @@ const partitionsSql = `
   from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent join pg_namespace n on n.oid = p.relnamespace
   where n.nspname = current_schema() and c.relispartition and c.relkind in ('r', 'p') order by c.relname`
 
-/** Partitions with the statement that makes each. */
+/** Returns the partitions, each with the statement that makes it. */
 export function partitionsOf(db: Queryable): Promise<{ name: string; create: string }[]> {
   return db.many(asked<{ name: string; create: string }>('partitions', partitionsSql))
 }
 
-/** Sequences of identity columns with their present values, by name. */
+/** Returns the sequences of identity columns with their present values, ordered by name. */
 export async function sequencesOf(db: Queryable): Promise<{ name: string; last: string; isCalled: boolean }[]> {
   const names = await db.many(
     asked<{ name: string }>(
@@ -91,12 +94,12 @@ export async function sequencesOf(db: Queryable): Promise<{ name: string; last: 
   return found
 }
 
-/** Whether a table has any row. */
+/** Returns a statement that says whether a table has any row. */
 export function hasRowsIn(table: string): Statement<[], { hasRows: boolean }> {
   return asked(`any_${table}`, `select exists (select 1 from "${table}") as "hasRows"`)
 }
 
-/** Inserts rows that are given as the text of their row type. */
+/** Returns a statement that inserts rows. Each row is given as the text of its row type. */
 export function insertInto({ name, written }: MovedTable): Statement<[rows: string[]], never> {
   return asked(
     `insert_${name}`,
@@ -105,7 +108,7 @@ export function insertInto({ name, written }: MovedTable): Statement<[rows: stri
   )
 }
 
-/** Rows, sums in the order of `sums`, and the longest row of a table as text. */
+/** Returns a statement for the number of rows, the sums in the order of `sums`, and the size of the longest row as text. */
 export function sumsIn(side: string, { name, sums }: MovedTable): Statement<[], { rows: bigint; sums: string[]; rowBytesMax: number }> {
   const added = sums.map(column => `coalesce(sum(${column}), 0)::text`)
   return asked(
@@ -114,22 +117,22 @@ export function sumsIn(side: string, { name, sums }: MovedTable): Statement<[], 
   )
 }
 
-/** Whether a gateway has run on the database. */
+/** Returns whether a gateway has run on the database. */
 export const isUsedStatement = asked<{ isUsed: boolean }>(
   'is_used',
   'select exists (select 1 from orgs) or exists (select 1 from processes) or exists (select 1 from signing_keys) as "isUsed"',
 )
 
-/** Processes that were never closed. */
+/** Returns processes that were not closed. */
 export const openProcesses = asked<{ id: bigint; journal: string }>(
   'open_processes',
   `select id as "id", journal as "journal" from processes where state <> 'closed' order by id`,
 )
 
-/** Organisations whose memory is in a folder. */
+/** Returns the organisations whose memory is in a folder. */
 export const folderOrgIds = asked<{ orgId: number }>('folder_orgs', `select org_id as "orgId" from memory_stores where store = 'folder' order by org_id`)
 
-/** Points the store of an organisation at a bucket. */
+/** Changes the store of an organisation to a bucket. */
 export const placeStore = asked<never, readonly SqlValue[]>(
   'place_store',
   `update memory_stores set store = 's3', endpoint = $2::text, bucket = $3::text, region = $4::text, sealed_credentials = $5::text,
@@ -138,7 +141,7 @@ export const placeStore = asked<never, readonly SqlValue[]>(
          where org_id = $1::int`,
 )
 
-/** Gives objects the etags of their new store, where the index knew the old one. */
+/** Sets the etags of the new store on objects whose old etag the index knew. */
 export const placeObjects = asked<never, readonly SqlValue[]>(
   'place_objects',
   `update memory_objects o set etag = m.after from unnest($2::text[], $3::text[], $4::text[]) as m (key, before, after)

@@ -1,7 +1,7 @@
 /**
- * An embedded installation to PostgreSQL and a bucket. The source is only read: its database and journals are copied aside, what the
- * journals hold is settled in the copy, and the copy is moved. One transaction brings all rows: the target has everything or nothing.
- * Decision 0356 says why.
+ * Moves an embedded installation to PostgreSQL and a bucket. The source is only read. Its database and journals are copied to a work
+ * folder, the journals are settled in the copy, and the copy is moved. One transaction writes all rows, so that the target contains
+ * everything or nothing. Decision 0356 gives the reasons.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -31,11 +31,11 @@ import { MoveError, moveRows, type TableProof } from './rows.ts'
 export interface MoveOptions {
   /** DATA_DIR of the embedded installation. */
   readonly from: string
-  /** URL of the PostgreSQL database, which is empty. */
+  /** URL of an empty PostgreSQL database. */
   readonly to: Secret
-  /** The destination of memory in folders; null: it stays in folders, which must be copied by hand. */
+  /** The bucket for memory that is in folders. Null: it stays in folders, and the operator copies them by hand. */
   readonly bucket: BucketPlace | null
-  /** Moves even when memory is in folders and no bucket is given. */
+  /** True: moves even when memory is in folders and no bucket is given. */
   readonly keepsFolders: boolean
 }
 
@@ -47,19 +47,19 @@ export interface MoveDeps {
   readonly progress: (line: string) => void
 }
 
-/** What was moved, with the proof of each part. */
+/** What was moved, with a proof for each table and store. */
 export interface MoveReport {
   readonly tables: readonly TableProof[]
   readonly memory: readonly MovedMemory[]
   /** Organisations whose memory stays in a folder. */
   readonly foldersLeft: readonly number[]
-  /** Where the master key is that the new gateway needs. */
+  /** Place of the master key that the new gateway needs. */
   readonly masterKeyFrom: string
   readonly masterKeyId: string
   readonly rows: number
 }
 
-/** Moves everything. Throws MoveError and ConfigError that say what to do; nothing is committed then. */
+/** Moves the installation. Throws MoveError and ConfigError that say what to do. Nothing is committed then. */
 export async function moveInstallation(options: MoveOptions, deps: MoveDeps): Promise<MoveReport> {
   const from = resolve(options.from)
   if (!existsSync(join(from, 'db', 'postgres')))
@@ -122,14 +122,17 @@ async function moveFrom(source: EmbeddedDb, masterKey: { key: Buffer; from: stri
   }
 }
 
-/** Told before anything is copied to a bucket; the transaction asks again under its locks, table by table. */
+/**
+ * Throws MoveError when the target is in use. This check comes before objects are copied to a bucket. The transaction checks every table
+ * again under its locks.
+ */
 async function refuseUsed(target: Db): Promise<void> {
   const { isUsed } = await target.one(isUsedStatement)
   if (isUsed)
     throw new MoveError('The target is not empty: a gateway has run on it, or the data were moved before. Make a new database (createdb) and name that.')
 }
 
-/** The key of MASTER_KEY, or of the file; never a new one. */
+/** Returns the key in MASTER_KEY or in the file. Never makes a new key. */
 function sourceKey(config: Config, dataDir: string): { key: Buffer; from: string } {
   const file = join(dataDir, 'master.key')
   if (config.MASTER_KEY === null && !existsSync(file))
@@ -137,7 +140,10 @@ function sourceKey(config: Config, dataDir: string): { key: Buffer; from: string
   return { key: loadMasterKey({ ...config, DATABASE_URL: null }, dataDir), from: config.MASTER_KEY === null ? file : 'MASTER_KEY' }
 }
 
-/** Beside the data folder, where there is room for a copy of it, and nothing is left of a move that was killed; else where the system keeps temporary files. */
+/**
+ * Makes a work folder next to the data folder, where there is usually room for a copy, and deletes one that a killed move has left. If that
+ * is not possible, uses the system's temporary folder.
+ */
 async function workFolder(from: string): Promise<string> {
   const beside = join(dirname(from), `.brigade-move-${basename(from)}`)
   try {
@@ -149,7 +155,10 @@ async function workFolder(from: string): Promise<string> {
   }
 }
 
-/** Brings the copy to this version's schema and to rest: what the journals hold is in its tables, and leases are back. */
+/**
+ * Migrates the copy to this version's schema and settles its journals. Afterwards the tables contain all charges, and leases have been
+ * returned.
+ */
 async function settle(copy: EmbeddedDb, work: string, { config, clock, ids, log, progress }: MoveDeps): Promise<void> {
   await migrate(copy, migrationsFolder, log)
   progress('settling what the journals hold')
@@ -162,8 +171,8 @@ async function settle(copy: EmbeddedDb, work: string, { config, clock, ids, log,
 }
 
 /**
- * Checks that the key opens the sealed values. Values that are still under the old key are sealed again in the copy, so that the new installation needs
- * one key.
+ * Checks that the key opens the sealed values. Values under the old key are sealed again in the copy, so that the new installation needs
+ * only one key.
  */
 async function openSealed(deps: { config: Config; db: Db; dataDir: string; masterKey: Buffer; progress: (line: string) => void }): Promise<void> {
   const keys = new MasterKeys(deps)

@@ -1,14 +1,14 @@
-/** Every row of every table from one database to another, in bounded memory, and the proof that it is there. */
+/** Copies every row of every table from one database to another in bounded memory, and proves that each table arrived. */
 import { createHash } from 'node:crypto'
 import type { Queryable, SqlValue, Tx } from '../../platform/db/db.ts'
 import { asked, foreignKeysOf, hasRowsIn, insertInto, type MovedTable, migrationsOf, partitionsOf, sequencesOf, sumsIn, tablesOf } from './move-queries.ts'
 
-/** Data that cannot be moved so; the message says what to do. */
+/** The move is not possible. The message says what to do. */
 export class MoveError extends Error {
   override readonly name = 'MoveError'
 }
 
-/** What one table holds: equal values on both sides are the proof. */
+/** A summary of one table. Equal summaries on both sides prove that the table arrived. */
 export interface TableProof {
   readonly table: string
   readonly rows: number
@@ -18,14 +18,14 @@ export interface TableProof {
   readonly sums: Readonly<Record<string, string>>
 }
 
-/** Text of one batch, at most about this much unless a single row is larger. */
+/** Largest text of one batch in bytes, unless a single row is longer. */
 const batchBytes = 4 * 1024 * 1024
 const batchRowsMax = 2000
 
 /**
- * Copies everything into an empty database of the same migrations, within the two transactions, and checks it there. Foreign keys are
- * taken away for the time of the copy and are back, checked, at its end. Throws MoveError when the target is not empty or not alike, or when
- * a table did not arrive as it left; then the caller's transaction must not be committed.
+ * Copies everything into an empty database with the same migrations, inside the two transactions, and checks it there. Foreign keys are
+ * dropped during the copy and are added and checked at its end. Throws MoveError when the target is not empty or differs, or when a table
+ * arrives with other content. The caller must then not commit.
  */
 export async function moveRows(source: Tx, target: Tx, progress: (line: string) => void): Promise<TableProof[]> {
   const tables = await tablesOf(source)
@@ -54,7 +54,10 @@ async function checkAlike(source: Queryable, target: Queryable, tables: readonly
   throw new MoveError('The target has another schema than this version makes. Give a database that is empty, or was made by this version and never used.')
 }
 
-/** Nobody writes there while the rows come: a gateway that is started too early waits, and then finds everything. */
+/**
+ * Locks all tables of the target, so that nothing else writes during the copy. A gateway that starts too early waits and then finds all
+ * rows.
+ */
 async function lock(target: Tx, tables: readonly MovedTable[]): Promise<void> {
   await target.exec(asked('lock', `lock table ${tables.map(({ name }) => `"${name}"`).join(', ')} in access exclusive mode`))
 }
@@ -85,13 +88,13 @@ async function moveTable(source: Tx, target: Tx, table: MovedTable): Promise<Tab
   return left
 }
 
-/** Reads a table once from end to end; `each` gets its rows as text. */
+/** Reads a table once. `each` receives its rows as text. */
 async function proofOf(db: Tx, table: MovedTable, side: string, each: (rows: string[]) => Promise<unknown>): Promise<TableProof> {
   const { name, key } = table
   const found = await db.one(sumsIn(side, table))
   const hash = createHash('sha256')
   let rows = 0
-  // Text in bytewise order, whatever the two databases think of letters.
+  // Text in bytewise order is the same in both databases, whatever their collations are.
   const order = key.length === 0 ? 't::text collate "C"' : key.map(column => `t.${column}::text collate "C"`).join(', ')
   const batch = Math.max(1, Math.min(batchRowsMax, Math.floor(batchBytes / Math.max(1, found.rowBytesMax))))
   const cursor = `move_${side}_${name}`

@@ -1,15 +1,15 @@
 /**
- * The port that workers share: connections are accepted here and go to the workers in turn, first to those that have taken all that they were given: a worker that
- * is busy for a moment keeps nobody waiting. A connection stays open here until its worker has said that it
- * has it, so that one whose worker dies on the way goes to another. Decision 0480 says why node:cluster does not do.
+ * The port that workers share. This process accepts the connections and gives them to the workers in turn. The worker with the fewest
+ * connections that it has not confirmed comes first, so that a briefly busy worker delays nobody. A connection stays open here until its
+ * worker has confirmed it. If the worker dies before, another one gets the connection. Decision 0480 says why node:cluster is not used.
  */
 import type { ChildProcess } from 'node:child_process'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { ToWorker } from './messages.ts'
 
-/** Connections that wait for a worker, or for one to take them; more are closed. */
+/** Most connections that wait for a worker or for its confirmation. Further ones are closed. */
 const waitingMax = 4096
-/** Connections that the kernel may hold before they are accepted. It caps the number. */
+/** Most connections that the kernel may hold before they are accepted. The kernel may lower this number. */
 const listenBacklog = 4096
 
 interface Given {
@@ -19,18 +19,18 @@ interface Given {
 
 export class Handover {
   readonly #server: Server
-  /** Workers that get connections, the next one first, with how many they have not taken yet. */
+  /** Workers that receive connections, each with its number of unconfirmed connections. The first entry is the next in turn. */
   readonly #serving = new Map<ChildProcess, number>()
   readonly #given = new Map<number, Given>()
   readonly #waiting: Socket[] = []
   #ids = 0
 
   constructor() {
-    // As the server of HTTP has it. Nothing is read here.
+    // The same options as those of Node's HTTP server. Nothing is read here.
     this.#server = createServer({ pauseOnConnect: true, noDelay: true, allowHalfOpen: true }, socket => this.#accept(socket))
   }
 
-  /** Resolves to the port. Rejects when it is taken. */
+  /** Listens and resolves to the port. Rejects when the port is taken. */
   listen({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
@@ -38,38 +38,38 @@ export class Handover {
     })
   }
 
-  /** From here on the worker gets connections. */
+  /** From now on the worker receives connections. */
   add(worker: ChildProcess): void {
     this.#serving.set(worker, 0)
     for (const socket of this.#waiting.splice(0)) this.#give(socket)
   }
 
-  /** The worker gets no more connections; what it was given and has not taken goes to another one if it is dead. */
+  /** The worker receives no more connections. If it is dead, other workers get the connections that it has not confirmed. */
   remove(worker: ChildProcess): void {
     this.#serving.delete(worker)
     if (worker.connected) return
     for (const [id, given] of this.#given) if (given.worker === worker) this.#giveAgain(id)
   }
 
-  /** A worker has the connection. */
+  /** A worker has confirmed the connection. */
   taken(id: number): void {
     const given = this.#given.get(id)
     if (given === undefined) return
     this.#given.delete(id)
     const untaken = this.#serving.get(given.worker)
     if (untaken !== undefined) this.#serving.set(given.worker, untaken - 1)
-    // The worker has a handle of its own: this closes ours and not the connection.
+    // The worker has its own handle, so this closes only the handle of this process.
     given.socket.destroy()
   }
 
-  /** Accepts no more connections. */
+  /** Accepts no more connections, and closes those that wait for a worker. */
   close(): void {
     this.#server.close()
     for (const socket of this.#waiting.splice(0)) socket.destroy()
   }
 
   #accept(socket: Socket): void {
-    // A client that is gone is found out by the worker.
+    // The worker notices when the client has disconnected.
     socket.on('error', () => {})
     this.#give(socket)
   }
@@ -100,7 +100,7 @@ export class Handover {
     this.#give(given.socket)
   }
 
-  /** The worker with the fewest connections that it has not taken, which then is the last in turn; null: there is none. */
+  /** Returns the worker with the fewest unconfirmed connections, and moves it to the end of the order. Null when there is no worker. */
   #next(): ChildProcess | null {
     let next: ChildProcess | null = null
     let least = Number.POSITIVE_INFINITY

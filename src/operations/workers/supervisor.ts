@@ -1,6 +1,6 @@
 /**
- * Several gateways of one machine behind one port (WORKERS). This process accepts connections and hands them to its workers; it serves nothing itself. Towards
- * each other the workers are like gateways on several machines: what they share is in PostgreSQL.
+ * Runs several gateways of one machine behind one port (WORKERS). This process accepts connections and gives them to its workers; it serves
+ * no request itself. The workers relate to each other like gateways on several machines: their shared data is in PostgreSQL.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,13 +9,16 @@ import type { Log } from '../../platform/observe/log.ts'
 import { Handover } from './handover.ts'
 import type { FromWorker, ToWorker, WorkerFigures } from './messages.ts'
 
-/** A worker that lived for so long had started well: the next one is started immediately. */
+/** A worker that lived for at least this time had started well. Its successor starts immediately. */
 const soundMs = 10_000
-/** Pauses before a worker is started again that ended soon after its start, one after the other; the last one stays. */
+/**
+ * Pauses before a worker is started again that ended soon after its start. Each further failure uses the next pause, and the last one
+ * repeats.
+ */
 const pausesMs = [0, 500, 1000, 2000, 5000, 10_000, 30_000] as const
-/** How long workers may take to stop beyond DRAIN_MS before they are killed. */
+/** How long workers may take to stop in addition to DRAIN_MS. They are killed afterwards. */
 const stopMarginMs = 30_000
-/** How long a worker may take to tell its figures. One that is slower is left out. */
+/** How long a worker may take to send its metrics. A slower one is left out. */
 const figuresMs = 3000
 
 export interface SupervisorOptions {
@@ -25,22 +28,22 @@ export interface SupervisorOptions {
   readonly drainMs: number
   readonly host: string
   readonly port: number
-  /** The program of a worker and its arguments; the port comes behind them. */
+  /** The program of a worker and its arguments. The port is appended. */
   readonly program: readonly [path: string, ...words: string[]]
-  /** Gets what the first worker prints when it serves. */
+  /** Prints the banner that the first worker sends when it serves. */
   print(banner: string): void
 }
 
-/** One place among the workers. Its number is the `worker` label of figures. */
+/** The position of one worker. Its number is the label `worker` in metrics. */
 interface Place {
   readonly number: number
   worker: ChildProcess | null
   startedAtMs: number
-  /** Workers in a row that ended soon after their start. */
+  /** Number of consecutive workers that ended soon after their start. */
   failures: number
 }
 
-/** Starts workers, replaces those that end, and ends them all. */
+/** Starts workers, replaces those that end, and stops them all. */
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #places: readonly Place[]
@@ -58,7 +61,7 @@ export class Supervisor {
     this.#places = Array.from({ length: options.count }, (_, index) => ({ number: index + 1, worker: null, startedAtMs: 0, failures: 0 }))
   }
 
-  /** Listens, then starts the first worker, which brings the database up to date, then the others. Rejects when one of them ends before it serves. */
+  /** Listens, starts the first worker, which migrates the database, and then the others. Rejects when one of them ends before it serves. */
   async start(): Promise<void> {
     this.#port = await this.#handover.listen(this.#options)
     const [first, ...others] = this.#places as readonly [Place, ...Place[]]
@@ -68,8 +71,8 @@ export class Supervisor {
   }
 
   /**
-   * Replaces the workers one by one: each new one serves before the old one gets no more connections. It stops at a new worker that does not serve, and the old
-   * ones go on. What is asked for meanwhile is done afterwards, once.
+   * Replaces the workers one by one. Each new worker serves before the old one stops receiving connections. If a new worker does not start,
+   * the reload ends and the remaining old ones continue. A reload that is requested meanwhile runs once afterwards.
    */
   reload(): void {
     if (this.#reloading !== null) {
@@ -84,7 +87,7 @@ export class Supervisor {
     })
   }
 
-  /** Lets all workers stop like a gateway of one process, and resolves when they are gone. */
+  /** Stops all workers like a gateway of one process. Resolves when they have ended. */
   async stop(): Promise<void> {
     this.#isStopping = true
     const all = [...this.#living]
@@ -99,7 +102,7 @@ export class Supervisor {
     this.#handover.close()
   }
 
-  /** Starts a worker for the place; resolves to its banner when it serves. */
+  /** Starts a worker for the place. Resolves to its banner when it serves. */
   #fill(place: Place): Promise<string> {
     const worker = this.#fork(place)
     place.worker = worker
@@ -113,13 +116,13 @@ export class Supervisor {
     const worker = fork(path, [...words, String(this.#port)])
     this.#living.add(worker)
     worker.on('message', (message: FromWorker) => this.#onMessage(worker, message))
-    // A message that did not reach it is seen by its end.
+    // If a message cannot be sent, the worker has ended, and its exit event is handled.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     return worker
   }
 
-  /** Resolves to the banner of a worker when it serves, and gives it connections; rejects when it ends before. */
+  /** Waits until a worker serves, gives it connections and returns its banner. Rejects when the worker ends before. */
   async #served(worker: ChildProcess): Promise<string> {
     const banner = await readyOf(worker)
     if (!this.#isStopping) this.#handover.add(worker)
@@ -151,7 +154,7 @@ export class Supervisor {
     this.#living.delete(worker)
     this.#handover.remove(worker)
     const place = this.#places.find(each => each.worker === worker)
-    // One that was replaced or never served has no place.
+    // A worker that was replaced or never served has no place.
     if (place === undefined) return
     place.worker = null
     if (this.#isStopping) return
@@ -161,7 +164,7 @@ export class Supervisor {
     place.failures = isSound ? 0 : place.failures + 1
     log.error('a worker ended and is replaced', { worker: place.number, code: signal ?? `exit ${code}` })
     clock.after(pauseMs, () => {
-      // That it ends again is seen by its end.
+      // If it ends again, its exit event is handled.
       if (!this.#isStopping && place.worker === null) this.#fill(place).catch(() => {})
     })
   }
@@ -172,7 +175,7 @@ export class Supervisor {
     else if (message.kind === 'figures-of-all?') void this.#figures().then(all => tell(worker, { kind: 'figures-of-all', id: message.id, all }))
   }
 
-  /** The figures of the workers that serve and answer in time. */
+  /** Returns the metrics of the serving workers that answer in time. */
   #figures(): Promise<readonly WorkerFigures[]> {
     const serving = this.#places.flatMap(({ worker }) => (worker === null ? [] : [worker]))
     const id = ++this.#asks
@@ -197,19 +200,19 @@ export class Supervisor {
   }
 }
 
-/** A worker that has just ended is told nothing. */
+/** Sends a message. Does nothing when the worker has just ended. */
 function tell(worker: ChildProcess, message: ToWorker): void {
   if (worker.connected) worker.send(message, () => {})
 }
 
 const isGone = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
 
-/** Resolves when the worker is gone. */
+/** Resolves when the worker has ended. */
 async function exitOf(worker: ChildProcess): Promise<void> {
   if (!isGone(worker)) await once(worker, 'exit')
 }
 
-/** Resolves to the banner when the worker serves; rejects when it ends before. */
+/** Resolves to the banner when the worker serves. Rejects when the worker ends before. */
 function readyOf(worker: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     const onMessage = (message: FromWorker): void => {

@@ -1,10 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { type Config, ConfigError } from '../../platform/config.ts'
 
-/** More workers than this are a mistake: each has a pool of connections to the database. */
+/** Most workers. A larger number is a mistake, because each worker has its own pool of database connections. */
 const workersMax = 64
 
-/** How many processes WORKERS asks for; `auto` is one for each core, and one on the embedded database. Throws ConfigError. */
+/**
+ * Returns the number of processes that WORKERS asks for. `auto` means one for each core, or one with the embedded database. Throws
+ * ConfigError.
+ */
 export function workerCount({ WORKERS: text, DATABASE_URL: databaseUrl }: Pick<Config, 'WORKERS' | 'DATABASE_URL'>): number {
   if (text === 'auto') return databaseUrl === null ? 1 : Math.min(availableParallelism(), workersMax)
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0

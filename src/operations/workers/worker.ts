@@ -1,11 +1,11 @@
-/** A gateway that is one of several workers: how it gets its connections, and what it and its supervisor ask each other. */
+/** The side of a worker in its communication with the supervisor: receiving connections, and exchanging metrics. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../platform/clock.ts'
 import type { MetricSnapshot } from '../../platform/observe/metrics.ts'
 import type { FromWorker, ToWorker, WorkerFigures } from './messages.ts'
 
-/** How long the supervisor may take to gather the figures of all. */
+/** How long the supervisor may take to collect the metrics of all workers. */
 const gatherMs = 5000
 
 /** The channel of a worker to its supervisor. */
@@ -18,33 +18,35 @@ export class WorkerChannel {
   #ownFigures: () => Promise<readonly MetricSnapshot[]> = () => Promise.resolve([])
   #retire: () => void = () => {}
 
-  /** `port`: the one at which the supervisor accepts connections. */
+  /** `port` is the port on which the supervisor accepts connections. */
   constructor(clock: Clock, port: number) {
     this.#clock = clock
     this.#port = port
     process.on('message', (message: ToWorker, socket?: Socket) => this.#onMessage(message, socket))
   }
 
-  /** Serves the connections that are handed over, in place of listening. Returns the port of the supervisor. */
+  /** Serves the connections from the supervisor instead of listening. Returns the port of the supervisor. */
   listen(server: Server): number {
     this.#server = server
-    // What starts the server's look at requests that take too long.
+    // This event starts the server's check for requests that take too long.
     server.emit('listening')
     return this.#port
   }
 
-  /** From here on the supervisor hands connections over. `retire` is called when another worker has taken this one's place. */
+  /**
+   * Tells the supervisor that this worker serves and can receive connections. `retire` is called when another worker has replaced this one.
+   */
   ready(banner: string, retire: () => void): void {
     this.#retire = retire
     tell({ kind: 'ready', banner })
   }
 
-  /** Says where the figures of this worker are read, for it and for the others. */
+  /** Sets the function that returns the metrics of this worker. */
   offerFigures(own: () => Promise<readonly MetricSnapshot[]>): void {
     this.#ownFigures = own
   }
 
-  /** The figures of all workers. Rejects when the supervisor does not answer. */
+  /** Returns the metrics of all workers. Rejects when the supervisor does not answer. */
   figuresOfAll(): Promise<readonly WorkerFigures[]> {
     const id = ++this.#asks
     return new Promise((resolve, reject) => {
@@ -63,7 +65,7 @@ export class WorkerChannel {
   #onMessage(message: ToWorker, socket: Socket | undefined): void {
     switch (message.kind) {
       case 'connection':
-        // Told before anything is read: what a worker has begun to read cannot go to another one.
+        // This is sent before anything is read, because a connection from which a worker has read cannot go to another one.
         tell({ kind: 'taken', id: message.id })
         if (socket !== undefined) this.#serve(socket)
         break
@@ -80,14 +82,14 @@ export class WorkerChannel {
   }
 
   #serve(socket: Socket): void {
-    // As sockets of a server of HTTP are; a client may end its half after the request.
+    // Sockets of Node's HTTP server have the same setting. A client may close its side after the request.
     socket.allowHalfOpen = true
     if (this.#server === null) socket.destroy()
     else this.#server.emit('connection', socket)
   }
 }
 
-/** The supervisor may be gone: then this process ends too. */
+/** Sends a message. When the supervisor has ended, this does nothing, because this process ends too. */
 function tell(message: FromWorker): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

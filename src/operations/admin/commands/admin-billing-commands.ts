@@ -1,4 +1,4 @@
-/** The operator's commands about money, run inside the process that owns the database. */
+/** The operator's commands about money. They run in the process that owns the database. */
 import { z } from 'zod'
 import type { App } from '../../../composition/gateway.ts'
 import type { Promo } from '../../../gateway/billing/operator/operator-promos.ts'
@@ -23,7 +23,7 @@ const flaggedArgs = z.object({ org: z.int().positive().optional() })
 const paymentArgs = z.object({ payment: providerId })
 const promoEndArgs = z.object({ code: z.string() })
 
-/** What a command about money answers; null when the command is none of these. */
+/** Runs a command about money and returns its result. Returns null for another command. */
 export function billingCommand(app: App, command: AdminCommand): Promise<object> | null {
   switch (command.name) {
     case 'credit-grant':
@@ -122,12 +122,12 @@ async function endPromo(app: App, { code }: z.output<typeof promoEndArgs>): Prom
   return promoView(await asOperator(app.audit, { act: 'endPromo', orgId: null, target: targetOf(code) }, () => app.operator.promos.end(code)))
 }
 
-/** What was typed may be no code at all, and then it stays out of the audit trail. */
+/** Returns the target for the audit trail. Null for text that is not a promo code, because such text must not be stored there. */
 function targetOf(code: string): string | null {
   return /^[A-Za-z0-9-]{1,32}$/.test(code) ? `promo=${code.toUpperCase()}` : null
 }
 
-/** A day ends with the day in India; a time needs its zone. */
+/** Reads a time. A day means the end of that day in India. A time needs its zone. Throws an Error for other text. */
 function instantOf(text: string): Date {
   const dayMs = startOfIstDayMs(text)
   if (dayMs !== null) return new Date(dayMs + 24 * 3600_000)

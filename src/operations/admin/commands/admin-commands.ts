@@ -57,7 +57,7 @@ const releaseArgs = z.object({ process: z.int().positive() })
 
 const maintenanceArgs = z.object({ route: z.string().min(3).max(320).optional(), for: z.string().max(20).optional(), clear: z.boolean().optional() })
 
-/** The operator's commands, run inside the process that owns the database. */
+/** Returns the function that runs the operator's commands in the process that owns the database. */
 export function adminHandler(app: App): AdminHandler {
   return async (command: AdminCommand) => {
     switch (command.name) {
@@ -91,7 +91,7 @@ export function adminHandler(app: App): AdminHandler {
   }
 }
 
-/** Commands that have files of their own. */
+/** Runs the commands that are defined in other files. */
 function otherFamilies(app: App, command: AdminCommand): Promise<object> {
   const answer =
     billingCommand(app, command) ??
@@ -141,13 +141,13 @@ async function createKey(app: App, args: z.output<typeof keyArgs>): Promise<obje
   return { org_id: args.org, key_id: created.id, key: created.key }
 }
 
-/** Ends a key immediately, on every process, with its running calls. */
+/** Revokes a key immediately in every process, with its running calls. */
 async function revokeKey(app: App, args: z.output<typeof revokeArgs>): Promise<object> {
   await asOperator(app.audit, { act: 'revokeKey', orgId: args.org, target: `key=${args.key}` }, () => app.keys.revoke(args.org, args.key))
   return { org_id: args.org, key_id: args.key, revoked: true }
 }
 
-/** A link that signs a person in once. */
+/** Makes a link that signs a person in once. */
 async function signIn(app: App, args: z.output<typeof signInArgs>): Promise<object> {
   const { url, email, expiresAt } = await app.makeSignInLink(args.email)
   return { url, email, expires_at: expiresAt.toISOString() }
@@ -168,7 +168,7 @@ async function setBudget(app: App, args: z.output<typeof budgetArgs>): Promise<o
   return { org_id: args.org, scope: args.scope, id, monthly_budget_inr: args.inr ?? null }
 }
 
-/** Shows what an organisation as a whole may do, after a change when one is named. */
+/** Shows the limits of an organisation. Changes them first when limits are given. */
 async function setOrgLimits(app: App, { org, reset = false, ...params }: z.output<typeof limitsArgs>): Promise<object> {
   const named = Object.entries(params).filter(([, value]) => value !== undefined)
   if (named.length === 0 && !reset) return { org_id: org, ...(await app.orgLimits.of(org)) }
@@ -177,12 +177,12 @@ async function setOrgLimits(app: App, { org, reset = false, ...params }: z.outpu
   return { org_id: org, ...made }
 }
 
-/** The audit trail of an organisation, newest first; without one, of what was done to the installation itself. */
+/** Returns the audit trail of an organisation, newest first. Without an organisation, returns the lines about the installation itself. */
 function listAudit(app: App, { org, before, limit }: z.output<typeof auditArgs>): Promise<object> {
   return app.audit.list(org ?? null, { before: before === undefined ? null : BigInt(before) }, limit ?? 100)
 }
 
-/** What was said in one call. The audit trail has its line before anything is read, also when there is nothing. */
+/** Returns the stored content of one call. The audit line is written before anything is read, even when no content exists. */
 async function readContent(app: App, { org, request }: z.output<typeof contentArgs>): Promise<object> {
   const target = `request=${request}`
   const line = await app.audit.begin({ orgId: org, actor: 'operator', act: 'readContent', target, sourceIp: null, requestId: null })
@@ -196,7 +196,7 @@ async function readContent(app: App, { org, request }: z.output<typeof contentAr
   return { request_id: requestId, at: at.toISOString(), key_id: keyId, ...rest }
 }
 
-/** Withholds a route of the platform, serves it again, or lists what is withheld. */
+/** Quarantines a route of the platform, releases it, or lists the quarantined routes. */
 async function maintenance(app: App, { route, for: span, clear }: z.output<typeof maintenanceArgs>): Promise<object> {
   if (route === undefined) return { withheld: (await app.maintenance.list()).map(withheldView) }
   if ((span === undefined) === (clear !== true)) throw new Error('say either --for <time>, for example --for 10m, or --clear')
@@ -208,7 +208,10 @@ async function maintenance(app: App, { route, for: span, clear }: z.output<typeo
   return withheldView(await asOperator(app.audit, act, () => app.maintenance.withhold(route, spanMs(span), 'set by the operator')))
 }
 
-/** Another key signs agent tokens from now on. Says how long to wait where the key that comes next has not been public long enough. */
+/**
+ * Makes another key sign agent tokens from now on. When the next key has not been public for long enough, throws an Error that says how
+ * long to wait.
+ */
 function rotateSigningKey(app: App): Promise<object> {
   return asOperator(app.audit, { act: 'rotateSigningKey', orgId: null, target: null }, async () => {
     const rotation = await app.agents.signingKeys.rotate({ replacesNext: true })
@@ -241,7 +244,7 @@ const withheldView = ({ route, setBy, reason, since, until }: Withheld): object 
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** Milliseconds of `90s`, `10m`, `2h`, `1d`. */
+/** Returns the milliseconds of `90s`, `10m`, `2h`, `1d`. */
 function spanMs(text: string): number {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text.trim()) ?? []
   if (count === undefined || unit === undefined) throw new Error(`for: "${text}" is no time; write 90s, 10m, 2h or 1d`)
@@ -252,10 +255,10 @@ function limitsOf(args: { rpm?: number | null | undefined; daily?: number | null
   return { ...(args.rpm === undefined ? {} : { rpmLimit: args.rpm }), ...(args.daily === undefined ? {} : { dailyLimit: args.daily }) }
 }
 
-/** The operator's part in attestations, run inside the process that owns the database. */
+/** The operator's commands about attestations. They run in the process that owns the database. */
 const checkArgs = z.object({ key_id: z.string().max(200), signature: z.string().max(200), payload: z.string() })
 
-/** What a command about attestations answers; null when the command is none of these. */
+/** Runs a command about attestations and returns its result. Returns null for another command. */
 export function complianceCommand(app: App, command: AdminCommand): Promise<object> | null {
   switch (command.name) {
     case 'rotate-attestation-key':
@@ -281,10 +284,10 @@ async function check(app: App, { key_id: keyId, signature, payload }: z.output<t
   return { valid: true, alg: 'HMAC-SHA256', key_id: keyId }
 }
 
-/** What the operator does with the sums of usage, run inside the process that owns the database. */
+/** The operator's commands about the sums of usage. They run in the process that owns the database. */
 const rebuildArgs = z.object({ from: z.string().max(40).optional(), to: z.string().max(40).optional() })
 
-/** What a command about usage answers; null when the command is none of these. */
+/** Runs a command about usage and returns its result. Returns null for another command. */
 export function usageCommand(app: App, command: AdminCommand): Promise<object> | null {
   return command.name === 'usage-rebuild' ? rebuild(app, argsOf(rebuildArgs, command)) : null
 }

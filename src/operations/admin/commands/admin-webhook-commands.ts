@@ -1,4 +1,4 @@
-/** The operator's look at webhooks, run inside the process that owns the database. */
+/** The operator's commands about webhooks. They run in the process that owns the database. */
 import { z } from 'zod'
 import type { App } from '../../../composition/gateway.ts'
 import { argsOf } from '../admin-args.ts'
@@ -6,7 +6,7 @@ import type { AdminCommand } from '../admin-socket.ts'
 
 const listArgs = z.object({ org: z.int().positive().optional() })
 
-/** What a command about webhooks answers; null when the command is none of these. */
+/** Runs a command about webhooks and returns its result. Returns null for another command. */
 export function webhookCommand(app: App, command: AdminCommand): Promise<object> | null {
   switch (command.name) {
     case 'webhooks-list':
@@ -24,7 +24,7 @@ async function listWebhooks(app: App, { org }: z.output<typeof listArgs>): Promi
     webhooks: rows.map(row => ({
       id: row.id,
       org_id: row.orgId,
-      // The path may be a secret of the receiver; what an operator needs is where it leads.
+      // The path may contain a secret of the receiver. The operator needs only the host.
       host: new URL(row.url).host,
       enabled: row.enabled,
       disabled_reason: row.disabledReason,

@@ -30,7 +30,7 @@ const chunkName = /^[\x20-\x7e]{4}$/
 
 /**
  * Returns the chunks of a file. A recorder that does not know the length of the sound writes 0 or the largest value; the sound then
- * continues to the end of the file. It also continues to the end when a chunk is not followed by another valid one.
+ * continues to the end of the file. Bytes after a chunk that are not another chunk also count as sound.
  */
 function* chunksOf(bytes: Buffer, isLittle: boolean, soundId: string): Generator<Chunk> {
   for (let at = 12; at + 8 <= bytes.length; ) {
