@@ -298,8 +298,8 @@ export function userConfigFolder(env: Readonly<Record<string, string | undefined
 }
 
 /**
- * Returns what client commands read from the environment: the gateway's address in BRIGADE, and an API key or agent token in BRIGADE_KEY or
- * in the file that BRIGADE_KEY_FILE names. Null when not set. Throws the error of reading the file.
+ * Returns what client commands read from the environment. BRIGADE is the address of the gateway. BRIGADE_KEY is an API key or agent token,
+ * or BRIGADE_KEY_FILE names a file that contains it. Values that are not set are null. Throws the error of reading the file.
  */
 export function clientEnvironment(env: Readonly<Record<string, string | undefined>> = process.env): {
   readonly address: string | null

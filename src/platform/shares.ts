@@ -18,7 +18,7 @@ export class Shares<Holder> {
   readonly #byHolder = new Map<Holder, number>()
   #held = 0
 
-  /** `percent` is the percentage of the places left free by others that one holder may use. */
+  /** `percent`: how much one holder may use of the places that others leave free. */
   constructor(total: number, percent: number) {
     this.total = total
     this.#percent = Math.min(percent, 100)

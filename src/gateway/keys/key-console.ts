@@ -34,7 +34,7 @@ export interface KeyParams extends Pick<NewKey, 'name' | 'scope' | 'workspaceId'
   readonly budgetInr: number | null
 }
 
-/** Most keys on one page. */
+/** Maximum number of keys on one page. */
 export const keysPageMax = 200
 
 /**

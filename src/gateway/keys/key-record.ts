@@ -61,7 +61,8 @@ export function knowsSecret(record: KeyRecord, hash: string): boolean {
 }
 
 /**
- * Returns the key as this secret opens it at this moment: the same object, or a copy in the state `rotated` when the secret is out of use.
+ * Returns the key as this secret opens it at this moment. It is the same object, or a copy in the state `rotated` when the secret is out of
+ * use.
  */
 export function asPresented(record: KeyRecord, hash: string, nowMs: number): KeyRecord {
   const { current, previous } = record.secrets

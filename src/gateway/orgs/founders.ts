@@ -7,9 +7,9 @@ import type { Clock } from '../../platform/clock.ts'
 import { type Db, statement } from '../../platform/db/db.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 
-/** Most organisations whose founder is remembered: one for each key and session that a process remembers. */
+/** Maximum number of organisations whose founder is remembered: one for each key and session that a process remembers. */
 const knownMax = 100_000
-/** Most founders that are kept after a look-up by id alone, and how long such an entry is used, in milliseconds. */
+/** Maximum number of founders that are kept after a look-up by id alone, and how long such an entry is used, in milliseconds. */
 const lookedUpMax = 20_000
 const lookedUpTtlMs = 3_600_000
 

@@ -37,7 +37,7 @@ export interface OrgsDeps {
 export const orgChanged = 'org_changed'
 
 const orgsCachedMax = 20_000
-/** Most members in one list. */
+/** Maximum number of members in one list. */
 const membersListedMax = 1_000
 
 /** Organisations and the people in them. */

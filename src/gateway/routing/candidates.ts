@@ -27,9 +27,9 @@ export function candidatesOf(model: Model): readonly Candidate[] {
 export const meetsResidency = ({ route }: Candidate, fields: RouterFields): boolean => !fields.indiaOnly || route.residency === 'india'
 
 /**
- * Returns whether `exclude` names the route. An entry names a provider, or a provider with one model. The model can have three names: the
- * catalog's id on this route, the provider's own name (a model on an own key has the id `provider/` plus that name), or the catalog's id of
- * the model that the route runs on an own key.
+ * Returns whether `exclude` names the route. An entry names a provider, or a provider with one of its models. The model can be given by the
+ * catalog's id on this route, or by the provider's own name. A route on an own key can also be given by the catalog's id of the same model;
+ * its own id is `provider/` plus the provider's name.
  */
 export function isExcluded({ route }: Candidate, { exclude }: RouterFields): boolean {
   if (exclude.length === 0) return false

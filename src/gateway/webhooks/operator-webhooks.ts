@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/db.ts'
 import { type BacklogRow, countBacklog, type EndpointRow, listAllEndpoints } from './operator-queries.ts'
 import { byHand } from './webhooks.ts'
 
-/** Most endpoints of one list. Endpoints with problems come first. */
+/** Maximum number of endpoints of one list. Endpoints with problems come first. */
 const listedMax = 500
 const dayMs = 24 * 3600_000
 

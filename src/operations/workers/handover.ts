@@ -7,9 +7,9 @@ import type { ChildProcess } from 'node:child_process'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { ToWorker } from './messages.ts'
 
-/** Most connections that wait for a worker or for its confirmation. Further ones are closed. */
+/** Maximum number of connections that wait for a worker or for its confirmation. Further ones are closed. */
 const waitingMax = 4096
-/** Most connections that the kernel may hold before they are accepted. The kernel may lower this number. */
+/** Maximum number of connections that the kernel may hold before they are accepted. The kernel may lower this number. */
 const listenBacklog = 4096
 
 interface Given {

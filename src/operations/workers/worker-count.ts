@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { type Config, ConfigError } from '../../platform/config.ts'
 
-/** Most workers. A larger number is a mistake, because each worker has its own pool of database connections. */
+/** Maximum number of workers. A larger number is a mistake, because each worker has its own pool of database connections. */
 const workersMax = 64
 
 /**

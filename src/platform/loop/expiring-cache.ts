@@ -18,7 +18,7 @@ interface Loading<V> {
 const patienceMs = 250
 
 export interface ExpiringCacheOptions<K, V> {
-  /** Most entries. The least recently used is dropped first. */
+  /** Maximum number of entries. The least recently used is dropped first. */
   readonly max: number
   readonly ttlMs: number
   /** How long a missing value is cached. The default is a tenth of `ttlMs`. */

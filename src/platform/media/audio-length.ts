@@ -6,13 +6,13 @@ import type { LengthAnswer, LengthQuestion, ReadLength } from './audio-length-wo
 
 /** Longest time to measure a recording, including the wait for earlier ones, in milliseconds. */
 const measureMaxMs = 2000
-/** Most recordings that wait. The length of further ones is estimated. */
+/** Maximum number of recordings that wait. The length of further ones is estimated. */
 const waitingMax = 16
 /** Memory limit of the measuring thread, without the recording itself. */
 const threadMaxMb = 64
 /** Longest length that is accepted: a day. */
 const secondsMax = 86_400
-/** Most bytes a second of uncompressed sound (96 kHz, stereo, 32 bits). A recording lasts at least its size divided by this. */
+/** Maximum number of bytes a second of uncompressed sound (96 kHz, stereo, 32 bits). A recording lasts at least its size divided by this. */
 const bytesPerSecondMax = 768_000
 /** Like `bytesPerSecondMax`, for MP3, AAC, Opus and Vorbis: 512 kbit/s. */
 const compactBytesPerSecondMax = 64_000

@@ -1,15 +1,15 @@
 import type { Sharp, SharpOptions } from 'sharp'
 import type { CancelSignal } from '../loop/cancellation.ts'
 
-/** Most pixels of an image that is decoded. Larger images, and files that claim to be larger, are not changed. */
+/** Maximum number of pixels of an image that is decoded. Larger images, and files that claim to be larger, are not changed. */
 const pixelsMax = 64 * 1024 * 1024
 /** Largest file that is decoded, in bytes. */
 const fileMaxBytes = 24 * 1024 * 1024
 /** Longest time for one image, in seconds. */
 const secondsMax = 10
-/** Most images that are processed concurrently. Each uses one thread of the pool. */
+/** Maximum number of images that are processed concurrently. Each uses one thread of the pool. */
 const atOnceMax = 2
-/** Most images that wait. Further ones are not changed. */
+/** Maximum number of images that wait. Further ones are not changed. */
 const waitingMax = 64
 
 type SharpMaker = (input: Buffer, options: SharpOptions) => Sharp

@@ -39,7 +39,7 @@ export class Distribution {
   }
 }
 
-/** Most label sets of one metric. Labels come from our own tables, so this limit is only a last protection. */
+/** Maximum number of label sets of one metric. Labels come from our own tables, so this limit is only a last protection. */
 const seriesMax = 5000
 const overflow = 'other'
 

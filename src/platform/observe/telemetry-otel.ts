@@ -30,7 +30,7 @@ export interface OtelTelemetry extends Telemetry {
   stop(): Promise<void>
 }
 
-/** Most spans that wait to be sent. Further ones are dropped, so that an unavailable collector costs no more memory. */
+/** Maximum number of spans that wait to be sent. Further ones are dropped, so that an unavailable collector costs no more memory. */
 const queueMax = 4096
 const batchMax = 512
 const batchDelayMs = 500

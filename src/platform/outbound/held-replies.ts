@@ -1,12 +1,12 @@
 /**
- * Limits how many bytes of replies from providers, servers of organisations and memory stores this process keeps: all together, and a share
- * for the organisations of each founder. A reply that is read as a whole waits for room, so its server waits too. The oldest reader of a
- * founder never waits, so every reply is read to its end. Other data, for example of streams, is refused when there is no room. Decision
- * 0467 gives the reasons.
+ * Limits how many bytes of replies this process keeps. The replies come from providers, servers of organisations and memory stores. There
+ * is one limit for all of them, and a share for the organisations of each founder. A reply that is read as a whole waits for room, so its
+ * server waits too. The oldest reader of a founder never waits, so every reply is read to its end. Other data, for example of streams, is
+ * refused when there is no room. Decision 0467 gives the reasons.
  */
 
 export interface HeldRepliesLimits {
-  /** Most bytes of all replies together, without the free part of each. */
+  /** Maximum number of bytes of all replies together, without the free part of each. */
   readonly totalBytes: number
   /** Percentage of the room not used by others that one founder's organisations may use. */
   readonly founderPercent: number

@@ -38,7 +38,7 @@ export interface OutboundOptions {
   readonly streamIdleTimeoutMs: number
   /** The `host:port` pairs of OUTBOUND_ALLOW. */
   readonly allow: readonly string[]
-  /** Most connections to one provider origin. */
+  /** Maximum number of connections to one provider origin. */
   readonly connectionsMax?: number
   /** Resolves the hosts of URLs from users. Default: the resolver of the machine. */
   readonly lookup?: LookupFunction

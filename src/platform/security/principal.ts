@@ -24,9 +24,9 @@ export interface CallPolicy {
   readonly allowedProviders: readonly string[] | null
   /** Highest possible cost of one call, in micro-rupees. */
   readonly maxCostUinr: bigint | null
-  /** Most output tokens of one call, including reasoning. */
+  /** Maximum number of output tokens of one call, including reasoning. */
   readonly maxOutputTokens: number | null
-  /** Most concurrent calls over all processes. A stream counts until it ends. */
+  /** Maximum number of concurrent calls over all processes. A stream counts until it ends. */
   readonly maxConcurrency: number | null
 }
 
@@ -124,9 +124,12 @@ export function lacksScope({ scopes }: AgentPrincipal, missing: AgentScope): str
 }
 
 /**
- * Returns whether a key may act in the name of an agent that this user made, so that its calls count as the agent's. Allowed are full keys,
- * which can mint tokens of every agent, keys of owners and admins, keys without a user, which the operator made, and keys of the agent's
- * creator. Decision 0463 gives the reasons.
+ * Returns whether a key may act in the name of an agent that this user made, so that its calls count as the agent's. These keys may:
+ * - full keys, because they can mint tokens of every agent;
+ * - keys of owners and admins;
+ * - keys without a user, because the operator made them;
+ * - keys of the agent's creator.
+ * Decision 0463 gives the reasons.
  */
 export function mayActFor({ scope, userId, role }: Pick<KeyPrincipal, 'scope' | 'userId' | 'role'>, createdByUser: number | null): boolean {
   return scope === 'full' || userId === null || role === 'owner' || role === 'admin' || userId === createdByUser

@@ -7,8 +7,8 @@ export interface InactivityRow {
 }
 
 /**
- * Returns enabled keys with an id above `aboveId` that have a notice or have been idle for as long as their organisation allows, in the
- * order of ids.
+ * Returns enabled keys that have a notice, or that have been idle for as long as their organisation allows. The ids are above `aboveId`, in
+ * ascending order.
  */
 export const findIdle = statement<[aboveId: number, now: Date, limit: number], InactivityRow>(
   'keys.find_idle',

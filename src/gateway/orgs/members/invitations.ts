@@ -47,7 +47,7 @@ export interface InvitationsDeps {
 const listedMax = 1_000
 const hourMs = 3_600_000
 /**
- * Most invitations that an organisation may make in a day. We chose the limit, because each invitation is a mail to somebody who has not
+ * Maximum number of invitations that an organisation may make in a day. We chose the limit, because each invitation is a mail to somebody who has not
  * asked for it.
  */
 const aDayMax = (membersMax: number): number => Math.max(100, 4 * membersMax)

@@ -21,7 +21,7 @@ export interface CircuitRule {
 
 /** The assumed delay of news from another process, in milliseconds. */
 const newsDelayMs = 2_000
-/** Most routes whose failures are remembered. */
+/** Maximum number of routes whose failures are remembered. */
 const routesMax = 20_000
 
 export const closedCircuit: CircuitState = { failures: 0, openUntilMs: null }

@@ -15,9 +15,9 @@ export const healEveryMs = 5_000
 const openingsMin = 3
 const refusalsMin = 3
 const windowMs = 10 * 60_000
-/** Most signs of each kind that are kept for a route. */
+/** Maximum number of signs of each kind that are kept for a route. */
 const signsKept = 10
-/** Most routes that are watched at the same time. */
+/** Maximum number of routes that are watched at the same time. */
 const watchedMax = 5_000
 
 /** The organisation that saw a sign. Null means that several organisations of different founders saw it. */
@@ -44,7 +44,7 @@ export interface QuarantineDeps {
 
 const nothing: Signs = { openings: [], refusals: [] }
 
-/** Counts signs from the dials of this process in memory. `run` decides on them. */
+/** Counts signs from the dials of this process in memory. `run` decides which routes to quarantine. */
 export class RouteQuarantine {
   readonly #deps: QuarantineDeps
   readonly #signs = new LRUCache<RouteId, Signs>({ max: watchedMax })
@@ -80,8 +80,9 @@ export class RouteQuarantine {
   }
 
   /**
-   * Quarantines the routes that have enough signs. The last route of a model that the platform can serve stays, and for a route in India
-   * the last one in India, because a provider's error is more useful to callers than no route.
+   * Quarantines the routes that have enough signs. It never quarantines the last route of a model that the platform can serve. For a route
+   * in India, it never quarantines the last one in India. A provider's error is more useful to callers than an error that there is no
+   * route.
    */
   async run(): Promise<void> {
     const { maintenance } = this.#deps

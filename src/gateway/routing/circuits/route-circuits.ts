@@ -9,7 +9,7 @@ import type { Circuits } from './circuit.ts'
 
 /** Number of different founders whose organisations must see failures before the circuit opens for all. Our choice. */
 export const witnessesMin = 2
-/** Most routes whose failures are remembered, and most organisations for each. */
+/** Maximum number of routes whose failures are remembered, and of organisations for each. */
 const routesMax = 20_000
 const witnessesMax = 50
 

@@ -6,9 +6,9 @@ import { SharedAverages } from './shared-averages.ts'
 
 export type { Measurements } from './averages.ts'
 
-/** Most routes whose shared averages are kept: those of the catalog, and organisations' own servers that were used recently. */
+/** Maximum number of routes whose shared averages are kept: those of the catalog, and organisations' own servers that were used recently. */
 const routesMax = 20_000
-/** Most organisations whose own averages are kept, and most routes for each. */
+/** Maximum number of organisations whose own averages are kept, and of routes for each. */
 const orgsMax = 20_000
 const orgRoutesMax = 500
 /** In one of this number of rankings, unmeasured routes come first, because otherwise they would never be measured. Our choice. */

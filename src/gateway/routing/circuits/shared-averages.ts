@@ -8,13 +8,13 @@ import { failureWeight, headroomFreshMs, LatencyAverage, staleMs, ToolCallAverag
 /** Number of founders that must have measured something before it counts for all. */
 const foundersMin = 2
 /**
- * Most that the failures of one founder add to the shared failure rate. It is below the lowest rate that makes a route unreliable
+ * The maximum that the failures of one founder add to the shared failure rate. It is below the lowest rate that makes a route unreliable
  * (rank.ts). Our choice.
  */
 const founderPartMax = 0.04
 /** A part below this value is dropped. That takes about 45 calls after a failure. */
 const partMin = 0.001
-/** Most founders of a route that are remembered. The founder whose last sample is oldest is dropped. */
+/** Maximum number of founders of a route that are remembered. The founder whose last sample is oldest is dropped. */
 const foundersKept = 50
 /** How long a computed median is reused while no new sample arrives, in milliseconds. */
 const middleFreshMs = 1000

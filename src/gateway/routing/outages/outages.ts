@@ -16,7 +16,7 @@ const staleMs = 60 * 60_000
 /** Wait after a failed write, and when a change is given up, in milliseconds. Our choice. */
 const retryMs = 2_000
 const giveUpMs = 15 * 60_000
-/** Most changes that wait to be written. */
+/** Maximum number of changes that wait to be written. */
 const waitingMax = 1_000
 
 interface Told {

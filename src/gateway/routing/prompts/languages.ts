@@ -149,7 +149,7 @@ const shared: ReadonlySet<string> = new Set(
 )
 /** The least share of all words that must match. */
 const shareOfWordsMin = 0.15
-/** Most words that are read. */
+/** Maximum number of words that are read. */
 const wordsMax = 400
 
 /** Returns the Indian language of a text in Latin letters. Null for English and for other languages. `lower` must be in lower case. */

@@ -10,7 +10,7 @@ import { type ActivityKeyRow, type ActivityRow, findKeyName, listModels, sumActi
 
 /** Length of the top lists of models and keys. */
 export const topMax = 20
-/** Most keys that are offered as filters. They are the keys with the most value. */
+/** Maximum number of keys that are offered as filters. They are the keys with the most value. */
 const filterKeysMax = 1_000
 
 export interface ActivityQuery {

@@ -44,8 +44,8 @@ interface Windows {
 }
 
 /**
- * Checks all organisations once. It reads the events of the last hour, the events of each whole hour once more to sum them up, and the
- * hourly sums of the organisations above a floor.
+ * Checks all organisations once. It reads the events of the last hour, and the events of each new whole hour to sum them up. For the
+ * organisations above a floor, it also reads the hourly sums.
  */
 export async function sweepAnomalies(deps: AnomalySweepDeps, signal: AbortSignal): Promise<void> {
   const { db, clock, journal } = deps

@@ -6,7 +6,7 @@ export type AnomalyMetric = (typeof anomalyMetrics)[number]
 /** Sums of a span: value in micro-rupees (calls on own provider keys included), failed calls, and prompt plus completion tokens. */
 export type UsageSums = Readonly<Record<AnomalyMetric, bigint>>
 
-/** Most hours before the observed one that form the baseline. */
+/** Maximum number of hours before the observed one that form the baseline. */
 export const baselineHoursMax = 7 * 24
 /**
  * An organisation with fewer hours of history than this is new. It has no usual hour yet, so its first calls are no anomaly. Our choice.

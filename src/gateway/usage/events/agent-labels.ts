@@ -3,11 +3,11 @@
  * would then have its own row of sums, and reports would be as slow as reading all calls.
  */
 
-/** Most labels with rows of their own, for each organisation, day and writing process. */
+/** Maximum number of labels with rows of their own, for each organisation, day and writing process. */
 export const labelsMax = 1_000
 /** The label that collects all other labels. A header cannot contain it, because labels begin with a letter or digit. */
 export const otherLabels = '(others)'
-/** Most days in memory: today, yesterday around midnight, and one day for late calls. */
+/** Maximum number of days in memory: today, yesterday around midnight, and one day for late calls. */
 const daysMax = 3
 
 /** Returns the label under which a call is added up. */

@@ -4,7 +4,7 @@ import type { ModelSumsRow, ModelUsersRow } from './model-stats-queries.ts'
 
 /** Days of the longer ranking, today included. */
 export const longRankingDays = 30
-/** Most models of one ranking. */
+/** Maximum number of models of one ranking. */
 export const rankingMax = 100
 
 export interface RankedModel {

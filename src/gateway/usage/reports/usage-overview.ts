@@ -7,7 +7,7 @@ import { type KeySumsRow, sumByDayAndModel, sumByKey } from './usage-queries.ts'
 import { lastDays, usualDays, weeksIn } from './usage-span.ts'
 import { type Figures, figuresOf, sumOf, type TotalsRow } from './usage-totals.ts'
 
-/** Most keys without usage in the overview; the newest are shown. All keys with usage are shown. */
+/** Maximum number of keys without usage in the overview; the newest are shown. All keys with usage are shown. */
 const unusedKeysMax = 1_000
 
 interface KeyUse {

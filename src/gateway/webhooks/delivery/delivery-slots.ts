@@ -4,11 +4,11 @@
  */
 import type { Clock } from '../../../platform/clock.ts'
 
-/** Most concurrent attempts at fast endpoints, and the same number for slow ones. */
+/** Maximum number of concurrent attempts at fast endpoints, and the same number for slow ones. */
 const placesDefault = 256
 /** All attempts together may be this many times that number. This counts attempts at endpoints that have only now become slow. */
 const allFactor = 4
-/** Most slow endpoints that are remembered. A forgotten one is detected again. */
+/** Maximum number of slow endpoints that are remembered. A forgotten one is detected again. */
 const slowMax = 10_000
 
 interface Attempt {

@@ -6,7 +6,7 @@ import { deleteOldEvents, deleteSettledDeliveries } from './sweep-queries.ts'
 /** Pause between two sweeps, in milliseconds. */
 export const webhookSweepMs = 3600_000
 const dayMs = 24 * 3600_000
-/** Most rows of one statement, and most statements of one sweep. */
+/** Maximum number of rows of one statement, and of statements of one sweep. */
 const batch = 5_000
 const roundsMax = 200
 

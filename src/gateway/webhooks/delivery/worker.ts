@@ -25,11 +25,11 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
   readonly concurrency: number
   /** How long a stop waits for running attempts, in milliseconds. */
   readonly stopGraceMs: number
-  /** Most running attempts of this process at fast endpoints. */
+  /** Maximum number of running attempts of this process at fast endpoints. */
   readonly places?: number | undefined
 }
 
-/** Most endpoints that one poll returns. */
+/** Maximum number of endpoints that one poll returns. */
 const endpointsMax = 100
 /** Shortest wait from the end of an attempt to the next poll. Attempts that end together cause one poll. */
 const wakeMs = 5

@@ -4,7 +4,7 @@ import type { Ids } from '../../../platform/values/ids.ts'
 import type { EventData, EventType } from './event-catalog.ts'
 import { emitToAll, eventId } from './events.ts'
 
-/** Most organisations for which one statement writes events. */
+/** Maximum number of organisations for which one statement writes events. */
 const atOnce = 1_000
 
 /** An event without an organisation. */

@@ -6,7 +6,7 @@ import { DatabaseUnavailableError } from '../db.ts'
  * connections.
  */
 const waitMaxMs = 10_000
-/** Most waiting callers. More would only use memory. */
+/** Maximum number of waiting callers. More would only use memory. */
 const waitingMax = 10_000
 
 interface Waiting {

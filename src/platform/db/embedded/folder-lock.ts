@@ -19,7 +19,7 @@ interface Holder {
   readonly token: string
 }
 
-/** Most attempts when other processes start at the same time. */
+/** Maximum number of attempts when other processes start at the same time. */
 const attemptsMax = 20
 /** The longest socket path in bytes that every system accepts. */
 const socketPathMaxBytes = 100

@@ -13,7 +13,7 @@ import { isStatementError, notifyStatement, runTransaction, type Session, transl
 import { PostgresChannels } from './db-postgres-channels.ts'
 
 export interface PostgresOptions {
-  /** Most connections of the pool, without the listening one. */
+  /** Maximum number of connections of the pool, without the listening one. */
   readonly poolMax: number
   /** True: statements and transactions have no time limits. For long work, such as moving all data. */
   readonly isPatient?: boolean

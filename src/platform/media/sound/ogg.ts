@@ -6,7 +6,7 @@ import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 import { flacFrameAt } from './flac.ts'
 import { opusSeconds, VorbisPackets } from './packets.ts'
 
-/** Most streams of one file. A recorded radio programme has one stream for each song, and streams may also be parallel. */
+/** Maximum number of streams of one file. A recorded radio programme has one stream for each song, and streams may also be parallel. */
 const streamsMax = 256
 /** The number of bytes that are kept of a sound packet. The first packets of a stream, which describe it, are kept completely. */
 const headBytes = 32
