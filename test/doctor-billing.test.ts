@@ -30,7 +30,7 @@ const noDeliveries = statement<[]>('test.doctor_no_deliveries', 'delete from web
 const on = { RAZORPAY_KEY_ID: 'rzp_live_key', RAZORPAY_KEY_SECRET: 'key-secret-in-clear', RAZORPAY_WEBHOOK_SECRET: 'hook-secret-in-clear' }
 const sold = { INVOICE_SELLER_NAME: 'Fort Models LLP', INVOICE_SELLER_ADDRESS: '1 Fort Road, Bengaluru', INVOICE_SELLER_GSTIN: '29AAGCB7383J1Z4' }
 
-describe('what the doctor says of payments and webhooks', () => {
+describe("the doctor's checks of payments and webhooks", () => {
   let app: TestApp
   const clock = movableClock()
   beforeAll(async () => {
@@ -47,7 +47,7 @@ describe('what the doctor says of payments and webhooks', () => {
     return found
   }
 
-  test('with everything set there is nothing to be said, nor with nothing', async () => {
+  test('a complete configuration has no finding, and neither has none at all', async () => {
     expect(await trouble({ ...on, ...sold })).toEqual([])
     expect(await trouble({})).toEqual([])
     expect((await look({ ...on, ...sold, RAZORPAY_KEY_ID: 'rzp_test_key' }))[0]).toEqual({
@@ -76,7 +76,7 @@ describe('what the doctor says of payments and webhooks', () => {
     expect(await trouble(env)).toEqual([expect.stringMatching(expected)])
   })
 
-  test('an address that the payment provider cannot reach is told', async () => {
+  test('an address that the payment provider cannot reach is reported', async () => {
     expect(await trouble({ ...on, ...sold }, 'http://127.0.0.1:8787')).toEqual([
       expect.stringMatching(/^warning payments: the provider cannot reach .*set BASE_URL/),
     ])
@@ -89,13 +89,13 @@ describe('what the doctor says of payments and webhooks', () => {
     expect(await trouble({ ...on, ...sold })).toEqual([])
   })
 
-  test('a hole in the numbers of invoices is wrong', async () => {
+  test('a gap in the invoice numbers is wrong', async () => {
     await app.db.exec(openSeries)
     expect(await trouble({ ...on, ...sold })).toEqual([expect.stringMatching(/^wrong top-ups: Invoice series BR\/26-27 is at 1, with 0 invoices/)])
     await app.db.exec(closeSeries)
   })
 
-  test('deliveries that come late are told; endpoints that were given up are mentioned', async () => {
+  test('late deliveries are reported; disabled endpoints are mentioned', async () => {
     const { id } = await app.db.one(endpoint, app.orgId, true, null)
     await app.db.one(endpoint, app.orgId, false, 'too_many_failures')
     await app.db.one(endpoint, app.orgId, false, 'manual')

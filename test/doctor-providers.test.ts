@@ -8,7 +8,7 @@ import { sandboxProvider } from '../src/gateway/catalog/loading/sandbox.ts'
 import { checkProviders } from '../src/operations/doctor/providers.ts'
 import { loadConfig } from '../src/platform/config.ts'
 
-describe('what the doctor says of providers', () => {
+describe("the doctor's checks of providers", () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-doctor-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -24,12 +24,12 @@ describe('what the doctor says of providers', () => {
   const models = [{ id: 'own-chat', routes: [route] }]
   const yamuna = { id: 'yamuna', base_url: 'https://yamuna.example/v1', dialect: 'anthropic' }
 
-  test('a gateway that serves on its own key has nothing to be said', () => {
+  test('a gateway that serves on its own key has no finding', () => {
     expect(warnings({ GROQ_API_KEY: 'gsk_abc' })).toEqual([])
     expect(warnings({ YAMUNA_API_KEY: 'k' }, { providers: [yamuna], models })).toEqual([])
   })
 
-  test('a sandbox that is paid for with real money is told', () => {
+  test('a sandbox that is paid for with real money is reported', () => {
     const sandbox = [sandboxProvider('http://127.0.0.1:1')]
     const payments = { RAZORPAY_KEY_ID: 'rzp_live_key', RAZORPAY_KEY_SECRET: 's' }
     expect(warnings(payments, {}, sandbox)).toEqual([expect.stringMatching(/^provider sandbox: .*set SANDBOX=off$/)])
@@ -37,7 +37,7 @@ describe('what the doctor says of providers', () => {
     expect(warnings({}, {}, sandbox)).toEqual([])
   })
 
-  test('nothing at all is configured', () => {
+  test('a gateway without providers is reported', () => {
     expect(warnings({})).toEqual([expect.stringContaining('none is configured')])
   })
 

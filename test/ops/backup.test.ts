@@ -24,7 +24,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     rmSync(around.folder, { recursive: true, force: true })
   })
 
-  test('BACK-01 a backup of the running gateway, restored elsewhere, has keys, budgets, ledger, memory with versions and sealed values of that moment', async () => {
+  test('BACK-01 a backup of the running gateway, restored elsewhere, has the keys, budgets, ledger, memory with versions and sealed values of that moment', async () => {
     const started = await startOn(around, dataDir)
     filled = await fill(started, around, 'folder')
     // Calls go on while the copy is made.
@@ -63,7 +63,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     expect((await brigade(there, 'restore', backup)).err).toContain('holds an installation (db, journal, memory)')
   })
 
-  test('a backup of an installation that does not run, with its key; a damaged one and one with another key are refused', async () => {
+  test('a stopped installation can be backed up with its key; a damaged backup and one with another key are refused', async () => {
     const closed = folderOf('closed')
     const made = await brigade(dataDir, 'backup', closed, '--with-master-key')
     expect(made.code, made.err).toBe(0)
@@ -92,7 +92,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     expect((await brigade(folderOf('none'), 'backup', folderOf('nothing'))).err).toContain('there is no embedded database')
   })
 
-  test('journals that are newer than a restored database are replayed: usage since the backup counts', async () => {
+  test('journals that are newer than a restored database are replayed, so that usage since the backup counts', async () => {
     const first = running
     const home = first.dataDir
     const { orgId, userId } = await first.gateway.app.orgs.createOrg({ name: 'Later', ownerEmail: 'later@people.test' })

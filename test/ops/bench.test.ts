@@ -30,7 +30,7 @@ function bench(...args: readonly string[]): string {
 }
 
 describe('npm run bench', () => {
-  test('FAST-04 prints processor time a call, loop delay p99, garbage a call, idle and peak memory, and a verdict for each bar of bars.json', {
+  test('FAST-04 prints processor time a call, loop delay p99, garbage a call, idle and peak memory, and a verdict for each bar in bars.json', {
     timeout: benchDeadlineMs,
   }, () => {
     const printed = bench('--rounds', '1', '--only', 'brigade', '--scenarios', 'chat-50', '--slow-streams', '0')

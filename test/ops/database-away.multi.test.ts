@@ -14,7 +14,7 @@ interface Caller {
   owns(row: UsageRow): boolean
 }
 
-describe.runIf(onPostgres)('a database that goes away', () => {
+describe.runIf(onPostgres)('an unavailable database', () => {
   let fleet: Fleet
   let proxy: TcpProxy
   let gateway: GatewayProcess
@@ -93,7 +93,7 @@ describe.runIf(onPostgres)('a database that goes away', () => {
   const firstRefusal = (caller: Caller): number => caller.replies.findIndex(reply => reply.status === 503)
   const isRefused = (caller: Caller): boolean => caller.replies.at(-1)?.status === 503
 
-  test('OPS-02 calls are served while what allows them lasts, then get 503 with retry-after; nothing metered is lost', { timeout: 90_000 }, async () => {
+  test('OPS-02 calls are served while their leases last, and then get 503 with retry-after; no metered usage is lost', { timeout: 90_000 }, async () => {
     const { free, budgeted, agent } = await makeCallers('of the cut')
     const callers = [free, budgeted, agent]
     // Traffic makes the slices that serve on later.
@@ -119,7 +119,7 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     await expectMetered(callers)
   })
 
-  test('OPS-02 a running stream of a key outlasts the outage and is metered after it; one of an agent is cut when its news are stale', {
+  test('OPS-02 a running stream of a key survives the outage and is metered after it; one of an agent is cut when its news is stale', {
     timeout: 90_000,
   }, async () => {
     const { free, agent } = await makeCallers('of the streams')
@@ -143,7 +143,7 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('OPS-02 a stream that the outage outlasts is ended in its own protocol, and what it produced is metered once', { timeout: 90_000 }, async () => {
+  test('OPS-02 a stream that the outage outlasts is ended in its own protocol, and its output is metered once', { timeout: 90_000 }, async () => {
     const { free } = await makeCallers('of the long stream')
     fleet.upstream.script([{ chunks: ['first part ', 'second part'], holdAfterChunks: 1 }])
     const stream = free.send({ stream: true, stream_options: { include_usage: true } })
@@ -160,7 +160,7 @@ describe.runIf(onPostgres)('a database that goes away', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('OPS-02 connections that are open and silent are an absent database too, and hold no call up that can be served', { timeout: 120_000 }, async () => {
+  test('OPS-02 open but silent connections count as an unavailable database, and delay no call that can be served', { timeout: 120_000 }, async () => {
     const { free, budgeted, agent } = await makeCallers('of the freeze')
     const callers = [free, budgeted, agent]
     await keepCalling(callers, () => free.replies.length === 20)

@@ -70,7 +70,7 @@ describe.skipIf(onPostgres)('the thread of the embedded database', () => {
     }
   }
 
-  test('EDGE-21 when it dies under load, calls go on by themselves on the same folder, and every call is charged once', async () => {
+  test('EDGE-21 when it dies under load, calls continue by themselves on the same folder, and every call is charged once', async () => {
     await begin()
     const made = await call(gateway, key, 'POST', '/v1/me/agents', { name: 'spender' })
     await call(gateway, key, 'POST', `/v1/me/agents/${made.json.id}/budget`, setAgentBudget)
@@ -94,7 +94,7 @@ describe.skipIf(onPostgres)('the thread of the embedded database', () => {
     await expectExact()
   })
 
-  test('EDGE-21 when it dies again and again, the process ends and says why; the next start has every charge', async () => {
+  test('EDGE-21 when it dies repeatedly, the process ends and says why; the next start has every charge', async () => {
     await begin()
     const exited = new Promise<number | null>(done => gateway.child.once('exit', done))
     const isOver = (): boolean => gateway.child.exitCode !== null

@@ -42,7 +42,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end()
 })
 
-describe.runIf(!onPostgres)('a process that lives shorter than the period of a sweep', () => {
+describe.runIf(!onPostgres)('a process that lives for less than the period of a sweep', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-sweeps-'))
   const start = async (): Promise<GatewayProcess> => {
     const process = await startProcess(settings, folder)
@@ -59,7 +59,7 @@ describe.runIf(!onPostgres)('a process that lives shorter than the period of a s
   }
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('EDGE-18 the sweep of idle keys, which is due once an hour, runs in a gateway that never lives for an hour', async () => {
+  test('EDGE-18 the hourly sweep of idle keys runs in a gateway whose processes never live for an hour', async () => {
     const first = await start()
     const key = /API key +(\S+)/.exec(first.output())?.[1] ?? ''
     expect((await call(first, key, 'GET', '/v1/usage')).status).toBe(200)
@@ -80,7 +80,7 @@ describe.runIf(!onPostgres)('a process that lives shorter than the period of a s
 })
 
 describe.runIf(onPostgres)('a sweep of several processes', () => {
-  test('EDGE-18 is run by one of three that find it due', async () => {
+  test('EDGE-18 is run by one of three processes that find it due', async () => {
     const fleet = await startFleet(settings)
     ends.push(() => fleet.stop())
     await (await fleet.start()).terminate()

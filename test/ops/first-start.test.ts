@@ -55,7 +55,7 @@ describe('the first start', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('in an empty folder with nothing set it prints where it listens, a key and an agent token, and keeps its data in one folder', async () => {
+  test('in an empty folder without settings it prints its address, a key and an agent token, and keeps its data in one folder', async () => {
     expect(gateway.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect(key()).toMatch(/^\S{20,}$/)
     expect(agentToken().split('.')).toHaveLength(3)
@@ -65,7 +65,7 @@ describe('the first start', () => {
     expect([who.status, who.json.agent?.name]).toEqual([200, 'first-agent'])
   })
 
-  test('a second one on the same port says that it is taken, in one line, and makes nothing that somebody would have to know', async () => {
+  test('a second one on the same port reports in one line that the port is taken, and prints nothing else', async () => {
     const other = mkdtempSync(join(tmpdir(), 'brigade-second-'))
     const env = { PATH: process.env['PATH'] ?? '', HOME: other, PORT: new URL(gateway.baseUrl).port, LOG_LEVEL: 'silent' }
     await expect(run(process.execPath, [cli, 'serve'], { cwd: other, env })).rejects.toMatchObject({
@@ -94,7 +94,7 @@ describe('the first start', () => {
     }
   })
 
-  test('an MCP client gets in with the printed address and header', async () => {
+  test('an MCP client connects with the printed address and header', async () => {
     const [, url, header] = /claude mcp add --transport http brigade (\S+) --header "Authorization: (.+)"/.exec(firstOutput) ?? []
     const response = await fetch(url ?? '', {
       method: 'POST',
@@ -107,7 +107,7 @@ describe('the first start', () => {
     expect([codexUrl, printed(/export BRIGADE_KEY=(\S+)/)]).toEqual([url, key()])
   })
 
-  test('the printed lines for the model calls of Claude Code and Codex name addresses, a key and a model that answer', async () => {
+  test('the printed lines for Claude Code and Codex contain addresses, a key and a model that answer', async () => {
     const [, base = '', token = '', model = '', small = ''] =
       /ANTHROPIC_BASE_URL=(\S+) ANTHROPIC_AUTH_TOKEN=(\S+) ANTHROPIC_MODEL=(\S+) ANTHROPIC_DEFAULT_HAIKU_MODEL=(\S+) claude/.exec(firstOutput) ?? []
     for (const asked of [model, small]) {
@@ -141,7 +141,7 @@ describe('the first start', () => {
     expect((await call(gateway, String(more['key']), 'POST', '/v1/me/agents', { name: 'x' })).status).toBe(403)
   })
 
-  test('TEST-06 admin commands work on a stopped gateway, and the next start prints no secret and knows every key', async () => {
+  test('TEST-06 admin commands work on a stopped gateway, and the next start prints no secret and keeps every key', async () => {
     expect(await gateway.terminate()).toBe(0)
     const { json: made } = await brigade(folder, ['admin', 'key', '--org', '1', '--email', 'owner@localhost', '--name', 'made while stopped', '--json'])
     await start()
@@ -153,7 +153,7 @@ describe('the first start', () => {
   })
 })
 
-describe('what an operator sets', () => {
+describe('settings of an operator', () => {
   let upstream: UpstreamServer
   let bare: { readonly gateway: GatewayProcess; readonly key: string }
   const folders: string[] = []
@@ -183,7 +183,7 @@ describe('what an operator sets', () => {
     await gateway.kill()
   })
 
-  test('TEST-07 with only a database, memory that is not configured says so with its own code', async () => {
+  test('TEST-07 with only a database, unconfigured memory has its own error code', async () => {
     bare = await start({})
     const { json: made } = await brigade(bare.gateway.dataDir, ['admin', 'create', '--email', 'ops@example.test', '--org', 'Bare', '--json'], {
       DATA_DIR: bare.gateway.dataDir,

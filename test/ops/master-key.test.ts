@@ -64,7 +64,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
   }, 180_000)
   afterAll(() => around.close())
 
-  test('BACK-01 a change of the master key that was killed in the middle goes on with the same key, nothing is left under the old one, and everything works', async () => {
+  test('BACK-01 a change of the master key that was killed continues with the same key, no value stays under the old one, and everything works', async () => {
     const before = idIn('master.key')
     const refused = await brigade('master-key', 'change')
     expect(refused.code).toBe(1)
@@ -109,7 +109,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     await done.gateway.stop()
   })
 
-  test('BACK-01 with settings: processes of both keys serve each other, reseal moves everything, the old key can go', async () => {
+  test('BACK-01 with settings: processes with both keys serve each other, reseal moves all values, and the old key can be removed', async () => {
     const oldKey = readFileSync(keyFile('master.key'), 'utf8').trim()
     const newKey = randomBytes(32).toString('base64')
     const at = (env: Record<string, string>) => startOn(around, dataDir, env)

@@ -84,7 +84,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     rmSync(around.folder, { recursive: true, force: true })
   })
 
-  test('MOVE-01 every row and object arrives in PostgreSQL and a bucket, checked; the source is untouched; keys, tokens, budgets, memory and history go on', async () => {
+  test('MOVE-01 every row and object arrives in PostgreSQL and a bucket, checked; the source does not change; keys, tokens, budgets, memory and history continue', async () => {
     const before = printOf(dataDir)
     const url = await newDatabase()
     const folders = await brigade('migrate-data', '--to', url)
@@ -132,7 +132,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     expect(twice.err).toContain('The target is not empty')
   })
 
-  test('a move refuses a folder that is in use, flags that do not fit, a strange bucket and a lost key', async () => {
+  test('a move refuses a folder in use, incomplete flags, a bucket with other objects, and a missing or wrong key', async () => {
     const url = await newDatabase()
     expect((await brigade('migrate-data')).err).toContain('say where to')
     expect((await brigade('migrate-data', '--to', url, '--bucket', 'b')).err).toContain('a bucket needs')
@@ -152,7 +152,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     expect(await withDb(url, async db => (await db.one(count)).orgs).catch(() => 0)).toBe(0)
   })
 
-  test('BACK-01 pg_dump and pg_restore bring PostgreSQL back; journals of the time since are replayed, and the doctor is content', async context => {
+  test('BACK-01 pg_dump and pg_restore restore PostgreSQL; later journals are replayed, and the doctor finds nothing wrong', async context => {
     const bin = findPostgres() ?? ''
     if (!existsSync(join(bin, 'pg_dump'))) return context.skip('pg_dump is not installed beside the server')
     const url = await newDatabase()

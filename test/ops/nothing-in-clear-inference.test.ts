@@ -107,7 +107,7 @@ async function everyCall(): Promise<number[]> {
   return statuses
 }
 
-test('no inference endpoint leaves a word or a credential of its callers in clear: not in the database, the journal or the log', async () => {
+test('no inference endpoint stores text or a credential of its callers in clear: not in the database, the journal or the log', async () => {
   const cookie = await app.signIn()
   let failing: number | null = null
   for (const upstream of [app.alpha, app.beta, app.indus, app.others.claude, app.others.gem, app.others.resp])

@@ -21,7 +21,7 @@ interface OpenApi {
 /** A body that may be null is one of several types. */
 const isTyped = (schema: Json): boolean => schema['type'] !== undefined || (Array.isArray(schema['anyOf']) && schema['anyOf'].every(isTyped))
 
-describe('the OpenAPI document of a machine where nothing is set', () => {
+describe('the OpenAPI document of a machine without settings', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-openapi-'))
   let gateway: RunningGateway
   let key = ''
@@ -40,7 +40,7 @@ describe('the OpenAPI document of a machine where nothing is set', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('is well formed: references lead somewhere, names are unique, parameters of paths are there, no header that OpenAPI ignores', () => {
+  test('is well formed: references resolve, names are unique, path parameters are declared, no header that OpenAPI ignores', () => {
     const names = operations().map(([, , one]) => one.operationId)
     expect(new Set(names).size).toBe(names.length)
     for (const [path, method, one] of operations()) {
@@ -59,7 +59,7 @@ describe('the OpenAPI document of a machine where nothing is set', () => {
     for (const [, name] of JSON.stringify(api).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) expect(api.components.schemas).toHaveProperty(name ?? '')
   })
 
-  test('says which calls stream, which are forms, and where the key of a messages call may stand', () => {
+  test('says which calls stream, which are forms, and where the key of a messages call may be', () => {
     const streams = operations().flatMap(([path, , one]) => (one.responses['200']?.content['text/event-stream'] === undefined ? [] : [path]))
     expect(streams.sort()).toEqual(['/v1/audio/speech', '/v1/audio/transcriptions', '/v1/chat/completions', '/v1/messages', '/v1/responses'])
     const file = { type: 'string', format: 'binary' }

@@ -12,7 +12,7 @@ const said = { prompt: 'zebrafish-prompt-word', answer: 'quokka-answer-word', to
 const asked = { messages: [{ role: 'user', content: said.prompt }], max_tokens: 60 }
 const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }
 
-describe('OPS-01 figures for Prometheus with bounded labels, and traces by the GenAI conventions when a collector is configured', () => {
+describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the GenAI conventions when a collector is configured', () => {
   let app: TestApp
   let collector: OtlpCollector
   let isStopped = false
@@ -123,7 +123,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     )
   })
 
-  test('what is known of the process is next to it', async () => {
+  test('metrics of the process are included', async () => {
     await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
     expect((await app.call('PUT', '/v1/me/memory/o?key=agents/notes', 'a note')).status).toBeLessThan(300)
     await app.gateway.app.jobs.runOnce('once.sweep')
@@ -153,7 +153,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
       expect(names).toContain(name)
   })
 
-  test('no label grows with what callers make up, or names one of them', { timeout: 60_000 }, async () => {
+  test("no label grows with callers' input or names a caller", { timeout: 60_000 }, async () => {
     const before = (await scrape()).size
     const methods = ['GET', 'POST', 'PROPFIND', 'MKCOL', 'SEARCH', 'PURGE']
     for (let round = 0; round < 20; round++)
@@ -171,7 +171,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     expect(text).not.toMatch(/\b(org|key|agent|user)(_?id)?="/)
   })
 
-  test('the token opens it, and nothing else does', async () => {
+  test('only the token gives access to them', async () => {
     const url = `${app.baseUrl}/metrics`
     for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: `Bearer ${token}x` }, { authorization: `Bearer ${app.key}` }] as Record<
       string,
@@ -185,7 +185,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     expect((await ask(url, { authorization: `bearer ${token}`, 'x-forwarded-for': '203.0.113.7' })).status).toBe(200)
   })
 
-  test('a call is a server span below its caller, with a client span for each dial', async () => {
+  test("a call is a server span below its caller's span, with a client span for each dial", async () => {
     const from = caller()
     app.alpha.script([{ status: 503, body: {} }])
     const reply = await chat({ model: 'test-model' }, { headers: { traceparent: from.traceparent, tracestate: 'vendor=1' } })
@@ -218,7 +218,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     expect(line).toMatchObject({ traceId: from.traceId, requestId: reply.headers.get('x-request-id'), provider: 'alpha' })
   })
 
-  test('a stream ends its span with its last byte, a refused call with the code that the caller heard', async () => {
+  test('the span of a stream ends with its last byte, and that of a refused call has the code that the caller got', async () => {
     const streamed = caller()
     await chat({ model: 'alpha-only', stream: true }, { headers: { traceparent: streamed.traceparent } })
     const [server] = (await trace(found => found.length === 2, streamed.traceId)).filter(({ kind }) => kind === 2)
@@ -244,7 +244,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     expect(app.logLines.some(line => line.includes('"request failed"') && line.includes(failed.traceId))).toBe(true)
   })
 
-  test('a caller who does not sample is not traced, and what is no traceparent is as none', async () => {
+  test('a caller who does not sample is not traced, and an invalid traceparent is ignored', async () => {
     const silent = caller(false)
     expect((await chat({ model: 'alpha-only' }, { headers: { traceparent: silent.traceparent } })).status).toBe(200)
     const before = collector.spans.length
@@ -267,7 +267,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     expect(spans.find(({ name }) => name === 'chat alpha-only')).toMatchObject({ parentSpanId: tool?.spanId })
   })
 
-  test('a collector that fails costs calls nothing, and is said once', async () => {
+  test('a failing collector does not affect calls, and is reported once', async () => {
     collector.answer(400)
     const failures = async () => (await scrape()).get('brigade_telemetry_export_failures_total{signal="traces"}') ?? 0
     expect((await chat({ model: 'alpha-only' })).status).toBe(200)
@@ -280,7 +280,7 @@ describe('OPS-01 figures for Prometheus with bounded labels, and traces by the G
     expect(app.logLines.filter(line => line.includes('"telemetry export failed"'))).toHaveLength(1)
   })
 
-  test('the end sends what is left; durations and tokens have the names of the conventions; nothing that was said is anywhere', async () => {
+  test('a stop sends the rest; durations and tokens have the names of the conventions; no content is sent', async () => {
     const last = caller()
     await chat({ model: 'alpha-only' }, { headers: { traceparent: last.traceparent } })
     isStopped = true
@@ -324,7 +324,7 @@ describe('probes', () => {
     for (const app of open) await app.stop()
   })
 
-  test('without a token figures are for this machine only; METRICS=off hides them', async () => {
+  test('without a token metrics are for this machine only; METRICS=off hides them', async () => {
     const [app, off] = await Promise.all([start(), start({ env: { METRICS: 'off' } })])
     const url = `${app.baseUrl}/metrics`
     expect((await ask(url)).status).toBe(200)
@@ -344,7 +344,7 @@ describe('probes', () => {
     expect(JSON.parse((await ask(`${off.baseUrl}/readyz`)).text).status).toBe('ready')
   })
 
-  test('a database that has been away too long takes readiness, and no life', async () => {
+  test('a database that is unavailable for too long ends readiness, but not liveness', async () => {
     const clock = movableClock()
     const app = await start({ clock, env: { BEAT_MS: '600000', OFFLINE_MAX_MS: '600000', JOURNAL_FLUSH_MS: '100' } })
     expect(JSON.parse((await ask(`${app.baseUrl}/readyz`)).text)).toEqual({
@@ -366,7 +366,7 @@ describe('probes', () => {
     expect((await ask(`${app.baseUrl}/readyz`)).status).toBe(200)
   })
 
-  test('while a process drains, probes see it on new connections and calls are refused', async () => {
+  test('while a process drains, probes on new connections see it and calls are refused', async () => {
     const app = await start({ env: { ANON_RPM: '5' } })
     // Probes are no anonymous traffic of /v1.
     for (let n = 0; n < 20; n++) for (const path of ['/livez', '/readyz', '/health']) expect((await ask(app.baseUrl + path)).status).toBe(200)

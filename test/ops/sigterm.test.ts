@@ -63,7 +63,7 @@ describe('the end of a process', () => {
 
   const requestsMetered = async (): Promise<number> => Number((await call(gateway, key, 'GET', '/v1/usage')).json.totals.requests)
 
-  test('OPS-03 SIGTERM lets a running stream finish while nothing new is taken, flushes usage and exits 0; the next start shows all of it', async () => {
+  test('OPS-03 SIGTERM lets a running stream finish, accepts no new calls, flushes usage and exits 0; the next start shows all of it', async () => {
     const before = await requestsMetered()
     for (const _ of times(5)) expect((await chat(gateway, key, 10)).status).toBe(200)
     upstream.script({ chunks: ['first part ', 'second part'], holdAfterChunks: 1 })
@@ -86,7 +86,7 @@ describe('the end of a process', () => {
     expect(upstream.requests.length).toBeGreaterThanOrEqual(6)
   })
 
-  test('OPS-03 a stream that outlasts DRAIN_MS is cut with a proper end, and what it produced is metered', async () => {
+  test('OPS-03 a stream that outlasts DRAIN_MS is cut with a proper end, and its output is metered', async () => {
     await gateway.terminate()
     await start({ DRAIN_MS: '500' })
     const before = await requestsMetered()

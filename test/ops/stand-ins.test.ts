@@ -10,7 +10,7 @@ import { billingEnv, startPaymentProvider } from '../harness/payment-provider.ts
 import { startPriceServers } from '../harness/price-servers.ts'
 import { startS3Server } from '../harness/s3-server.ts'
 
-test('TEST-02 object store, identity providers, payment provider, price list and exchange rate are stand-ins that settings name; secrets that sign are documented', async () => {
+test('TEST-02 settings can replace object store, identity providers, payment provider, price list and exchange rate by stand-ins; signing secrets are documented', async () => {
   const [google, github, payments, prices, s3] = await Promise.all([startGoogle(), startGithub(), startPaymentProvider(), startPriceServers(), startS3Server()])
   const env = { ...google.env, ...github.env, ...billingEnv(payments), ...prices.env, OUTBOUND_ALLOW: s3.hostPort }
   prices.prices = { data: [{ id: 'somebody/test-model', pricing: { prompt: '0.0000002', completion: '0.000001' } }] }

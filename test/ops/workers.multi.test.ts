@@ -80,7 +80,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     return found
   }
 
-  test('FAST-01 n processes serve behind one port, and /metrics has the figures of all, by worker', async () => {
+  test('FAST-01 several processes serve behind one port, and /metrics has the metrics of all, by worker', async () => {
     expect(gateway.output()).toContain(`${count} workers`)
     expect(new Set(workersOf(gateway)).size).toBe(count)
     const load = keepCalling(gateway, fleet.key, 12)
@@ -89,7 +89,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     expect([...(await callsBy()).keys()].sort()).toEqual(['1', '2', '3'])
   })
 
-  test('FAST-01 a worker that is killed is replaced, and none takes the others along', async () => {
+  test('FAST-01 a killed worker is replaced, and the others continue', async () => {
     const [victim = 0, ...others] = workersOf(gateway)
     process.kill(victim, 'SIGKILL')
     // Connections that the dead one had are broken; a new one is never refused.
@@ -103,7 +103,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     await until(async () => (await fleet.violations()).length === 0)
   })
 
-  test('FAST-01 a worker that is stopped keeps few new connections waiting, and the others serve', async () => {
+  test('FAST-01 a suspended worker delays few new connections, and the others serve', async () => {
     const [still = 0] = workersOf(gateway)
     process.kill(still, 'SIGSTOP')
     try {
@@ -133,7 +133,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     expect(Object.keys(await load.stop())).toEqual(['200'])
   })
 
-  test('FAST-02 a budget holds exactly over the workers, also while one is killed', { timeout: 60_000 }, async () => {
+  test('FAST-02 a budget is exact over all workers, also while one is killed', { timeout: 60_000 }, async () => {
     // 100 calls of 100 tokens at ₹100 per million tokens.
     const { id, token } = await fleet.newAgent('on all workers', 1)
     fleet.upstream.script(fleetAnswer)
@@ -160,7 +160,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     await until(async () => (await ask()).every(({ status, json }) => status === 401 && json.reason === 'agent_revoked'), 1000)
   })
 
-  test('FAST-01 SIGTERM drains all: a running stream comes to its end, then no process is left', async () => {
+  test('FAST-01 SIGTERM drains all: a running stream ends, then no process is left', async () => {
     fleet.upstream.script(request => ({ ...fleetAnswer(request), holdAfterChunks: 1 }))
     const streams = times(6).map(async () => {
       const reply = await fetch(`${gateway.baseUrl}/v1/chat/completions`, {
@@ -193,7 +193,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
 })
 
 describe('WORKERS on the embedded database', () => {
-  test('is refused with a word on what to set, and auto is one process', async () => {
+  test('is refused with a hint on what to set, and auto is one process', async () => {
     await expect(startProcess({ WORKERS: '2' })).rejects.toThrow('WORKERS above 1 needs PostgreSQL')
     await expect(startProcess({ WORKERS: 'many' })).rejects.toThrow('WORKERS must be auto or a whole number from 1 to 64')
     const gateway = await startProcess({ WORKERS: 'auto' })

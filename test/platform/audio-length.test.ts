@@ -23,11 +23,11 @@ function m4aData(count: number): Buffer {
   return data
 }
 
-describe('how long recordings last', () => {
+describe('the length of recordings', () => {
   const lengths = new AudioLengths(systemClock)
   const measure = (bytes: Buffer, contentType = '', filename = '') => lengths.measure({ bytes, contentType, filename })
 
-  test.each(formats)('%s: read to the second, each begun one counted, whatever the sender calls it', async (name, made, type) => {
+  test.each(formats)('%s: counted to whole seconds, rounded up, whatever the sender names it', async (name, made, type) => {
     for (const [seconds, counted] of [
       [0.3, 1],
       [7.3, 8],
@@ -46,7 +46,7 @@ describe('how long recordings last', () => {
     }
   })
 
-  test.each(formats)('%s that is cut anywhere, or has bytes changed, gives some length, and the thread lives on', async (_name, made) => {
+  test.each(formats)('%s with missing or changed bytes gives some length, and the thread continues', async (_name, made) => {
     const whole = made(20)
     for (const part of [1, 5, 13, 40, 100, 300, whole.length - 7]) {
       const { seconds } = await measure(whole.subarray(0, part))
@@ -61,7 +61,7 @@ describe('how long recordings last', () => {
     expect(await measure(wavOf(2.5))).toEqual({ seconds: 3, isRead: true })
   })
 
-  test.each(lyingRecordings)('%s: a header that says less than there is shortens nothing', async (_name, made) => {
+  test.each(lyingRecordings)('%s: a header with too short a length does not shorten the result', async (_name, made) => {
     for (const seconds of [30, 200]) {
       const length = await measure(made(seconds))
       expect(length.seconds).toBeGreaterThanOrEqual(seconds - 1)
@@ -70,7 +70,7 @@ describe('how long recordings last', () => {
     }
   })
 
-  test('a WAV file with a rate that no recording has is taken by its size at least', async () => {
+  test('a WAV file with an impossible rate is at least as long as its size says', async () => {
     for (const rate of [1000, 4_000_000, 0]) {
       const file = wavOf(60)
       file.writeUInt32LE(rate, 24)
@@ -79,27 +79,27 @@ describe('how long recordings last', () => {
     }
   })
 
-  test('forms that are not counted last at least as long as their size says', async () => {
+  test('formats that are not counted are at least as long as their size says', async () => {
     // The head of a Core Audio file that says one packet of one frame.
     const head = Buffer.alloc(52)
     head.write('caff', 0, 'latin1')
     expect((await measure(Buffer.concat([head, Buffer.alloc(400_000)]))).seconds).toBe(101)
   })
 
-  test('a header that claims less than bare sound of that size could last is not believed', async () => {
+  test('a header with less than the shortest possible length of that size is not believed', async () => {
     const file = Buffer.concat([flacOf(0.01), Buffer.alloc(10 * 768_000)])
     expect((await measure(file)).seconds).toBe(11)
     // Forms that have few bytes a second are held to theirs.
     expect((await measure(Buffer.concat([m4aOf(2), m4aData(20 * 64_000)]))).seconds).toBe(21)
   })
 
-  test('what nothing can be read from is taken by its size', async () => {
+  test('an unreadable file is measured by its size', async () => {
     expect(await measure(Buffer.alloc(10 * assumedBytesPerSecond + 1))).toEqual({ seconds: 11, isRead: false })
     expect(await measure(Buffer.from('x'))).toEqual({ seconds: 1, isRead: false })
   })
 })
 
-test('what takes too long, and what waits behind it, is taken by its size; more than sixteen do not wait; the next is read again', async () => {
+test('a slow measurement, and those waiting for it, use the size; more than sixteen do not wait; the next one is measured again', async () => {
   const due = new Set<() => void>()
   const lengths = new AudioLengths({
     after(_ms, fn) {

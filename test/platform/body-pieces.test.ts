@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BodyPieces } from '../../src/platform/loop/body-pieces.ts'
 
-test('EDGE-09 a body is the same however it was cut', () => {
+test('EDGE-09 a body is the same however it was split', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.nat(3), fc.nat(1100), fc.nat(5000)), { maxLength: 60 }), lengths => {
       const whole = Buffer.from(Array.from({ length: lengths.reduce((sum, length) => sum + length, 0) }, (_, index) => (index * 31) % 251))
@@ -27,7 +27,7 @@ test('EDGE-09 the only piece of a body is passed on without a copy', () => {
   expect(new BodyPieces().joined()).toHaveLength(0)
 })
 
-test('EDGE-09 a body that comes byte by byte takes little more room than its length', () => {
+test('EDGE-09 a body that arrives byte by byte uses little more memory than its length', () => {
   const pieces = new BodyPieces()
   const bytes = 2_000_000
   const before = process.memoryUsage()

@@ -9,7 +9,7 @@ describe('the configuration', () => {
     expect(config.DATABASE_URL).toBeNull()
   })
 
-  test('TEST-04 every number can be set from outside and a wrong one is refused by name', () => {
+  test('TEST-04 every number can be set in the environment, and an invalid one is refused with its name', () => {
     for (const [name, setting] of Object.entries(settings)) {
       if (setting.kind !== 'int') continue
       expect((loadConfig({ [name]: '7777' }) as unknown as Record<string, unknown>)[name]).toBe(7777)
@@ -17,13 +17,13 @@ describe('the configuration', () => {
     }
   })
 
-  test('a wrong switch or URL says what it takes', () => {
+  test('an invalid switch or URL is refused with the accepted values', () => {
     expect(() => loadConfig({ SANDBOX: 'maybe' })).toThrow(ConfigError)
     expect(() => loadConfig({ BASE_URL: 'ftp://x' })).toThrow('BASE_URL')
     expect(() => loadConfig({ SETTLE: 'never' })).toThrow('SETTLE')
   })
 
-  test("a provider's key and base URL come from variables that carry its id", () => {
+  test("a provider's key and base URL come from variables with its id", () => {
     const { apiKey, baseUrl } = loadConfig({ MY_LLM_API_KEY: 'k', MY_LLM_BASE_URL: 'http://127.0.0.1:1/v1/' }).providerEnv('my-llm')
     expect(apiKey?.reveal()).toBe('k')
     expect(baseUrl).toBe('http://127.0.0.1:1/v1')

@@ -32,7 +32,7 @@ async function started(on: Db, pollMs: number): Promise<{ log: ControlLog; news:
 
 const refs = (news: readonly News[], kind: string): string[] => news.filter(row => row.kind === kind).map(row => row.ref)
 
-test('news of a committed change reach the own process before the change returns', async () => {
+test('news of a committed change reaches its own process before the change returns', async () => {
   const { log, news } = await started(db, neverMs)
   const value = await log.change(async () => ({ value: 'done', news: [{ kind: 'own', ref: '1', epoch: 7 }] }))
   expect(value).toBe('done')
@@ -65,7 +65,7 @@ test('the poll brings news whose notification was lost', async () => {
   await until(() => refs(news, 'unheard').length > 0, 'the news by poll')
 })
 
-test('every row is told once, however often it is read', async () => {
+test('every row is delivered once, however often it is read', async () => {
   const { log, news } = await started(db, 10)
   await log.change(async () => ({
     value: null,
@@ -80,7 +80,7 @@ test('every row is told once, however often it is read', async () => {
   expect(refs(news, 'once').sort()).toEqual(['a', 'b'])
 })
 
-test('a subscriber that throws does not keep the news from the others', async () => {
+test('a subscriber that throws does not stop the news for others', async () => {
   const log = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: neverMs })
   const heard: string[] = []
   log.on(() => {
@@ -91,7 +91,7 @@ test('a subscriber that throws does not keep the news from the others', async ()
   expect(heard).toEqual(['heard'])
 })
 
-test('notifications with another prefix go to the listeners for them', async () => {
+test('notifications with another prefix go to their own listeners', async () => {
   const { others } = await started(db, neverMs)
   await db.notify('br', 'recall:1,2,3')
   await until(() => others.includes('recall:1,2,3'), 'the other notification')

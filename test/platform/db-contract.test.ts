@@ -53,7 +53,7 @@ describe('values', () => {
     ['timestamptz[]', [[instant, null]]],
     ['numeric[]', [['0.10', null]]],
   ]
-  test.each(cases)('of type %s come back as they went', async (type, values) => {
+  test.each(cases)('of type %s are read as they were written', async (type, values) => {
     const same = statement<[SqlValue], { value: SqlValue }>(`test.contract_same_${type}`, `select $1::${type} as "value"`)
     for (const value of [...values, null]) expect((await db.one(same, value)).value).toEqual(value)
   })
@@ -66,7 +66,7 @@ describe('values', () => {
     expect((await db.one(same, null)).value).toBeNull()
   })
 
-  test('keep a bytea and the buffer it came from apart', async () => {
+  test('keep a bytea separate from its source buffer', async () => {
     const same = statement<[Buffer], { value: Buffer }>('test.contract_bytes', 'select $1::bytea as "value"')
     const sent = Buffer.from('abc')
     const { value } = await db.one(same, sent)
@@ -93,7 +93,7 @@ describe('values', () => {
 })
 
 describe('statements', () => {
-  test('give all rows, one or none, exactly one, or a count', async () => {
+  test('return all rows, one or none, exactly one, or a count', async () => {
     expect(await db.many(some, 3)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
     expect(await db.many(some, 0)).toEqual([])
     expect(await db.maybe(some, 0)).toBeNull()
@@ -107,7 +107,7 @@ describe('statements', () => {
     expect(await namesAfter(true)).toEqual(['n1', 'n2', 'n3'])
   })
 
-  test('count what they touched also with a with-clause before', async () => {
+  test('count affected rows also with a with-clause before', async () => {
     const chain = statement<[]>(
       'test.contract_chain',
       `with made as (insert into contract_rows (id, name) select n, 'row ' || n from generate_series(1, 5) as n returning id)
@@ -117,19 +117,19 @@ describe('statements', () => {
     expect(await namesAfter(true)).toHaveLength(5)
   })
 
-  test('run again and again under their name, with other values', async () => {
+  test('run repeatedly under their name, with other values', async () => {
     for (let n = 0; n < 20; n++) expect(await db.many(some, n)).toHaveLength(n)
     const all = await Promise.all(Array.from({ length: 50 }, (_, n) => db.many(some, n)))
     expect(all.map(rows => rows.length)).toEqual(Array.from({ length: 50 }, (_, n) => n))
   })
 
-  test('run again after they failed', async () => {
+  test('run again after a failure', async () => {
     expect(await errorOf(db.one(fails))).toMatchObject({ code: '22012' })
     expect(await errorOf(db.one(fails))).toMatchObject({ code: '22012' })
     expect(await db.one(some, 1)).toEqual({ n: 1 })
   })
 
-  test('with a mistake in their text report it each time', async () => {
+  test('with a mistake in their SQL report it each time', async () => {
     const wrong = statement<[], never>('test.contract_wrong', 'select nothing_of_that_name from contract_rows')
     expect(await errorOf(db.many(wrong))).toMatchObject({ code: '42703' })
     expect(await errorOf(db.many(wrong))).toMatchObject({ code: '42703' })
@@ -156,7 +156,7 @@ describe('statements', () => {
 })
 
 describe('transactions', () => {
-  test('keep what they did when the function returns, and give its value', async () => {
+  test('commit when the function returns, and return its value', async () => {
     const value = await db.tx(async tx => {
       await tx.exec(insert, 1, 'kept')
       return tx.many(names)
@@ -165,7 +165,7 @@ describe('transactions', () => {
     expect(await namesAfter(true)).toEqual(['kept'])
   })
 
-  test('undo everything when the function throws, and raise its error', async () => {
+  test('roll back everything when the function throws, and throw its error', async () => {
     const mine = new Error('mine')
     const thrown = await errorOf(
       db.tx(async tx => {
@@ -177,7 +177,7 @@ describe('transactions', () => {
     expect(await namesAfter(false)).toEqual([])
   })
 
-  test('do not pretend to commit after a statement failed, even when the function went on', async () => {
+  test('do not report a commit after a statement failed, even when the function continued', async () => {
     const work = db.tx(async tx => {
       await tx.exec(insert, 1, 'lost')
       await tx.one(fails).catch(() => null)
@@ -197,14 +197,14 @@ describe('transactions', () => {
     expect(await namesAfter(false)).toEqual([])
   })
 
-  test('run statements that were begun concurrently one after the other', async () => {
+  test('run concurrent statements one after the other', async () => {
     await db.tx(async tx => {
       await Promise.all([tx.exec(insert, 1, 'a'), tx.exec(insert, 2, 'b'), tx.exec(insert, 3, 'c')])
     })
     expect(await namesAfter(true)).toEqual(['a', 'b', 'c'])
   })
 
-  test('of several statements begun concurrently fail together when one of them fails', async () => {
+  test('fail all concurrent statements when one of them fails', async () => {
     const rest: Promise<unknown>[] = []
     const thrown = await errorOf(
       db.tx(async tx => {
@@ -218,7 +218,7 @@ describe('transactions', () => {
     expect(await namesAfter(false)).toEqual([])
   })
 
-  test('are not seen from outside before they commit, and queries outside go on by themselves', async () => {
+  test('are not visible outside before they commit, and do not block queries outside', async () => {
     let isCommitted = false
     let outside: Promise<{ names: string[]; isCommitted: boolean }> | null = null
     await db.tx(async tx => {
@@ -254,14 +254,14 @@ describe('scripts', () => {
     expect(await namesAfter(true)).toEqual(['a', 'b;c'])
   })
 
-  test('that fail leave nothing behind, not even an open transaction or a setting', async () => {
+  test('that fail leave no change, no open transaction and no setting', async () => {
     const script = `begin; set local statement_timeout = 0; insert into contract_rows (id, name) values (1, 'a'); insert into contract_rows (id, name) values (1, 'b'); commit;`
     expect(isUniqueViolation(await errorOf(db.script(script)), 'contract_rows_pkey')).toBe(true)
     await db.exec(insert, 5, 'after')
     expect(await namesAfter(true)).toEqual(['after'])
   })
 
-  test('that forget to commit leave no transaction open for the next caller', async () => {
+  test('that do not commit leave no transaction open for the next caller', async () => {
     await db.script(`begin; insert into contract_rows (id, name) values (1, 'forgotten');`)
     await db.exec(insert, 2, 'next')
     await errorOf(db.tx(() => Promise.reject(new Error('undo'))))
@@ -300,7 +300,7 @@ describe('notifications', () => {
     for (const stop of stops) await stop()
   })
 
-  test('of a transaction come with its commit, and not at all after a rollback', async () => {
+  test('of a transaction are sent at its commit, and not after a rollback', async () => {
     const heard: string[] = []
     const stop = await db.listen('contract_tx', payload => heard.push(payload))
     let heardInside: number | null = null
@@ -322,7 +322,7 @@ describe('notifications', () => {
     await stop()
   })
 
-  test('end for one listener when it stops, and for the others go on', async () => {
+  test('end for one listener when it stops, and continue for the others', async () => {
     const stopped: string[] = []
     const going: string[] = []
     const stop = await db.listen('contract_stop', payload => stopped.push(payload))
@@ -340,7 +340,7 @@ describe('notifications', () => {
     await stopAgain()
   })
 
-  test('take payloads of 7,999 bytes and refuse longer ones', async () => {
+  test('accept payloads of 7,999 bytes and refuse longer ones', async () => {
     const heard: string[] = []
     const stop = await db.listen('contract_long', payload => heard.push(payload))
     await db.notify('contract_long', 'x'.repeat(7999))

@@ -78,7 +78,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
   })
   afterAll(() => rmSync(parent, { recursive: true, force: true }))
 
-  test('a folder that was closed opens again with what was written', async () => {
+  test('a closed folder opens again with its data', async () => {
     const folder = emptyFolder()
     const first = await open(folder)
     await first.script(createNotes)
@@ -91,7 +91,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(await texts(await open(folder))).toEqual(['kept', 'later'])
   })
 
-  test('a copy of the data folder opens elsewhere as it was at the time of the copy', async () => {
+  test('a copy of the data folder opens elsewhere with the state at the time of the copy', async () => {
     const original = await open('memory')
     await original.script(createNotes)
     await original.exec(insertNote, 'before')
@@ -121,7 +121,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(late.lines().join()).toContain(`process ${holder.child.pid}`)
   })
 
-  test('the folder of a stopped process stays its own', async () => {
+  test('the folder of a suspended process stays locked', async () => {
     const folder = newFolder()
     const holder = start('hold', folder)
     await until(() => holder.lines().includes('ready'), 'the holder')
@@ -130,7 +130,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     holder.child.kill('SIGCONT')
   })
 
-  test('the folder of a killed process is taken over, and nothing of its lock is left but the new one', async () => {
+  test('the folder of a killed process is taken over, and only the new lock remains', async () => {
     const folder = newFolder()
     for (let round = 0; round < 2; round++) {
       const holder = start('hold', folder)
@@ -144,7 +144,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(names.filter(name => name.endsWith('.sock'))).toHaveLength(1)
   })
 
-  test('the folder of a killed process goes to one of many processes that start concurrently', async () => {
+  test('only one of many concurrent processes takes over the folder of a killed process', async () => {
     const folder = newFolder()
     const dead = start('hold', folder)
     await until(() => dead.lines().includes('ready'), 'the first holder')
@@ -196,7 +196,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     }
   })
 
-  test('a close refuses the callers who wait, lets the running transaction end and comes back', async () => {
+  test('a close refuses waiting callers, lets the running transaction end and resolves', async () => {
     const folder = newFolder()
     const db = await open(folder)
     await db.script(createNotes)
@@ -231,7 +231,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     for (const stop of stopWatching.splice(0)) stop()
   })
 
-  test('when its thread dies, what runs fails, what waits goes on, listeners are told of the gap, and nothing acknowledged is missing', async () => {
+  test('when its thread dies, running queries fail, waiting ones continue, listeners learn of the gap, and no acknowledged data is lost', async () => {
     const threads = threadsFromNow()
     // Nobody who waits gives up, however long a thread takes to start on a busy machine.
     const clock: Clock = { ...systemClock, after: () => () => {} }
@@ -265,7 +265,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(threads).toHaveLength(3)
   })
 
-  test('a thread that dies again and again is given up with an error that says why', async () => {
+  test('a thread that dies repeatedly is given up with an error that says why', async () => {
     const threads = threadsFromNow()
     const folder = newFolder()
     const givenUp: Error[] = []
@@ -290,7 +290,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(await texts(await open(folder))).toEqual([])
   })
 
-  test('a database in memory is lost with its thread, and says so', async () => {
+  test('a database in memory is lost with its thread, and the error says so', async () => {
     const threads = threadsFromNow()
     const db = await open('memory')
     await threads[0]?.terminate()
@@ -298,7 +298,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(await errorOf(db.dump())).toBeInstanceOf(DatabaseUnavailableError)
   })
 
-  test('a folder whose database cannot start gives its lock back', async () => {
+  test('a folder whose database cannot start releases its lock', async () => {
     const folder = emptyFolder()
     const load = new Uint8Array([1, 2, 3])
     expect(await errorOf(openEmbedded(folder, { clock: systemClock, log: silentLog, load }))).toBeInstanceOf(Error)
@@ -308,7 +308,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
 })
 
 describe.skipIf(onPostgres)('the lock of a folder', () => {
-  test('is given to one of many that ask concurrently', async () => {
+  test('is given to one of many concurrent processes', async () => {
     const folder = emptyFolder()
     const answers = await Promise.allSettled(Array.from({ length: 12 }, () => lockFolder(folder)))
     const held = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
@@ -343,7 +343,7 @@ function handClock(): Clock & { fire(): void } {
 }
 
 describe('the queue of the one session', () => {
-  test('serves callers one at a time in the order in which they came', async () => {
+  test('serves callers one at a time in the order of arrival', async () => {
     const turns = new Turns(systemClock)
     const order: string[] = []
     const work = (name: string) => async (): Promise<void> => {
@@ -357,7 +357,7 @@ describe('the queue of the one session', () => {
     expect(all.map(one => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   })
 
-  test('takes ten thousand waiting callers and refuses the next', async () => {
+  test('accepts ten thousand waiting callers and refuses the next', async () => {
     const turns = new Turns(handClock())
     let finish = (): void => {}
     const running = turns.run(() => new Promise<void>(done => (finish = done)))
@@ -368,7 +368,7 @@ describe('the queue of the one session', () => {
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(['served']))
   })
 
-  test('gives up on a caller whose turn does not come, and serves those after', async () => {
+  test('refuses a caller whose turn does not come in time, and serves later ones', async () => {
     const clock = handClock()
     const turns = new Turns(clock)
     let finish = (): void => {}

@@ -53,7 +53,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     return db
   }
 
-  test('whose listening connection was ended listens again, reports it, and receives what comes after', async () => {
+  test('whose listening connection was ended listens again, reports it, and receives later notifications', async () => {
     const db = await open(2)
     const heard: string[] = []
     let reconnects = 0
@@ -73,7 +73,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     expect(heard).toEqual(['before', 'after 1', 'after 2'])
   })
 
-  test('that ends an idle connection is asked again over a new one', async () => {
+  test('that ends an idle connection is queried again over a new one', async () => {
     const db = await open(1)
     const { pid } = await db.one(backendPid)
     await database.db.many(terminate, pid)
@@ -93,7 +93,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     expect(await db.tx(tx => tx.one(limits))).toMatchObject({ statement: '30s' })
   })
 
-  test('ends a statement at its time limit, and the connection lives on', async () => {
+  test('ends a statement at its time limit, and the connection is still usable', async () => {
     const db = await open(1)
     const { pid } = await db.one(backendPid)
     const work = db.tx(async tx => {
@@ -110,18 +110,18 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     await db.script(`do $$ begin if current_setting('statement_timeout') <> '0' then raise exception 'a limit'; end if; end $$`)
   })
 
-  test('keeps a caller waiting for a busy pool only so long', async () => {
+  test('makes a caller wait for a busy pool only for a limited time', async () => {
     const db = await open(1)
     const waited = await db.tx(() => errorOf(db.one(backendPid)))
     expect(waited).toBeInstanceOf(DatabaseUnavailableError)
     expect(await db.one(limits)).toMatchObject({ statement: '30s' })
   })
 
-  test('that does not listen at all is refused as unavailable', async () => {
+  test('that does not listen is reported as unavailable', async () => {
     expect(await errorOf(open(1, 'postgres://postgres@127.0.0.1:1/postgres'))).toBeInstanceOf(DatabaseUnavailableError)
   })
 
-  test('that is stopped makes running and later calls fail as unavailable, and a close comes back', async () => {
+  test('that is stopped makes running and later calls fail as unavailable, and a close resolves', async () => {
     const printed = execFileSync(process.execPath, [script, 'start'], { encoding: 'utf8' })
     const [url = '', folder = ''] = ['TEST_POSTGRES_URL', 'POSTGRES_FOLDER'].map(name => new RegExp(`^${name}=(.*)$`, 'm').exec(printed)?.[1])
     servers.push(folder)

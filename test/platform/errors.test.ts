@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { errorTable, fail, toGatewayError } from '../../src/platform/errors.ts'
 
 describe('the error table', () => {
-  test('every row has a known status, a sentence and the type that its status calls for', () => {
+  test('every row has a known status, a sentence and the type of its status', () => {
     const types: Record<number, string[]> = {
       401: ['authentication_error'],
       402: ['billing_error'],
@@ -16,7 +16,7 @@ describe('the error table', () => {
     }
   })
 
-  test('every 429 has a retry-after of at least a second, and a refusal on billing grounds has none', () => {
+  test('every 429 has a retry-after of at least a second, and a refusal for billing reasons has none', () => {
     for (const [name, row] of Object.entries(errorTable))
       if (row.status === 429) expect(Number(fail(name as 'budget_held').toHeaders()['retry-after']), name).toBeGreaterThanOrEqual(1)
     expect(fail('provider_unavailable_billing').toHeaders()['retry-after']).toBeUndefined()
@@ -30,7 +30,7 @@ describe('the error table', () => {
     })
   })
 
-  test('what nobody expected becomes internal_error without a word of its own', () => {
+  test('an unexpected error becomes internal_error without its own text', () => {
     const error = toGatewayError(new Error('password=secret'))
     expect(error.code).toBe('internal_error')
     expect(JSON.stringify(error.toBody())).not.toContain('secret')

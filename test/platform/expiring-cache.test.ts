@@ -16,7 +16,7 @@ describe('the expiring cache', () => {
     expect(cache.get('a')).toBe('a1')
   })
 
-  test('a value lives as long as its time to live and "there is none" a tenth of it', async () => {
+  test('a value is cached for its time to live, and a missing value for a tenth of it', async () => {
     let loads = 0
     const { cache, advance } = fixture(async key => {
       loads++
@@ -32,7 +32,7 @@ describe('the expiring cache', () => {
     expect(cache.peek('a')).toBeUndefined()
   })
 
-  test('a load that began before an invalidation does not bring the old value back', async () => {
+  test('a load that began before an invalidation does not restore the old value', async () => {
     const answers: ((value: string) => void)[] = []
     const { cache } = fixture(() => new Promise(resolve => answers.push(resolve)))
     const first = cache.get('a')
@@ -42,7 +42,7 @@ describe('the expiring cache', () => {
     expect(cache.peek('a')).toBeUndefined()
   })
 
-  test('while the source is away the old value is served, but not for ever', async () => {
+  test('while the source fails the old value is returned, but not forever', async () => {
     let isAway = false
     const { cache, advance } = fixture(async key => {
       if (isAway) throw new Error('away')
@@ -56,7 +56,7 @@ describe('the expiring cache', () => {
     await expect(cache.get('a')).rejects.toThrow('away')
   })
 
-  test('values that match are dropped, others stay, and a load that began before does not bring an old value back', async () => {
+  test('matching values are dropped, others stay, and a load that began before does not restore an old value', async () => {
     let loads = 0
     const waiting: ((value: string) => void)[] = []
     const { cache } = fixture(key => (key === 'slow' && loads < 100 ? new Promise(resolve => waiting.push(resolve)) : Promise.resolve(`${key}${++loads}`)))
@@ -71,7 +71,7 @@ describe('the expiring cache', () => {
     expect(loads).toBe(5)
   })
 
-  test('a source that does not answer holds nobody up who has an old value, and its late failure harms nobody', async () => {
+  test('a source that does not answer delays nobody with an old value, and its late failure does no harm', async () => {
     const answers: { resolve(value: string): void; reject(error: Error): void }[] = []
     const { cache, advance } = fixture(() => new Promise((resolve, reject) => answers.push({ resolve, reject })))
     const first = cache.get('a')

@@ -6,10 +6,10 @@ import { picture, sizeOf } from '../harness/pictures.ts'
 const { signal } = new AbortController()
 const mebibyte = 1024 * 1024
 
-describe('what is made smaller, and what is left alone', () => {
+describe('images that are made smaller, and images that are not changed', () => {
   const scaler = new ImageScaler()
 
-  test('the metadata of a picture is gone with its size: where it was taken, who took it, its thumbnail', async () => {
+  test('scaling removes the metadata of an image: place, author, thumbnail', async () => {
     const noted = await sharp(await picture(600, 400, 'jpeg'))
       .withExif({ IFD0: { Copyright: 'Asha of 12 Lake Road', ImageDescription: 'at home' } })
       .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/"><secret/></x:xmpmeta>')
@@ -23,7 +23,7 @@ describe('what is made smaller, and what is left alone', () => {
     expect(made?.bytes.toString('latin1')).not.toMatch(/Lake Road|secret/)
   })
 
-  test('colours that are not red, green and blue, and what can be seen through, stay what they look like', async () => {
+  test('other colour models and transparency keep their look', async () => {
     const ink = await sharp(await picture(600, 400, 'jpeg'))
       .toColourspace('cmyk')
       .jpeg()
@@ -36,12 +36,12 @@ describe('what is made smaller, and what is left alone', () => {
     expect((await sharp((await scaler.shrink(clear, 300, signal))?.bytes).stats()).isOpaque).toBe(false)
   })
 
-  test('a picture of one pixel in one direction keeps one', async () => {
+  test('an image that is one pixel wide or high keeps that pixel', async () => {
     const line = await picture(900, 1)
     expect(await sizeOf((await scaler.shrink(line, 100, signal))?.bytes)).toEqual([100, 1])
   })
 
-  test('files over 24 MiB, more than 64 million pixels, and calls that have ended are left alone', async () => {
+  test('files over 24 MiB, more than 64 million pixels, and aborted calls are not changed', async () => {
     const small = await picture(600, 400)
     expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte - small.length)]), 300, signal)).not.toBeNull()
     expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte + 1 - small.length)]), 300, signal)).toBeNull()
@@ -52,7 +52,7 @@ describe('what is made smaller, and what is left alone', () => {
     expect(await scaler.shrink(small, 300, AbortSignal.abort())).toBeNull()
   })
 
-  test('two are worked on and sixty-four wait; further ones are refused immediately, and later ones are accepted again', async () => {
+  test('two are processed and sixty-four wait; further ones are refused immediately, and later ones are accepted again', async () => {
     const bytes = await picture(400, 300)
     const all = await Promise.all(Array.from({ length: 70 }, () => scaler.shrink(bytes, 100, signal)))
     expect(all.map(made => made !== null)).toEqual([...Array(66).fill(true), ...Array(4).fill(false)])

@@ -3,24 +3,24 @@ import { describe, expect, test } from 'vitest'
 import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, istMonth, startOfIstDayMs } from '../../src/platform/values/ist-time.ts'
 
 describe('Indian Standard Time', () => {
-  test('the day turns at 18:30 UTC', () => {
+  test('the day changes at 18:30 UTC', () => {
     expect(istDay(Date.UTC(2026, 10, 21, 18, 29, 59, 999))).toBe('2026-11-21')
     expect(istDay(Date.UTC(2026, 10, 21, 18, 30))).toBe('2026-11-22')
     expect(endOfIstDayMs(Date.UTC(2026, 10, 21, 18, 30))).toBe(Date.UTC(2026, 10, 22, 18, 30))
   })
 
-  test('the month turns with the day, also at the end of the year', () => {
+  test('the month changes with the day, also at the end of the year', () => {
     expect(istMonth(Date.UTC(2026, 11, 31, 18, 29))).toBe('2026-12')
     expect(istMonth(Date.UTC(2026, 11, 31, 18, 30))).toBe('2027-01')
     expect(endOfIstMonthMs(Date.UTC(2026, 11, 31, 18, 0))).toBe(Date.UTC(2026, 11, 31, 18, 30))
   })
 
-  test('a minute is the minute of the clock on the wall in India', () => {
+  test('a minute is the minute of a wall clock in India', () => {
     expect(istMinute(Date.UTC(2026, 10, 21, 3, 45, 59))).toBe('2026-11-21T09:15')
     expect(endOfIstMinuteMs(Date.UTC(2026, 10, 21, 3, 45, 59))).toBe(Date.UTC(2026, 10, 21, 3, 46))
   })
 
-  test('only real days of the calendar have a start', () => {
+  test('only valid calendar days have a start', () => {
     expect(startOfIstDayMs('2026-02-30')).toBeNull()
     expect(startOfIstDayMs('yesterday')).toBeNull()
     expect(startOfIstDayMs('2028-02-29')).toBe(Date.UTC(2028, 1, 28, 18, 30))

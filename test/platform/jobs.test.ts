@@ -82,7 +82,7 @@ afterEach(async () => {
 afterAll(() => database.dispose())
 
 describe('a job', () => {
-  test('runs again and again, each pause beginning at the end of the run', async () => {
+  test('runs repeatedly, and each pause begins at the end of the run', async () => {
     const { jobs, clock } = makeProcess()
     const gates = [gate(), gate()]
     let runs = 0
@@ -98,7 +98,7 @@ describe('a job', () => {
     gates[1]?.open()
   })
 
-  test('pauses a tenth shorter or longer, by chance', () => {
+  test('has pauses up to a tenth shorter or longer, at random', () => {
     const shortest = makeProcess(db, 0)
     const longest = makeProcess(db, 1)
     for (const { jobs } of [shortest, longest]) jobs.every('sweep', 1000, async () => {})
@@ -121,7 +121,7 @@ describe('a job', () => {
     await until(() => clock.pauses().length === 1, 'the second pause')
   })
 
-  test('run by hand gives its error to the caller, and joins the run that is under way', async () => {
+  test('run by hand throws its error to the caller, and joins a running run', async () => {
     const { jobs, failed } = makeProcess()
     const go = gate()
     let runs = 0
@@ -140,7 +140,7 @@ describe('a job', () => {
     expect(() => jobs.every('sweep', 1, async () => {})).toThrow('sweep')
   })
 
-  test('waits until the other jobs of its line have ended, so that many of them need no more connections than one', async () => {
+  test('waits until the other jobs of its line have ended, so that many jobs need no more connections than one', async () => {
     const { jobs } = makeProcess()
     let running = 0
     let mostRunning = 0
@@ -156,7 +156,7 @@ describe('a job', () => {
     expect(mostRunning).toBe(1)
   })
 
-  test('of the line of stores that does not end keeps the next of its line from running, and no other job', async () => {
+  test('of the line of stores that does not end blocks the next of its line, and no other job', async () => {
     const { jobs } = makeProcess()
     const go = gate()
     const events: string[] = []
@@ -171,7 +171,7 @@ describe('a job', () => {
     expect(events).toEqual(['sweep', 'next store'])
   })
 
-  test('is told to stop, and the stop waits for it and lets no other begin', async () => {
+  test('is told to stop; the stop waits for it and starts no other', async () => {
     const { jobs, clock, failed } = makeProcess()
     const events: string[] = []
     jobs.every('long', 1000, async signal => {
@@ -195,7 +195,7 @@ describe('a job', () => {
   })
 })
 
-describe('a job whose last run is kept', () => {
+describe('a job with a stored last run', () => {
   const hourMs = 3600_000
   const setAge = statement<[name: string, hours: number]>(
     'test.jobs_set_age',
@@ -214,7 +214,7 @@ describe('a job whose last run is kept', () => {
     return { ...process, counts }
   }
 
-  test('is due one interval after the first start that knows it, and counts on over restarts', async () => {
+  test('is due one interval after the first start that knows it, and continues after restarts', async () => {
     const name = `kept ${made++}`
     const first = await started(name)
     first.clock.fire()
@@ -237,7 +237,7 @@ describe('a job whose last run is kept', () => {
     expect(third.counts.runs).toBe(1)
   })
 
-  test('stays due when it failed or was told to stop, and is tried again after ten minutes', async () => {
+  test('stays due when it failed or was stopped, and is tried again after ten minutes', async () => {
     const name = `kept ${made++}`
     await (await started(name)).jobs.stop()
     await db.exec(setAge, name, 2)
@@ -257,7 +257,7 @@ describe('a job whose last run is kept', () => {
     expect((await started(name)).clock.pauses()).toEqual([2500])
   })
 
-  test('runs by hand also when it is not due', async () => {
+  test('can be run by hand when it is not due', async () => {
     const name = `kept ${made++}`
     const { jobs, counts } = await started(name)
     expect(await jobs.runOnce(name)).toBe(true)
@@ -296,7 +296,7 @@ describe.runIf(onPostgres)('a job of several processes', () => {
     expect(events).toEqual(['a', 'other', 'b'])
   })
 
-  test('that fails gives its lock back', async () => {
+  test('that fails releases its lock', async () => {
     const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
     a.jobs.every('shared', 1000, () => Promise.reject(new Error('broken')))
     b.jobs.every('shared', 1000, async () => {})
@@ -343,7 +343,7 @@ describe('due rows', () => {
   beforeAll(() => db.script('create table due (id int primary key, due_at timestamptz not null)'))
   afterEach(() => db.script('delete from due'))
 
-  test('are worked on in rounds until none is due', async () => {
+  test('are processed in rounds until none is due', async () => {
     await db.exec(put, 7)
     const worked: number[] = []
     expect(
@@ -367,7 +367,7 @@ describe('due rows', () => {
     ).toBe(0)
   })
 
-  test('are left for the next time after the most rounds', async () => {
+  test('wait for the next time after the last round', async () => {
     await db.exec(put, 7)
     expect(
       await claimDue(
@@ -381,7 +381,7 @@ describe('due rows', () => {
     expect(await dueIds()).toHaveLength(3)
   })
 
-  test('of a round in which one fails wait for their new due time, and the error rises', async () => {
+  test('of a round in which one fails wait for their new due time, and the error is thrown', async () => {
     await db.exec(put, 4)
     const work = claimDue(
       db,
@@ -394,7 +394,7 @@ describe('due rows', () => {
     expect(await dueIds()).toHaveLength(1)
   })
 
-  test('are each worked on once by claimers who work at the same time', async () => {
+  test('are each processed once by concurrent claimers', async () => {
     await db.exec(put, 60)
     const handles = onPostgres ? [db, await database.open(), await database.open()] : [db, db, db]
     const worked: number[] = []

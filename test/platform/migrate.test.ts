@@ -71,7 +71,7 @@ describe('migrations', () => {
     expect(await steps()).toEqual(['a', 'b', 'c'])
   })
 
-  test('that fail leave no trace and can be mended', async () => {
+  test('that fail leave no trace and can be corrected', async () => {
     const files = { '0001_a.sql': first + add('a'), '0002_b.sql': `${add('half')}select 1 / 0;` }
     expect(await errorOf(run(files))).toMatchObject({ code: '22012' })
     expect(await steps()).toEqual(['a'])
@@ -87,12 +87,12 @@ describe('migrations', () => {
     expect(await steps()).toEqual([])
   })
 
-  test('are the same with the line ends of Windows', async () => {
+  test('are the same with Windows line ends', async () => {
     await run({ '0001_a.sql': first + add('a') })
     expect(await run({ '0001_a.sql': (first + add('a')).replaceAll('\n', '\r\n') })).toEqual({ applied: [] })
   })
 
-  test('of a newer version are refused unless they say that they only add', async () => {
+  test('of a newer version are refused unless they are marked as additive', async () => {
     const known = { '0001_a.sql': first }
     const additive = { ...known, '0002_b.sql': `-- Why.\n-- Additive: binaries from before this migration run against it.\n\n${add('b')}` }
     await run(additive)
@@ -107,7 +107,7 @@ describe('migrations', () => {
     expect(refusal).toMatchObject({ message: expect.stringContaining('0003_c.sql') })
   })
 
-  test('that are missing are told without changing the database', async () => {
+  test('that are missing are listed without a change of the database', async () => {
     const files = { '0001_a.sql': first, '0002_b.sql': add('b') }
     expect(await pendingMigrations(db, folderOf(files))).toEqual(['0001_a.sql', '0002_b.sql'])
     await run({ '0001_a.sql': first })
@@ -116,7 +116,7 @@ describe('migrations', () => {
     expect(await errorOf(pendingMigrations(db, folderOf({})))).toBeInstanceOf(ConfigError)
   })
 
-  test('of the product make the schema that migrations/schema.sql shows, from nothing and again', async () => {
+  test('of the product make the schema in migrations/schema.sql, also on a second run', async () => {
     const { applied } = await migrate(db, migrationsFolder, silentLog)
     expect(applied.length).toBeGreaterThan(0)
     expect(await migrate(db, migrationsFolder, silentLog)).toEqual({ applied: [] })
@@ -126,7 +126,7 @@ describe('migrations', () => {
     expect(dump).toBe(existsSync(golden) ? readFileSync(golden, 'utf8').replaceAll('\r\n', '\n') : 'migrations/schema.sql, which UPDATE_GOLDEN=1 writes')
   })
 
-  test('of the product keep what an older database has, workspaces whose names differ only in case too', async () => {
+  test('of the product keep the data of an older database, also workspaces whose names differ only in upper and lower case', async () => {
     const names = readdirSync(migrationsFolder).filter(name => /^\d{4}_.*\.sql$/.test(name) && name < '0007')
     await run(Object.fromEntries(names.map(name => [name, readFileSync(join(migrationsFolder, name), 'utf8')])))
     await db.script(`

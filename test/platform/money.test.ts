@@ -7,18 +7,18 @@ describe('money', () => {
     expect(priceUnits([{ units: 1234, uinrPerMtok: uinrFromInr(1) }])).toBe(1234n)
   })
 
-  test('a price of parts is rounded half up once, not once a part', () => {
+  test('a price of parts is rounded half up once, not once for each part', () => {
     const half = { units: 1, uinrPerMtok: 500_000n }
     expect(priceUnits([half])).toBe(1n)
     expect(priceUnits([half, half])).toBe(1n)
     expect(priceUnits([half, half, half])).toBe(2n)
   })
 
-  test('units below zero cost nothing', () => {
+  test('negative units cost nothing', () => {
     expect(priceUnits([{ units: -5, uinrPerMtok: 1_000_000n }])).toBe(0n)
   })
 
-  test('rupees survive the way to micro-rupees and back to six decimals', () => {
+  test('rupees with six decimals are the same after conversion to micro-rupees and back', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 9_000_000_000_000 }), uinr => {
         expect(uinrFromInr(inrFromUinr(BigInt(uinr)))).toBe(BigInt(uinr))
@@ -26,7 +26,7 @@ describe('money', () => {
     )
   })
 
-  test('text that is no number is refused', () => {
+  test('text that is not a number is refused', () => {
     expect(() => uinrFromInr(Number.NaN)).toThrow(RangeError)
   })
 })

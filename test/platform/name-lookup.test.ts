@@ -56,7 +56,7 @@ function ask(name: string, options: Asked = { all: true }, timeoutMs = 300): Pro
   })
 }
 
-test('a name is what the hosts file says, else what the name server says, and a name without an address is told from no answer', async () => {
+test('the hosts file decides before the name server, and a name without an address differs from no answer', async () => {
   const loopback = [
     { address: '127.0.0.1', family: 4 },
     { address: '::1', family: 6 },
@@ -73,7 +73,7 @@ test('a name is what the hosts file says, else what the name server says, and a 
   expect([await ask('none.example'), await ask('broken.example'), await ask('silent.example')]).toEqual(['ENOTFOUND', 'EAI_AGAIN', 'EAI_AGAIN'])
 })
 
-test('names whose server is silent hold up neither files nor the names of others', async () => {
+test('names with a silent name server delay neither files nor other names', async () => {
   let ended = 0
   const silent = Array.from({ length: 50 }, (_, n) => ask(`silent${n}.example`, { all: true }, 2_000).finally(() => ended++))
   expect(await readFile(join(folder, 'hosts'), 'utf8')).toContain('localhost')

@@ -39,7 +39,7 @@ describe('outbound', () => {
   })
   const get = (path: string) => ({ method: 'GET' as const, url: `http://127.0.0.1:${port}${path}`, headers: {} })
 
-  test('a provider is dialed as the operator says, loopback included, and its body is read whole or in chunks', async () => {
+  test('a provider is called as the operator configured it, loopback included, and its body is read whole or in chunks', async () => {
     const { status, body } = await outbound().toProvider(get('/chunks'))
     expect(status).toBe(200)
     expect((await body.buffer(100)).toString()).toBe('one two')
@@ -63,7 +63,7 @@ describe('outbound', () => {
     await expect(outbound().toProvider({ ...get('/'), signal: AbortSignal.abort(new Error('too late')) })).rejects.toThrow('too late')
   })
 
-  test('a user-given URL to a private place is refused before anything is dialed', async () => {
+  test('a URL from a user to a private address is refused before anything is sent', async () => {
     const before = hits
     for (const url of [
       `https://127.0.0.1:${port}/`,
@@ -81,7 +81,7 @@ describe('outbound', () => {
     expect(hits).toBe(before)
   })
 
-  test('OUTBOUND_ALLOW lets one host and port through, and the refusal of plain http names it', async () => {
+  test('OUTBOUND_ALLOW permits one host and port, and the refusal of plain http names it', async () => {
     const { status } = await outbound([`127.0.0.1:${port}`]).toUserUrl(get('/ok'))
     expect(status).toBe(200)
     expect(() => outbound().guard.check(new URL('http://example.test/'))).toThrow('OUTBOUND_ALLOW')
@@ -93,7 +93,7 @@ describe('outbound', () => {
     expect(status).toBe(302)
   })
 
-  describe('dials of user-given URLs', () => {
+  describe('calls of URLs from users', () => {
     let connections = 0
     const listener = createTcpServer(socket => {
       connections++
@@ -132,7 +132,7 @@ describe('outbound', () => {
       expect(connections).toBe(0)
     })
 
-    test('a name that was public at first and is private at the next dial is refused then', async () => {
+    test('a name that was public and later becomes private is refused at the next call', async () => {
       // The first address belongs to a part of the internet that is given to nobody, so nothing answers there.
       const { lookup, asked } = answering(['2d00::1'], ['127.0.0.1'])
       const out = createOutbound({ ...options, connectTimeoutMs: 200, allow: [], lookup })
@@ -143,7 +143,7 @@ describe('outbound', () => {
       expect(connections).toBe(0)
     })
 
-    test('one question to the resolver per connection: what was checked is what is dialed', async () => {
+    test('there is one look-up for each connection: the checked address is the one that is used', async () => {
       const { lookup, asked } = answering(['127.0.0.1'])
       const out = outbound([`models.test:${port}`], lookup)
       const before = accepted
@@ -154,7 +154,7 @@ describe('outbound', () => {
       await until(() => asked.length === accepted - before, 'as many questions as connections')
     })
 
-    test('permission for one port is none for another, whatever connections are open', async () => {
+    test('permission for one port does not permit another, whatever connections are open', async () => {
       const before = connections
       const { lookup } = answering(['127.0.0.1'])
       const out = outbound([`models.test:${port}`], lookup)

@@ -7,14 +7,14 @@ import { hashKey, makeSealer, maskSecret, newMasterKey, parseMasterKey } from '.
 describe('secrets', () => {
   const sealer = makeSealer(randomBytes(32))
 
-  test('a sealed value opens with its own row only', () => {
+  test('a sealed value can be opened only in its own row', () => {
     const sealed = sealer.seal('hunter2', 'memory_store:1')
     expect(sealed).not.toContain('hunter2')
     expect(sealer.open(sealed, 'memory_store:1')).toBe('hunter2')
     expect(() => sealer.open(sealed, 'memory_store:2')).toThrow()
   })
 
-  test('any changed character keeps a sealed value shut', () => {
+  test('a sealed value with any changed character cannot be opened', () => {
     const sealed = sealer.seal('hunter2', 'row')
     for (let i = 12; i < sealed.length; i++) {
       const changed = sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1)
@@ -24,7 +24,7 @@ describe('secrets', () => {
     }
   })
 
-  test('an older master key still opens what it sealed, a foreign one does not', () => {
+  test('an older master key still opens its values, an unknown one does not', () => {
     const [old, current] = [randomBytes(32), randomBytes(32)]
     const sealed = makeSealer(old).seal('value', 'row')
     expect(makeSealer(current, [old]).open(sealed, 'row')).toBe('value')

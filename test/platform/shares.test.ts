@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Shares } from '../../src/platform/shares.ts'
 
 describe('shares of places', () => {
-  test('holders that take all they can get have a half, a quarter and so on of nine tenths, and the next one still gets its first', () => {
+  test('holders that take as many as they can have a half, a quarter and so on of nine tenths, and the next one still gets its first', () => {
     const places = new Shares<string>(100, 50)
     const greedy = (holder: string): number => {
       let count = 0
@@ -19,7 +19,7 @@ describe('shares of places', () => {
     expect([places.take('a'), places.take('one more')]).toEqual(['share', null])
   })
 
-  test('in any order of taking, giving and moving, a holder that has none gets one while fewer hold some than there are places in the reserve', () => {
+  test('in any order of taking, giving and moving, a holder without a place gets one while fewer hold some than there are places in the reserve', () => {
     const step = fc.record({ kind: fc.constantFrom('take', 'take', 'take', 'give', 'move'), by: fc.nat(8), to: fc.nat(8) })
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 300 }), fc.integer({ min: 1, max: 100 }), fc.array(step, { maxLength: 800 }), (total, percent, steps) => {

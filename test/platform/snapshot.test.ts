@@ -23,7 +23,7 @@ function staged(maxAgeMs = 60_000) {
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('a snapshot', () => {
-  test('is loaded once however many ask, and given out without a wait until it is too old', async () => {
+  test('is loaded once for many requests, and returned without a wait until it is too old', async () => {
     const { clock, loads, snapshot } = staged()
     const asked = Array.from({ length: 50 }, () => snapshot.get())
     loads[0]?.answer('one')
@@ -38,7 +38,7 @@ describe('a snapshot', () => {
     expect(loads.length).toBe(2)
   })
 
-  test('a clock that is put back makes it old, not young for ever', async () => {
+  test('a clock that is set back makes it old, not young forever', async () => {
     const { clock, loads, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.answer('one')
@@ -48,7 +48,7 @@ describe('a snapshot', () => {
     expect(loads.length).toBe(2)
   })
 
-  test('while loads fail it is the last value, or the empty one, and no load follows immediately', async () => {
+  test('returns the last value, or the empty one, while loads fail, and does not load again immediately', async () => {
     const { clock, loads, warnings, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.refuse(new Error('away'))
@@ -68,7 +68,7 @@ describe('a snapshot', () => {
     expect(warnings).toEqual(['snapshot_failed', 'snapshot_failed'])
   })
 
-  test('a load that hangs holds the first requests up for a moment only', async () => {
+  test('a load that hangs delays the first requests only briefly', async () => {
     const { loads, snapshot } = staged()
     expect(await snapshot.get()).toBe('nothing')
     loads[0]?.answer('late')
@@ -76,7 +76,7 @@ describe('a snapshot', () => {
     expect(snapshot.get()).toBe('late')
   })
 
-  test('what was invalidated is waited for, and a load from before does not pass for it', async () => {
+  test('requests wait for a new value after an invalidation, and an older load does not replace it', async () => {
     const { loads, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.answer('one')
@@ -92,7 +92,7 @@ describe('a snapshot', () => {
     expect(snapshot.get()).toBe('after the change')
   })
 
-  test('one that nobody has asked for in a long time is waited for', async () => {
+  test('a value that was not requested for a long time is loaded before it is returned', async () => {
     const { clock, loads, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.answer('one')

@@ -175,7 +175,7 @@ test('every statement can be prepared against the migrated database', async () =
   expect(wrong).toEqual([])
 })
 
-test('every statement is named after its domain', () => {
+test('every statement has the name of its domain', () => {
   expect(
     product()
       .map(made => made.name)

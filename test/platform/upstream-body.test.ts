@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/platform/outbound/upstream-body.ts'
 
-test('HARD-03 the socket of a provider is paused above 128 KiB that nobody has read, and goes on for the reader', async () => {
+test('HARD-03 the socket of a provider is paused above 128 KiB of unread bytes, and continues for the reader', async () => {
   let isPaused = false
   const controller = {
     get paused() {
@@ -48,7 +48,7 @@ test('HARD-03 the socket of a provider is paused above 128 KiB that nobody has r
   await reader.return?.()
 })
 
-test('a read that waits is woken by a nudge with an empty chunk, and the body goes on behind it', async () => {
+test('a nudge ends a waiting read with an empty chunk, and the body continues after it', async () => {
   let handler: Dispatcher.DispatchHandler = {}
   const dispatcher = {
     dispatch: (_options: unknown, given: Dispatcher.DispatchHandler) => {

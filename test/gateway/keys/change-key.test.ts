@@ -15,7 +15,7 @@ const outbox = statement<[orgId: number, type: string], { data: object }>(
   `select data from webhook_events where org_id = $1::int and type = $2::text order by id`,
 )
 
-describe('changing and ending keys', () => {
+describe('changing and revoking keys', () => {
   const clock = movableClock(morning)
   let app: TestApp
   let cookie: string
@@ -47,7 +47,7 @@ describe('changing and ending keys', () => {
     return reply.status === 200 ? 200 : said(reply)
   }
 
-  test('KEY-08 LIM-06 rpm_limit, daily_limit, budget_inr, enabled and lifecycle_pin are each set alone and hold from the next call on', async () => {
+  test('KEY-08 LIM-06 rpm_limit, daily_limit, budget_inr, enabled and lifecycle_pin can each be set alone and apply from the next call on', async () => {
     const { key, id } = await make()
     expect(await outcome(key)).toBe(200)
     const before = (await list()).find((shown: { id: number }) => shown.id === id)
@@ -83,7 +83,7 @@ describe('changing and ending keys', () => {
     expect((await patch(id, { lifecycle_pin: null })).json.key).toMatchObject({ lifecycle_pin: null, rpm_limit: 7 })
   })
 
-  test('name and what a call may be are changed too, and an empty change changes nothing', async () => {
+  test('the name and the rules for calls can be changed too, and an empty change changes nothing', async () => {
     const { id } = await make({ name: 'plain' })
     const policies = {
       allowed_models: ['test-model', 'auto'],
@@ -99,14 +99,14 @@ describe('changing and ending keys', () => {
     expect(said(await patch(id, { name: '' }))).toEqual([400, 'bad_name'])
   })
 
-  test('a change that is refused changes nothing, the budget neither', async () => {
+  test('a refused change changes nothing, not even the budget', async () => {
     const { id } = await make({ name: 'whole or not at all', budget_inr: 5 })
     await make({ name: 'in the way' })
     expect(said(await patch(id, { budget_inr: 99, rpm_limit: 9, name: 'in the way' }))).toEqual([400, 'duplicate_key_name'])
     expect((await list()).find((key: { id: number }) => key.id === id)).toMatchObject({ budget_inr: 5, rpm_limit: 600, name: 'whole or not at all' })
   })
 
-  test('KEY-09 KEY-16 PERM-03 a member may neither change nor end a key, not even their own; owner and admin may', async () => {
+  test('KEY-09 KEY-16 PERM-03 a member may neither change nor revoke a key, not even their own; owners and admins may', async () => {
     const own = (await app.call('POST', '/me/keys', {}, { cookie: member.cookie })).json
     expect(said(await patch(own.id, { rpm_limit: 1 }, member.cookie))).toEqual([403, 'forbidden'])
     expect(said(await end(own.id, member.cookie))).toEqual([403, 'forbidden'])
@@ -118,7 +118,7 @@ describe('changing and ending keys', () => {
     }
   })
 
-  test('KEY-10 a key of another organisation is not there: not to change, to end or to rotate', async () => {
+  test('KEY-10 a key of another organisation cannot be changed, revoked or rotated: 404', async () => {
     const other = await app.otherOrg('Neighbours')
     for (const id of [other.keyId, 999_999, 'x', '0', '-1', '99999999999999999999']) {
       expect(said(await patch(id, { rpm_limit: 1 }))).toEqual([404, 'not_found'])
@@ -131,7 +131,7 @@ describe('changing and ending keys', () => {
     expect(said(await patch(other.keyId, {}, member.cookie))).toEqual([403, 'forbidden'])
   })
 
-  test('KEY-13 enabled:true on a key that was disabled for inactivity makes it active again, and its last use stays what it was', async () => {
+  test('KEY-13 enabled:true on a key that was disabled for inactivity makes it active again and does not change its last use', async () => {
     const { key, id } = await make()
     await app.db.exec(disableForInactivity, app.orgId, id)
     await patch(id, { rpm_limit: 500 })
@@ -142,7 +142,7 @@ describe('changing and ending keys', () => {
     expect(await outcome(key)).toBe(200)
   })
 
-  test('KEY-15 LIFE-08 a revoked key is refused immediately and its running call is cut; the end is in the outbox once and nothing brings the key back', async () => {
+  test('KEY-15 LIFE-08 a revoked key is refused immediately and its running call is cut; one event is in the outbox, and the key cannot be restored', async () => {
     const { key, id, prefix } = await make({ name: 'to be ended' })
     app.alpha.script([{ hold: true }])
     const running = chat(key, { model: 'alpha-only' })
@@ -160,7 +160,7 @@ describe('changing and ending keys', () => {
     expect(events.filter(data => (data as { key_id: number }).key_id === id)).toEqual([{ key_id: id, prefix, tier: 'standard', scope: 'full' }])
   })
 
-  test('a change by the command line of the operator and by the console meet in the same key', async () => {
+  test("changes by the operator's command line and by the console apply to the same key", async () => {
     const { key, id } = await make()
     await app.gateway.app.keys.setLimits(app.orgId, id, { rpmLimit: 2, dailyLimit: 9 })
     expect((await list()).find((shown: { id: number }) => shown.id === id)).toMatchObject({ rpm_limit: 2, daily_limit: 9 })

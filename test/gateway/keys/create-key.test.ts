@@ -37,7 +37,7 @@ describe('making and listing keys', () => {
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 10 }, { token })
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
 
-  test('KEY-01 PERM-02 SHAPE-04 member, admin and owner make a key with an empty body; the reply has the whole key, which works', async () => {
+  test('KEY-01 PERM-02 SHAPE-04 members, admins and owners make a key with an empty body; the reply contains the whole key, which works', async () => {
     const admin = await app.newMember('admin')
     for (const as of [cookie, admin.cookie, member.cookie]) {
       const reply = await make({}, as)
@@ -62,7 +62,7 @@ describe('making and listing keys', () => {
     expect(said(unsigned)).toEqual([401, 'no_session'])
   })
 
-  test('the whole key is in no later reply, no log line and no row', async () => {
+  test('the whole key is in no later reply, in no log line and in no row', async () => {
     const { key, id } = (await make({ name: 'shown once' })).json
     await app.call('PATCH', `/me/keys/${id}`, { rpm_limit: 5 }, { cookie })
     const replies = JSON.stringify([await list(), (await app.call('PATCH', `/me/keys/${id}`, {}, { cookie })).json])
@@ -71,7 +71,7 @@ describe('making and listing keys', () => {
     expect(everywhere).not.toContain(key.slice(0, 14))
   })
 
-  test('KEY-02 SHAPE-05 the list shows limits, budget, spend, last use, state and pin, and never the key', async () => {
+  test('KEY-02 SHAPE-05 the list shows limits, budget, spend, last use, state and pin, but never the key', async () => {
     const made = (
       await make({ name: 'listed', budget_inr: 100, rpm_limit: 50, daily_limit: 1000, expires_days: 10, scope: 'inference', allowed_models: ['test-model'] })
     ).json
@@ -115,14 +115,14 @@ describe('making and listing keys', () => {
     expect((await list(member.cookie)).keys).toEqual((await list()).keys)
   })
 
-  test('an agent token reads the list as a member does, and makes no key', async () => {
+  test('an agent token may read the list like a member but may not make a key', async () => {
     const { token } = await app.newAgent('lister')
     const reply = await app.call('GET', '/me/keys', undefined, { token })
     expect([reply.status, reply.json.keys.length > 0]).toEqual([200, true])
     expect(said(await app.call('POST', '/me/keys', {}, { token }))).toEqual([403, 'forbidden'])
   })
 
-  test('KEY-03 LIM-09 a key lives for 1 to 365 days and ends to the moment', async () => {
+  test('KEY-03 LIM-09 a key lives for 1 to 365 days and expires exactly on time', async () => {
     for (const days of [1, 365]) {
       const reply = await make({ expires_days: days })
       expect([reply.status, Date.parse(reply.json.expires_at) - Date.parse(reply.json.created_at)]).toEqual([201, days * dayMs])
@@ -165,7 +165,7 @@ describe('making and listing keys', () => {
     expect(cleared.json.key).toMatchObject({ rpm_limit: null, daily_limit: null, budget_inr: null })
   })
 
-  test('KEY-05 the name of an active key is taken, also while that key is disabled and also for a change of name', async () => {
+  test('KEY-05 the name of an active key cannot be used again, also while that key is disabled and also in a change of name', async () => {
     const { id } = (await make({ name: 'taken' })).json
     expect(said(await make({ name: ' taken ' }))).toEqual([400, 'duplicate_key_name'])
     await app.call('PATCH', `/me/keys/${id}`, { enabled: false }, { cookie })
@@ -187,12 +187,12 @@ describe('making and listing keys', () => {
     expect(said(await make({ name }))).toEqual([400, 'bad_name'])
   })
 
-  test('names that the gateway makes up never collide, not even when they are made concurrently', async () => {
+  test('names that the gateway generates are unique, even for concurrent requests', async () => {
     const names = (await Promise.all(Array.from({ length: 8 }, () => make()))).map(reply => reply.json.name)
     expect(new Set(names).size).toBe(8)
   })
 
-  test('KEY-19 there is no cap on the number of keys; the list comes in pages of at most 200, each key once, newest first', async () => {
+  test('KEY-19 the number of keys has no limit; the list has pages of at most 200, each key once, newest first', async () => {
     const org = await app.otherOrg('Many Keys')
     const owner = await app.signIn(org.userId, org.orgId)
     for (let i = 0; i < 205; i++) expect((await make({}, owner)).status).toBe(201)
@@ -207,7 +207,7 @@ describe('making and listing keys', () => {
       expect(said(await app.call('GET', `/me/keys${query}`, undefined, { cookie: owner }))).toEqual([400, 'bad_request'])
   })
 
-  test('KEY-23 a key of scope inference calls models and manages nothing', async () => {
+  test('KEY-23 a key of scope inference may call models but may not manage anything', async () => {
     const { key, scope } = (await make({ scope: 'inference' })).json
     expect(scope).toBe('inference')
     expect((await chat(key)).status).toBe(200)
@@ -219,7 +219,7 @@ describe('making and listing keys', () => {
     expect([bound.status, bound.json.workspace_id, (await listed(bound.json.id)).workspace_id]).toEqual([201, workspaceId, workspaceId])
   })
 
-  test('a workspace binds: members take one that lists them, owners any live one; all others are not there', async () => {
+  test('a key can be bound to a workspace: members use workspaces that list them, owners any active one; all others are 404', async () => {
     const { id: mine } = await app.db.one(addWorkspace, app.orgId, 'mine', null)
     const { id: notMine } = await app.db.one(addWorkspace, app.orgId, 'not mine', null)
     const { id: archived } = await app.db.one(addWorkspace, app.orgId, 'archived', new Date())
@@ -233,14 +233,14 @@ describe('making and listing keys', () => {
       expect(said(await make({ workspace_id: id }))).toEqual([404, 'not_found'])
   })
 
-  test('a member may ask for less than the defaults, not for more', async () => {
+  test('a member may ask for lower limits than the defaults, but not for higher ones', async () => {
     expect((await make({ rpm_limit: 600, daily_limit: 10, budget_inr: 1 }, member.cookie)).status).toBe(201)
     for (const body of [{ rpm_limit: 601 }, { rpm_limit: null }, { lifecycle_pin: 'keep' }])
       expect(said(await make(body, member.cookie))).toEqual([403, 'forbidden'])
     expect((await make({ rpm_limit: 5000, lifecycle_pin: 'keep' })).status).toBe(201)
   })
 
-  test('the budget of a new key is there from its first call on', async () => {
+  test('the budget of a new key applies from its first call', async () => {
     const { key, budget_inr } = (await make({ budget_inr: 0.000001 })).json
     expect(budget_inr).toBe(0.000001)
     // A budget lets the call in that uses it up.
@@ -248,7 +248,7 @@ describe('making and listing keys', () => {
     expect(said(await chat(key))).toEqual([429, 'budget_exceeded'])
   })
 
-  test('a key that is made leaves an event without its name in the outbox, a refused one leaves none', async () => {
+  test('making a key writes an event without its name into the outbox; a refused request writes none', async () => {
     const before = (await app.db.many(outbox, app.orgId, 'key.created')).length
     const { id, prefix } = (await make({ name: 'secret project' })).json
     await make({ name: 'secret project' })
@@ -257,7 +257,7 @@ describe('making and listing keys', () => {
     expect(events.find(event => event.data.key_id === id)?.data).toEqual({ key_id: id, prefix, tier: 'standard', scope: 'full' })
   })
 
-  test('an expired key is refused, stays in the list as expired, and its name can be taken', async () => {
+  test('an expired key is refused, stays in the list as expired, and its name becomes free', async () => {
     const { key, id } = (await make({ name: 'short life', expires_days: 1 })).json
     expect((await chat(key)).status).toBe(200)
     clock.advance(dayMs)

@@ -17,7 +17,7 @@ const setWindow = statement<[orgId: number, days: number | null]>('test.set_key_
 const countKeys = statement<[orgId: number], { count: number }>('test.count_keys', `select count(*)::int as "count" from api_keys where org_id = $1::int`)
 const setEmail = statement<[userId: number, email: string]>('test.set_email', `update users set email = $2::text where id = $1::int`)
 
-describe('keys that nobody uses', () => {
+describe('unused keys', () => {
   const clock = movableClock()
   let app: TestApp
   let cookie: string
@@ -41,7 +41,7 @@ describe('keys that nobody uses', () => {
     return reply.status === 200 ? 200 : [reply.status, reply.json.error.code]
   }
 
-  test('KEY-17 LIFE-07 a key idle for 90 days gets 14 days of notice by mail, then it is disabled, never deleted, and can be enabled again', async () => {
+  test('KEY-17 LIFE-07 a key that is idle for 90 days gets 14 days of notice by mail, is then disabled, never deleted, and can be enabled again', async () => {
     const member = await app.newMember('member')
     const key = await make({ name: 'forgotten' }, member.cookie)
     expect(await use(key.key)).toBe(200)
@@ -69,7 +69,7 @@ describe('keys that nobody uses', () => {
     expect(await use(key.key)).toBe(200)
   })
 
-  test('KEY-13 enabling restarts the idle clock: the key gets its whole window and a new notice', async () => {
+  test('KEY-13 enabling a key restarts its idle time: it gets the whole window and a new notice', async () => {
     const key = await make()
     await pass(90)
     await pass(14)
@@ -84,7 +84,7 @@ describe('keys that nobody uses', () => {
     expect((await shown(key.id)).state).toBe('disabled_inactive')
   })
 
-  test('use after the notice takes it back, also use that is not written to the database yet', async () => {
+  test('use after the notice withdraws it, also use that is not in the database yet', async () => {
     const [early, late] = [await make(), await make()]
     await pass(90)
     expect([(await shown(early.id)).state, (await shown(late.id)).state]).toEqual(['notice', 'notice'])
@@ -98,7 +98,7 @@ describe('keys that nobody uses', () => {
     expect(await use(late.key)).toBe(200)
   })
 
-  test('KEY-14 lifecycle_pin "keep" exempts a key, null puts it under the rule again with a whole notice, anything else is refused', async () => {
+  test('KEY-14 lifecycle_pin "keep" exempts a key, null applies the rule again with a whole new notice, and other values are refused', async () => {
     const key = await make()
     expect((await patch(key.id, { lifecycle_pin: 'keep' })).json.key.lifecycle_pin).toBe('keep')
     await pass(90)
@@ -125,7 +125,7 @@ describe('keys that nobody uses', () => {
     expect(await shown(key.id)).toMatchObject({ state: 'active', inactivity_notice_at: null })
   })
 
-  test("the window is the organisation's own, and none where the rule is off; the owners are told of keys without a user", async () => {
+  test('each organisation has its own window or none; the owners get the notice of keys without a user', async () => {
     const org = await app.otherOrg('Short Window')
     const robot = await app.gateway.app.keys.create({ orgId: org.orgId, userId: null, workspaceId: null, name: 'robot', scope: 'full' })
     const lines = async () => {
@@ -148,7 +148,7 @@ describe('keys that nobody uses', () => {
     expect(await lines()).toEqual(['disabled_inactive'])
   })
 
-  test('an owner whose address takes no mail does not keep keys from their notice, theirs or others', async () => {
+  test('an owner with an invalid mail address does not prevent the notice of their own keys or of others', async () => {
     const unreachable = await app.newMember('member')
     await app.db.exec(setEmail, unreachable.userId, '-nobody..here@people.test')
     const theirs = await make({ name: 'of nobody' }, await app.signIn(unreachable.userId))

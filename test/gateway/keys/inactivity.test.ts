@@ -22,7 +22,7 @@ test.each([
   expect(inactivityStep(key(over), rule, now)).toBe(step)
 })
 
-test('a rule that is switched off gives no notice and withdraws those that stand, so that switching it on again begins with a notice', () => {
+test('a rule that is switched off gives no notice and withdraws existing ones, so that switching it on again starts with a notice', () => {
   const off = { days: null, noticeDays: 14 }
   expect(inactivityStep(key(), off, now)).toBe('none')
   expect(inactivityStep(key({ noticeAtMs: now - 500 * day }), off, now)).toBe('withdraw')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { keyPrefix, looksLikeKey, newKey } from '../../../src/gateway/keys/key-format.ts'
 import { systemIds } from '../../../src/platform/values/ids.ts'
 
-test('a new key has 192 random bits behind br-', () => {
+test('a new key has 192 random bits after br-', () => {
   const key = newKey(systemIds)
   expect(key).toMatch(/^br-[A-Za-z0-9_-]{32}$/)
   expect(newKey(systemIds)).not.toBe(key)

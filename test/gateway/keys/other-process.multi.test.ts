@@ -37,7 +37,7 @@ describe.runIf(onPostgres)('keys over two processes', () => {
   }
   const becomes = (key: string, answer: unknown, process = there) => until(async () => (await says(process, key)) === answer, promisedMs)
 
-  test('LIM-06 KEY-08 limits, disabling and enabling at one process hold at the other within 60 s', async () => {
+  test('LIM-06 KEY-08 limits, disabling and enabling at one process apply at the other within 60 s', async () => {
     const { key, id } = await make()
     expect(await says(there, key)).toBe(200)
     await change('PATCH', `/me/keys/${id}`, { rpm_limit: 0 })
@@ -57,7 +57,7 @@ describe.runIf(onPostgres)('keys over two processes', () => {
     await becomes(key, 'invalid_api_key')
   })
 
-  test('ROTA-01 a new secret works at the other process from its first call on, the old one ends there within 60 s', async () => {
+  test('ROTA-01 a new secret works at the other process from its first call on, and the old one is refused there within 60 s', async () => {
     const { key: old, id } = await make()
     expect(await says(there, old)).toBe(200)
     const { key } = await change('POST', `/me/keys/${id}/rotate`, { overlap_days: 0 })
@@ -69,7 +69,7 @@ describe.runIf(onPostgres)('keys over two processes', () => {
     }
   })
 
-  test('a change holds at the other process also when its news are lost: when the cached record has run out', async () => {
+  test('a change whose news is lost applies at the other process when its cached record expires', async () => {
     const [limited, revoked, rotated] = [await make(), await make(), await make()]
     for (const { key } of [limited, revoked, rotated]) expect(await says(there, key)).toBe(200)
     await fleet.db.script(loseNews)

@@ -31,7 +31,7 @@ describe('trial keys, where billing is configured', () => {
   /** The money work calls this when the first credit arrives. */
   const credit = (orgId: number) => app.db.tx(async tx => ({ news: await app.gateway.app.keys.promote(tx, orgId, new Date(clock.nowMs())) }))
 
-  test('LIM-04 a new key is a trial key of 300 requests a minute and 2000 a day, and both bind', async () => {
+  test('LIM-04 a new key is a trial key of 300 requests a minute and 2000 a day, and both limits apply', async () => {
     const { key, tier, rpm_limit, daily_limit } = (await make()).json
     expect([tier, rpm_limit, daily_limit]).toEqual(['trial', 300, 2000])
     const counts = new Map<string, number>()
@@ -52,7 +52,7 @@ describe('trial keys, where billing is configured', () => {
     expect(said(await chat(key))).toEqual([429, 'daily_limit_reached'])
   }, 120_000)
 
-  test('KEY-11 a trial key is not raised above 300 a minute or 2000 a day, neither when it is made nor later, by nobody', async () => {
+  test('KEY-11 nobody can give a trial key more than 300 a minute or 2000 a day, neither at its creation nor later', async () => {
     const { id } = (await make()).json
     const admin = await app.newMember('admin')
     for (const body of [{ rpm_limit: 301 }, { daily_limit: 2001 }, { rpm_limit: null }, { daily_limit: null }, { rpm_limit: 300, daily_limit: 5000 }]) {
@@ -63,14 +63,14 @@ describe('trial keys, where billing is configured', () => {
     expect(keys.find((key: { id: number }) => key.id === id)).toMatchObject({ tier: 'trial', rpm_limit: 300, daily_limit: 2000 })
   })
 
-  test('KEY-12 a trial key may have exactly 300 a minute and 2000 a day, and less', async () => {
+  test('KEY-12 a trial key may have exactly 300 a minute and 2000 a day, or less', async () => {
     const { id } = (await make({ rpm_limit: 300, daily_limit: 2000 })).json
     expect((await patch(id, { rpm_limit: 10, daily_limit: 0 })).json.key).toMatchObject({ rpm_limit: 10, daily_limit: 0 })
     expect((await patch(id, { rpm_limit: 300, daily_limit: 2000 })).json.key).toMatchObject({ rpm_limit: 300, daily_limit: 2000 })
     expect((await patch(id, { budget_inr: 5, max_concurrency: 3 })).status).toBe(200)
   })
 
-  test('the first credit makes all keys of the organisation standard, lifts the limits of the trial and leaves lower ones; later keys are standard', async () => {
+  test('the first credit makes all keys of the organisation standard keys, raises trial limits and keeps lower ones; later keys are standard', async () => {
     const org = await app.otherOrg('Paying')
     const as = await app.signIn(org.userId, org.orgId)
     const usual = (await make({}, as)).json
@@ -93,7 +93,7 @@ describe('trial keys, where billing is configured', () => {
   })
 })
 
-test('KEY-25 when billing is switched on, keys of organisations that never had credit are on trial, whenever they were made', async () => {
+test('KEY-25 when billing is switched on, all keys of organisations without credit become trial keys, also older ones', async () => {
   const app = await startApp()
   try {
     const { keys } = app.gateway.app
@@ -113,7 +113,7 @@ test('KEY-25 when billing is switched on, keys of organisations that never had c
   }
 })
 
-test('where billing is not configured, or only half of it, every key is standard and has no ceiling', async () => {
+test('when billing is not configured, or only half configured, every key is standard and has no ceiling', async () => {
   const app = await startApp({ env: { RAZORPAY_KEY_ID: 'rzp_test_id' } })
   try {
     const cookie = await app.signIn()

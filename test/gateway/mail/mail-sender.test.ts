@@ -49,7 +49,7 @@ describe('the outbox of mail', () => {
   const enqueue = (more: Partial<NewMail<'invitation'>> = {}): Promise<void> =>
     database.db.tx(tx => mail.enqueue(tx, { orgId: null, to: 'asha@people.test', template: 'invitation', data: invitation, ...more }))
 
-  test('a mail arrives as text and as HTML, with a Message-ID of its row and a note that a machine wrote it', async () => {
+  test('a mail arrives as text and as HTML, with a Message-ID of its row and a header that says that a machine wrote it', async () => {
     await enqueue()
     expect(await senderOn(database.db).sendDue()).toBe(1)
     const [got] = server.received
@@ -78,7 +78,7 @@ describe('the outbox of mail', () => {
     expect(got?.parts['text/html']).not.toContain('<script')
   })
 
-  test('an address that is more than one address is refused when the mail is made', async () => {
+  test('a text with more than one address is refused when the mail is made', async () => {
     for (const to of ['a@b.test, c@d.test', 'a@b.test\r\nBcc: c@d.test', 'Ravi <a@b.test>'])
       await expect(enqueue({ to })).rejects.toMatchObject({ code: 'bad_email' })
     expect(await database.db.many(states)).toEqual([])
@@ -102,7 +102,7 @@ describe('the outbox of mail', () => {
     expect(server.received).toHaveLength(2)
   })
 
-  test('while the server is down a mail waits longer and longer, and arrives once when it is up again', async () => {
+  test('while the server is down the waits of a mail grow, and it arrives once when the server is up again', async () => {
     const { url, port } = server
     await server.close()
     await enqueue()
@@ -120,7 +120,7 @@ describe('the outbox of mail', () => {
     expect(server.received).toHaveLength(1)
   })
 
-  test('after the last wait a mail is given up, and neither the row nor the log holds its content', async () => {
+  test('after the last wait a mail is given up, and neither the row nor the log contains its content', async () => {
     server.refuseWith({ code: 451, message: 'not now, asha@people.test' })
     await enqueue()
     const sender = senderOn(database.db)
@@ -137,7 +137,7 @@ describe('the outbox of mail', () => {
     expect(await mail.counts()).toEqual({ waiting: 0, failed: 1 })
   })
 
-  test('a mailbox that does not exist is not asked for again', async () => {
+  test('a mail to a mailbox that does not exist is not sent again', async () => {
     server.refuseWith({ code: 550, message: '5.1.1 no such user' })
     await enqueue()
     await senderOn(database.db).sendDue()
@@ -155,7 +155,7 @@ describe('the outbox of mail', () => {
     expect(server.received).toHaveLength(24)
   })
 
-  test('a mail whose sender died after the server had it goes out again with the same Message-ID', async () => {
+  test('a mail whose sender died after the server accepted it is sent again with the same Message-ID', async () => {
     await enqueue()
     const lost = statement<[]>('test.lose_sent', `update emails set sent_at = null, due_at = now() - interval '1 hour'`)
     await senderOn(database.db).sendDue()
@@ -166,7 +166,7 @@ describe('the outbox of mail', () => {
     expect(ids[0]).toBe(ids[1])
   })
 
-  test('a claim whose process is slow does not undo what another process did since', async () => {
+  test('a slow process with an old claim does not change the result of another process', async () => {
     await enqueue()
     const slow = senderOn(database.db)
     server.onData(async () => {
@@ -180,7 +180,7 @@ describe('the outbox of mail', () => {
     expect([row?.attempts, row?.sent, row?.lastError]).toEqual([2, null, 'EENVELOPE 451 RCPT TO'])
   })
 
-  test('a sender that was started looks by itself and stops when it is told', async () => {
+  test('a sender that was started polls by itself and stops when it is stopped', async () => {
     const stop = senderOn(database.db).start()
     await enqueue()
     await until(() => server.received.length === 1, 'the mail arrives')
@@ -189,7 +189,7 @@ describe('the outbox of mail', () => {
     expect(await mail.counts()).toEqual({ waiting: 1, failed: 0 })
   })
 
-  test('without SMTP_URL mail waits and one line of the log says so', async () => {
+  test('without SMTP_URL mail waits, and one log line says so', async () => {
     await enqueue()
     const stop = senderOn(database.db, null).start()
     expect(await senderOn(database.db, null).sendDue()).toBe(0)
@@ -200,7 +200,7 @@ describe('the outbox of mail', () => {
     expect([row?.attempts, row?.sent, row?.failed]).toEqual([0, null, null])
   })
 
-  test('old mails that are settled are deleted, waiting ones are not', async () => {
+  test('old mails that were sent or given up are deleted, waiting ones are not', async () => {
     await enqueue()
     await senderOn(database.db).sendDue()
     await enqueue({ to: 'waits@people.test' })
@@ -209,7 +209,7 @@ describe('the outbox of mail', () => {
     expect((await database.db.many(states)).map(row => row.to)).toEqual(['waits@people.test'])
   })
 
-  test('an SMTP URL or sender that cannot work is said at the start', () => {
+  test('an SMTP URL or sender that cannot work is reported at the start', () => {
     expect(() => smtpDelivery(new Secret('http://mail.test'), 'a@b.test')).toThrow('SMTP_URL must be an smtp:// or smtps:// URL')
     expect(() => smtpDelivery(new Secret('smtp://mail.test'), 'nobody')).toThrow('MAIL_FROM')
   })

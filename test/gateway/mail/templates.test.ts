@@ -6,7 +6,7 @@ import { renderMail } from '../../../src/gateway/mail/templates.ts'
 const invitation = { orgName: 'Acme', inviter: 'ravi@acme.test', role: 'admin', link: 'https://gateway.test/invitations?a=1&b=2' }
 
 describe('the texts of mails', () => {
-  test('an invitation says who, to what, as what, and where to go, in text and HTML', () => {
+  test('an invitation names the sender, the organisation, the role and a link, in text and HTML', () => {
     const mail = renderMail('invitation', invitation)
     expect(mail?.subject).toBe('ravi@acme.test invites you to Acme on Brigade')
     expect(mail?.text).toContain('as admin')
@@ -14,7 +14,7 @@ describe('the texts of mails', () => {
     expect(mail?.html).toContain('href="https://gateway.test/invitations?a=1&amp;b=2"')
   })
 
-  test('a notice to a key that nobody uses names the key, the day and what keeps it', () => {
+  test('a notice about an unused key names the key, the day and what keeps it active', () => {
     const mail = renderMail('key_inactivity', {
       orgName: 'Acme',
       keyName: 'laptop',
@@ -26,7 +26,7 @@ describe('the texts of mails', () => {
     for (const word of ['laptop', 'br-abcd', '2026-12-05', 'one call']) expect(mail?.text).toContain(word)
   })
 
-  test('a receipt says how much, for which payment, with which invoice, and where that is', () => {
+  test('a receipt names the amount, the payment, the invoice and a link to it', () => {
     const mail = renderMail('receipt', {
       orgName: 'Acme',
       amount: '₹1,00,000.00',
@@ -55,7 +55,7 @@ describe('the texts of mails', () => {
     expect(mail?.html).toContain('&lt;script&gt;')
   })
 
-  test('line breaks, control characters and characters that turn the direction of text are gone from every value', () => {
+  test('line breaks, control characters and characters that change the direction of text are removed from every value', () => {
     const orgName = 'Acme\r\nBcc: victim@x.test\r\n\r\nPay here\u2028now \u202etxt\u0000\u0007'
     const mail = renderMail('invitation', { ...invitation, orgName })
     expect(mail?.subject).toBe('ravi@acme.test invites you to Acme Bcc: victim@x.test Pay here now txt on Brigade')
@@ -68,13 +68,13 @@ describe('the texts of mails', () => {
     expect(oneLine('😀'.repeat(10), 5)).toBe('😀😀😀😀…')
   })
 
-  test('what is no link of the web, and what no template knows, renders to nothing', () => {
+  test('a value that is not a web link, and an unknown template, render to nothing', () => {
     expect(renderMail('invitation', { ...invitation, link: 'javascript:alert(1)' })).toBeNull()
     expect(renderMail('invitation', { orgName: 'Acme' })).toBeNull()
     expect(renderMail('newsletter', {})).toBeNull()
   })
 
-  test('an address is one plain address', () => {
+  test('only one plain address is accepted as an address', () => {
     for (const good of ['a@b.test', 'first.last+tag@sub.example.co.in', 'root@localhost', "o'neil@x.test"]) expect(isMailAddress(good), good).toBe(true)
     for (const bad of [
       '',
@@ -93,7 +93,7 @@ describe('the texts of mails', () => {
       expect(isMailAddress(bad), bad).toBe(false)
   })
 
-  test('MAIL_FROM is an address, or a name with one', () => {
+  test('MAIL_FROM is an address, or a name with an address', () => {
     expect(senderOf('Brigade <no-reply@localhost>')).toEqual({ name: 'Brigade', address: 'no-reply@localhost' })
     expect(senderOf('"Acme, Inc" <gw@acme.test>')).toEqual({ name: 'Acme, Inc', address: 'gw@acme.test' })
     expect(senderOf('gw@acme.test')).toEqual({ name: '', address: 'gw@acme.test' })

@@ -29,7 +29,7 @@ describe('invitations over HTTP', () => {
   })
   afterAll(() => app.stop())
 
-  test('ORG-06 owner and admin invite by address and role; what cannot be is told apart', async () => {
+  test('ORG-06 owners and admins invite by address and role; each invalid invitation has its own error', async () => {
     const { owner, admin, member } = await teams.team()
     expect(codeOf(await teams.invite(member, 'x@people.test'))).toEqual([403, 'forbidden'])
     for (const email of [
@@ -98,7 +98,7 @@ describe('invitations over HTTP', () => {
     expect(await app.db.many(mailsTo, 'post@people.test')).toHaveLength(2)
   })
 
-  test('ORG-11 a person sees the open invitations to their own address, in any case of letters, and no others', async () => {
+  test('ORG-11 a person sees only the open invitations to their own address, in upper or lower case', async () => {
     const person = await teams.stranger()
     const [one, two] = [await teams.team(), await teams.team()]
     const first = await teams.invite(one.owner, person.email.toUpperCase(), 'admin')
@@ -114,7 +114,7 @@ describe('invitations over HTTP', () => {
     expect(await teams.invitations(two.member)).toEqual([])
   })
 
-  test('ORG-12 who accepts is a member with the invited role, and the invitation is gone; the session stays where it was', async () => {
+  test('ORG-12 accepting makes a member with the invited role and closes the invitation; the session does not move', async () => {
     const { orgId, owner } = await teams.team()
     const person = await teams.stranger()
     const { json: made } = await teams.invite(owner, person.email, 'admin')
@@ -131,7 +131,7 @@ describe('invitations over HTTP', () => {
     expect((await teams.invite(person, 'by.admin@people.test')).status).toBe(201)
   })
 
-  test('ORG-13 ORG-14 LIFE-14 only the invited person decides, once: declined, accepted or withdrawn, it is 404 from then on', async () => {
+  test('ORG-13 ORG-14 LIFE-14 only the invited person decides, and once; a declined, accepted or withdrawn invitation is 404 afterwards', async () => {
     const { orgId, owner, admin, member } = await teams.team()
     const person = await teams.stranger()
     const other = await teams.stranger()
@@ -156,7 +156,7 @@ describe('invitations over HTTP', () => {
     for (const id of [999_999, 'abc', 0]) expect(codeOf(await decide(person, id, 'accept')), String(id)).toEqual([404, 'not_found'])
   })
 
-  test('who loses a role or leaves takes along the open invitations that they could not make any more: none of them is a way back', async () => {
+  test('when somebody loses a role or leaves, the open invitations that they could not make any more are withdrawn', async () => {
     const { orgId, owner, admin } = await teams.team()
     const pending = async () => (await teams.as(owner)('GET', '/me/members')).json.pending.map((each: { email: string }) => each.email).sort()
     const second = await app.newMember('owner', { orgId })
@@ -171,7 +171,7 @@ describe('invitations over HTTP', () => {
     expect(await pending()).toEqual([])
   })
 
-  test('inviting and withdrawing over and over is no way to mail the whole world', async () => {
+  test('repeated inviting and withdrawing cannot be used to send mail without limit', async () => {
     const { orgId, owner } = await teams.team()
     for (let count = 0; count < 100; count++) await app.db.exec(addWithdrawn, orgId, owner.userId, `w${count}@people.test`, new Date(clock.nowMs()))
     const refused = await teams.invite(owner, 'one-more@people.test')

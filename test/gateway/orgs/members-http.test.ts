@@ -17,7 +17,7 @@ describe('members over HTTP', () => {
   })
   afterAll(() => app.stop())
 
-  test('ORG-05 SHAPE-24 everybody in the organisation, and an agent, reads members and open invitations', async () => {
+  test('ORG-05 SHAPE-24 every member, and an agent, can read members and open invitations', async () => {
     const { orgId, owner, admin, member } = await teams.team()
     const watcher = await app.newMember('member', { orgId, capabilities: ['usage:org:view'] })
     const made = await teams.invite(owner, 'New.Person@people.test', 'admin')
@@ -43,7 +43,7 @@ describe('members over HTTP', () => {
     expect((await app.call('GET', '/me/members', undefined, { token: minted.access_token })).json).toEqual(expected)
   })
 
-  test('the list of members comes in pages when asked for', async () => {
+  test('the list of members has pages on request', async () => {
     const { owner } = await teams.team()
     await teams.invite(owner, 'waiting@people.test')
     const all = (await teams.members(owner)).members
@@ -55,7 +55,7 @@ describe('members over HTTP', () => {
       expect(codeOf(await teams.as(owner)('GET', `/me/members?${query}`)), query).toEqual([400, 'bad_request'])
   })
 
-  test('ORG-07 PERM-10 only an owner changes roles, and the new role holds from the next call on', async () => {
+  test('ORG-07 PERM-10 only an owner changes roles, and the new role applies from the next call on', async () => {
     const { owner, admin, member } = await teams.team()
     const patch = (who: TestMember, id: unknown, body: object) => teams.as(who)('PATCH', `/me/members/${id}`, body)
     for (const who of [admin, member]) {
@@ -84,7 +84,7 @@ describe('members over HTTP', () => {
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token: key })).json.role).toBe('member')
   })
 
-  test('ORG-08 the last owner is neither demoted nor removed and does not leave, also when two owners do it to each other concurrently', async () => {
+  test('ORG-08 the last owner cannot be demoted or removed and cannot leave, also when two owners do it to each other concurrently', async () => {
     const { orgId, owner, admin } = await teams.team()
     const call = teams.as(owner)
     for (const role of ['member', 'admin']) expect(codeOf(await call('PATCH', `/me/members/${owner.userId}`, { role }))).toEqual([400, 'last_owner'])
@@ -110,7 +110,7 @@ describe('members over HTTP', () => {
     expect([await teams.roleOf(orgId, owner), await teams.roleOf(orgId, admin)].filter(role => role === 'owner')).toHaveLength(1)
   })
 
-  test('ORG-09 ORG-10 members leave by themselves; only admins and owners remove others, and an owner is removed by an owner only', async () => {
+  test('ORG-09 ORG-10 members may leave; only admins and owners remove others, and only an owner removes an owner', async () => {
     const { orgId, owner, admin, member } = await teams.team()
     const remove = (who: TestMember, id: unknown) => teams.as(who)('DELETE', `/me/members/${id}`)
     const peer = await app.newMember('member', { orgId })
@@ -128,7 +128,7 @@ describe('members over HTTP', () => {
     expect((await remove(admin, admin.userId)).status, 'an admin leaves').toBe(200)
   })
 
-  test('ORG-15 ORG-18 ids that do not exist and ids of another organisation are 404 alike', async () => {
+  test('ORG-15 ORG-18 unknown ids and ids of another organisation are both 404', async () => {
     const { owner } = home
     const other = await teams.team()
     const { json: theirs } = await teams.invite(other.owner, 'theirs@people.test')
@@ -165,7 +165,7 @@ describe('members over HTTP', () => {
     expect((await teams.as(other.owner)('GET', '/me/workspaces')).json.workspaces).toEqual([space])
   })
 
-  test('AUTH-20 when a membership ends, the keys, agent tokens and sessions of that person there end immediately, running calls too, and stay ended', async () => {
+  test("AUTH-20 when a membership ends, the person's keys, agent tokens, sessions and running calls there end immediately and stay ended", async () => {
     const { orgId, owner } = await teams.team()
     const person = await teams.stranger()
     await teams.join(owner, person)
@@ -229,7 +229,7 @@ describe('members over HTTP', () => {
     }
   })
 
-  test('who leaves loses what a membership gave: capabilities and role do not come back with the next invitation', async () => {
+  test('capabilities and role of a former member do not come back with the next invitation', async () => {
     const { orgId, owner } = await teams.team()
     const person = await teams.stranger()
     await teams.join(owner, person, 'admin')

@@ -78,7 +78,7 @@ describe('membership', () => {
     return { orgId, run }
   }
 
-  test('whatever people do, alone or two together, one owner remains, the size holds, and who is out is in no team', async () => {
+  test('after any actions, also concurrent ones, an owner remains, the member limit holds, and former members are in no team', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(act, fc.option(act)), { minLength: 8, maxLength: 24 }), async steps => {
         const { orgId, run } = await world()

@@ -64,7 +64,7 @@ describe.runIf(onPostgres)('membership and settings over two processes', () => {
   const jsonOf = async (reply: Promise<Response>): Promise<any> => (await reply).json()
   const soon = async (isSo: () => Promise<boolean>) => until(isSo, effectDeadlineMs)
 
-  test('who is removed on one process is out on the other within two seconds: session, key and the stream that runs', async () => {
+  test('a member who is removed on one process is refused on the other within two seconds: session, key and running stream', async () => {
     const owner = await newMember('owner')
     const leaver = await newMember('member')
     const made = await jsonOf(send(here, leaver, 'POST', '/me/keys', { name: 'leaver' }))
@@ -100,7 +100,7 @@ describe.runIf(onPostgres)('membership and settings over two processes', () => {
     }
   })
 
-  test('a retention window that is set on one process opens and closes gated models on the other within two seconds', async () => {
+  test('a retention window that is set on one process allows and refuses gated models on the other within two seconds', async () => {
     const owner = await newMember('owner')
     const key = { authorization: `Bearer ${fleet.key}` }
     const gated = async () =>

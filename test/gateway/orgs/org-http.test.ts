@@ -28,7 +28,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
   const me = async (cookie: string) => (await app.call('GET', '/me', undefined, { cookie })).json
   const chat = (model: string) => app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 10 })
 
-  test('SESS-09 SHAPE-03 GET /me says who is signed in, with which role, in which organisation, nested and flat', async () => {
+  test('SESS-09 SHAPE-03 GET /me returns the signed-in person, role and organisation, nested and flat', async () => {
     const reply = await app.call('GET', '/me', undefined, { cookie: owner })
     expect(reply.status).toBe(200)
     expect(reply.json).toEqual({
@@ -46,7 +46,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect(await me(admin.cookie)).toMatchObject({ role: 'admin', id: admin.userId, email: admin.email })
   })
 
-  test('an agent token reads GET /me as a member, also when no person backs its key; it changes nothing', async () => {
+  test('an agent token may read GET /me as a member, also when its key has no user, but may not change anything', async () => {
     const { token } = await app.newAgent('reader')
     const seen = await app.call('GET', '/me', undefined, { token })
     expect([seen.status, seen.json.role, seen.json.user.id]).toEqual([200, 'member', app.userId])
@@ -63,7 +63,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect((await app.call('GET', '/me/orgs', undefined, { token: minted.json.access_token })).json.orgs).toHaveLength(1)
   })
 
-  test('SESS-10 PATCH /me sets the display name and takes the picture away; other fields are ignored', async () => {
+  test('SESS-10 PATCH /me sets the display name and removes the picture; other fields are ignored', async () => {
     const { userId, cookie, email } = await app.newMember('member')
     await app.db.exec(setPicture, userId)
     const named = await app.call('PATCH', '/me', { name: '  Mira Ö.  ', email: 'other@people.test', role: 'owner', id: 1 }, { cookie })
@@ -90,7 +90,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect((await me(member.cookie)).org_name).toBe('New Name')
   })
 
-  test('ORG-02 ORG-03 SHAPE-23 a new team organisation is owned by its maker and listed beside the active one, as many as one person may make', async () => {
+  test('ORG-02 ORG-03 SHAPE-23 the maker of a team organisation owns it and sees it in the list, up to the limit for one person', async () => {
     const { cookie, userId } = await app.newMember('member')
     const made = await app.call('POST', '/me/orgs', { name: 'Team One' }, { cookie })
     expect(made.status).toBe(201)
@@ -107,7 +107,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect(await app.gateway.app.orgs.roleOf(made.json.id, userId)).toBe('owner')
   })
 
-  test('ORG-04 a switch moves this session to another organisation of the person; elsewhere it is 404', async () => {
+  test('ORG-04 a switch moves this session to another organisation of the person; other organisations are 404', async () => {
     const { cookie, userId } = await app.newMember('member')
     const second = await app.signIn(userId)
     const { json: team } = await app.call('POST', '/me/orgs', { name: 'Second' }, { cookie })
@@ -127,7 +127,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect((await me(cookie)).org.id).toBe(team.id)
   })
 
-  test('ORG-16 a data-retention window, set by owner or admin, opens gated models immediately, and 0 closes them again', async () => {
+  test('ORG-16 a data-retention window, set by an owner or admin, allows gated models immediately, and 0 refuses them again', async () => {
     const admin = await app.newMember('admin')
     const member = await app.newMember('member')
     const put = (days: unknown, cookie = owner) => app.call('PUT', '/me/org/data-retention', { days }, { cookie })
@@ -146,7 +146,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect((await chat('test-model')).status).toBe(200)
   })
 
-  test('KEY-18 SHAPE-30 owner and admin set the days without use after which keys are disabled; the default is 90, null is never', async () => {
+  test('KEY-18 SHAPE-30 owners and admins set the days without use after which keys are disabled; the default is 90, null means never', async () => {
     const { orgId, userId } = await app.otherOrg('Idle')
     const cookie = await app.signIn(userId, orgId)
     const admin = await app.newMember('admin', { orgId })
@@ -165,7 +165,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     for (const days of [0, 31]) expect((await app.call('PUT', '/me/org/data-retention', { days }, { cookie })).status).toBe(days === 0 ? 200 : 400)
   })
 
-  test('SESS-15 the question how a person came here is answered once; a second answer is 200 and changes nothing', async () => {
+  test('SESS-15 POST /me/attribution stores the first answer; a second answer is 200 and changes nothing', async () => {
     const { cookie, userId } = await app.newMember('member')
     const post = (body: object) => app.call('POST', '/me/attribution', body, { cookie })
     for (const body of [{}, { source: '' }, { source: 'x'.repeat(101) }, { source: 'a\u0000' }, { source: 'ok', detail: 'x'.repeat(501) }])

@@ -17,7 +17,7 @@ test('a new organisation has its owner as the only member', async () => {
   expect(await orgs.roleOf(orgId, userId)).toBe('owner')
 })
 
-test('one address is one person, in any case of letters, over all organisations', async () => {
+test('one address is one person, in upper or lower case, in all organisations', async () => {
   const first = await orgs.createOrg({ name: 'One', ownerEmail: 'Bob@Acme.example' })
   const second = await orgs.createOrg({ name: 'Two', ownerEmail: 'bob@acme.EXAMPLE' })
   expect(second.userId).toBe(first.userId)
@@ -25,7 +25,7 @@ test('one address is one person, in any case of letters, over all organisations'
   expect(await orgs.findUser('BOB@acme.example')).toMatchObject({ id: first.userId, email: 'Bob@Acme.example' })
 })
 
-test("an organisation shows the mail domain of its founder when that is a company's own", async () => {
+test('an organisation shows the mail domain of its founder when it is the domain of a company', async () => {
   const domainOf = async (ownerEmail: string, kind: 'team' | 'personal' = 'team') =>
     (await orgs.find((await orgs.createOrg({ name: 'D', ownerEmail, kind })).orgId))?.domain
   expect(await domainOf('cleo@Widgets.Example')).toBe('widgets.example')
@@ -33,7 +33,7 @@ test("an organisation shows the mail domain of its founder when that is a compan
   expect(await domainOf('cleo@widgets.example', 'personal')).toBeNull()
 })
 
-test('strangers have no role', async () => {
+test('people outside an organisation have no role in it', async () => {
   const a = await orgs.createOrg({ name: 'A', ownerEmail: 'a@acme.example' })
   const b = await orgs.createOrg({ name: 'B', ownerEmail: 'b@acme.example' })
   expect(await orgs.roleOf(a.orgId, b.userId)).toBeNull()

@@ -26,7 +26,7 @@ describe('workspaces over HTTP', () => {
   const chat = (token: string) =>
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 }, { token })
 
-  test('WS-01 SHAPE-25 every member, and an agent, reads the workspaces with budget, spend and team', async () => {
+  test('WS-01 SHAPE-25 every member, and an agent, can read the workspaces with budget, spend and team', async () => {
     const made = await app.call('POST', '/me/workspaces', { name: ' Production ' }, { cookie: owner })
     expect(made.status).toBe(201)
     expect(made.json).toEqual({ id: expect.any(Number), name: 'Production', monthly_budget_inr: null, spend_month_inr: 0, archived: false, member_uids: [] })
@@ -38,7 +38,7 @@ describe('workspaces over HTTP', () => {
     expect((await app.call('GET', '/me/workspaces', undefined, { token })).json.workspaces).toContainEqual(expected)
   })
 
-  test('WS-02 owner and admin make, change and archive workspaces; a member gets 403, whether or not the id exists', async () => {
+  test('WS-02 owners and admins make, change and archive workspaces; a member gets 403, whether or not the id exists', async () => {
     const { id } = await create()
     for (const [method, path] of [
       ['POST', '/me/workspaces'],
@@ -61,7 +61,7 @@ describe('workspaces over HTTP', () => {
     }
   })
 
-  test('WS-03 the name is unique in any case of letters, also when many ask concurrently; an archived one frees it', async () => {
+  test('WS-03 the name is unique in upper or lower case, also for concurrent requests; archiving frees it', async () => {
     const names = ['Düsseldorf', 'DÜSSELDORF', 'düsseldorf']
     const made = await Promise.all(names.map(name => app.call('POST', '/me/workspaces', { name }, { cookie: owner })))
     expect(made.map(codeOf).sort()).toEqual([
@@ -85,7 +85,7 @@ describe('workspaces over HTTP', () => {
     }
   })
 
-  test('WS-04 WS-06 a workspace budget binds its keys from the next call on with 429 budget_exceeded, and null clears it', async () => {
+  test('WS-04 WS-06 a workspace budget applies to its keys from the next call on with 429 budget_exceeded, and null removes it', async () => {
     const { id } = await create()
     const { key } = await boundKey(id)
     const { key: ofMember } = await boundKey(id, member.userId)
@@ -109,7 +109,7 @@ describe('workspaces over HTTP', () => {
     expect(await found(id)).toMatchObject({ monthly_budget_inr: null })
   })
 
-  test('EDGE-22 an archived workspace is restored with its team, budget and keys; where its name is taken it needs another one', async () => {
+  test('EDGE-22 an archived workspace is restored with its team, budget and keys; when its name is taken, it needs another one', async () => {
     const made = await app.call('POST', '/me/workspaces', { name: 'Restored', monthly_budget_inr: 50, member_uids: [member.userId] }, { cookie: owner })
     const { id } = made.json
     const restore = (body?: object, cookie = owner) => app.call('POST', `/me/workspaces/${id}/restore`, body, { cookie })
@@ -141,7 +141,7 @@ describe('workspaces over HTTP', () => {
     expect((await restore({}, await app.signIn(other.userId, other.orgId))).status).toBe(404)
   })
 
-  test('a workspace can be made with its budget and team in one call, or not at all', async () => {
+  test('a workspace is made with its budget and team in one request, or not at all', async () => {
     const made = await app.call('POST', '/me/workspaces', { name: 'Whole', monthly_budget_inr: 5, member_uids: [member.userId] }, { cookie: owner })
     expect([made.status, made.json.monthly_budget_inr, made.json.member_uids]).toEqual([201, 5, [member.userId]])
     const wrong = await app.call('POST', '/me/workspaces', { name: 'Half', member_uids: [999_999] }, { cookie: owner })
@@ -149,7 +149,7 @@ describe('workspaces over HTTP', () => {
     expect((await list()).map((each: { name: string }) => each.name)).not.toContain('Half')
   })
 
-  test('WS-05 an archived workspace is kept: its usage stays, its keys go on working within its budget', async () => {
+  test('WS-05 an archived workspace keeps its usage, and its keys continue to work within its budget', async () => {
     const { id } = await create({ monthly_budget_inr: 100 })
     const { key } = await boundKey(id)
     expect((await chat(key)).status).toBe(200)
@@ -169,7 +169,7 @@ describe('workspaces over HTTP', () => {
     expect(codeOf(await chat(key))).toEqual([429, 'budget_exceeded'])
   })
 
-  test('the team of a workspace consists of members; who leaves the organisation leaves its teams', async () => {
+  test('a team contains only members; a member who leaves the organisation leaves its teams', async () => {
     const leaver = await app.newMember('member')
     const { id } = await create({ member_uids: [member.userId, leaver.userId] })
     const stranger = await app.otherOrg('Strangers')

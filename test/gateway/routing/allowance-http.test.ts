@@ -95,7 +95,7 @@ describe('models and providers that a credential may use', () => {
 
   const rules = { allowed_models: ['test-model', 'same-id'], allowed_providers: ['beta', 'indus'] }
 
-  test('ALLOW-01 a key and an agent use only the models and providers on their lists: 403 model_not_allowed outside, lists and presets show what is inside', async () => {
+  test('ALLOW-01 a key and an agent use only the models and providers on their lists: others are 403 model_not_allowed, lists and presets show only the allowed ones', async () => {
     await checkLimited((await newKey({ name: 'limited', ...rules })).key)
     await checkLimited((await newAgent('limited', rules)).token)
     // Who asks without a credential, or with a free one, sees everything.
@@ -103,7 +103,7 @@ describe('models and providers that a credential may use', () => {
       expect((await app.call('GET', '/v1/models', undefined, options)).json.data.map((entry: { id: string }) => entry.id)).toContain('alpha-only')
   })
 
-  test('rules of a key bind the tokens that it mints and the calls in the name of an agent, whose own rules hold beside them', async () => {
+  test("the rules of a key apply to its tokens and to calls in the name of an agent, in addition to the agent's own rules", async () => {
     const { key } = await newKey({ name: 'wide', allowed_models: ['test-model', 'alpha-only'] })
     await newAgent('narrow', { allowed_providers: ['alpha'] })
     const named = { 'x-br-agent-id': 'narrow' }
@@ -117,7 +117,7 @@ describe('models and providers that a credential may use', () => {
     expect(await served(token, { model: 'same-id' })).toEqual(denied)
   })
 
-  test('a change of the lists holds from the next call on, and null lifts them', async () => {
+  test('a change of the lists applies from the next call on, and null removes them', async () => {
     const { key, id } = await newKey({ name: 'changing', allowed_models: ['test-model'] })
     const agent = await newAgent('changing', { allowed_models: ['test-model'] })
     const lists = [['alpha-only'], null] as const
@@ -131,7 +131,7 @@ describe('models and providers that a credential may use', () => {
     }
   })
 
-  test('a list of virtual ids alone lets those pick what they like', async () => {
+  test('a list of only virtual ids lets these pick any model', async () => {
     const { key } = await newKey({ name: 'presets', allowed_models: ['auto:sovereign'] })
     expect(await served(key, { model: 'auto:sovereign' })).toEqual([200, 'indus'])
     for (const model of ['auto', 'test-model']) expect(await served(key, { model })).toEqual(denied)

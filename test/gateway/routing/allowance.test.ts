@@ -83,7 +83,7 @@ describe('what a credential may use', () => {
     expect(ask('auto', [policy(null, ['two'])], { provider: 'one' })).toBe(denied)
   })
 
-  test('may be virtual ids alone, which then pick what they like; beside models they pick among those', () => {
+  test('may be only virtual ids, which then pick any model; together with models they pick among those', () => {
     expect(ask('auto:cheapest', [policy(['auto:cheapest'])])).toEqual(['one/cheap'])
     expect(ask('auto:vision', [policy(['auto:cheapest'])])).toBe(denied)
     expect(ask('cheap', [policy(['auto:cheapest'])])).toBe(denied)
@@ -92,7 +92,7 @@ describe('what a credential may use', () => {
     expect(allowanceOf([policy(['best'])])?.pick('auto:best', 'm')).toBe(true)
   })
 
-  test('holds in the steps of a chain: they are skipped, and refused when none is left', () => {
+  test('applies to the steps of a chain: they are skipped, and the call is refused when none is left', () => {
     const steps = (...ids: string[]) => ids.map(id => ({ model: id, provider: null }))
     expect(ask('m', [policy(['m', 'seeing'])], { fallbacks: steps('cheap', 'seeing') })).toEqual(['two/seeing'])
     expect(ask('m', [policy(['m'])], { fallbacks: steps('cheap', 'seeing', 'nope') })).toBe(denied)

@@ -94,7 +94,7 @@ describe('saved chains', () => {
     expect((await list()).text).toBe(before)
   })
 
-  test('CHAIN-02 CHAIN-15 no steps, eleven, no array, a bad step and a step with other keys are 400 bad_steps, and nothing is saved', async () => {
+  test('CHAIN-02 CHAIN-15 no steps, eleven steps, a value that is not a list, an invalid step and unknown fields are 400 bad_steps, and nothing is saved', async () => {
     const wrong = [
       [],
       Array(11).fill('alpha-only'),
@@ -118,12 +118,12 @@ describe('saved chains', () => {
     expect((await list()).json).toEqual({ chains: [] })
   })
 
-  test('CHAIN-03 CHAIN-18 a model that is not in the catalog and a virtual id have no chain: 400 bad_model', async () => {
+  test('CHAIN-03 CHAIN-18 a model that is not in the catalog and a virtual id cannot have a chain: 400 bad_model', async () => {
     for (const id of ['nothing', 'alpha/nothing', 'auto', 'auto:cheapest', 'best'])
       expect(await codeOf(put(id, ['alpha-only'])), id).toEqual([400, 'bad_model'])
   })
 
-  test('CHAIN-17 CHAIN-05 a step is a catalog id, a virtual one or provider/model-id of a known provider; anything else is 400 bad_steps', async () => {
+  test('CHAIN-17 CHAIN-05 a step is a catalog id, a virtual id or provider/model-id of a known provider; other values are 400 bad_steps', async () => {
     for (const step of ['alpha-only', 'auto', 'auto:cheapest', 'alpha/some-model', 'alpha/deep/er:7b', 'openai/any']) {
       const reply = await put('test-model', [step])
       expect([reply.status, reply.json.steps], step).toEqual([200, [{ model: step }]])
@@ -143,7 +143,7 @@ describe('saved chains', () => {
     expect((await list()).json.chains).toEqual([{ model: 'test-model', steps: [{ model: 'alpha-only' }] }])
   })
 
-  test('CHAIN-08 a chain that is not there is 404, to read and to delete, also when another organisation has it', async () => {
+  test('CHAIN-08 reading or deleting an unknown chain is 404, also when another organisation has it', async () => {
     await put('alpha-only', ['same-id'])
     const other = await app.otherOrg('Neighbour')
     const theirs = await app.signIn(other.userId, other.orgId)
@@ -159,7 +159,7 @@ describe('saved chains', () => {
     expect(await served({ model: 'alpha-only' }, other.key)).toEqual([200, 'alpha'])
   })
 
-  test('CHAIN-14 ids with slashes and colons work in the path as they are and encoded', async () => {
+  test('CHAIN-14 ids with slashes and colons work in the path, encoded or not', async () => {
     for (const id of odd) {
       for (const path of [id, encodeURIComponent(id), encodeURI(id).replaceAll(':', '%3A')]) {
         expect((await put(path, ['beta-only'])).json, path).toEqual({ ok: true, model: id, steps: [{ model: 'beta-only' }] })
@@ -204,7 +204,7 @@ describe('saved chains', () => {
     }
   })
 
-  test('CHAT-27 the model in the reply is the one that ran', async () => {
+  test('CHAT-27 the reply names the model that answered', async () => {
     await put('test-model', ['beta-only', 'indus-only'])
     expect((await chat()).json.model).toBe('beta-only')
     app.beta.script([{ status: 500 }])
@@ -244,7 +244,7 @@ describe('saved chains', () => {
     expect(dialed()).toEqual([0, 0, 0])
   })
 
-  test('CHAIN-11 CHAIN-12 a step that cannot be resolved is skipped; when none can be, the answer is 400 no_route before any dial', async () => {
+  test('CHAIN-11 CHAIN-12 a step that cannot be resolved is skipped; if none can, the reply is 400 no_route before any dial', async () => {
     const dead = [{ model: 'alpha-only', provider: 'beta' }, 'alpha/undiscovered', 'test-embed', 'openai/unsaved']
     await put('test-model', [...dead, 'indus-only', 'byok-model'])
     expect(await served()).toEqual([200, 'indus'])
@@ -253,7 +253,7 @@ describe('saved chains', () => {
     expect(dialed()).toEqual([0, 0, 1])
   })
 
-  test('CHAIN-13 a step whose model has a chain of its own takes the default routing of that model', async () => {
+  test('CHAIN-13 a step whose model has its own chain uses the default routing of that model', async () => {
     await put('alpha-only', ['indus-only'])
     await put('test-model', ['alpha-only'])
     expect(await served()).toEqual([200, 'alpha'])
@@ -262,7 +262,7 @@ describe('saved chains', () => {
     expect(await served()).toEqual([200, 'alpha'])
   })
 
-  test('CHAIN-19 residency and exclude hold in every step; a chain that they empty is 422', async () => {
+  test('CHAIN-19 residency and exclude apply to every step; a chain without remaining steps is 422', async () => {
     await put('test-model', ['alpha-only', 'test-model', 'beta-only'])
     expect(await served({ data_policy: 'india_only' })).toEqual([200, 'indus'])
     expect(await served({ exclude: ['alpha'] })).toEqual([200, 'beta'])
@@ -273,7 +273,7 @@ describe('saved chains', () => {
     expect(await served({ data_policy: 'india_only' })).toEqual([422, 'no_route'])
   })
 
-  test('a chain of an embedding model is followed too, and a virtual id is a step like any other', async () => {
+  test('a chain of an embedding model is used too, and a virtual id can be a step', async () => {
     await put('test-embed', [{ model: 'test-embed', provider: 'indus' }])
     const reply = await app.call('POST', '/v1/embeddings', { model: 'test-embed', input: 'x' })
     expect(reply.headers.get('x-br-provider')).toBe('indus')

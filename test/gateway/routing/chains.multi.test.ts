@@ -46,7 +46,7 @@ describe.runIf(onPostgres)('saved chains over several processes', () => {
     return (await call(member, fleet.key, 'POST', '/v1/chat/completions', body)).headers.get('x-br-provider')
   }
 
-  test('LIM-07 CHAIN-09 a chain that is saved, changed or deleted at one process is in force at the others within a minute', async () => {
+  test('LIM-07 CHAIN-09 a chain that is saved, changed or deleted at one process applies at the others within a minute', async () => {
     const [here, there] = members as [GatewayProcess, GatewayProcess]
     // Both know the organisation without a chain.
     for (const member of members) expect(await servedBy(member)).toBe('first')

@@ -38,7 +38,7 @@ const fail = (circuits: Circuits, id: string) => {
 }
 
 describe('news of circuits', () => {
-  test('go to other processes, once for each change and never for a dial that changes nothing', async () => {
+  test('is sent to other processes once for each change, and never for a dial that changes nothing', async () => {
     const { clock, link, here, there } = pair()
     for (let count = 0; count < 20; count++) here.circuits.success('a/m')
     fail(here.circuits, 'a/m')
@@ -56,7 +56,7 @@ describe('news of circuits', () => {
     }, 'the other process has heard')
   })
 
-  test('an opening that another process tells of is told on once, and not when it is known already', async () => {
+  test('of an opening from another process is passed on once, and not when the opening was known already', async () => {
     const { clock, here, there } = pair()
     fail(here.circuits, 'a/m')
     await until(() => there.heard.length === 1, 'the opening is heard')
@@ -72,7 +72,7 @@ describe('news of circuits', () => {
     expect([here.heard, there.heard]).toEqual([['d/m'], ['a/m', 'c/m', 'a/m']])
   })
 
-  test('wait while the database is away; circuits work on, and the state of then is told once', async () => {
+  test('waits while the database is unavailable; circuits continue to work, and then only their latest state is sent', async () => {
     const { link, here, there } = pair()
     link.isAway = true
     fail(here.circuits, 'a/m')

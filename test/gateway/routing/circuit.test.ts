@@ -18,7 +18,7 @@ function circuits() {
 }
 
 describe('a circuit', () => {
-  test('opens on the fifth failure in a row and tells it once', () => {
+  test('opens on the fifth failure in a row and reports it once', () => {
     const at = circuits()
     for (let count = 0; count < 4; count++) at.circuits.failure('a/m')
     expect(at.circuits.available('a/m')).toBe(true)
@@ -38,7 +38,7 @@ describe('a circuit', () => {
     expect(at.circuits.available('a/m')).toBe(true)
   })
 
-  test('is available again after its open time; then one failure opens it again, without telling, and one success closes it', () => {
+  test('is available again after its open time; then one failure opens it again, without a report, and one success closes it', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
     at.clock.step(29_999)
@@ -54,7 +54,7 @@ describe('a circuit', () => {
     expect(at.opened).toEqual(['a/m'])
   })
 
-  test('is not held open by failures of dials that were made although it was open', () => {
+  test('does not stay open longer because of failures of dials that were made while it was open', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
     at.clock.step(20_000)
@@ -63,7 +63,7 @@ describe('a circuit', () => {
     expect(at.circuits.available('a/m')).toBe(true)
   })
 
-  test('that is half-open lets one probe through; for all others it is open until that one has reported', () => {
+  test('that is half-open lets one probe through; it is open for all others until the probe has reported', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
     expect([at.circuits.begins('a/m'), at.circuits.begins('a/m')]).toEqual([true, true])
@@ -77,7 +77,7 @@ describe('a circuit', () => {
     expect(at.changes).toEqual(['closed a/m'])
   })
 
-  test('gives the probe to the next call when one says nothing, by itself or by never coming back', () => {
+  test('gives the probe to the next call when a probe reports nothing or never comes back', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
     at.clock.step(30_000)
@@ -91,7 +91,7 @@ describe('a circuit', () => {
     expect(at.changes).toEqual(['reopened a/m'])
   })
 
-  test('follows what other processes tell, and does not tell it on', () => {
+  test('follows the reports of other processes and does not pass them on', () => {
     const at = circuits()
     at.circuits.openedElsewhere('a/m', 10_000)
     expect(at.circuits.available('a/m')).toBe(false)

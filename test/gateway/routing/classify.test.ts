@@ -10,7 +10,7 @@ import { table } from './classifier-table.ts'
 const floor = 0.9
 
 describe('the classifier', () => {
-  test.each(Object.entries(corpus))('names %s as people do, at least nine times of ten', (capability, prompts) => {
+  test.each(Object.entries(corpus))('names %s as people do, in at least nine of ten prompts', (capability, prompts) => {
     const wrong = prompts.flatMap(prompt => {
       const { capability: said, cue } = classify(prompt, 50)
       return said === capability ? [] : [`${said} (${cue}): ${prompt}`]
@@ -28,7 +28,7 @@ describe('the classifier', () => {
     expect(wrong).toEqual([])
   })
 
-  test('takes English for no language of India, whatever the prompt', () => {
+  test('takes no English prompt for an Indian language', () => {
     const english = [...corpus.code, ...corpus.math, ...corpus.reasoning, ...corpus.general].filter(
       prompt => !prompt.includes('karo') && !prompt.includes('kare'),
     )
@@ -59,7 +59,7 @@ describe('the classifier', () => {
       expect(scriptLanguage(text)).toBeNull()
   })
 
-  test('long-context goes before code, code before math, math before a language, a language before reasoning', () => {
+  test('prefers long-context to code, code to math, math to a language, a language to reasoning', () => {
     const all = 'नमस्ते दुनिया ```js\nlet x = 1\n``` solve the equation x^2 - 1 = 0 step by step'
     expect(classify(all, longContextTokens).capability).toBe('long-context')
     expect(classify(all, longContextTokens - 1).capability).toBe('code')
@@ -68,14 +68,14 @@ describe('the classifier', () => {
     expect(classify('Think step by step about it', 10).capability).toBe('reasoning')
   })
 
-  test('asks for more of a model the more a prompt wants', () => {
+  test('asks for a more capable model when the prompt needs one', () => {
     expect(classify('Hello', 10).complexity).toBe(1)
     expect(classify('Solve x^2 = 4', 10).complexity).toBe(2)
     expect(classify('Prove rigorously, step by step, that the algorithm is correct; write production-grade TypeScript code', 10).complexity).toBe(3)
     expect(classify('', 0)).toEqual({ capability: 'general', complexity: 1, cue: 'no_cue', language: null })
   })
 
-  test('gives any text one of six capabilities, and the same one again', () => {
+  test('gives any text one of six capabilities, and the same text the same one', () => {
     const capabilities = ['code', 'math', 'multilingual', 'long-context', 'reasoning', 'general']
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' })), fc.nat(100_000), (text, tokens) => {
@@ -118,7 +118,7 @@ describe('the classifier', () => {
     }
   })
 
-  test('no pattern takes time by the square of white space or of repeated words', () => {
+  test('no pattern takes time quadratic in white space or in repeated words', () => {
     const patterns = [...codePatterns, ...mathPatterns, ...reasoningPatterns]
     // Some of these took minutes at this length.
     for (const seed of [' ', '\n', '\r', '\t', '\n ', '\n at ', '.', '1', 'a', 'a_', 'A', 'first then ', 'for (', 'why ', '$', 'write '])

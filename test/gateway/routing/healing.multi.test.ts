@@ -25,7 +25,7 @@ const addStale = statement<[]>(
           ('gone/model', 'gateway', 'of a catalog that is no more', 0, now(), now() + interval '5 minutes')`,
 )
 
-describe.runIf(onPostgres)('healing over three processes', () => {
+describe.runIf(onPostgres)('quarantine over three processes', () => {
   let fleet: Fleet
   let sick: UpstreamServer
   let well: UpstreamServer
@@ -64,7 +64,7 @@ describe.runIf(onPostgres)('healing over three processes', () => {
   const all = async (name: 'available' | 'maintenance', is: boolean, of: readonly GatewayProcess[] = members, model = 'm') =>
     (await Promise.all(of.map(member => flag(member, name, model)))).every(value => value === is)
 
-  test('openings that three processes see one each are seen together: the route is withheld everywhere, though none saw enough alone', async () => {
+  test('openings that three processes each see once count together: the route is quarantined everywhere, though no process saw enough alone', async () => {
     // A row of old times and one of a catalog that is no more withhold nothing.
     for (const member of members) expect(await ask(member)).toBe('sick')
     sick.script(() => ({ status: 500 }))
@@ -80,7 +80,7 @@ describe.runIf(onPostgres)('healing over three processes', () => {
     expect(sick.requests).toEqual([])
   }, 90_000)
 
-  test('what is withheld outlives kill -9 of every process that could have set it, and ends by itself', async () => {
+  test('a quarantine survives kill -9 of every process that could have set it, and ends by itself', async () => {
     await members[0].kill()
     await members[1].kill()
     members = [await fleet.start(), await fleet.start(), members[2]]
@@ -90,7 +90,7 @@ describe.runIf(onPostgres)('healing over three processes', () => {
     for (const member of members) await until(async () => (await ask(member)) === 'sick', 'the route is dialed again', openMs + 5_000)
   }, 90_000)
 
-  test('without the database a process goes on routing around what fails, and learns the rest when the database is back', async () => {
+  test('without the database a process still avoids failing routes, and reads the rest when the database is back', async () => {
     const [one, two, cutOff] = members
     expect(await ask(cutOff, 'n')).toBe('sick')
     await proxy.cut()

@@ -19,7 +19,7 @@ const addRow = statement<[route: string, since: Date, until: Date]>(
 
 const minuteMs = 60_000
 
-describe('what several processes withhold', () => {
+describe('quarantines by several processes', () => {
   const snapshot = catalog([model('m', [{ of: provider('one') }, { of: provider('two') }])])
   beforeEach(() => db.exec(deleteAll))
 
@@ -31,7 +31,7 @@ describe('what several processes withhold', () => {
     return { clock, health, maintenance: new Maintenance({ db, clock, log: silentLog, controlLog, health, catalog: () => snapshot }) }
   }
 
-  test('two processes that judge at the same moment leave the model a route', async () => {
+  test('two processes that quarantine concurrently leave the model one route', async () => {
     for (let round = 0; round < 5; round++) {
       await db.exec(deleteAll)
       const [here, there] = [member(), member()]
@@ -44,7 +44,7 @@ describe('what several processes withhold', () => {
     }
   })
 
-  test('a word of the operator that comes at the same moment holds', async () => {
+  test('a concurrent decision of the operator has precedence', async () => {
     for (let round = 0; round < 5; round++) {
       await db.exec(deleteAll)
       const [here, there] = [member(), member()]
@@ -56,7 +56,7 @@ describe('what several processes withhold', () => {
     }
   })
 
-  test('by a clock that is slow a route is not withheld for longer than was meant, however often the row is read', async () => {
+  test('a process whose clock is behind does not quarantine a route for longer than intended, however often the row is read', async () => {
     const [here, slow] = [member(), member()]
     slow.clock.advance(-60 * minuteMs)
     await here.maintenance.withholdFailing('one/m', 'sick', ['two/m'])
@@ -70,7 +70,7 @@ describe('what several processes withhold', () => {
     expect(slow.health.inMaintenance('one/m')).toBe(false)
   })
 
-  test('news that were missed are made up for: what is withheld or lifted elsewhere is known after the next tidying', async () => {
+  test('after lost news, changes by other processes are known from the next tidying on', async () => {
     const [here, there] = [member(), member()]
     await there.maintenance.start()
     await here.maintenance.withhold('one/m', 60 * minuteMs, 'set by the operator')
@@ -82,7 +82,7 @@ describe('what several processes withhold', () => {
     expect(there.health.inMaintenance('one/m')).toBe(false)
   })
 
-  test('rows that have ended, or that name a route that is no more, are no trouble; those that ended long ago go away', async () => {
+  test('rows that have ended, or that name an unknown route, do no harm; those that ended long ago are deleted', async () => {
     const { clock, health, maintenance } = member()
     const at = (minutes: number): Date => new Date(clock.nowMs() + minutes * minuteMs)
     await db.exec(addRow, 'one/m', at(-10), at(-1))

@@ -49,7 +49,7 @@ describe('optimize over HTTP', () => {
     upstream.reset()
   }
 
-  test('ROUTE-03 latency dials the route with the lowest moving average first, unmeasured ones behind it, and tries those now and then', async () => {
+  test('ROUTE-03 latency dials the route with the lowest moving average first, unmeasured ones after it, and tries those now and then', async () => {
     await slowly(app.alpha, 'alpha', 150)
     await slowly(app.indus, 'indus', 20)
     expect(await first({ optimize: 'latency' })).toBe('indus')
@@ -75,7 +75,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'uptime' })).toBe('indus')
   })
 
-  test('ROUTE-05 throughput dials the route with head-room in its rate limit and low latency first', async () => {
+  test('ROUTE-05 throughput dials the route with headroom in its rate limit and low latency first', async () => {
     const left = (share: number) => ({ headers: { 'x-ratelimit-remaining-requests': String(share), 'x-ratelimit-limit-requests': '100' } })
     app.alpha.script(left(2))
     app.beta.script({ headers: { 'anthropic-ratelimit-output-tokens-remaining': '95', 'anthropic-ratelimit-output-tokens-limit': '100' } })
@@ -93,7 +93,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'throughput' })).toBe('indus')
   })
 
-  test('ROUTE-06 quality follows the curated rank; unranked routes stand behind by latency', async () => {
+  test('ROUTE-06 quality follows the curated rank; unranked routes come after it, by latency', async () => {
     await slowly(app.alpha, 'alpha', 100, 'half-ranked')
     await slowly(app.beta, 'beta', 10, 'half-ranked')
     await slowly(app.indus, 'indus', 150, 'half-ranked')
@@ -115,7 +115,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'auto' })).toBe('indus')
   })
 
-  test('ROUTE-10 ROUTE-11 weights win over optimize, and an axis that is missing or zero has no say', async () => {
+  test('ROUTE-10 ROUTE-11 weights win over optimize, and an axis that is missing or zero has no effect', async () => {
     await slowly(app.alpha, 'alpha', 100)
     await slowly(app.beta, 'beta', 10)
     await slowly(app.indus, 'indus', 200)
@@ -124,7 +124,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'price', optimize_weights: { latency: 5, price: 0, uptime: 0, throughput: 0 } })).toBe('beta')
   })
 
-  test('ROUTE-13 weights that are all zero, or no object, leave the default: the lowest price', async () => {
+  test('ROUTE-13 weights that are all zero, or not an object, leave the default: the lowest price', async () => {
     for (const weights of [{ price: 0, latency: 0 }, {}, { latency: -1 }, 'latency', 5, [], true, null])
       expect(await served({ optimize: 'price', optimize_weights: weights }), JSON.stringify(weights)).toBe('alpha')
     expect(await served({ optimize_weights: { latency: 0 } })).toBe('alpha')
@@ -154,7 +154,7 @@ describe('optimize over HTTP', () => {
     for (const value of ['auto', 'off']) expect((await ask({ image_optimize: value })).status).toBe(200)
   })
 
-  test('ROUTE-53 router fields hold on the messages API and never reach the provider', async () => {
+  test('ROUTE-53 router fields work on the messages API and never reach the provider', async () => {
     const message = (more: object) => app.call('POST', '/v1/messages', { model: 'm', max_tokens: 20, messages: hello, ...more })
     expect((await message({ data_policy: 'india_only' })).headers.get('x-br-provider')).toBe('indus')
     expect((await message({ provider: 'beta' })).headers.get('x-br-provider')).toBe('beta')

@@ -84,7 +84,7 @@ function fleet() {
 }
 
 describe('an outage of a route', () => {
-  test('is told to every organisation that listens, once for each, with the figures of the catalog', async () => {
+  test('is reported to every subscribed organisation, once for each, with the ids of the catalog', async () => {
     const { clock, member } = fleet()
     const { outages, open } = member()
     open('alpha/org/m')
@@ -99,7 +99,7 @@ describe('an outage of a route', () => {
     expect(Math.abs(Number(rows[0]?.data.retry_at) - retryAt)).toBeLessThanOrEqual(1)
   })
 
-  test('is one however many processes see it and however many probes fail in it; the next one is told again', async () => {
+  test('is one outage however many processes see it and however many probes fail; the next one is reported again', async () => {
     const { clock, member } = fleet()
     const [here, there] = [member(), member()]
     for (const { open } of [here, there]) open('alpha/org/m')
@@ -123,7 +123,7 @@ describe('an outage of a route', () => {
     expect(await database.db.many(told)).toHaveLength(4)
   })
 
-  test('is known to a process that starts in it: its failures go on with it, its success ends it', async () => {
+  test('is known to a process that starts during it: its failures continue the outage, its success ends it', async () => {
     const { clock, member } = fleet()
     const first = member()
     first.open('alpha/org/m')
@@ -149,7 +149,7 @@ describe('an outage of a route', () => {
     expect(await database.db.many(told)).toHaveLength(4)
   })
 
-  test('of which nobody has told for an hour is over', async () => {
+  test('without a report for an hour is over', async () => {
     const { clock, member } = fleet()
     const first = member()
     first.open('alpha/org/m')
@@ -164,7 +164,7 @@ describe('an outage of a route', () => {
     expect(await database.db.many(told)).toHaveLength(4)
   })
 
-  test("of an organisation's own server is told to that organisation alone; of a server that is gone, and of what own keys alone reach, to nobody", async () => {
+  test("of an organisation's own server is reported to that organisation alone; of a deleted server, and of a route for own keys only, to nobody", async () => {
     const { member } = fleet()
     const { outages, open } = member()
     for (const route of ['byoe#7', 'byoe#8', 'alpha/*', 'alpha/unlisted', 'byoe#x']) open(route)
@@ -179,7 +179,7 @@ describe('an outage of a route', () => {
     ])
   })
 
-  test('is written when the database is back; meanwhile the calls go on, and what opened too long ago is let go', async () => {
+  test('is written when the database is back; meanwhile calls continue, and an opening that is too old is dropped', async () => {
     const { clock, link, member } = fleet()
     const { circuits, outages, open } = member()
     link.isAway = true

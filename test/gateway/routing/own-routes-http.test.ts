@@ -6,7 +6,7 @@ const hello = [{ role: 'user', content: 'Hello there' }]
 const savedKey = 'sk-saved-by-the-organisation-0001'
 const minuteMs = 60_000
 
-describe('what an organisation brings along', () => {
+describe('own keys and own servers of an organisation', () => {
   let app: TestApp
   let server: OwnServer
   let owner: string
@@ -53,7 +53,7 @@ describe('what an organisation brings along', () => {
   const keysOf = (id: 'alpha' | 'beta') => app[id].requests.map(request => request.headers.authorization)
   const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 
-  test('CHAT-36 a model that a saved key was found to reach runs on that key under provider/model-id, and nothing is debited', async () => {
+  test('CHAT-36 a model that the provider lists for a saved key runs on that key under provider/model-id, and nothing is debited', async () => {
     await saveKey('beta', false, ['deep/er-model:7b', 'beta-upstream'])
     const before = await totals()
     const reply = await chat({ model: 'beta/deep/er-model:7b' })
@@ -72,7 +72,7 @@ describe('what an organisation brings along', () => {
     expect(await served({ model: 'beta/deep/er-model:7b' }, (await app.otherOrg('Strangers')).key)).toEqual([400, 'no_route'])
   })
 
-  test('EDGE-12 exclude takes out a model on an own key by the id that the list has, and the preview says so', async () => {
+  test('EDGE-12 exclude removes a model on an own key by the id in the list, and the preview says so', async () => {
     await saveKey('beta', true, ['meta/llama-3', 'beta-upstream', 'own/other'])
     const listed = (await app.call('GET', '/v1/models')).json.data.map((model: { id: string }) => model.id)
     expect(listed).toContain('beta/meta/llama-3')
@@ -95,7 +95,7 @@ describe('what an organisation brings along', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test("ROUTE-55 a saved key that is always to be used goes ahead of the platform's key, and a failure of it is followed by the platform's routes", async () => {
+  test("ROUTE-55 a saved key that is always used comes before the platform's key; after its failure the platform's routes are tried", async () => {
     await saveKey('beta', true)
     const before = await totals()
     expect(await served({ model: 'test-model' })).toEqual([200, 'beta'])
@@ -109,7 +109,7 @@ describe('what an organisation brings along', () => {
     expect(keysOf('beta')).toEqual([`Bearer ${savedKey}`, 'Bearer beta-platform-secret'])
   })
 
-  test("a saved key that is not always to be used stays behind the platform's route, and serves where the platform has none", async () => {
+  test("a saved key that is not always used comes after the platform's route, and serves where the platform has none", async () => {
     await saveKey('alpha', false)
     expect(await served({ model: 'alpha-only' })).toEqual([200, 'alpha'])
     expect(await served({ model: 'byok-model' })).toEqual([200, 'alpha'])
@@ -133,7 +133,7 @@ describe('what an organisation brings along', () => {
     }
   })
 
-  test('ROUTE-59 a model on own keys only is 400 no_route without one', async () => {
+  test('ROUTE-59 a model on own keys only is 400 no_route without such a key', async () => {
     expect(await served({ model: 'byok-model' })).toEqual([400, 'no_route'])
     expect(await served({ model: 'test-model', fallbacks: ['byok-model', 'alpha-only'] })).toEqual([200, 'alpha'])
     expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret'])
@@ -141,7 +141,7 @@ describe('what an organisation brings along', () => {
     expect(await served({ model: 'byok-model' })).toEqual([200, 'alpha'])
   })
 
-  test('BYOK-11 the owner removes a saved key, and what ran on it has no route any more', async () => {
+  test('BYOK-11 the owner removes a saved key, and its models have no route any more', async () => {
     await saveKey('alpha', true, ['mine'])
     expect(await served({ model: 'alpha/mine' })).toEqual([200, 'alpha'])
     const admin = (await app.newMember('admin')).cookie
@@ -156,7 +156,7 @@ describe('what an organisation brings along', () => {
     expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret'])
   })
 
-  test('CHAIN-06 a step may name an own server of the organisation, and no other', async () => {
+  test('CHAIN-06 a step may name an own server of the organisation, but not a server of another organisation', async () => {
     const made = await manage('POST', '/me/endpoints', { name: 'Box', model: 'test-model', base_url: server.url, upstream_model: 'theirs' })
     expect(made.status).toBe(201)
     const { slug } = made.json.endpoint
@@ -190,7 +190,7 @@ describe('what an organisation brings along', () => {
     expect(await served({ model: 'gated-model' })).toEqual([403, 'model_gated'])
   })
 
-  test('ROUTE-39 upstream_key is never sent to a second provider when the first fails, in a chain neither', async () => {
+  test('ROUTE-39 upstream_key is never sent to a second provider when the first fails, not even in a chain', async () => {
     const secret = 'sk-of-the-caller-12345678'
     app.alpha.script(() => ({ status: 500 }))
     for (const body of [
@@ -204,7 +204,7 @@ describe('what an organisation brings along', () => {
     expect(new Set(keysOf('alpha'))).toEqual(new Set([`Bearer ${secret}`]))
   })
 
-  test("a provider's refusal that quotes the platform's key or a saved one reaches the caller without it", async () => {
+  test("a provider's error that quotes the platform's key or a saved key reaches the caller without the key", async () => {
     for (const isSaved of [false, true]) {
       if (isSaved) await saveKey('alpha', true)
       app.alpha.script(request => ({ status: 400, body: { error: { message: `project of ${request.headers.authorization} is gone`, param: 'key' } } }))
@@ -214,7 +214,7 @@ describe('what an organisation brings along', () => {
     }
   })
 
-  test('upstream_key stays out of tables, logs, errors and usage, of a stream, a failure and a preview as well', async () => {
+  test('upstream_key is in no table, log, error or usage report, also for a stream, a failure and a preview', async () => {
     const secret = 'sk-leaky-0123456789-upstream'
     const echo = { status: 400, body: { error: { message: `no such key ${secret}` } } }
     const texts: string[] = []
@@ -234,7 +234,7 @@ describe('what an organisation brings along', () => {
     expect((await app.call('GET', '/v1/usage')).text).not.toContain(secret)
   })
 
-  test("what is left of a caller's own rate limit does not count as the platform's", async () => {
+  test("the rest of the rate limit of a caller's own key does not count as the platform's", async () => {
     const left = () => app.gateway.app.health.of(app.orgId).measurements('alpha/alpha-only').headroom
     app.alpha.script(() => ({ headers: { 'x-ratelimit-remaining-requests': '1', 'x-ratelimit-limit-requests': '100' } }))
     expect(await served({ model: 'alpha-only', upstream_key: 'sk-somebody-0001' })).toEqual([200, 'alpha'])

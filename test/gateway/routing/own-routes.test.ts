@@ -26,12 +26,12 @@ const savedKey = (over: { alwaysUse?: boolean; models?: readonly string[] } = {}
 const withKey = (id: string, over: Parameters<typeof savedKey>[0] = {}) => orgRouting({ savedKeys: new Map([[id, savedKey(over)]]) })
 
 describe('a saved key', () => {
-  test("serves where the platform's key cannot, behind the routes of the platform", () => {
+  test("serves where the platform's key cannot, and comes after the platform's routes", () => {
     expect(attempts(asking('m', {}, { org: withKey('away') }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two', 'away/m own saved'])
     expect(attempts(asking('m', {}, { org: withKey('two') }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two'])
   })
 
-  test("that is always to be used goes first, and the platform's key of the same provider stays behind it", () => {
+  test("that is always used comes first, and the platform's key of the same provider comes after it", () => {
     expect(attempts(asking('m', {}, { org: withKey('two', { alwaysUse: true }) }), world())).toEqual([
       'two/m own saved',
       'one/m platform key of one',
@@ -44,7 +44,7 @@ describe('a saved key', () => {
 describe('an id of the form provider/model-id', () => {
   const org = withKey('away', { models: ['plain', 'deep/er:7b', 'm', 'vectors'] })
 
-  test('runs on the saved key, with the part behind the first slash as the model of the provider', () => {
+  test("runs on the saved key, with the part after the first slash as the provider's model", () => {
     for (const listed of ['plain', 'deep/er:7b']) {
       const plan = resolve(asking(`away/${listed}`, {}, { org }), world())
       expect(plan.model.id).toBe(`away/${listed}`)
@@ -53,7 +53,7 @@ describe('an id of the form provider/model-id', () => {
     }
   })
 
-  test('costs and is what the catalog knows of that model at that provider, and nothing where it knows nothing', () => {
+  test('has the price and properties of that model at that provider in the catalog, or none if the catalog has none', () => {
     const known = resolve(asking('away/m', {}, { org }), world())
     expect(known.attempts[0]?.route.price).toEqual(m.routes[2]?.price)
     expect(known.model.contextLength).toBe(8000)
@@ -62,7 +62,7 @@ describe('an id of the form provider/model-id', () => {
     expect([unknown.attempts[0]?.route.price.inputUinrPerMtok, unknown.model.contextLength]).toEqual([0n, null])
   })
 
-  test('is unknown when the key does not list it, has no route without a key, and any runs on a key that comes along', () => {
+  test('is unknown when the key does not list it, has no route without a key, and is always accepted with a key in the request', () => {
     expect(errorOf(asking('away/other', {}, { org }), world())).toBe('404 model_not_found')
     expect(errorOf(asking('one/other', {}, { org }), world())).toBe('400 no_route')
     expect(errorOf(asking('away/', {}, { org }), world())).toBe('404 model_not_found')
@@ -70,7 +70,7 @@ describe('an id of the form provider/model-id', () => {
     expect(attempts(asking('away/other', { upstreamKey: 'sent' }, { org }), world())).toEqual(['away/away/other own sent'])
   })
 
-  test('is of the kind that the catalog knows it to be, and obeys the hard constraints', () => {
+  test('has the kind that the catalog states, and obeys the hard constraints', () => {
     const listed = withKey('one', { models: ['vectors', 'gated', 'free'] })
     expect(errorOf(asking('one/vectors', {}, { org: listed }), world())).toBe('400 no_route')
     expect(attempts(asking('one/vectors', {}, { org: listed, kind: 'embedding' }), world())).toEqual(['one/one/vectors own saved'])
@@ -103,7 +103,7 @@ describe("an organisation's own server", () => {
   })
   const org = (...servers: readonly CustomRoute[]) => orgRouting({ customRoutes: new Map(servers.map(server => [server.provider.id, server])) })
 
-  test('serves when it is named by a pin or a step, and never by itself', () => {
+  test('serves only when a pin or a step names it', () => {
     expect(attempts(asking('m', {}, { org: org(custom('box')) }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two'])
     expect(attempts(asking('m', { provider: 'byoe:box' }, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own server key'])
     const chain = {
@@ -116,12 +116,12 @@ describe("an organisation's own server", () => {
     expect(attempts(asking('auto:cheapest', { provider: 'byoe:box' }, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own server key'])
   })
 
-  test('costs nothing and has state of its own', () => {
+  test('costs nothing and has its own state', () => {
     const [attempt] = resolve(asking('m', { provider: 'byoe:box' }, { org: org(custom('box')) }), world()).attempts
     expect([attempt?.route.price.inputUinrPerMtok, attempt?.byok, attempt && stateKeyOf(attempt.route)]).toEqual([0n, true, 'byoe#box'])
   })
 
-  test('that does not serve the model, or is of somebody else, is no_route; residency and exclude hold', () => {
+  test('that does not serve the model, or belongs to another organisation, is no_route; residency and exclude apply', () => {
     const ours = org(custom('box'), custom('other', { modelId: 'vectors' }))
     for (const pinned of ['byoe:other', 'byoe:none', 'byoe:'])
       expect(errorOf(asking('m', { provider: pinned }, { org: ours }), world()), pinned).toBe('400 no_route')
@@ -142,14 +142,14 @@ describe('a saved chain', () => {
   const chained = (steps: readonly (readonly [string, string?])[]) =>
     orgRouting({ chains: new Map([['m', steps.map(([id, on]) => ({ model: id, provider: on ?? null }))]]) })
 
-  test('replaces the default routing, and gives way to a pin and to fallbacks', () => {
+  test('replaces the default routing; a pin and fallbacks come before it', () => {
     const org = chained([['m', 'two']])
     expect(attempts(asking('m', {}, { org }), world())).toEqual(['two/m platform key of two'])
     expect(attempts(asking('m', { provider: 'one' }, { org }), world())).toEqual(['one/m platform key of one'])
     expect(attempts(asking('m', { fallbacks: [{ model: 'm', provider: null }] }, { org }), world())).toHaveLength(2)
   })
 
-  test('that only the hard constraints empty is 422, also when a preset is a step', () => {
+  test('that becomes empty only by the hard constraints is 422, also when a preset is a step', () => {
     const org = chained([['auto:cheapest'], ['nope']])
     expect(attempts(asking('m', { indiaOnly: true }, { org }), world())).toEqual(['two/m platform key of two'])
     expect(errorOf(asking('m', { exclude: ['one', 'two', 'away'] }, { org }), world())).toBe('422 no_route_residency')

@@ -30,7 +30,7 @@ function file(urls: { alpha: string; beta: string; indus: string }): object {
   }
 }
 
-describe('what a request rules out', () => {
+describe('routes that a request excludes', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ operatorFile: file, env: { CIRCUIT_FAILURES: '1000' } })
@@ -72,7 +72,7 @@ describe('what a request rules out', () => {
     { requiredKeys: ['model', 'content'], noNullPrototype: true },
   )
 
-  test('ROUTE-26 ROUTE-29 ROUTE-36 ROUTE-31 whatever is asked, and however many routes fail, no provider outside residency, pin and exclusions is dialed', async () => {
+  test('ROUTE-26 ROUTE-29 ROUTE-36 ROUTE-31 no provider outside residency, pin and exclusions is dialed, whatever the request, and however many routes fail', async () => {
     await fc.assert(
       fc.asyncProperty(bodies, fc.subarray(['alpha', 'beta', 'indus']), async ({ content, ...body }, broken) => {
         for (const [index, upstream] of all().entries()) {
@@ -96,7 +96,7 @@ describe('what a request rules out', () => {
     )
   })
 
-  test('the preview says what a call of every API would dial first, or fails as it does', async () => {
+  test('the preview names the first dial of a call to every API, or fails like the call', async () => {
     const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } }
     const cases: readonly (readonly [path: string, body: object])[] = [
       ['/v1/chat/completions', { model: 'three', messages: say('Hello'), optimize: 'quality' }],
@@ -141,7 +141,7 @@ describe('what a request rules out', () => {
     })
   })
 
-  test('ROUTE-52 provider, data_policy, optimize, exclude and upstream_key hold for images and never reach the provider', async () => {
+  test('ROUTE-52 provider, data_policy, optimize, exclude and upstream_key work for images and never reach the provider', async () => {
     const draw = (more: object) => app.call('POST', '/v1/images/generations', { model: 'brush', prompt: 'a tree', ...more })
     const drawn = { body: { created: 1, data: [{ b64_json: 'aGk=' }] }, status: 200 }
     for (const upstream of all()) upstream.script(() => drawn)
@@ -157,7 +157,7 @@ describe('what a request rules out', () => {
     for (const { json } of all().flatMap(upstream => upstream.requests)) expect(Object.keys(json ?? {}).filter(name => names.includes(name))).toEqual([])
   })
 
-  test("CAT-20 with a credential the list of models has what the organisation's own keys reach, within the lists of the credential; nobody else sees it", async () => {
+  test("CAT-20 with a credential the list of models includes those on the organisation's own keys, within the credential's lists; nobody else sees them", async () => {
     const ids = async (token: string | null) => ((await app.call('GET', '/v1/models', undefined, { token })).json.data as { id: string }[]).map(({ id }) => id)
     const before = await ids(app.key)
     app.beta.script({ status: 200, body: { object: 'list', data: [{ id: 'found-one' }, { id: 'group/found-two' }] } })

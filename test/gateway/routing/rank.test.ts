@@ -34,7 +34,7 @@ describe('each mode', () => {
     expect(order({ dear: { inr: 30 }, cheap: { inr: 10 }, middle: { inr: 20 } })).toEqual(['cheap', 'middle', 'dear'])
   })
 
-  test('latency takes the lowest average, unmeasured routes behind measured ones', () => {
+  test('latency takes the lowest average, unmeasured routes after measured ones', () => {
     expect(order({ unseen: {}, slow: { latencyMs: 900 }, quick: { latencyMs: 100 } }, { optimize: 'latency' })).toEqual(['quick', 'slow', 'unseen'])
   })
 
@@ -51,7 +51,7 @@ describe('each mode', () => {
     expect(order(routes, { optimize: 'throughput' })[0]).toBe('roomy')
   })
 
-  test('quality follows the curated rank, unranked routes behind it by latency', () => {
+  test('quality follows the curated rank, unranked routes after it by latency', () => {
     const routes = { slow: { latencyMs: 900 }, second: { rank: 2 }, quick: { latencyMs: 100 }, first: { rank: 1 } }
     expect(order(routes, { optimize: 'quality' })).toEqual(['first', 'second', 'quick', 'slow'])
   })
@@ -65,7 +65,7 @@ describe('each mode', () => {
     expect(order(routes, { optimize: 'auto' })).toEqual(['fair', 'dear', 'shaky'])
   })
 
-  test('equals keep the order of the catalog', () => {
+  test('equal routes keep the order of the catalog', () => {
     for (const optimize of optimizeModes) expect(order({ b: {}, a: {}, c: {} }, { optimize }), optimize).toEqual(['b', 'a', 'c'])
   })
 })
@@ -77,11 +77,11 @@ describe('weights', () => {
     expect(order(routes, { optimize: 'price', weights: { price: 0, latency: 1, uptime: 0, throughput: 0 } })).toEqual(['quick', 'cheap'])
   })
 
-  test('a zero weight drops its axis out of the blend', () => {
+  test('a zero weight removes its axis from the sum', () => {
     expect(order(routes, { weights: { price: 1, latency: 0, uptime: 0, throughput: 0 } })).toEqual(['cheap', 'quick'])
   })
 
-  test('as large as numbers get still rank', () => {
+  test('as large as numbers can be still give an order', () => {
     const weights = { price: Number.MAX_VALUE, latency: Number.MAX_VALUE, uptime: Number.MAX_VALUE, throughput: Number.MAX_VALUE }
     expect(order({ dear: { inr: 9 }, cheap: { inr: 1 } }, { weights })).toEqual(['cheap', 'dear'])
   })
@@ -140,7 +140,7 @@ describe('for any routes, facts and preference', () => {
     )
   })
 
-  test('price never puts a dearer route before a cheaper one of the same circuit state', () => {
+  test('price never puts a more expensive route before a cheaper one of the same circuit state', () => {
     fc.assert(
       fc.property(fc.array(sketch, { maxLength: 8 }), sketches => {
         const { after, openOf } = ranked(sketches, { optimize: 'price', weights: null, probe: false })
@@ -152,7 +152,7 @@ describe('for any routes, facts and preference', () => {
     )
   })
 
-  test('an axis whose weight is zero has no say: whatever its values are, the order is the same', () => {
+  test('an axis whose weight is zero has no effect: the order is the same for all its values', () => {
     const axes = ['price', 'latency', 'uptime', 'throughput'] as const
     fc.assert(
       fc.property(fc.array(fc.tuple(sketch, sketch), { maxLength: 8 }), preference, fc.constantFrom(...axes), (pairs, params, dropped) => {

@@ -38,7 +38,7 @@ describe('images and audio', () => {
     expect(errorOf(asking('one/nope', {}, { kind: 'image', org: orgWithKeys('one') }), world)).toBe('400 model_not_found_media')
   })
 
-  test('a model that cannot do it is refused behind the lookup and before residency and credentials; such a step of a chain is skipped', () => {
+  test('a model that cannot do it is refused after the look-up and before residency and credentials; such a step of a chain is skipped', () => {
     expect(errorOf(asking('nope', {}, { kind: 'image', ...edits }), world)).toBe('400 model_not_found_media')
     expect(errorOf(asking('picture', { indiaOnly: true }, { kind: 'image', ...edits }), world)).toBe('400 unsupported_operation')
     expect(errorOf(asking('m', {}, { kind: 'image', ...edits }), world)).toBe('400 unsupported_operation')

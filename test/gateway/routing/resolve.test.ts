@@ -61,7 +61,7 @@ describe('a plain model', () => {
     expect(dialed(asking('gated', {}, { org: orgRouting({ retentionDays: 1 }) }), worldOf([gated]))).toEqual(['one/gated'])
   })
 
-  test('keeps its open-circuit route, behind all others', () => {
+  test('keeps its route with an open circuit, after all others', () => {
     const world = worldOf(all)
     trip(world, 'one/m')
     expect(dialed(asking('m'), world)).toEqual(['two/m', 'india/m', 'one/m'])
@@ -87,7 +87,7 @@ describe('a pin', () => {
     expect(dialed(asking('m', { provider: 'two' }), world)).toEqual(['two/m'])
   })
 
-  test('on a provider that does not serve the model, or that nobody knows, is no_route', () => {
+  test('on a provider that does not serve the model, or that is unknown, is no_route', () => {
     for (const pinned of ['native', 'nobody']) expect(errorOf(asking('m', { provider: pinned }), worldOf(all)), pinned).toBe('400 no_route')
   })
 
@@ -102,13 +102,13 @@ describe('hard constraints', () => {
     expect(errorOf(asking('abroad', { indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
   })
 
-  test('exclude takes out a provider, or a provider for one model', () => {
+  test('exclude removes a provider, or a provider for one model', () => {
     expect(dialed(asking('m', { exclude: ['one', 'two/m', 'two/abroad', 'nobody'] }), worldOf(all))).toEqual(['india/m'])
     expect(dialed(asking('m', { exclude: ['one/abroad'] }), worldOf(all))[0]).toBe('one/m')
     expect(errorOf(asking('m', { exclude: ['one', 'two', 'india'] }), worldOf(all))).toBe('422 no_route_residency')
   })
 
-  test('the first cause wins: pin, then residency, then exclude, then credentials', () => {
+  test('the first cause applies: pin, then residency, then exclude, then credentials', () => {
     expect(errorOf(asking('m', { provider: 'native', indiaOnly: true }), worldOf(all))).toBe('400 no_route')
     expect(errorOf(asking('m', { provider: 'one', indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
     expect(errorOf(asking('absent', { indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
@@ -155,18 +155,18 @@ describe('hard constraints', () => {
 })
 
 describe('credentials', () => {
-  test("a model on callers' keys only is no_route without one; in the native messages format it asks for the key", () => {
+  test("a model on callers' keys only is no_route without one; in the native messages format the error asks for the key", () => {
     expect(errorOf(asking('keyed'), worldOf(all))).toBe('400 no_route')
     expect(errorOf(asking('claude-x'), worldOf(all))).toBe('401 byok_required')
   })
 
-  test('a saved key of the organisation serves what the platform cannot, and is marked so', () => {
+  test('a saved key of the organisation serves where the platform cannot, and is marked as such', () => {
     const [attempt] = resolve(asking('claude-x', {}, { org: orgWithKeys('native') }), worldOf(all)).attempts
     expect([attempt?.credential?.reveal(), attempt?.byok]).toEqual(['saved', true])
     expect(errorOf(asking('claude-x'), worldOf(all))).toBe('401 byok_required')
   })
 
-  test('platform routes go before routes on a saved key, whatever they cost', () => {
+  test('platform routes come before routes on a saved key, whatever they cost', () => {
     const mixed = model('mixed', [
       { of: one, inr: 1, byokOnly: true },
       { of: two, inr: 99 },
@@ -209,11 +209,11 @@ describe('a key sent with the request', () => {
       attempt.byok,
     ])
 
-  test('goes to the provider whose key shape it has', () => {
+  test('goes to the provider whose key format it has', () => {
     expect(plan('be-1')).toEqual([['beta/priced', 'be-1', true]])
   })
 
-  test('of no known shape goes to the best route, and to no second provider', () => {
+  test('of no known format goes to the best route, and to no second provider', () => {
     expect(plan('whatever')).toEqual([['one/priced', 'whatever', true]])
     expect(plan('whatever', chained)).toEqual([
       ['one/priced', 'whatever', true],
@@ -225,7 +225,7 @@ describe('a key sent with the request', () => {
     expect(errorOf(asking('priced', { upstreamKey: 'ga-1' }), world())).toBe('400 no_route')
   })
 
-  test('goes to a pinned provider whatever it looks like', () => {
+  test('goes to a pinned provider whatever its format is', () => {
     expect(plan('ga-1', { provider: 'alpha' })).toEqual([['alpha/priced', 'ga-1', true]])
   })
 
@@ -246,21 +246,21 @@ describe('a chain of fallbacks', () => {
     expect(resolve(asking('m', { fallbacks: steps(['abroad']) }), worldOf(all)).model.id).toBe('abroad')
   })
 
-  test('leaves out steps that do not resolve: unknown, of another kind, not served, without credential', () => {
+  test('skips steps that do not resolve: unknown, of another kind, not served, without credential', () => {
     const chain = steps(['nope'], ['vectors'], ['m', 'nobody'], ['absent'], ['m', 'india'])
     expect(dialed(asking('m', { fallbacks: chain }), worldOf(all))).toEqual(['india/m'])
   })
 
-  test('of which nothing resolves is no_route', () => {
+  test('without any step that resolves is no_route', () => {
     expect(errorOf(asking('m', { fallbacks: steps(['nope'], ['vectors']) }), worldOf(all))).toBe('400 no_route')
   })
 
-  test('honours the hard constraints', () => {
+  test('obeys the hard constraints', () => {
     expect(dialed(asking('abroad', { indiaOnly: true, fallbacks: steps(['abroad'], ['m']) }), worldOf(all))).toEqual(['india/m'])
     expect(errorOf(asking('m', { indiaOnly: true, fallbacks: steps(['abroad']) }), worldOf(all))).toBe('422 no_route_residency')
   })
 
-  test('needs a model that exists, and takes a preset as one', () => {
+  test('needs a model that exists, and accepts a preset as one', () => {
     expect(errorOf(asking('nope', { fallbacks: steps(['m']) }), worldOf(all))).toBe('404 model_not_found')
     expect(dialed(asking('auto', { fallbacks: steps(['auto:sovereign'], ['abroad', 'one']) }), worldOf(all))).toEqual(['india/m', 'one/abroad'])
   })
@@ -280,7 +280,7 @@ describe('a preset', () => {
   const pool = [both, cheap, seeing, thinking, claude, absent]
   const chosen = (id: string, fields = {}, over = {}): string | undefined => resolve(asking(id, fields, over), worldOf(pool)).headers['x-br-auto-model']
 
-  test('picks the cheapest model that takes what the request carries, and says so', () => {
+  test('picks the cheapest model that can serve what the request contains, and says so', () => {
     for (const id of ['auto', 'auto:balanced', 'auto:cheapest']) {
       expect(chosen(id), id).toBe('cheap')
       expect(chosen(id, {}, { promptTokens: 1000 }), id).toBe('m')
@@ -299,11 +299,11 @@ describe('a preset', () => {
     expect(Object.keys(resolve(asking('auto:balanced'), worldOf(pool)).headers)).toEqual(['x-br-auto-preset', 'x-br-auto-model', 'x-br-auto-reason'])
   })
 
-  test('dials the routes of the picked model as the request requests', () => {
+  test('dials the routes of the picked model in the requested order', () => {
     expect(dialed(asking('auto:vision'), worldOf(pool))).toEqual(['two/seeing', 'one/seeing'])
   })
 
-  test('is restricted by what it is for', () => {
+  test('picks only models for its purpose', () => {
     expect(chosen('auto:reasoning')).toBe('thinking')
     expect(chosen('auto:long-context')).toBe('thinking')
     expect(dialed(asking('auto:sovereign'), worldOf(pool))).toEqual(['india/m'])
@@ -316,14 +316,14 @@ describe('a preset', () => {
     expect(resolve(asking('auto:fastest'), world).model.id).toBe('thinking')
   })
 
-  test('fastest tries an unmeasured model now and then', () => {
+  test('fastest tries an unmeasured model sometimes', () => {
     const world = worldOf(pool)
     world.health.record({ routeId: 'two/thinking', latencyMs: 5, ok: true })
     const picks = Array.from({ length: 20 }, () => resolve(asking('auto:fastest'), world).model.id)
     expect(picks.filter(id => id !== 'thinking')).toHaveLength(1)
   })
 
-  test('passes over a model whose circuits are open while another will do, and dials it when none will', () => {
+  test('avoids a model whose circuits are open while another one fits, and dials it when none does', () => {
     const world = worldOf(pool)
     trip(world, 'one/cheap')
     expect(resolve(asking('auto:cheapest'), world).model.id).toBe('m')
@@ -332,7 +332,7 @@ describe('a preset', () => {
     expect(dialed(asking('auto'), only)).toEqual(['one/cheap'])
   })
 
-  test('that nothing reachable satisfies is a 404, whatever emptied it', () => {
+  test('without any reachable model is a 404, whatever the reason', () => {
     const fails = (id: string, fields = {}, over = {}): string => errorOf(asking(id, fields, over), worldOf([cheap, absent, vectors]))
     expect(fails('auto:vision')).toBe('404 no_route_virtual')
     expect(fails('auto:sovereign')).toBe('404 no_route_virtual')
@@ -345,12 +345,12 @@ describe('a preset', () => {
     expect(fails('auto:best', {}, { promptTokens: 5000 })).toBe('404 no_route_virtual')
   })
 
-  test("reaches what only the organisation's own key reaches, for that organisation", () => {
+  test("includes models on the organisation's own key, for that organisation only", () => {
     expect(resolve(asking('auto', {}, { org: orgWithKeys('native') }), worldOf([claude])).model.id).toBe('claude-x')
     expect(errorOf(asking('auto'), worldOf([claude]))).toBe('404 no_route_virtual')
   })
 
-  test('takes the sandbox only while nothing else can be reached', () => {
+  test('uses the sandbox only while nothing else can be reached', () => {
     const simulated = model('sandbox-chat', [{ of: sandboxProvider('http://127.0.0.1:1/v1').provider, inr: 0 }])
     expect(resolve(asking('auto'), worldOf([simulated, absent])).model.id).toBe('sandbox-chat')
     expect(resolve(asking('auto:cheapest'), worldOf([simulated, both])).model.id).toBe('m')

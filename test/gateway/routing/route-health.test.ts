@@ -19,8 +19,8 @@ const founders = new Map([
 ])
 const sharedHealth = (clock = steppedClock()) => new RouteHealth(clock, orgId => founders.get(orgId) ?? String(orgId))
 
-describe('what is shared of route health', () => {
-  test('HARD-08 failures of one founder move the failure rate of their own organisation alone, those of two move that of all, each for at most 0.04', () => {
+describe('shared route health', () => {
+  test("HARD-08 failures of one founder move only the failure rate of their own organisation; those of two move everybody's, each by at most 0.04", () => {
     const clock = steppedClock()
     const health = sharedHealth(clock)
     const rates = () => [1, 2, 9].map(orgId => health.of(orgId).measurements('a/m').failureRate)
@@ -38,7 +38,7 @@ describe('what is shared of route health', () => {
     expect(rates()).toEqual([null, null, null])
   })
 
-  test('HARD-08 a latency counts for others from the second founder on, and then the lower middle', () => {
+  test('HARD-08 a latency counts for others from the second founder on; then the lower median is used', () => {
     const health = sharedHealth()
     const seen = (orgId: number) => health.of(orgId).measurements('a/m').latencyMs
     for (const orgId of [1, 2]) health.record({ routeId: 'a/m', orgId, latencyMs: 20_000, ok: true })
@@ -49,7 +49,7 @@ describe('what is shared of route health', () => {
     expect(seen(9)).toBe(300)
   })
 
-  test('HARD-08 broken tool calls of one founder avoid a route for their own organisation alone', () => {
+  test('HARD-08 broken tool calls of one founder avoid a route only for their own organisation', () => {
     const health = sharedHealth()
     const broken = (orgId: number) => health.of(orgId).measurements('a/m').brokenToolCalls
     for (let count = 0; count < 20; count++) for (const orgId of [1, 2]) health.recordToolCalls('a/m', orgId, false)
@@ -97,7 +97,7 @@ describe('route health', () => {
     expect(health.of(1).measurements('a/m')).toEqual(nothing)
   })
 
-  test('remembers broken tool calls when the averages have run out: a route that is avoided for them has no other samples', () => {
+  test('remembers broken tool calls longer than the averages, because an avoided route gets no other samples', () => {
     const clock = steppedClock()
     const health = new RouteHealth(clock)
     health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
@@ -108,7 +108,7 @@ describe('route health', () => {
     expect(health.of(1).measurements('a/m')).toEqual(nothing)
   })
 
-  test('takes a 429 for an empty rate limit, whatever an earlier reply said', () => {
+  test('treats a 429 as an empty rate limit, whatever an earlier reply stated', () => {
     const health = new RouteHealth(steppedClock())
     const observer = dialObserver(
       new RouteCircuits(new Circuits({ clock: steppedClock(), rule: { failuresToOpen: 5, openMs: 30_000 } }), { failuresToOpen: 5 }),
@@ -132,7 +132,7 @@ describe('route health', () => {
     expect(Array.from({ length: 60 }, () => health.probeIsDue()).filter(Boolean)).toHaveLength(3)
   })
 
-  test('reads the tightest headroom that a provider states', () => {
+  test('reads the smallest headroom that a provider states', () => {
     expect(
       headroomOf({
         'x-ratelimit-remaining-requests': '50',
@@ -181,7 +181,7 @@ describe('route health', () => {
   })
 })
 
-test('what a dial came to reaches circuits and averages alike', () => {
+test('the result of a dial reaches circuits and averages alike', () => {
   const clock = steppedClock()
   const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2 })
   const health = new RouteHealth(clock)
@@ -195,7 +195,7 @@ test('what a dial came to reaches circuits and averages alike', () => {
   expect(circuits.available('a/m')).toBe(true)
 })
 
-test('HARD-08 a call on an own key moves no circuit, average or sign of the route as the platform serves it', () => {
+test('HARD-08 a call on an own key changes no circuit, average or sign of the route as the platform serves it', () => {
   const clock = steppedClock()
   const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2 })
   circuits.hasSeveralOrganisations()
@@ -225,7 +225,7 @@ test('HARD-08 a call on an own key moves no circuit, average or sign of the rout
   expect(health.of(1).measurements('b/n').latencyMs).toBe(5)
 })
 
-test('HARD-08 organisations of one founder are one witness, also when the founder has to be looked up, and one that cannot be looked up is none', async () => {
+test('HARD-08 organisations of one founder are one witness, also when the founder must be looked up; a failed look-up gives no witness', async () => {
   const clock = steppedClock()
   const founderOf = async (orgId: number) => founders.get(orgId) ?? Promise.reject(new Error('the database is away'))
   const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2, founderOf })

@@ -46,7 +46,7 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
   const flag = async (member: GatewayProcess, name: 'available' | 'maintenance', model = 'm') =>
     (await call(member, fleet.key, 'GET', `/v1/models/${model}`)).json.routes.find((route: { provider: string }) => route.provider === 'sick')[name]
 
-  test('LIFE-02 a circuit that opens at one process is open at the other, which then spends no call on finding out; a probe that serves closes it at both', async () => {
+  test('LIFE-02 a circuit that opens at one process is open at the other without a failed call there; a successful probe closes it at both', async () => {
     const [here, there] = members as [GatewayProcess, GatewayProcess]
     expect(await ask(there)).toBe('sick')
     sick.script(() => ({ status: 500 }))
@@ -66,7 +66,7 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
     await until(async () => (await ask(there)) === 'sick', 'the other process dials it first again', 3_000)
   })
 
-  test('of many calls that find a half-open circuit one probes it, and the others are served elsewhere', async () => {
+  test('of many calls on a half-open circuit one is the probe, and the others are served elsewhere', async () => {
     const [here] = members as [GatewayProcess]
     sick.script(() => ({ status: 500 }))
     for (let count = 0; count < 3; count++) await ask(here, 'n')
@@ -82,7 +82,7 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
     expect(await ask(here, 'n')).toBe('sick')
   })
 
-  test('what a process withholds is withheld at the other, and at one that starts later', async () => {
+  test('a quarantine by one process applies at the other, and at one that starts later', async () => {
     const [here, there] = members as [GatewayProcess, GatewayProcess]
     sick.script(() => ({ status: 402, body: { error: { message: 'pay first' } } }))
     for (let count = 0; count < 4; count++) expect(await ask(here, 'o')).toBe('well')

@@ -68,7 +68,7 @@ describe('averages that organisations share', () => {
     ['nothing', { reset: true }],
     ['too many', { status: 429, body: 'slow down' }],
   ]
-  test.each(failures)('HARD-08 %s that the calls of one person bring about moves no other organisation to a dearer route', async (_what, script) => {
+  test.each(failures)('HARD-08 %s that one person causes moves no other organisation to a more expensive route', async (_what, script) => {
     for (const provider of ['alpha', 'beta', 'indus']) for (const token of [second, third]) expect((await ask(token, { provider })).status).toBe(200)
     failsFor(script)
     // One failure, as the first of many, and many.
@@ -80,7 +80,7 @@ describe('averages that organisations share', () => {
     expect(await servedBy(attackers[0] ?? '', { optimize: 'auto' })).not.toBe('alpha')
   })
 
-  test('HARD-08 an organisation that has not called yet is not moved by the failures of one person, and is by those of two', async () => {
+  test('HARD-08 an organisation without calls is not affected by the failures of one person, but by those of two', async () => {
     failsFor({ status: 500, body: 'oh' })
     for (const token of attackers) for (let count = 0; count < 5; count++) await ask(token, { provider: 'alpha' }, bad)
     expect(await servedBy(third, { optimize: 'uptime' })).toBe('alpha')
@@ -98,7 +98,7 @@ describe('averages that organisations share', () => {
     for (const mode of [{ optimize: 'auto' }, { optimize: 'latency' }]) expect(await servedBy(second, mode)).toBe('alpha')
   })
 
-  test('HARD-08 tool calls that the prompts of one person break avoid a route for nobody else', async () => {
+  test('HARD-08 tool calls that the prompts of one person break avoid the route for nobody else', async () => {
     failsFor(brokenCall)
     for (const token of attackers) for (let count = 0; count < 6; count++) expect((await ask(token, { provider: 'alpha', tools }, bad)).status).toBe(200)
     const agentRoute = async (token: string) => (await ask(token, { model: 'auto:agent', tools })).headers.get('x-br-provider')

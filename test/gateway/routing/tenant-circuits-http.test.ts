@@ -39,7 +39,7 @@ describe('circuits by organisation', () => {
     ['an answer without choices', { body: { request_id: 'deferred-1' } }],
     ['too many', { status: 429, body: 'slow down' }],
   ]
-  test.each(failures)('HARD-08 %s that one organisation brings about closes a route for itself alone', async (_what, script) => {
+  test.each(failures)('HARD-08 %s that one organisation causes closes a route only for itself', async (_what, script) => {
     const [guilty, second, third] = tokens
     failsFor(script)
     for (let count = 0; count < 12; count++) expect(await servedBy(guilty, bad)).toBe('beta')
@@ -54,7 +54,7 @@ describe('circuits by organisation', () => {
     for (const token of [second, third]) expect(await servedBy(token)).toBe('alpha')
   })
 
-  test('HARD-08 one organisation cannot withhold a route by openings either, however long it goes on', async () => {
+  test('HARD-08 one organisation cannot quarantine a route by openings either, however long it continues', async () => {
     failsFor({ status: 500, body: 'oh' })
     for (let round = 0; round < 4; round++) {
       for (let count = 0; count < 4; count++) await ask(tokens[0], { provider: 'alpha' }, bad)
@@ -65,7 +65,7 @@ describe('circuits by organisation', () => {
     expect(await servedBy(tokens[1])).toBe('alpha')
   })
 
-  test('HARD-08 what two organisations see opens the circuit for all, a third one included, and a success closes it', async () => {
+  test('HARD-08 failures of two organisations open the circuit for all, also for a third one, and a success closes it', async () => {
     app.alpha.script(() => ({ status: 500, body: 'oh' }))
     for (let count = 0; count < 3; count++) expect(await servedBy(tokens[0])).toBe('beta')
     expect((await alpha()).available).toBe(true)
@@ -85,7 +85,7 @@ describe('circuits by organisation', () => {
     expect((await alpha()).available).toBe(true)
   })
 
-  test('HARD-08 several organisations of one person are one witness: they open no circuit for others and withhold no route', async () => {
+  test('HARD-08 several organisations of one person are one witness: they open no circuit for others and quarantine no route', async () => {
     const cookie = await app.signIn()
     const keys: string[] = []
     for (const name of ['One more', 'And another']) {
@@ -104,7 +104,7 @@ describe('circuits by organisation', () => {
     expect(await servedBy(tokens[1])).toBe('alpha')
   })
 
-  test('HARD-08 calls on own keys neither open the circuit of a route, nor clear it, nor withhold the route', async () => {
+  test('HARD-08 calls on own keys do not open or close the circuit of a route, and do not quarantine it', async () => {
     const own = { provider: 'alpha', upstream_key: 'sk-own-credential-1' }
     app.alpha.script(() => ({ status: 500, body: 'oh' }))
     for (let round = 0; round < 4; round++) {
@@ -120,7 +120,7 @@ describe('circuits by organisation', () => {
     expect((await alpha()).available, 'still open: the key of one organisation is no word on that of the platform').toBe(false)
   })
 
-  test('HARD-08 a key that two organisations saw refused is withheld', async () => {
+  test('HARD-08 a route whose key two organisations saw refused is quarantined', async () => {
     app.alpha.script(() => ({ status: 401, body: { error: { message: 'revoked' } } }))
     for (let count = 0; count < 3; count++) await ask(tokens[0])
     await heal()
@@ -130,7 +130,7 @@ describe('circuits by organisation', () => {
     expect((await alpha()).maintenance).toBe(true)
   })
 
-  test("HARD-08 a refusal because of the content is the caller's own, in the words of OpenRouter and xAI, and marks nothing", async () => {
+  test("HARD-08 a refusal because of the content, in the words of OpenRouter and xAI, is the caller's own and marks no route", async () => {
     for (const message of [
       'Your input was flagged for "violence". No credits were charged.',
       'openai/x requires moderation on OpenInference. Your input was flagged.',
@@ -151,7 +151,7 @@ describe('circuits by organisation', () => {
 })
 
 describe('a gateway of one organisation', () => {
-  test('HARD-08 with no other organisation, its own failures open the circuit, are shown, and withhold the route', async () => {
+  test('HARD-08 without other organisations, its own failures open the circuit, are shown, and quarantine the route', async () => {
     const clock = movableClock(Date.UTC(2026, 10, 2, 6))
     const app = await startApp({ clock, env: { CIRCUIT_FAILURES: '2', CIRCUIT_OPEN_MS: String(openMs) } })
     try {

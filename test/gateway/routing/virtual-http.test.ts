@@ -85,12 +85,12 @@ describe('virtual models over HTTP', () => {
     }
   })
 
-  test('VIRT-03 auto:cheapest takes the lowest price, whatever is asked', async () => {
+  test('VIRT-03 auto:cheapest takes the lowest price for any prompt', async () => {
     expect(await chosen('auto:cheapest')).toBe('cheap at alpha')
     expect(await chosen('auto:cheapest', fence)).toBe('cheap at alpha')
   })
 
-  test('VIRT-05 ROUTE-16 VIRT-24 best, auto:best and route: best pick the same model, whatever model is named; the reply says which', async () => {
+  test('VIRT-05 ROUTE-16 VIRT-24 best, auto:best and route: best pick the same model, whatever model the request names; the reply says which', async () => {
     for (const [model, more] of [
       ['best', {}],
       ['auto:best', {}],
@@ -101,7 +101,7 @@ describe('virtual models over HTTP', () => {
       expect(await chosen(model, fence, more), model).toBe('coder at beta')
   })
 
-  test('VIRT-06 auto:agent takes tool-capable models by how reliably they call tools, and never a route that is known to break calls', async () => {
+  test('VIRT-06 auto:agent orders tool-capable models by the reliability of their tool calls, and never uses a route that is known to break them', async () => {
     expect(await chosen('auto:agent')).toBe('plain at alpha')
     expect(
       await chosen('auto:agent', 'Hello', {
@@ -111,13 +111,13 @@ describe('virtual models over HTTP', () => {
     expect(dials()).toBe(1)
   })
 
-  test('VIRT-07 auto:code takes the curated ranking of code among models with tools', async () => {
+  test('VIRT-07 auto:code follows the curated ranking of code among models with tools', async () => {
     expect(await chosen('auto:code', 'Hello')).toBe('coder at beta')
     expect(await chosen('auto:code', 'Hello', { exclude: ['beta'] })).toBe('plain at alpha')
     expect(await chosen('auto:code', 'Hello', { exclude: ['beta', 'alpha/plain', 'alpha/breaker', 'alpha/seer', 'alpha/wide', 'indus'] })).toBe('404 no_route')
   })
 
-  test('VIRT-08 VIRT-09 auto:reasoning takes models that think, auto:vision models that see, with and without an image', async () => {
+  test('VIRT-08 VIRT-09 auto:reasoning takes models that reason, auto:vision models that read images, with and without an image', async () => {
     expect(await chosen('auto:reasoning')).toBe('thinker at beta')
     expect(await chosen('auto:reasoning', 'Hello', { exclude: ['beta'] })).toBe('404 no_route')
     expect(await chosen('auto:vision', picture)).toBe('seer at alpha')
@@ -125,7 +125,7 @@ describe('virtual models over HTTP', () => {
     expect(await chosen('auto:vision', picture, { exclude: ['alpha'] })).toBe('404 no_route')
   })
 
-  test('VIRT-10 auto:long-context takes the largest window first, and only windows that leave head-room', async () => {
+  test('VIRT-10 auto:long-context takes the largest window first, and only windows that leave headroom', async () => {
     expect(await chosen('auto:long-context')).toBe('wide at beta')
     expect(await chosen('auto:long-context', 'Hello', { exclude: ['beta'] })).toBe('wide at alpha')
     // About 17,000 tokens: within 20,000, but not with a quarter to spare.
@@ -135,7 +135,7 @@ describe('virtual models over HTTP', () => {
     expect(await chosen('auto:long-context', long, { exclude: others })).toBe('404 no_route')
   })
 
-  test('VIRT-11 VIRT-15 auto:sovereign takes Indian routes only; a preset that residency or exclude leave nothing of is 404', async () => {
+  test('VIRT-11 VIRT-15 auto:sovereign takes only Indian routes; a preset without routes after residency and exclude is 404', async () => {
     expect(await chosen('auto:sovereign')).toBe('ganga at indus')
     expect(await chosen('auto:cheapest', 'Hello', { data_policy: 'india_only' })).toBe('ganga at indus')
     expect([app.alpha.requests.length, app.beta.requests.length]).toEqual([0, 0])
@@ -154,7 +154,7 @@ describe('virtual models over HTTP', () => {
     expect(dials()).toBe(0)
   })
 
-  test('VIRT-16 VIRT-23 what only a saved key reaches can be picked, for that organisation alone; data_policy and exclude hold for best too', async () => {
+  test('VIRT-16 VIRT-23 a model on a saved key can be picked, for that organisation only; data_policy and exclude apply to best too', async () => {
     const other = await app.otherOrg('Key Holder')
     const cookie = await app.signIn(other.userId, other.orgId)
     expect((await app.call('PUT', '/me/byok/beta', { key: 'sk-saved-beta-key-0002' }, { cookie })).status).toBe(200)
@@ -171,7 +171,7 @@ describe('virtual models over HTTP', () => {
     expect(await chosen('best', 'Tell me about Goa', { data_policy: 'india_only' })).toBe('ganga at indus')
   })
 
-  test('VIRT-17 VIRT-18 VIRT-19 ROUTE-15 the capability is read in the prompt, and the first reachable model of its ranking is picked', async () => {
+  test('VIRT-17 VIRT-18 VIRT-19 ROUTE-15 the prompt decides the capability, and the first reachable model of its ranking is picked', async () => {
     const cases: readonly (readonly [prompt: string, capability: string, model: string])[] = [
       [fence, 'code', 'coder'],
       ['What is the integral of sin(x) dx?', 'math', 'thinker'],
@@ -189,7 +189,7 @@ describe('virtual models over HTTP', () => {
     }
   })
 
-  test('VIRT-20 VIRT-21 without a prompt, or with a ranking that cannot be reached, route: best serves the named model as usual', async () => {
+  test('VIRT-20 VIRT-21 without a prompt, or without a reachable model in the ranking, route: best serves the named model as usual', async () => {
     expect(await chosen('seer', [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }], { route: 'best' })).toBe('seer at alpha')
     expect(await chosen('coder', '', { route: 'best' })).toBe('coder at beta')
     const reply = await ask('plain', 'What is the integral of sin(x) dx?', { route: 'best', exclude: ['beta'] })
@@ -199,7 +199,7 @@ describe('virtual models over HTTP', () => {
     expect(await chosen('nobody', 'Hello', { route: 'best' })).toBe('404 model_not_found')
   })
 
-  test('VIRT-22 best with nothing reachable at all is 404 no_route', async () => {
+  test('VIRT-22 best without any reachable model is 404 no_route', async () => {
     for (const model of ['best', 'auto:best']) expect(await chosen(model, 'Hello', { exclude: ['alpha', 'beta', 'indus'] })).toBe('404 no_route')
   })
 
@@ -219,7 +219,7 @@ describe('virtual models over HTTP', () => {
     expect([...seen]).toEqual(['code'])
   })
 
-  test('VIRT-27 VIRT-28 VIRT-29 every preset passes over windows that are too small, models without tools for tools, models that cannot see for images', async () => {
+  test('VIRT-27 VIRT-28 VIRT-29 every preset avoids windows that are too small, models without tools for tools, models that cannot read images for images', async () => {
     const long = 'word '.repeat(12_500)
     const chat = virtualIds.filter(id => !['auto:reasoning', 'auto:vision', 'auto:agent', 'auto:code'].includes(id))
     for (const id of virtualIds) {
@@ -233,7 +233,7 @@ describe('virtual models over HTTP', () => {
     expect(await chosen('auto:reasoning', picture)).toBe('404 no_route')
   })
 
-  test('VIRT-30 HDR-05 HDR-06 headers say what was chosen, streamed or not, and an unvirtual call has none of them', async () => {
+  test('VIRT-30 HDR-05 HDR-06 headers say what was chosen, streamed or not; a call to a named model has none of them', async () => {
     for (const stream of [false, true]) {
       const auto = await ask('auto', 'Solve x^2 - 5x + 6 = 0', { stream })
       expect(family(auto.headers, 'auto')).toEqual({ 'auto-preset': 'balanced', 'auto-model': 'plain', 'auto-reason': 'cheapest_capable' })
@@ -280,7 +280,7 @@ describe('virtual models over HTTP', () => {
     expect([read.headers.get('x-br-route-capability'), read.headers.get('x-br-route-model')]).toEqual(['math', 'thinker'])
   })
 
-  test('ROUTE-36 exclude holds for every preset, for best and for the steps of a chain, on failover too', async () => {
+  test('ROUTE-36 exclude applies to every preset, to best and to the steps of a chain, on failover too', async () => {
     for (const id of [...virtualIds, 'best']) {
       const { status, headers } = await ask(id, fence, { exclude: ['beta'] })
       if (status === 200) expect(headers.get('x-br-provider'), id).not.toBe('beta')
@@ -291,7 +291,7 @@ describe('virtual models over HTTP', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test('VIRT-14 a preset whose every candidate has an open circuit is dialed all the same', async () => {
+  test('VIRT-14 a preset whose candidates all have an open circuit is still dialed', async () => {
     app.indus.script(() => ({ status: 500 }))
     const other = await app.otherOrg('Second Witness')
     for (const token of [app.key, other.key]) for (let count = 0; count < 3; count++) expect((await ask('auto:sovereign', 'Hello', {}, token)).status).toBe(502)
@@ -304,7 +304,7 @@ describe('virtual models over HTTP', () => {
     expect(before).toBe(6)
   })
 
-  test('tool calls that are no JSON move a model down in auto:agent, and out when they keep coming', async () => {
+  test('tool calls with invalid JSON move a model down in auto:agent, and remove it when they continue', async () => {
     const called = (args: string) => ({
       body: {
         id: 'c',

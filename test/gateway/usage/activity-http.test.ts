@@ -64,7 +64,7 @@ async function put(org: Org, paramsList: readonly (Partial<UsageEvent> & { atMs:
 }
 
 describe('usage at a glance', () => {
-  test('USAGE-09 every key with what it did today in India and in 30 days, and the organisation in total', async () => {
+  test('USAGE-09 lists every key with its usage today in India and in 30 days, and the organisation in total', async () => {
     const org = await newOrg('Glance')
     const batch = await secondKey(org, 'nightly batch')
     const unused = await secondKey(org, 'never used')
@@ -102,7 +102,7 @@ describe('usage at a glance', () => {
     expect(json.keys[0].prefix).toBe(org.key.slice(0, json.keys[0].prefix.length))
   })
 
-  test('USAGE-10 the last 30 IST days by day and model, and nobody else sees them', async () => {
+  test('USAGE-10 lists the last 30 IST days by day and model, only for the own organisation', async () => {
     const [org, other] = [await newOrg('Daily'), await newOrg('Other Daily')]
     await put(org, [
       { atMs: Date.parse('2026-10-22T18:30:00Z'), model: 'a' },
@@ -126,7 +126,7 @@ describe('usage at a glance', () => {
 })
 
 describe('activity', () => {
-  test('ACT-01 days by model, top models, top keys, the split over providers and totals, over a span and filtered', async () => {
+  test('ACT-01 lists days by model, top models, top keys, providers and totals, for a span and with filters', async () => {
     const org = await newOrg('Active')
     const other = await secondKey(org, 'second')
     await chat(org.key)
@@ -200,7 +200,7 @@ describe('activity', () => {
 })
 
 describe('single calls', () => {
-  test('ACT-02 SHAPE-28 newest first, a page at a time, by key and agent, without a word of what was said', async () => {
+  test('ACT-02 SHAPE-28 are listed newest first, in pages, by key and agent, without content', async () => {
     const org = await newOrg('Calls')
     const made = (await app.call('POST', '/v1/me/agents', { name: 'reader' }, { token: org.key })).json
     app.alpha.script({ chunks: ['zqsaidzq'], usage: { prompt_tokens: 30, completion_tokens: 4, total_tokens: 34 } })
@@ -249,7 +249,7 @@ describe('single calls', () => {
     expect(await ids('status=failed')).toEqual([])
   })
 
-  test('ACT-04 what is no cursor or no page size is 400 bad_request', async () => {
+  test('ACT-04 with an invalid cursor or page size are 400 bad_request', async () => {
     const org = await newOrg('Cursors')
     await chat(org.key)
     const { id } = (await org.read('/me/activity/events')).json.events[0]
@@ -279,7 +279,7 @@ describe('single calls', () => {
     expect((await org.read(`/me/activity/events?limit=200&before=${id.toUpperCase()}`)).json).toEqual({ events: [], next_before: null })
   })
 
-  test('ACT-05 failed calls are there with the status that the client saw, and without tokens', async () => {
+  test('ACT-05 include failed calls with the status that the client saw, and without tokens', async () => {
     const org = await newOrg('Failures')
     const refused = { status: 422, body: { error: { message: 'no such thing' } } }
     const broken = () => ({ status: 500, body: { error: { message: 'broken' } } })
@@ -320,7 +320,7 @@ describe('single calls', () => {
     { maxLength: 12 },
   )
 
-  test('ACT-03 pages have no gap and nothing twice, while calls are written down between them, with equal instants and over midnight', async () => {
+  test('ACT-03 are in pages without gaps or repetitions, also when calls are recorded meanwhile, at equal instants and over midnight', async () => {
     const midnightMs = Date.UTC(2026, 10, 21, 18, 30)
     let round = 0
     await fc.assert(

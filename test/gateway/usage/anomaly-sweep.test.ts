@@ -79,7 +79,7 @@ const use = (...events: UsageEvent[]) => db.tx(tx => insertUsageEvents(tx, event
 const sweep = () => sweepAnomalies({ db, clock, ids: systemIds, journal: { flushNow: async () => {} } }, new AbortController().signal)
 
 describe('the sweep over anomalies', () => {
-  test('measures the last hour against the mean of the hours of seven days; older use does not count', async () => {
+  test('compares the last hour with the mean of the hours of seven days; older use does not count', async () => {
     await use(event(1, startMs - 8 * 24 * hourMs, 9_999), ...Array.from({ length: 7 }, (_, day) => event(1, startMs - (day * 24 + 5) * hourMs, 480)))
     // 7 × 480 / 168 = 20 an hour.
     await use(event(1, startMs - 50 * 60_000, 60), event(1, startMs - 60_000, 39.999999))
@@ -90,7 +90,7 @@ describe('the sweep over anomalies', () => {
     expect((await db.many(told)).map(({ orgId, data }) => [orgId, data.metric, data.observed, data.baseline, data.ratio])).toEqual([[1, 'spend', 100, 20, 5]])
   })
 
-  test('who was silent for the week and used it before is measured against nothing; who is new is not measured', async () => {
+  test('compares an organisation without use in the week with zero, and does not check a new organisation', async () => {
     await use(event(1, startMs - 20 * 24 * hourMs, 1), event(1, startMs - 60_000, 500))
     await use(event(2, startMs - 60_000, 500))
     await use(event(3, startMs - 20 * hourMs, 1), event(3, startMs - 60_000, 500))
@@ -103,7 +103,7 @@ describe('the sweep over anomalies', () => {
     ])
   })
 
-  test('sums every hour up once, over midnight in India too, and forgets it when it is old', async () => {
+  test('sums up every hour once, also over midnight in India, and deletes old hours', async () => {
     await use(...Array.from({ length: 12 }, (_, half) => event(1, startMs - 10 * hourMs + half * hourMs + 1800_000, half + 1)))
     for (let step = 0; step < 10; step++) {
       await sweep()
@@ -117,7 +117,7 @@ describe('the sweep over anomalies', () => {
     expect(await db.many(hours)).toEqual([])
   })
 
-  test('two concurrent processes report an anomaly once; a call that a client gave up is no error', async () => {
+  test('two concurrent processes report an anomaly once; a call that a client gave up is not an error', async () => {
     await use(event(1, startMs - 30 * hourMs, 1), ...Array.from({ length: 50 }, (_, n) => event(1, startMs - 1000 - n, 0, 'failed')))
     await use(event(2, startMs - 30 * hourMs, 1), ...Array.from({ length: 90 }, (_, n) => event(2, startMs - 1000 - n, 0, 'client_gone')))
     await Promise.all([sweep(), sweep(), sweep()])

@@ -18,7 +18,7 @@ const figures = fc.record({ observed: amount, total: amount, hours: fc.integer({
 const week = baselineHoursMax
 
 describe('the rule of anomalies', () => {
-  test('an hour of five times the mean of the week begins one, an hour just below does not', () => {
+  test('an hour of five times the mean of the week begins an anomaly, an hour just below does not', () => {
     const mean = 40_000_000n
     const at = (observed: bigint) => judgeHour('spend', { observed, total: mean * BigInt(week), hours: week }, false)
     expect([at(mean * 5n), at(mean * 5n - 1n), at(mean)]).toEqual(['begins', 'quiet', 'quiet'])
@@ -31,17 +31,17 @@ describe('the rule of anomalies', () => {
     }
   })
 
-  test('against a week of nothing there is no ratio', () => {
+  test('a week without use gives no ratio', () => {
     expect(ratioOf({ observed: 10n, total: 0n, hours: week })).toBe(null)
     expect(ratioOf({ observed: 10n, total: 168n, hours: week })).toBe(10)
   })
 
-  test('who is new has no usual hour: nothing begins before a day of history, and from then on the hours since the first use are the mean', () => {
+  test('a new organisation has no usual hour: nothing begins before a day of history, and later the mean is taken since the first use', () => {
     const at = (hours: number) => judgeHour('tokens', { observed: 10_000_000n, total: 2_000_000n, hours }, false)
     expect([at(0), at(baselineHoursMin - 1), at(baselineHoursMin)]).toEqual(['quiet', 'quiet', 'begins'])
   })
 
-  test('one that goes on is over below half of the mark or of the floor, so that an hour that wavers is told once', () => {
+  test('an anomaly continues above half of the threshold and of the floor, so that an hour near the threshold is reported once', () => {
     const total = 40_000_000n * BigInt(week)
     const at = (observed: bigint) => judgeHour('spend', { observed, total, hours: week }, true)
     expect([at(400_000_000n), at(199_999_999n), at(100_000_000n), at(99_999_999n)]).toEqual(['goes_on', 'goes_on', 'goes_on', 'over'])
@@ -49,7 +49,7 @@ describe('the rule of anomalies', () => {
     expect([quietWeek(25n), quietWeek(24n)]).toEqual(['goes_on', 'over'])
   })
 
-  test('an hour that stays at six times the usual one is told once and becomes the usual one within three days', () => {
+  test('an hour that stays at six times the usual one is reported once and becomes the usual hour within three days', () => {
     const usual = 100n
     let goesOn = false
     const told: number[] = []
@@ -64,7 +64,7 @@ describe('the rule of anomalies', () => {
     expect([told, ended]).toEqual([[0], [48]])
   })
 
-  test('for any figures: what begins is at the floor, five times the mean and behind a day of history; more of it begins too', () => {
+  test('for any figures: an hour that begins an anomaly is at the floor, five times the mean and after a day of history; a higher one does too', () => {
     fc.assert(
       fc.property(metric, figures, amount, (metric, hour, more) => {
         const verdict = judgeHour(metric, hour, false)
@@ -81,7 +81,7 @@ describe('the rule of anomalies', () => {
     )
   })
 
-  test('for any figures: what has just begun is not over, and what is over does not begin again with the same figures', () => {
+  test('for any figures: a new anomaly is not over, and one that is over does not begin again with the same figures', () => {
     fc.assert(
       fc.property(metric, figures, (metric, hour) => {
         const begins = judgeHour(metric, hour, false) === 'begins'
@@ -93,7 +93,7 @@ describe('the rule of anomalies', () => {
     )
   })
 
-  test('for any course of hours there is one begin for each end, beginning with a begin', () => {
+  test('for any sequence of hours: begins and ends alternate, and a begin comes first', () => {
     fc.assert(
       fc.property(metric, fc.array(figures, { maxLength: 60 }), (metric, course) => {
         let goesOn = false
@@ -109,7 +109,7 @@ describe('the rule of anomalies', () => {
     )
   })
 
-  test('the mean keeps three decimals, and the ratio two', () => {
+  test('the mean has three decimals, and the ratio two', () => {
     expect(meanHour({ observed: 0n, total: 100n, hours: 168 })).toBe(0.595)
     expect(meanHour({ observed: 0n, total: 0n, hours: 0 })).toBe(0)
     expect(ratioOf({ observed: 60n, total: 100n, hours: 168 })).toBe(100.8)

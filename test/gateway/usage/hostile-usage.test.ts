@@ -8,7 +8,7 @@ import { startApp, type TestApp } from '../../harness/app.ts'
 
 const messages = [{ role: 'user', content: 'Hello there' }]
 
-describe('usage that no database takes', () => {
+describe('usage that no database accepts', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp()
@@ -24,7 +24,7 @@ describe('usage that no database takes', () => {
     return reply.json.totals
   }
 
-  test('ids of models that no provider can have are refused, and nothing is dialed', async () => {
+  test('model ids that no provider can have are refused, and nothing is dialed', async () => {
     const long = `alpha/${randomBytes(3000).toString('hex')}`
     for (const model of ['alpha/a\u0000b', 'alpha/line\nbreak', 'alpha/ ', 'alpha/\ud800', long])
       expect((await chat({ model, upstream_key: 'sk-somebody-0001' })).json.error?.code, JSON.stringify(model).slice(0, 40)).toBe('model_not_found')
@@ -33,7 +33,7 @@ describe('usage that no database takes', () => {
     expect((await usage()).requests).toBe(1)
   })
 
-  test('figures that no call can have are not believed: tokens are estimated', async () => {
+  test('impossible usage figures are ignored: tokens are estimated', async () => {
     for (const stream of [false, true])
       for (const prompt_tokens of [1e308, 1e19, 2 ** 53]) {
         const before = await usage()
@@ -48,7 +48,7 @@ describe('usage that no database takes', () => {
       }
   })
 
-  test('a call that asks for more tokens than the books can price is refused like any that is too dear', async () => {
+  test('a call for more tokens than can be priced is refused like a call that is too expensive', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 5 })
     const cookie = await app.signIn()
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 5, strict: true }, { cookie })
@@ -56,7 +56,7 @@ describe('usage that no database takes', () => {
     expect([reply.status, reply.json.error.code]).toEqual([429, 'budget_exceeded'])
   })
 
-  test('an event of an older journal is stored all the same, with what fits', async () => {
+  test('an event from an older journal is stored, with the fields that fit', async () => {
     const atMs = Date.now()
     const event = {
       id: systemIds.uuidv7(atMs),

@@ -37,7 +37,7 @@ async function afresh(): Promise<void> {
 }
 
 describe('rankings of a gateway on which models run on own keys only', () => {
-  test('EDGE-16 a model is ranked in the windows in which two organisations used it, by the same rules, and one organisation alone is told of nowhere', async () => {
+  test('EDGE-16 a model is ranked in the windows in which two organisations used it; a model of only one organisation is listed nowhere', async () => {
     const upstream = app.alpha
     const other = await app.otherOrg('Rankings Neighbours')
     const ask = (model: string, token: string, body: object = {}) =>

@@ -79,7 +79,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.stop())
 
-describe('stats and rankings, before anything was used', () => {
+describe('stats and rankings before any usage', () => {
   test('CAT-24 both are 200 with empty structures, of models that serve and of virtual ids', async () => {
     const empty = { window: '7d', success_rate: null, p50_latency_ms: null, p95_latency_ms: null, tokens_per_second: null, requests: 0 }
     for (const id of ['idle', 'auto', 'auto:cheapest', 'own-key-only']) {
@@ -111,7 +111,7 @@ describe('stats and rankings, before anything was used', () => {
   })
 })
 
-describe('stats and rankings of what was used', () => {
+describe('stats and rankings with usage', () => {
   beforeAll(async () => {
     const add = (model: string, day: number, shard: number, sums: readonly number[]) => app.db.exec(addDay, daysAgo(day), model, shard, sums)
     // requests, tokens, succeeded, failed, written tokens, written ms
@@ -139,7 +139,7 @@ describe('stats and rankings of what was used', () => {
     await afresh()
   })
 
-  test('CAT-11 SHAPE-38 7 IST days with today: success rate, p50, p95, tokens a second; what there is none of is null', async () => {
+  test('CAT-11 SHAPE-38 stats of 7 IST days including today: success rate, p50, p95, tokens a second; values without data are null', async () => {
     const stats = (await read('/v1/models/team/fast:v1.5/stats')).json
     expect(stats).toEqual({
       model: 'team/fast:v1.5',
@@ -164,7 +164,7 @@ describe('stats and rankings of what was used', () => {
     expect((await read('/v1/models/idle/stats')).json).toMatchObject({ requests: 3, success_rate: null })
   })
 
-  test('CAT-11 calls are in the stats of the model that served them: served, failed and refused ones', async () => {
+  test('CAT-11 calls count for the model that served them: served, failed and refused ones', async () => {
     const call = (body: object) => app.call('POST', '/v1/chat/completions', { model: 'real', messages: [{ role: 'user', content: 'hi' }], ...body })
     app.alpha.script([
       { usage: { prompt_tokens: 7, completion_tokens: 30, total_tokens: 37 } },
@@ -186,7 +186,7 @@ describe('stats and rankings of what was used', () => {
     expect((await read('/v1/rankings')).json.windows['7d']).toContainEqual({ model: 'real', requests: 4, tokens: 74, rank: 4 })
   })
 
-  test('CAT-15 SHAPE-39 models by tokens in 7 and 30 IST days, ties in one order, only those of the platform', async () => {
+  test('CAT-15 SHAPE-39 rankings list platform models by tokens in 7 and 30 IST days, equal ones in a stable order', async () => {
     const { json } = await read('/v1/rankings')
     const withoutReal = (rows: { model: string }[]) => rows.filter(({ model }) => model !== 'real')
     expect(Object.keys(json.windows)).toEqual(['7d', '30d'])
@@ -198,7 +198,7 @@ describe('stats and rankings of what was used', () => {
     expect(withoutReal(json.windows['30d'])[0]).toEqual({ model: 'team/fast:v1.5', requests: 121, tokens: 10_570, rank: 1 })
   })
 
-  test('ids with slashes, colons and dots work raw and encoded; the path behind the id wins over the id', async () => {
+  test('ids with slashes, colons and dots work raw and encoded; the path after the id has precedence', async () => {
     for (const id of ['team/fast:v1.5', 'team%2Ffast:v1.5', 'team%2ffast%3Av1.5', 'team/fast%3Av1%2E5'])
       expect((await read(`/v1/models/${id}/stats`)).json, id).toMatchObject({ model: 'team/fast:v1.5', requests: 20 })
     expect((await read('/v1/models/team/fast:v1.5')).json).toMatchObject({ id: 'team/fast:v1.5', object: 'model' })
@@ -211,7 +211,7 @@ describe('stats and rankings of what was used', () => {
 describe('public pages', () => {
   const paths = ['/v1/rankings', '/v1/models/tie-a/stats', '/v1/pricing/compare']
 
-  test('have a strong ETag, may be cached, and are 304 to who has them', async () => {
+  test('have a strong ETag, may be cached, and are 304 for a current copy', async () => {
     for (const path of paths) {
       const first = await read(path)
       const etag = first.headers.get('etag') ?? ''
@@ -238,7 +238,7 @@ describe('public pages', () => {
     for (const path of paths) expect((await read(path, browser)).headers.get('set-cookie'), path).toBeNull()
   })
 
-  test('200 concurrent requests ask the database no more often than one', async () => {
+  test('200 concurrent requests query the database as often as one', async () => {
     for (const path of ['/v1/rankings', '/v1/models/tie-a/stats']) {
       clock.advance(2 * 60_000 + 1)
       asked.length = 0
@@ -250,7 +250,7 @@ describe('public pages', () => {
     }
   })
 
-  test('stay as they were while the sums cannot be read', async () => {
+  test('stay unchanged while the sums cannot be read', async () => {
     const before = await read('/v1/rankings')
     await app.db.script('alter table model_days rename to model_days_away')
     try {
@@ -266,7 +266,7 @@ describe('public pages', () => {
   })
 })
 
-test('PUBLIC_STATS=off shows them to callers with a credential only, and to no cache on the way', async () => {
+test('PUBLIC_STATS=off shows them only to callers with a credential, and shared caches may not keep them', async () => {
   const closed = await startApp({ operatorFile, env: { PUBLIC_STATS: 'off' } })
   try {
     for (const path of ['/v1/rankings', '/v1/models/idle/stats', '/v1/models/nobody/stats']) {
@@ -283,7 +283,7 @@ test('PUBLIC_STATS=off shows them to callers with a credential only, and to no c
   }
 })
 
-test('SHAPE-42 there is one version: no row negotiates one, none is deprecated, and there is no changelog', async () => {
+test('SHAPE-42 there is one version: no row negotiates a version, none is deprecated, and there is no changelog', async () => {
   const bindings = bindingsOf(endpointTable)
   for (const { at } of bindings) {
     expect(at).not.toMatch(/changelog|deprecat|sunset/i)

@@ -67,10 +67,10 @@ const events: readonly UsageEvent[] = [
   event,
 ]
 
-it('a usage event comes out of the journal as it went in, whoever called before', () => {
+it('a usage event is read from the journal as it was written, whatever caller came before', () => {
   expect(roundTrip(events, usageEventText)).toEqual(events)
 })
 
-it('an event that limits know nothing of comes out of the journal as it went in', () => {
+it('an event is read from the journal as it was written, also without its own JSON writer', () => {
   expect(roundTrip(events, null)).toEqual(events)
 })

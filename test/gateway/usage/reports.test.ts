@@ -32,7 +32,7 @@ const put = async (atMs: number, over: Partial<UsageEvent>): Promise<void> => {
   })
 }
 
-it('takes the month to date when nothing is said, and refuses what is no span of days', () => {
+it('takes the month to date by default, and refuses an invalid span', () => {
   expect(monthSpan(undefined, undefined, noon)).toEqual({ from: '2026-11-01', to: '2026-11-21' })
   for (const [from, to] of [
     ['2026-02-30', undefined],
@@ -42,7 +42,7 @@ it('takes the month to date when nothing is said, and refuses what is no span of
     expect(() => monthSpan(from, to, noon)).toThrow(/calendar day|after/)
 })
 
-it('spans: years that leap, ends that are not given, and the longest', () => {
+it('spans: leap years, absent ends, and the longest span', () => {
   const leapDay = Date.parse('2028-02-29T18:29:59.999Z')
   expect(monthSpan(undefined, undefined, leapDay)).toEqual({ from: '2028-02-01', to: '2028-02-29' })
   expect(monthSpan(undefined, undefined, leapDay + 1)).toEqual({ from: '2028-03-01', to: '2028-03-01' })
@@ -60,7 +60,7 @@ it('spans: years that leap, ends that are not given, and the longest', () => {
     expect(() => activitySpan(from, to, noon)).toThrow(/366 days|calendar day|after/)
 })
 
-it('a span is its whole weeks and the days around them, each day once, the last one always as a day', () => {
+it('a span consists of its whole weeks and the days around them, each day once, and the last one always as a day', () => {
   const dayMs = 24 * 3600_000
   const dayAt = (n: number): string => new Date(n * dayMs).toISOString().slice(0, 10)
   const until = (first: string, last: string): string[] => {
@@ -83,7 +83,7 @@ it('a span is its whole weeks and the days around them, each day once, the last 
   expect(weeksIn({ from: '9999-12-30', to: '9999-12-31' })).toEqual({ headTo: '9999-12-31', tailFrom: 'infinity' })
 })
 
-it('quotes CSV and disarms formulas', () => {
+it('quotes CSV and makes formulas harmless', () => {
   expect(csvLine(['=1+1', 'a,b', 'say "x"', 5, -3])).toBe(`'=1+1,"a,b","say ""x""",5,-3\r\n`)
 })
 
@@ -130,7 +130,7 @@ describe('on a database', () => {
     expect((await reports.report(2, report)).totals.requests).toBe(0)
   })
 
-  it('labels of agents beyond a thousand a day are one row, and the rows still add up to the totals', async () => {
+  it('labels of agents above a thousand a day are one row, and the rows still add up to the totals', async () => {
     const keep = keepsRollups(0)
     const flush = async (count: number, name: string, day: number): Promise<void> => {
       const atMs = Date.parse(`2026-11-0${day}T06:30:00Z`)
@@ -164,7 +164,7 @@ describe('on a database', () => {
   const dayMs = 24 * 3600_000
   const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 
-  it('deletes events that are too old, by month and one by one; sums stay, and the first kept day never goes back', async () => {
+  it('deletes old events, by month and one by one; sums stay, and the first kept day never moves back', async () => {
     const { db } = database
     // A year of partitions, as a gateway that has run for so long has them, and days before the first.
     for (let month = 0; month < 12; month++) await makePartitions(db, Date.UTC(2025, 11 + month, 15), silentLog)

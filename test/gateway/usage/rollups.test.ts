@@ -94,7 +94,7 @@ describe('sums of usage by day', () => {
     ['', null].flatMap(all => grouped(events, e => [e.orgId, all ?? modelOf(e), weekOf(e), e.keyId ?? 0])).sort()
   const flag = (value: boolean): string => (value ? 't' : 'f')
 
-  test('every table holds what its events add up to, at the edges of IST days and months, and nothing counts twice', async () => {
+  test('every table contains the sums of its events, at the edges of IST days and months, and no event counts twice', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(eventsWith, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 }), fc.nat(3), async (batches, again) => {
         await database.db.exec(forget)
@@ -116,7 +116,7 @@ describe('sums of usage by day', () => {
     )
   })
 
-  test('a latency is counted in its bucket, that of served calls only', async () => {
+  test('a latency is counted in its bucket, for served calls only', async () => {
     const served = made({
       ...(fc.sample(eventsWith, 1)[0] as Params),
       atMs: edgeMs,
@@ -130,7 +130,7 @@ describe('sums of usage by day', () => {
     expect(await stored(latencies)).toEqual([`2026-11-01|a|${latencyBucket(1000)}|1`])
   })
 
-  test('sums that lack events of an earlier version are found and added up again; those that agree stay as they are', async () => {
+  test('days without the events of an earlier version are found and summed up again; correct days do not change', async () => {
     const events = fc.sample(eventsWith, 60).map(made)
     await put(events.slice(0, 30))
     // Stored by a process that keeps no sums.

@@ -41,7 +41,7 @@ describe('usage over HTTP', () => {
   /** An organisation of its own for each test, so that sums are its own. */
   const newOrg = (name: string) => app.otherOrg(name)
 
-  test('USAGE-02 USAGE-04 days are those of India, both ends count, and without dates it is the month so far', async () => {
+  test('USAGE-02 USAGE-04 days are those of India, both ends count, and the default is the month so far', async () => {
     const { key } = await newOrg('Days')
     clock.moveTo(lastOfOctober)
     await chat(key)
@@ -178,7 +178,7 @@ describe('usage over HTTP', () => {
     expect((await app.call('GET', '/v1/usage.csv', undefined, { token: null })).status).toBe(401)
   })
 
-  test('USAGE-07 cells are quoted after RFC 4180, and none is a formula to a spreadsheet', async () => {
+  test('USAGE-07 cells are quoted after RFC 4180, and no cell is a formula for a spreadsheet', async () => {
     const { orgId, key } = await newOrg('Quotes')
     const atMs = Date.UTC(2028, 4, 5, 6, 0)
     const models = ['=HYPERLINK("http://x.test","a, b")', '+1', '-1', '@sum(a)', '\tx', 'a,b', 'say "x"', 'two\r\nlines', 'plain']
@@ -189,7 +189,7 @@ describe('usage over HTTP', () => {
     expect(text.endsWith('\r\n')).toBe(true)
   })
 
-  test('USAGE-08 calls stand under the registered agent, the label of a header that names none, or null', async () => {
+  test('USAGE-08 calls are listed under the registered agent, the label of a header that names no agent, or null', async () => {
     const { key } = await newOrg('Agents')
     const agent = (await app.call('POST', '/v1/me/agents', { name: 'registered' }, { token: key })).json
     const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {}, { token: key })).json.access_token
@@ -215,7 +215,7 @@ describe('usage over HTTP', () => {
     expect(by_model[0]).toMatchObject({ model: 'test-model', cost_inr: 0, value_inr: totals.value_inr })
   })
 
-  test('TEST-05 time moves where a test injects the clock, and by nothing that a caller or operator may set', async () => {
+  test('TEST-05 only the injected clock of a test moves the time; no setting or request can', async () => {
     const { key } = await newOrg('Clock')
     clock.moveTo(Date.UTC(2026, 11, 24, 6))
     for (const name of ['date', 'x-br-now', 'x-br-time', 'x-test-clock']) await chat(key, { now: 0, timestamp: 0 }, { [name]: '2020-01-01T00:00:00Z' })

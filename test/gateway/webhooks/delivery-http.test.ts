@@ -85,7 +85,7 @@ describe('webhooks are delivered', () => {
   }
   const remove = ({ id }: Webhook): Promise<TestReply> => ask('DELETE', `/${id}`)
 
-  test('HOOK-09 HOOK-10 HOOK-11 HOOK-12 a delivery: its headers, a signature over the bytes as they are sent, the envelope; a 2xx acknowledges it', async () => {
+  test('HOOK-09 HOOK-10 HOOK-11 HOOK-12 a delivery has its headers, a signature over the sent bytes and the envelope; a 2xx acknowledges it', async () => {
     const webhook = await make()
     receiver.answer({ status: 202, body: 'what a receiver says is kept nowhere' })
     const keyId = await happen()
@@ -137,7 +137,7 @@ describe('webhooks are delivered', () => {
     await remove(webhook)
   })
 
-  test('HOOK-13 HOOK-14 HOOK-23 LIFE-13 a failure is retried by the schedule with the same id and bytes and a new t, until it is dead; redelivered it is pending again', async () => {
+  test('HOOK-13 HOOK-14 HOOK-23 LIFE-13 a failure is retried by the schedule with the same id and bytes and a new t, until it is dead; a redelivery makes it pending', async () => {
     const webhook = await make()
     receiver.answer(
       ({ earlier }) => (['hang', 'reset', { status: 302, headers: { location: `${receiver.url}/elsewhere` } }, { status: 500 }] as const)[earlier] ?? {},
@@ -182,7 +182,7 @@ describe('webhooks are delivered', () => {
     await remove(webhook)
   })
 
-  test('HOOK-15 HOOK-16 HOOK-25 LIFE-12 failures in a row disable the webhook and the owners are told; enabled again it starts without them', async () => {
+  test('HOOK-15 HOOK-16 HOOK-25 LIFE-12 consecutive failures disable the webhook and the owners get a mail; enabling it sets the failures to zero', async () => {
     const webhook = await make()
     const healthy = await make()
     receiver.answer(({ path }) => (path === webhook.path ? { status: 500 } : {}))

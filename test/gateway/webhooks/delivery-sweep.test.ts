@@ -8,7 +8,7 @@ const left = statement<[], { events: string[]; deliveries: string[] }>(
   `select array(select id from webhook_events order by id) as "events", array(select event_id || ' ' || status from webhook_deliveries order by 1) as "deliveries"`,
 )
 
-test('the sweep deletes settled deliveries and events that are too old; what is still to be sent and crossings of the running month stay', async () => {
+test('the sweep deletes old settled deliveries and old events; unsent deliveries and budget crossings of the present month stay', async () => {
   const database = await testDatabase()
   const { db } = database
   // The 25th: the month has begun before the bound.

@@ -36,7 +36,7 @@ describe.runIf(onPostgres)('webhooks of several processes', () => {
     return JSON.parse(text)
   }
 
-  test('a process that is killed between sending and noting leaves a delivery that another sends again: same id, same bytes, another t', async () => {
+  test('when a process is killed between sending and recording, another sends the delivery again: same id, same bytes, another t', async () => {
     const first = await fleet.start()
     const { id } = await post(first, '/me/webhooks', { url: `${receiver.url}/killed`, event_types: ['key.created'] })
     receiver.answer('hang')

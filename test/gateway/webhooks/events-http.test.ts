@@ -49,7 +49,7 @@ async function listeningOrg(name: string, params: object = {}) {
 }
 
 describe('keys', () => {
-  test('KEY-07 a key that is made is delivered as key.created, once, to its own organisation', async () => {
+  test('KEY-07 making a key sends key.created once, to its own organisation', async () => {
     const org = await listeningOrg('Key Makers')
     const other = await listeningOrg('Key Bystanders')
     const made = await app.call('POST', '/me/keys', { name: 'made of words', scope: 'inference' }, { cookie: org.cookie })
@@ -70,7 +70,7 @@ describe('keys', () => {
     expect(at(org.path)).toHaveLength(1)
   })
 
-  test('KEY-15 a deleted key ends immediately and is delivered as key.revoked, once, however often it is deleted', async () => {
+  test('KEY-15 a deleted key is refused immediately and sends key.revoked once, however often it is deleted', async () => {
     const org = await listeningOrg('Key Enders', { event_types: ['key.revoked'] })
     const made = await app.call('POST', '/me/keys', {}, { cookie: org.cookie })
     expect((await chat(made.json.key)).status).toBe(200)
@@ -84,7 +84,7 @@ describe('keys', () => {
     ])
   })
 
-  test('keys end with a membership and by the operator, each told once; a new secret, a pause and the end of its days are no end of a key', async () => {
+  test('the end of a membership and the operator revoke keys, with one event each; rotation, disabling and expiry send no key.revoked', async () => {
     const org = await listeningOrg('Key Leavers', { event_types: ['key.created', 'key.revoked'] })
     const make = async (cookie: string, more: object = {}): Promise<number> => (await app.call('POST', '/me/keys', more, { cookie })).json.id
     const removed = await app.newMember('member', { orgId: org.orgId })
@@ -114,7 +114,7 @@ describe('budgets', () => {
       .sort(inOrder)
       .map(({ type, data }) => [type, data])
 
-  test('BUDG-04 BUDG-05 a crossed budget is told with scope, threshold, spent_inr and cap_inr, and mirrored as usage.threshold, for each scope once', async () => {
+  test('BUDG-04 BUDG-05 a crossed budget is reported with scope, threshold, spent_inr and cap_inr, and repeated as usage.threshold, once for each scope', async () => {
     const org = await listeningOrg('Big Spenders', { event_types: ['budget.warn', 'budget.block', 'usage.threshold'] })
     const workspace = await app.call('POST', '/me/workspaces', { name: 'Team', member_uids: [org.userId] }, { cookie: org.cookie })
     const key = await app.call('POST', '/me/keys', { workspace_id: workspace.json.id }, { cookie: org.cookie })
@@ -165,7 +165,7 @@ describe('budgets', () => {
     expect(crossings(org.path)).toEqual([])
   })
 
-  test('one charge that jumps both marks, a cap that is lowered below what is spent, and usage on an own provider key cross as well', async () => {
+  test('a charge that crosses both thresholds, a cap below the present spend, and usage on an own provider key cause events too', async () => {
     const org = await listeningOrg('Jumpers', { event_types: ['budget.warn', 'budget.block', 'usage.threshold'] })
     const key = await app.call('POST', '/me/keys', { budget_inr: 1 }, { cookie: org.cookie })
     const told = (threshold: 80 | 100, spent_inr: number, cap_inr: number) => {
@@ -210,7 +210,7 @@ describe('routes', () => {
     (await app.call('GET', '/v1/models/test-model')).json.routes.find((route: { provider: string }) => route.provider === provider).available
   const dialed = () => [app.alpha, app.beta, app.indus].map(upstream => upstream.requests.filter(({ method }) => method === 'POST').length)
 
-  test('LIFE-01 consecutive failures open the circuit of a route: it is told, and the route is tried last', async () => {
+  test('LIFE-01 consecutive failures open the circuit of a route: an event is sent, and the route is tried last', async () => {
     const org = await listeningOrg('Route Watchers', { event_types: ['provider.circuit_open'] })
     app.alpha.script(() => ({ status: 500 }))
     for (let count = 0; count < 4; count++) await chat(org.key, 'test-model')
@@ -238,7 +238,7 @@ describe('routes', () => {
     expect(dialed()).toEqual([1, 2, 1])
   })
 
-  test('HOOK-21 every subscribed organisation receives it, once for each outage; an outage of an own server reaches only its organisation', async () => {
+  test('HOOK-21 every subscribed organisation receives it once for each outage; an outage of an own server reaches only its organisation', async () => {
     const params = { event_types: ['provider.circuit_open'] }
     const [one, two] = [await listeningOrg('Outage One', params), await listeningOrg('Outage Two')]
     const deaf = await listeningOrg('Outage Deaf', { event_types: ['key.created'] })
@@ -288,7 +288,7 @@ describe('routes', () => {
 })
 
 describe('anomalies', () => {
-  test('HOOK-27 an hour of spend, tokens or errors far above the week before is told, once for each, and again when it comes back', async () => {
+  test('HOOK-27 an hour of spend, tokens or errors far above the week before sends one event for each, and another when it happens again', async () => {
     const org = await listeningOrg('Spikers', { event_types: ['request.anomaly'] })
     const small = await listeningOrg('Small Spikers', { event_types: ['request.anomaly'] })
     const fresh = await listeningOrg('Fresh Spikers', { event_types: ['request.anomaly'] })

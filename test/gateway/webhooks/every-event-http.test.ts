@@ -207,7 +207,7 @@ const files = () =>
 const outbox = async () => (await app.db.many(webhookRows)).map(({ line }) => line).join('\n')
 
 describe('every event', () => {
-  test('HOOK-22 fires at its trigger, once for each, and reaches the receiver as the catalog describes it; access.decided has no trigger', () => {
+  test('HOOK-22 fires once at its trigger and matches the catalog; access.decided has no trigger', () => {
     const counts: Record<string, number> = {}
     for (const { type, org_id } of heard(receiver, '/all')) {
       counts[type] = (counts[type] ?? 0) + 1
@@ -231,14 +231,14 @@ describe('every event', () => {
     expect(Object.keys(eventCatalog).filter(type => counts[type] === undefined)).toEqual(['access.decided'])
   })
 
-  test('HOOK-19 carries nothing that a person said or typed, neither on the wire nor in the outbox', async () => {
+  test('HOOK-19 contains nothing that a person said or typed, neither in the request nor in the outbox', async () => {
     const places = { wire: wire(), outbox: await outbox() }
     expect(places.wire).toContain(String(org.orgId))
     expect(places.outbox).toContain('budget.block')
     for (const mark of [said, replied, ownKey, org.key, ...Object.values(typed)]) expect([mark, placesOf(mark, places)]).toEqual([mark, []])
   })
 
-  test('mail and log carry no prompt, no key and no name of one either', () => {
+  test('mail and log contain no prompt, no key and no name of either', () => {
     const places = { mail: mails(), log: app.logLines.join('\n') }
     expect(mail.received.length).toBe(2)
     for (const mark of [said, replied, ownKey, org.key, typed.keyName, typed.description, typed.workspace, typed.agent, typed.label, typed.tool])
@@ -246,14 +246,14 @@ describe('every event', () => {
   })
 })
 
-describe('what was said', () => {
-  test('CHAT-33 prompt and answer, in whatever format, are in no log line, no table, no webhook, no file and no mail', async () => {
+describe('content', () => {
+  test('CHAT-33 prompt and reply, in every format, are in no log line, no table, no webhook, no file and no mail', async () => {
     const places = { log: app.logLines.join('\n'), tables: await app.dump(), webhooks: wire(), files: files(), mails: mails() }
     expect(places.tables).toContain(typed.keyName)
     for (const mark of [said, replied]) expect(placesOf(mark, places)).toEqual([])
   })
 
-  test('ROUTE-38 a key that comes with a call is in no table, log line, error, webhook, file and report of usage', async () => {
+  test('ROUTE-38 a key in a request is in no table, log line, error, webhook, file and report of usage', async () => {
     const usage = await app.call('GET', '/v1/usage?from=2026-11-01&to=2026-11-30', undefined, { token: org.key })
     const csv = await app.call('GET', '/v1/usage?from=2026-11-01&to=2026-11-30&format=csv', undefined, { token: org.key })
     const audit = await app.call('GET', '/me/audit', undefined, { cookie })

@@ -54,7 +54,7 @@ describe('management of webhooks', () => {
   const listed = async (id: number, cookie = owner) => (await ask('GET', '', undefined, cookie)).json.webhooks.find((each: { id: number }) => each.id === id)
   const refusal = ({ status, json }: TestReply): [number, string] => [status, json.error.code]
 
-  test('HOOK-01 SHAPE-35 an https URL is registered with 201; the secret is in that reply, which nobody may store, and nowhere else', async () => {
+  test('HOOK-01 SHAPE-35 an https URL is registered with 201; the secret is only in that reply, which may not be stored', async () => {
     const made = await make({ description: ' Billing ', event_types: ['invoice.created', 'payment.captured'] })
     expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store'])
     const { secret, ...webhook } = made.json
@@ -73,7 +73,7 @@ describe('management of webhooks', () => {
     expect((await make()).json.secret).not.toBe(secret)
   })
 
-  test('HOOK-02 http, addresses that are not public and names that lead there are 400 bad_request, and the message names the entry of OUTBOUND_ALLOW', async () => {
+  test('HOOK-02 http, addresses that are not public and names of such addresses are 400 bad_request, and the message names the entry of OUTBOUND_ALLOW', async () => {
     for (const [url, entry] of [
       ['http://hooks.example.com/x', 'hooks.example.com:80'],
       ['http://hooks.example.com:8080/x', 'hooks.example.com:8080'],
@@ -94,7 +94,7 @@ describe('management of webhooks', () => {
     expect(refusal(await make({ url: 'http://receiver.internal:8081/x' }))).toEqual([400, 'bad_request'])
   })
 
-  test('what is no URL for a webhook is 400; a name of which the resolver cannot say anything now is taken', async () => {
+  test('an invalid URL is 400; a name for which the resolver gives no answer now is accepted', async () => {
     for (const url of [
       '',
       'hooks.example.com',
@@ -107,7 +107,7 @@ describe('management of webhooks', () => {
     expect((await make({ url: ' https://slow.example/x ' })).json.url).toBe('https://slow.example/x')
   })
 
-  test('EDGE-15 a webhook or endpoint at localhost., a name that leads inward or one that does not resolve is 400 that says so, and OUTBOUND_ALLOW still lets through', async () => {
+  test('EDGE-15 a webhook or endpoint at localhost., an inward name or an unknown name is 400 that says why; OUTBOUND_ALLOW still permits it', async () => {
     const endpoint = (base_url: string, path = '/me/endpoints') =>
       app.call('POST', path, { name: 'Edge', model: 'test-model', base_url, upstream_model: 'm' }, { cookie: owner })
     for (const host of [
@@ -145,7 +145,7 @@ describe('management of webhooks', () => {
     expect((await ask('GET', '')).text).not.toMatch(/no-such-name|metadata/)
   })
 
-  test('an organisation may ask for so many names and no more, for webhooks and alerts alike; names that lead outside cost nothing', async () => {
+  test('an organisation has a limited number of name tests, for webhooks and alerts together; public names use up none', async () => {
     const other = await app.otherOrg('Many Names')
     const cookie = await app.signIn(other.userId, other.orgId)
     for (let count = 0; count < 70; count++) expect((await make({}, cookie)).status).toBe(201)
@@ -158,7 +158,7 @@ describe('management of webhooks', () => {
     expect((await make()).status, 'and others go on').toBe(201)
   })
 
-  test('HOOK-03 an unknown event type is 400 bad_request; the message names it and lists those that there are', async () => {
+  test('HOOK-03 an unknown event type is 400 bad_request; the message names it and lists the valid ones', async () => {
     const id = await newId()
     for (const reply of [await make({ event_types: ['key.created', 'key.renamed'] }), await ask('PATCH', `/${id}`, { event_types: ['key.renamed'] })]) {
       expect(refusal(reply)).toEqual([400, 'bad_request'])
@@ -170,7 +170,7 @@ describe('management of webhooks', () => {
     expect((await listed(id)).subscribe_all).toBe(true)
   })
 
-  test('HOOK-04 GET lists the endpoints, oldest first, and the events that can be subscribed to with a schema of their data; no secret', async () => {
+  test('HOOK-04 GET lists the endpoints, oldest first, and the events to subscribe to with a schema of their data; no secret', async () => {
     const { secret } = (await make()).json
     const { json, text } = await ask('GET', '')
     const ids = json.webhooks.map((each: { id: number }) => each.id)
@@ -186,7 +186,7 @@ describe('management of webhooks', () => {
     expect(text).not.toContain('whsec_')
   })
 
-  test('HOOK-05 a member gets 403 on every row, an agent too; owners and admins do not; refused acts leave a line in the audit trail', async () => {
+  test('HOOK-05 members and agents get 403 on every row, owners and admins do not; refused acts are in the audit trail', async () => {
     const id = await newId()
     const { did } = await ask('POST', `/${id}/test`, {}).then(reply => ({ did: reply.json.delivery.id }))
     const { cookie: member } = await app.newMember('member')
@@ -216,7 +216,7 @@ describe('management of webhooks', () => {
     }
   })
 
-  test('HOOK-06 PATCH switches it off and on, and changes events, subscribe_all and description; what is left out stays', async () => {
+  test('HOOK-06 PATCH disables and enables it, and changes events, subscribe_all and description; absent fields stay', async () => {
     const id = await newId({ description: 'first' })
     const change = async (body: object) => (await ask('PATCH', `/${id}`, body)).json
     expect(await change({ event_types: ['key.revoked', 'key.created', 'key.revoked'] })).toMatchObject({
@@ -234,7 +234,7 @@ describe('management of webhooks', () => {
     expect(await listed(id)).toMatchObject({ url: https, enabled: true, subscribe_all: false, description: '' })
   })
 
-  test('what PATCH cannot change is refused, with nothing changed: the URL, a subscription to nothing, descriptions of more than a line', async () => {
+  test('PATCH refuses, without any change: another URL, an empty subscription, descriptions of more than one line', async () => {
     const id = await newId({ event_types: ['credit.low'] })
     for (const body of [
       { url: 'https://elsewhere.example.com/', description: 'moved' },
@@ -250,7 +250,7 @@ describe('management of webhooks', () => {
     expect(refusal(await ask('PATCH', `/${await newId()}`, { subscribe_all: false }))).toEqual([400, 'bad_request'])
   })
 
-  test('HOOK-31 neither subscribe_all nor event_types: everything is heard; with both, subscribe_all decides and the list is kept', async () => {
+  test('HOOK-31 without subscribe_all and event_types, every event is received; with both, subscribe_all decides and the list is kept', async () => {
     expect((await make()).json).toMatchObject({ subscribe_all: true, event_types: [] })
     expect((await make({ subscribe_all: null, event_types: null })).json).toMatchObject({ subscribe_all: true, event_types: [] })
     expect((await make({ event_types: ['credit.low'] })).json).toMatchObject({ subscribe_all: false, event_types: ['credit.low'] })
@@ -277,7 +277,7 @@ describe('management of webhooks', () => {
     expect(Object.keys(paths).filter(path => /access|approv|decid|den(y|ied)/i.test(path))).toEqual([])
   })
 
-  test('HOOK-29 a test of a disabled endpoint is 400 bad_request that says how to enable it, and a redelivery to one is too', async () => {
+  test('HOOK-29 a test and a redelivery to a disabled endpoint are 400 bad_request that says how to enable it', async () => {
     const id = await newId()
     const { delivery } = (await ask('POST', `/${id}/test`, {})).json
     await ask('PATCH', `/${id}`, { enabled: false })
@@ -289,7 +289,7 @@ describe('management of webhooks', () => {
     expect((await ask('GET', `/${id}/deliveries`)).json.deliveries.map((each: { status: string }) => each.status)).toEqual(['dead'])
   })
 
-  test('disabling ends what is still to be sent; enabling begins without failures and a pause', async () => {
+  test('disabling ends the unsent deliveries; enabling sets failures and pause to zero', async () => {
     const id = await newId()
     await ask('POST', `/${id}/test`, {})
     await app.db.exec(noteFailing, id)
@@ -317,7 +317,7 @@ describe('management of webhooks', () => {
       expect(refusal(await ask(method, `/${id}${path}`, method === 'GET' || method === 'DELETE' ? undefined : {})), method).toEqual([404, 'not_found'])
   })
 
-  test('HOOK-24 ids that are unknown, of another organisation or no ids at all are 404 on every row', async () => {
+  test('HOOK-24 unknown ids, ids of another organisation and invalid ids are 404 on every row', async () => {
     const other = await app.otherOrg('Elsewhere')
     const theirs = await app.signIn(other.userId, other.orgId)
     const id = await newId()
@@ -341,7 +341,7 @@ describe('management of webhooks', () => {
     expect((await ask('GET', `/${theirId}/deliveries`, undefined, theirs)).json.deliveries).toHaveLength(1)
   })
 
-  test('HOOK-30 the secret is in no reply of GET and PATCH, in no audit line and in no log line, and at rest only sealed', async () => {
+  test('HOOK-30 the secret is in no reply of GET and PATCH, in no audit line and in no log line, and is stored only sealed', async () => {
     const { id, secret } = (await make()).json
     const rotated = (await ask('POST', `/${id}/rotate-secret`, {})).json.secret
     const replies = [

@@ -29,7 +29,7 @@ test('without webhooks the list is empty and nothing is late', async () => {
   expect(await run('webhooks-backlog')).toEqual({ endpoints: 0, disabled: 0, open: 0, due_now: 0, oldest_due_at: null, late_s: null, dead_last_day: 0 })
 })
 
-test('endpoints of all organisations are listed, those in trouble first, with neither path nor secret', async () => {
+test('endpoints of all organisations are listed, those with problems first, without path and secret', async () => {
   const cookie = await app.signIn()
   const other = await app.otherOrg('Other')
   const well = await newWebhook('well', cookie)
@@ -49,7 +49,7 @@ test('endpoints of all organisations are listed, those in trouble first, with ne
   await expect(run('webhooks-list', { org: 0 })).rejects.toThrow(/^org: /)
 })
 
-test('the backlog counts what is open and says how late it is', async () => {
+test('the backlog counts open deliveries and says how late they are', async () => {
   const cookie = await app.signIn()
   const id = await newWebhook('late', cookie)
   expect((await app.call('POST', `/me/webhooks/${id}/test`, {}, { cookie })).status).toBe(200)

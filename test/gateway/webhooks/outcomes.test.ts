@@ -17,7 +17,7 @@ const auditLines = statement<[orgId: number], { kind: string; act: string; targe
 const queueByHand = statement<[id: string]>('test.webhook_queue_by_hand', `update webhook_deliveries set queued_after = attempts where id = $1::uuid`)
 const minuteMs = 60_000
 
-describe('what becomes of an attempt', () => {
+describe('the result of an attempt', () => {
   let setup: DeliverySetup
   let receiver: WebhookReceiver
 
@@ -55,7 +55,7 @@ describe('what becomes of an attempt', () => {
     return ends
   }
 
-  test('only a 2xx acknowledges; every other end has a code of its own, and a redirect is not followed', async () => {
+  test('only a 2xx acknowledges; every other result has its own code, and a redirect is not followed', async () => {
     const closed = await startWebhookReceiver()
     await closed.close()
     const answers = {
@@ -86,7 +86,7 @@ describe('what becomes of an attempt', () => {
     await until(() => receiver.openAt('/huge').now === 0, 'what is cut off is closed')
   })
 
-  test('a status counts however its reply goes on, and what is no reply has a code of its own', async () => {
+  test("a status counts whatever the reply's body does, and an invalid reply has its own code", async () => {
     const answers: Readonly<Record<string, string>> = {
       '/hints': 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.0 202 Accepted\r\n\r\nold',
       '/no-content': 'HTTP/1.1 204 No Content\r\ncontent-length: 2\r\n\r\n{}',
@@ -119,7 +119,7 @@ describe('what becomes of an attempt', () => {
     server.close()
   })
 
-  test('a receiver that does not answer, or never comes to an end, has failed when its time is up', async () => {
+  test('a receiver that does not answer, or whose reply never ends, fails at the timeout', async () => {
     receiver.answer(({ path }) => (path === '/hang' ? 'hang' : 'drip'))
     const orgId = await setup.newOrg()
     const endpoints = new Map<string, TestEndpoint>()
@@ -130,7 +130,7 @@ describe('what becomes of an attempt', () => {
     await until(() => receiver.openAt('/hang').now + receiver.openAt('/drip').now === 0, 'the connections are closed')
   })
 
-  test('a private address is not dialed, however the name leads there, and nothing is sent', async () => {
+  test('a private address is not dialed, whatever name leads there, and nothing is sent', async () => {
     // Asked at every dial: what a name led to when it was stored does not count.
     const lookup: LookupFunction = (hostname, options, callback) => {
       const addresses = (hostname === 'both.test' ? ['203.0.113.10', '127.0.0.1'] : ['127.0.0.1']).map(address => ({ address, family: 4 }))
@@ -148,7 +148,7 @@ describe('what becomes of an attempt', () => {
     expect(receiver.received).toEqual([])
   })
 
-  test('retries come by the schedule and a little later, and behind the last one it is dead', async () => {
+  test('retries come a little after the schedule, and after the last one the delivery is dead', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     receiver.answer({ status: 500 })
     await setup.emit(endpoint.orgId)
@@ -172,7 +172,7 @@ describe('what becomes of an attempt', () => {
     }
   })
 
-  test('a receiver that asks for a pause gets it, within bounds', async () => {
+  test('a Retry-After of the receiver is respected within bounds', async () => {
     const [seconds, date, greedy] = [
       await setup.endpoint(`${receiver.url}/seconds`),
       await setup.endpoint(`${receiver.url}/date`),
@@ -199,7 +199,7 @@ describe('what becomes of an attempt', () => {
     expect(pauseMs).toBeGreaterThan(4 * minuteMs)
   })
 
-  test('a failing endpoint gets one delivery at a time, with pauses that double; waiting ones lose no attempt, and one that a person queued is sent immediately', async () => {
+  test('a failing endpoint gets one delivery at a time, with pauses that double; waiting ones lose no attempt, and a queued one is sent immediately', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     receiver.answer({ status: 503 })
     await setup.emit(endpoint.orgId, 6)
@@ -221,7 +221,7 @@ describe('what becomes of an attempt', () => {
     expect(await endpoint.state()).toMatchObject({ failures: 0, pausedUntil: null })
   })
 
-  test('one failure holds up nothing but its own delivery, unless the receiver asks for a pause', async () => {
+  test('one failure delays only its own delivery, unless the receiver sends Retry-After', async () => {
     const [endpoint, asks] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/asks`)]
     const { orgId } = endpoint
     const ids = await setup.emit(orgId, 6)
@@ -240,7 +240,7 @@ describe('what becomes of an attempt', () => {
     expect(Math.round(pauseMs / 10_000)).toBe(2)
   })
 
-  test('failures in a row disable the endpoint once: a reason, its open deliveries dead, one mail to each owner, one line in the audit trail', async () => {
+  test('consecutive failures disable the endpoint once: a reason, dead open deliveries, one mail to each owner, one audit line', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/secret-path?token=x`)
     const [first, second] = [setup.worker({ failuresMax: 4, timeoutMs: 5_000 }), setup.worker({ failuresMax: 4, timeoutMs: 5_000 })]
     receiver.answer({ status: 500 })
@@ -275,13 +275,13 @@ describe('what becomes of an attempt', () => {
   })
 })
 
-test('a schedule that cannot be read is refused at start, with what it takes', () => {
+test('an invalid schedule is refused at the start, with the accepted form', () => {
   for (const wrong of [['0'], ['-5'], ['5', 'soon'], ['1.5'], ['99999999'], []])
     expect(() => retrySchedule(wrong)).toThrow(/^WEBHOOK_RETRY_S must list .*such as/)
   expect(retrySchedule(['5', '300']).waitsMs).toEqual([5_000, 300_000])
 })
 
-test('twenty failures in a row are about an hour of trouble', () => {
+test('twenty consecutive failures take about an hour', () => {
   const pausesMs = Array.from({ length: 19 }, (_, before) => pauseMs(before + 1, null))
   expect(pausesMs.slice(0, 4)).toEqual([0, 1_000, 2_000, 4_000])
   expect(Math.round(pausesMs.reduce((sum, ms) => sum + ms, 0) / minuteMs)).toBe(54)

@@ -53,7 +53,7 @@ describe('webhooks that are sent', () => {
   }
   const timeOf = ({ signature }: ReceivedDelivery): number => Number(/^t=(\d+)/.exec(signature)?.[1])
 
-  test('HOOK-08 a test queues a ping that arrives although it is not subscribed to, and at that endpoint only', async () => {
+  test('HOOK-08 a test queues a ping that arrives without a subscription, at that endpoint only', async () => {
     const { id, path } = await make({ event_types: ['credit.low'] })
     const other = await make()
     const queued = await ask('POST', `/${id}/test`, {})
@@ -71,7 +71,7 @@ describe('webhooks that are sent', () => {
     expect(await deliveries(other.id)).toEqual([])
   })
 
-  test('HOOK-07 rotate-secret shows a new secret once, and what is sent from then on is signed with that one only, retries of older events too', async () => {
+  test('HOOK-07 rotate-secret shows a new secret once, and later deliveries are signed with it only, retries of older events too', async () => {
     const { id, secret, path } = await make({ event_types: ['credit.low'] })
     receiver.answer({ status: 500 })
     await ask('POST', `/${id}/test`, {})
@@ -123,7 +123,7 @@ describe('webhooks that are sent', () => {
       expect((await ask('GET', `/${id}/deliveries?${wrong}`)).json.error.code, wrong).toBe('bad_request')
   })
 
-  test('HOOK-18 redeliver queues a delivery again with the same event id, delivery id and bytes and a fresh t, whatever became of it', async () => {
+  test('HOOK-18 redeliver queues a delivery again with the same event id, delivery id and bytes and a new t, whatever its state', async () => {
     const { id, path } = await make({ event_types: ['key.created'] })
     await app.call('POST', '/me/keys', {}, { cookie: owner })
     const { id: did, event_id } = await newestIn(id, 'acknowledged')
@@ -137,7 +137,7 @@ describe('webhooks that are sent', () => {
     expect(await newestIn(id, 'acknowledged')).toMatchObject({ id: did, attempts: 2 })
   })
 
-  test('a redelivery of a dead delivery is sent immediately, although its endpoint is paused, and has its whole schedule of retries again', async () => {
+  test('a redelivery of a dead delivery is sent immediately, even to a paused endpoint, and starts the whole schedule of retries again', async () => {
     const { id, path } = await make({ event_types: ['key.created'] })
     receiver.answer({ status: 500 })
     await app.call('POST', '/me/keys', {}, { cookie: owner })

@@ -24,14 +24,14 @@ function block(language: string, word: string): string {
 const has = (tool: string): boolean => spawnSync(tool, [tool === 'openssl' ? 'version' : '--version']).status === 0
 const run = async (tool: string, args: readonly string[], options: object): Promise<string> => (await promisify(execFile)(tool, args, options)).stdout.trim()
 
-test('docs/guides/webhooks.md has every event, when it fires and what it carries, as the catalog has it', () => {
+test('docs/guides/webhooks.md has every event, its trigger and its data, as in the catalog', () => {
   const [before = '', rest = ''] = page.split('\n## Events\n')
   const tail = rest.slice(rest.indexOf('\n## '))
   if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(pagePath, `${before}\n## Events\n${eventsSection().replace(/\n+$/, '\n')}${tail}`)
   else expect(rest.slice(0, rest.length - tail.length).trim()).toBe(eventsSection().trim())
 })
 
-test('docs/guides/webhooks.md names the defaults that the settings have', () => {
+test('docs/guides/webhooks.md names the default values of the settings', () => {
   for (const name of [...page.matchAll(/WEBHOOK_[A-Z_]+/g)].map(([found]) => found)) expect(Object.keys(settings)).toContain(name)
   expect(settings.WEBHOOK_RETRY_S.default).toBe([5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600].join(','))
   const named = { WEBHOOK_TIMEOUT_MS: '15000', WEBHOOK_CONCURRENCY: '4', WEBHOOK_DISABLE_FAILURES: '20', WEBHOOK_KEEP_DAYS: '30' } as const
@@ -64,7 +64,7 @@ describe('deliveries as receivers check them', () => {
   /** With another last character. */
   const bent = (signature: string): string => signature.slice(0, -1) + (signature.endsWith('0') ? '1' : '0')
 
-  test('the lines for Node take a real delivery, and neither a bent, a foreign nor an old one', async () => {
+  test('the Node code accepts a real delivery, and refuses a changed, a foreign and an old one', async () => {
     const file = join(folder, 'genuine.mjs')
     writeFileSync(file, block('js', 'isGenuine'))
     const { isGenuine } = await import(pathToFileURL(file).href)
@@ -96,7 +96,7 @@ print([is_genuine(sys.argv[1], header, body) for header in sys.argv[2:]])`
     expect(`v1=${printed}`).toBe(delivery.signature.split(',')[1])
   })
 
-  test('the webhooks of the OpenAPI document describe each event, and a real delivery fits them: headers, envelope, data', async () => {
+  test('the webhooks of the OpenAPI document describe each event, and a real delivery matches them: headers, envelope, data', async () => {
     const { webhooks, openapi } = (await app.call('GET', '/openapi.json')).json
     expect(openapi).toBe('3.1.0')
     expect(Object.keys(webhooks)).toEqual(Object.keys(eventCatalog))

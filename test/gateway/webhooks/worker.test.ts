@@ -26,7 +26,7 @@ describe('the delivery worker', () => {
     await setup.db.script('delete from webhook_deliveries; delete from webhook_endpoints')
   })
 
-  test('many deliveries arrive in the order of their events, never more concurrently than the endpoint may have', async () => {
+  test('many deliveries arrive in the order of their events, never more concurrently than the endpoint allows', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     const ids = await setup.emit(endpoint.orgId, 20)
     setup.worker({ concurrency: 1 })
@@ -35,7 +35,7 @@ describe('the delivery worker', () => {
     expect(receiver.openAt('/a').max).toBe(1)
   })
 
-  test('two workers never send one delivery concurrently, and never more to an endpoint than it may have', async () => {
+  test("two workers never send one delivery concurrently, and never exceed an endpoint's concurrency", async () => {
     const [a, b] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
     await setup.emit(a.orgId, 40)
     await setup.emit(b.orgId, 40)
@@ -61,7 +61,7 @@ describe('the delivery worker', () => {
     expect((await slow.deliveries()).filter(({ attempts }) => attempts === 0)).toHaveLength(16)
   })
 
-  test('receivers that take their time hold up no quick one, however many they are', async () => {
+  test('slow receivers do not delay fast ones, however many they are', async () => {
     const orgId = await setup.newOrg()
     const slow = []
     for (let made = 0; made < 24; made++) slow.push(await setup.endpoint(`${receiver.url}/slow`, orgId))
@@ -78,7 +78,7 @@ describe('the delivery worker', () => {
     expect((await slow[0]?.state())?.failures).toBe(0)
   })
 
-  test('what has arrived is not sent again because the database was away when it was to be noted', async () => {
+  test('a delivery that has arrived is not sent again when the database was unavailable for recording it', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     await setup.db.script(
       `create function test_away() returns trigger language plpgsql as 'begin raise exception ''away''; end';
@@ -93,7 +93,7 @@ describe('the delivery worker', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('a delivery whose process died is sent again after its claim has lapsed, with the same id and bytes', async () => {
+  test('a delivery whose process died is sent again after its claim has expired, with the same id and bytes', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     await setup.emit(endpoint.orgId)
     receiver.answer('hang')
@@ -116,7 +116,7 @@ describe('the delivery worker', () => {
     expect(await endpoint.state()).toMatchObject({ failures: 0, pausedUntil: null })
   })
 
-  test('a stop waits for what is under way, and gives back what does not end', async () => {
+  test('a stop waits for running attempts, and returns unfinished ones to the queue', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     const [endsSoon, endsNever] = [await setup.endpoint(`${receiver.url}/soon`), endpoint]
     let open = (): void => {}
@@ -137,7 +137,7 @@ describe('the delivery worker', () => {
     expect(await endsNever.state()).toMatchObject({ failures: 0 })
   })
 
-  test('a clock that is put back strands nothing, and one that is put forward sends early', async () => {
+  test('a clock that is set back delays no delivery for long, and one that is set forward sends early', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     const dayMs = 24 * 3600_000
     receiver.answer(({ earlier }) => (earlier === 0 ? { status: 500 } : {}))
@@ -162,7 +162,7 @@ describe('the delivery worker', () => {
     expect(await setup.settled(later)).toMatchObject([{ status: 'acknowledged', attempts: 2 }])
   })
 
-  test('what an event on its way leaves at a closed endpoint is ended, and nothing is sent', async () => {
+  test('a delivery that an event leaves at a closed endpoint is ended, and nothing is sent', async () => {
     const [disabled, deleted] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
     await setup.emit(disabled.orgId, 2)
     await setup.emit(deleted.orgId)
@@ -176,7 +176,7 @@ describe('the delivery worker', () => {
     expect(receiver.received).toEqual([])
   })
 
-  test('an event that is not kept any more ends its delivery; a secret of another master key ends none', async () => {
+  test('an event that is no longer kept ends its delivery; a secret of another master key does not', async () => {
     const [gone, foreign] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
     await setup.emit(gone.orgId)
     await setup.emit(foreign.orgId)
@@ -192,7 +192,7 @@ describe('the delivery worker', () => {
     expect(await foreign.state()).toMatchObject({ failures: 0 })
     expect(receiver.received).toEqual([])
   })
-  test('a delivery at which every process has died is given up behind its schedule, without another attempt', async () => {
+  test('a delivery whose processes always die is given up after its schedule, without another attempt', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     await setup.emit(endpoint.orgId)
     await setup.db.script(`update webhook_deliveries set attempts = 4 where endpoint_id = ${endpoint.id}`)
