@@ -189,7 +189,8 @@ type Value<K extends Kind, D> = K extends 'int'
 /** The values of the settings, and functions that read variables of providers. */
 export type Config = { readonly [N in keyof Settings]: Value<Settings[N]['kind'], Settings[N]['default']> } & {
   /**
-   * Returns `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`. `<PROVIDER>` is the provider id in capitals, with every other character as `_`.
+   * Returns `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`. `<PROVIDER>` is the provider id in capitals, with `_` for every character that
+   * is not a letter or digit.
    */
   readonly providerEnv: (providerId: string) => { apiKey: Secret | null; baseUrl: string | null }
   /** Returns the value of a variable that the operator's file names (`api_key_env`). Null when it is not set. */

@@ -38,7 +38,7 @@ export const findIdByHash = statement<[hash: Buffer], { id: number }>(
   `select id from api_keys where hash = $1::bytea or previous_hash = $1::bytea`,
 )
 
-/** The only query without an organisation: the id comes from the hash of a presented key or from a signed token. */
+/** Names no organisation, because the id comes from the hash of a presented key or from a signed token. */
 export const findForAuth = statement<[id: number], KeyRow>(
   'keys.find_for_auth',
   `select k.id, k.org_id as "orgId", ${founderSql('k.org_id')} as "founder", k.user_id as "userId", m.role, k.workspace_id as "workspaceId", k.name, k.scope, k.tier,

@@ -28,8 +28,8 @@ export const meetsResidency = ({ route }: Candidate, fields: RouterFields): bool
 
 /**
  * Returns whether `exclude` names the route. An entry names a provider, or a provider with one of its models. The model can be given by the
- * catalog's id on this route, or by the provider's own name. A route on an own key can also be given by the catalog's id of the same model;
- * its own id is `provider/` plus the provider's name.
+ * catalog's id on this route, or by the provider's own name of it. A route on an own key, whose id is `provider/` plus that name, can also
+ * be given by the catalog's id of the same model.
  */
 export function isExcluded({ route }: Candidate, { exclude }: RouterFields): boolean {
   if (exclude.length === 0) return false

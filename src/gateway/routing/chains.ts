@@ -71,7 +71,7 @@ export class Chains {
     return changed(orgId)
   }
 
-  /** Throws `bad_model` unless the id belongs to a model of the catalog that is not virtual. */
+  /** Throws `bad_model` for a virtual id, and for an id that the catalog does not contain. */
   checkModel(modelId: string): void {
     const model = this.#deps.catalog().models.get(modelId)
     if (!model || model.kind === 'virtual')

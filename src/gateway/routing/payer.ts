@@ -23,7 +23,7 @@ export function resolveAsPaid(isTrial: boolean | undefined, request: ResolveRequ
     return resolve({ ...request, platform: 'india' })
   } catch (error) {
     if (!isWithoutRoute(error)) throw error
-    // If the request fails for another reason than payment, `resolve` throws that error here.
+    // If credit would not help, this throws the error that the request gets with credit.
     resolve(request)
     throw fail('insufficient_credits', {
       message:

@@ -65,7 +65,7 @@ function configuration({ config }: DoctorDeps): Finding[] {
   return findings
 }
 
-/** Checks the ways to sign in. Only half of a provider's credentials is a mistake. No provider at all is a valid choice. */
+/** Checks the ways to sign in. A provider with only one of its two credentials is a mistake. No provider at all is a valid choice. */
 function signIn({ config }: DoctorDeps): Finding[] {
   const given = [
     { name: 'google', id: config.GOOGLE_CLIENT_ID, secret: config.GOOGLE_CLIENT_SECRET },

@@ -18,7 +18,7 @@ export interface OtelOptions {
   readonly version: string
   /** Identifies this process among its replicas. */
   readonly instanceId: string
-  /** Percentage of the traces begun here that are sampled, 0 to 100. */
+  /** How many of the traces that begin in this process are sampled, in percent, 0 to 100. */
   readonly samplePercent: number
   /** Is called after an export fails or succeeds. */
   onExport(signal: 'traces' | 'metrics', isSent: boolean): void

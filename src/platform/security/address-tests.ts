@@ -5,7 +5,7 @@ import { fail } from '../errors.ts'
 const testsMax = 60
 /** One more test is available after this time. */
 const testEveryMs = 10_000
-/** Maximum number of organisations that are remembered. Above it, the one whose last test is oldest is dropped. */
+/** Maximum number of organisations that are remembered. Above this number, the organisation whose last test is oldest is dropped. */
 const orgsMax = 10_000
 
 /**

@@ -48,8 +48,8 @@ export interface KeyPrincipal extends Common {
   readonly workspaceId: number | null
   readonly limits: KeyLimits
   /**
-   * True for a trial key. The platform's account pays only for its models in India, which are free for the key. Otherwise calls on the
-   * platform's account are debited when billing is on.
+   * True for a trial key. The platform's account pays only for its models in India, which are free for the key. For other keys, calls on
+   * the platform's account are debited when billing is on.
    */
   readonly isTrial?: boolean
   /** All policies apply. Empty when there are none. */

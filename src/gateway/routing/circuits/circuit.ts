@@ -62,7 +62,9 @@ export class Circuits {
   readonly #options: CircuitsOptions
   /** Contains only routes with failures. The bound is needed because organisations' own servers come and go. */
   readonly #states = new LRUCache<RouteId, CircuitState>({ max: routesMax })
-  /** How long the running probe of a half-open circuit may take. Until then the circuit is open for all other calls. */
+  /**
+   * Unix milliseconds until which the running probe of a half-open circuit may take. Until then the circuit is open for all other calls.
+   */
   readonly #probes = new Map<RouteId, number>()
   readonly #limitedOnce = new LRUCache<RouteId, true>({ max: routesMax })
 

@@ -225,8 +225,8 @@ export class RouteCircuits {
       } else byFounder.set(founder ?? String(orgId), this.#atMostHalf((byFounder.get(founder ?? String(orgId)) ?? 0) + failures))
     }
     const count = [...byFounder.values()].reduce((sum, each) => sum + each, 0)
-    // A circuit that was already open for all needs no count: it opens again when two founders see its probe fail. If only one of them
-    // fails, another organisation makes the next probe.
+    // A circuit that was already open for all needs no count: it opens again when two founders see its probe fail. If one founder sees it
+    // fail, the next probe comes from another organisation.
     const wanted = this.#circuits.isKnown(routeId) ? 0 : this.#failuresToOpen
     if (byFounder.size < witnessesMin || count < wanted) return unknown
     seen.clear()

@@ -106,7 +106,7 @@ export class Activity {
     keys: readonly ActivityKeyRow[],
   ): Promise<readonly ActivityKeyRow[]> {
     if (keyId !== undefined) {
-      // For one key, the sum of its models is the sum of the key.
+      // With one key as the filter, the sum over the models is the usage of that key.
       if (models.length === 0) return []
       const key = await this.#deps.db.maybe(findKeyName, orgId, keyId)
       return [{ ...sumOf(models), keyId: keyId === 0 ? null : keyId, name: key?.name ?? null, revoked: key?.revoked ?? null }]

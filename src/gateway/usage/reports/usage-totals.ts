@@ -4,7 +4,7 @@ import { inrFromUinr } from '../../../platform/values/money.ts'
 /** Sums of one row of a report. Money is in micro-rupees. */
 export interface TotalsRow {
   readonly requests: bigint
-  /** Calls that failed. Calls that the client gave up do not count. */
+  /** Calls whose outcome is neither `ok` nor `client_gone`. */
   readonly errors: bigint
   readonly promptTokens: bigint
   readonly completionTokens: bigint

@@ -31,7 +31,10 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
 
 /** Maximum number of endpoints that one poll returns. */
 const endpointsMax = 100
-/** Shortest wait from the end of an attempt to the next poll. Attempts that end together cause one poll. */
+/**
+ * Shortest wait from the end of an attempt to the next poll, in milliseconds. The wait is half the duration of the last poll when that is
+ * longer. Attempts that end together cause one poll.
+ */
 const wakeMs = 5
 /** How often a poll also searches for deliveries that a clock set back would delay. */
 const thoroughEveryMs = 60_000

@@ -91,7 +91,7 @@ function firstFrame(bytes: Buffer): number | null {
   return null
 }
 
-/** Returns whether the first frame is silent and only contains information about the others. */
+/** Returns whether a frame is silent and only describes the other frames. */
 function isHeader(bytes: Buffer, at: number, length: number): boolean {
   const head = bytes.subarray(at, at + Math.min(length, 64))
   return head.includes('Xing') || head.includes('Info') || head.includes('VBRI')
