@@ -1,6 +1,7 @@
 /** Whole replies of providers, read and written for the client before anything is charged: one that cannot be is a failed route. */
 import { fail } from '../../../platform/errors.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
+import { BodyTooLargeError } from '../../../platform/outbound/upstream-body.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import { errorOfChoices } from '../../wire/chat/chat-choice-error.ts'
 import { anyJsonMaxBytes, isBoundedInTurns, operatorReplyBounds, ownReplyBounds } from '../../wire/json/json-bounds.ts'
@@ -26,17 +27,19 @@ const lightReplyBytes = 1024 * 1024
 /**
  * Reads a whole reply and does `write` with its value. It must be within the bounds of its provider, and is looked through in pieces for that. A long
  * one is read in one turn of its organisation and written in the next. So no reply holds the others for longer than one parse. Decision 0468 says why.
+ *
+ * Beyond the bounds, a server that somebody has registered has failed. For a provider of the catalog this throws BodyTooLargeError, because that provider
+ * bills the reply and another one would make it again.
  */
 export async function readInTurn<T>(bytes: Buffer, status: number, attemptContext: AttemptContext, write: (value: Fields) => T): Promise<T | Failed> {
   const { attempt, context } = attemptContext
   const { id, userGiven } = attempt.route.provider
   const bounds = userGiven === true ? ownReplyBounds : operatorReplyBounds
-  if (bytes.length > anyJsonMaxBytes && !(await isBoundedInTurns(bytes, bounds)))
-    return failed(
-      attempt,
-      status,
-      `${id} answered ${status} with a body that is nested too deeply, too long for its characters, or has too many values; at most ${bounds.valuesMax} are read`,
-    )
+  if (bytes.length > anyJsonMaxBytes && !(await isBoundedInTurns(bytes, bounds))) {
+    const message = `${id} answered ${status} with a body that is nested too deeply, too long for its characters, or has too many values; at most ${bounds.valuesMax} are read`
+    if (userGiven === true) return failed(attempt, status, message)
+    throw new BodyTooLargeError(message)
+  }
   const isLight = bytes.length <= lightReplyBytes
   const inTurn = <R>(work: () => R): R | Promise<R> => (isLight ? work() : context.deps.heavyTurns.run(context.orgId, work))
   const reading = inTurn(() => readWhole(bytes, status, attemptContext))
