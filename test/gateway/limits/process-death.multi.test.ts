@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -96,6 +96,10 @@ describe.runIf(onPostgres)('death of a process', () => {
       return running
     }
 
+    /** Whether the journals of a data folder know of output. */
+    const hasProgress = (dataDir: string): boolean =>
+      readdirSync(join(dataDir, 'journal')).some(name => readFileSync(join(dataDir, 'journal', name), 'latin1').includes('"kind":"progress"'))
+
     async function expectFlagged(rows: readonly UsageRow[], prefix: string): Promise<void> {
       for (const i of times(4)) {
         expect(rowsOf(rows, `${prefix}stream-${i}`)).toMatchObject([{ outcome: 'interrupted', estimated: true }])
@@ -127,6 +131,7 @@ describe.runIf(onPostgres)('death of a process', () => {
       const { process: victim, id } = await startKnown(alone)
       const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(10_000) })
       const running = await occupy(victim, key, 'b-')
+      await until(() => hasProgress(alone))
       await victim.kill()
       await Promise.all(running)
       const heir = await fleet.start({}, alone)
