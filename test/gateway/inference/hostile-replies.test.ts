@@ -1,4 +1,4 @@
-/** What a provider may send with status 200: whatever it is, nobody pays without an answer, and nothing of it is an error of ours. */
+/** What a provider may send with status 200: whatever it is, it is translated, or a route has failed, or a bound is named. It is never an error of ours. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -20,7 +20,6 @@ const answerless: Readonly<Record<string, string>> = {
   'lists of null': '{"choices":[null],"content":[null],"output":[null],"candidates":[null]}',
   'lists of text': '{"choices":["x"],"content":["x"],"output":["x"],"candidates":["x"]}',
   'an error': '{"error":"bad"}',
-  'an error of depth': `{"error":{"message":"x","more":${deep}}}`,
   'a failed answer': '{"choices":[],"content":null,"output":[],"status":"failed","candidates":[]}',
 }
 
@@ -32,9 +31,14 @@ const odd: Readonly<Record<string, string>> = {
     '{"choices":[{"message":{"content":[5,null,{"type":"text","text":{}}],"tool_calls":[5,null,{"function":null},{"function":{"name":{"toString":1},"arguments":{"toString":2}}}]}}],"content":[{"type":"text","text":"x","citations":[5,{"url":5}]}],"output":[{"type":"custom_tool_call","input":{}},{"type":"message","content":[{"type":"output_text","text":5}]}],"candidates":[{"content":{"parts":{"a":1}}}]}',
   'names of prototypes':
     '{"choices":[{"message":{"__proto__":null,"content":"x","tool_calls":[{"function":{"name":"__proto__","arguments":"{\\"__proto__\\":1}"}}]}}],"content":[{"type":"tool_use","id":"__proto__","name":"__proto__","input":{"__proto__":1}}],"output":[{"type":"function_call","name":"constructor","arguments":"{}"}],"candidates":[{"content":{"parts":[{"functionCall":{"name":"__proto__","args":{"__proto__":1}}}]},"finishReason":"__proto__"}]}',
+  'depth in the text of a call': `{"choices":[{"message":{"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"a\\":${deep}}"}}]}}],"content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{\\"a\\":${deep}}"}],"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}`,
+}
+
+/** Bodies that are nested too deeply to be read. */
+const tooDeep: Readonly<Record<string, string>> = {
+  'an error of depth': `{"error":{"message":"x","more":${deep}}}`,
   'depth beside the answer': `{"choices":[{"message":{"content":"hi"}}],"content":[{"type":"text","text":"hi"}],"output":[{"type":"message","content":[{"type":"output_text","text":"hi"}]}],"candidates":[{"content":{"parts":[{"text":"hi"}]}}],"x":${deep}}`,
   'depth in a call': `{"choices":[{"message":{"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":${deep}}}]}}],"content":[{"type":"tool_use","id":"a","name":"f","input":{"a":${deep}}}],"output":[{"type":"function_call","name":"f","arguments":${deep}}],"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":${deep}}}}]}}]}`,
-  'depth in the text of a call': `{"choices":[{"message":{"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"a\\":${deep}}"}}]}}],"content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{\\"a\\":${deep}}"}],"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}`,
 }
 
 const figures = ['null', '-1', '1.5', '1e309', '"12"', '[]', '{}', 'true', '1e12', '1e-9', '1000000000']
@@ -109,6 +113,16 @@ describe('hostile replies of status 200', () => {
           if (!stream) expect(Number(inr), at).toBe(Number(row.valueUinr) / 1e6)
           if (stream) expect(text.includes('upstream_stream_error'), at).toBe(row.outcome === 'upstream_broke')
         } else expect([status, row.outcome, row.valueUinr], at).toEqual([502, 'failed', 0n])
+      }
+    })
+  })
+
+  test('a reply that is too deep to be read is charged, because a provider of the operator bills it, and no other route makes it again', async () => {
+    await each(async (path, model, stream) => {
+      for (const [name, body] of Object.entries(tooDeep)) {
+        const { status, row, text, what } = await ask(path, model, stream, body)
+        expect([status, row.outcome, row.estimated, row.valueUinr > 0n], `${what}: ${name}: ${text.slice(0, 200)}`).toEqual([502, 'failed', true, true])
+        expect(text).toContain('larger than this gateway accepts')
       }
     })
   })
