@@ -183,7 +183,9 @@ async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContex
     const { bytes, complete } = adapter.end()
     if (complete) first = bytes
   }
-  if (adapter.failed || first === null) {
+  // What is beyond a bound of this gateway is made and billed: another route would make it again.
+  const isRefused = adapter.refused !== null && adapter.outputChars > 0
+  if ((adapter.failed && !isRefused) || first === null) {
     reply.body.destroy()
     return failed(attemptContext.attempt, reply.status, withoutBegin(adapter, attemptContext))
   }

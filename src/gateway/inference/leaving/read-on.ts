@@ -21,6 +21,9 @@ export interface Charging {
   readonly isFollowed: boolean
 }
 
+/** Who ended a stream that was not read to its end: this gateway, its caller, or a provider whose stream is beyond a bound. */
+export type UnreadOutcome = 'cut' | 'client_gone' | 'upstream_broke'
+
 type Usage = ReturnType<StreamAnswer['adapter']['usage']>
 
 /**
@@ -74,7 +77,7 @@ function untoldUsage(answer: StreamAnswer, deps: Charging): Usage {
  * Settles a stream that ends before its provider has told what it used, or right behind that. Of a followed one no output is charged
  * that no budget covers: what was told, or what is held.
  */
-export async function settleUnread(answer: StreamAnswer, deps: Charging, outcome: 'cut' | 'client_gone', status = 200): Promise<void> {
+export async function settleUnread(answer: StreamAnswer, deps: Charging, outcome: UnreadOutcome, status = 200): Promise<void> {
   const { adapter } = answer
   const { meter, departure } = deps
   if (!adapter.reported) return meter.settle(untoldUsage(answer, deps), true, outcome, status)

@@ -1,6 +1,6 @@
 /** How much of one reply is put together for a client of another format, whose items repeat at their end what they said. */
 import { isObject, objectsOf } from '../../../platform/values/json.ts'
-import type { StreamFault } from '../../wire/chat/chat-stream.ts'
+import { refusedCode, type StreamFault } from '../../wire/chat/chat-stream.ts'
 
 /** Most tool calls. */
 const callsMax = 512
@@ -76,7 +76,7 @@ export class ReplyBounds {
 
   #exceed(what: string): void {
     const message = `The provider sent more than this gateway takes: over ${what} in one reply.`
-    this.exceeded ??= { message, type: 'api_error', code: 'upstream_stream_error' }
+    this.exceeded ??= { message, type: 'api_error', code: refusedCode }
   }
 }
 

@@ -103,6 +103,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   get failed(): boolean {
     return this.#tap.failed
   }
+  readonly refused = null
   get atBoundary(): boolean {
     return !this.#isOpen
   }

@@ -1,8 +1,9 @@
 import type { Clock } from '../../../platform/clock.ts'
 import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
+import type { StreamFault } from '../../wire/chat/chat-stream.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
-import { type Charging, leftUsage, readOn, settleUnread } from '../leaving/read-on.ts'
+import { type Charging, leftUsage, readOn, settleUnread, type UnreadOutcome } from '../leaving/read-on.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
 import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
@@ -64,9 +65,11 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
   try {
     let chunk = answer.first
     for (;;) {
+      if (adapter.refused !== null && !adapter.failed) cutter.end(refusedEnd(adapter.refused))
       if (adapter.finished || adapter.failed) {
-        deps.broke = adapter.failed
-        await settle(answer, deps, adapter.failed ? 'upstream_broke' : 'ok')
+        deps.broke = adapter.failed && adapter.refused === null
+        if (adapter.refused === null) await settle(answer, deps, adapter.failed ? 'upstream_broke' : 'ok')
+        else await settleUnread(answer, deps, 'upstream_broke')
         if (chunk !== null) yield chunk
         const { bytes } = adapter.end()
         if (bytes !== null) yield bytes
@@ -119,16 +122,22 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
 
 /** What is done behind the last byte for the client: the provider is followed where it is worth it, then the call is settled. */
 async function settleBehind(answer: StreamAnswer, deps: Relay, cutter: Cutter): Promise<void> {
-  const { meter, signal, departure } = deps
+  const { meter, departure } = deps
   try {
     if (!meter.ended && departure !== null) await readOn(answer, departure, deps)
     answer.body.destroy()
-    if (!meter.ended) await settleUnread(answer, deps, cutter.wanted === null && !(signal.reason instanceof CallCutError) ? 'client_gone' : 'cut')
+    if (!meter.ended) await settleUnread(answer, deps, outcomeBehind(answer, deps, cutter))
   } finally {
     answer.held.release()
     // Last: a graceful shutdown waits for calls that are not settled.
     deps.onEnd(deps.broke)
   }
+}
+
+/** Who ended a call that is settled behind the last byte for the client. */
+function outcomeBehind({ adapter }: StreamAnswer, { signal }: Relay, { wanted }: Cutter): UnreadOutcome {
+  if (adapter.refused !== null) return 'upstream_broke'
+  return wanted === null && !(signal.reason instanceof CallCutError) ? 'client_gone' : 'cut'
 }
 
 /** The end of a stream that had none of its own: an end that we put, or an upstream that closed without its end mark. */
@@ -149,10 +158,14 @@ async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd 
     if (!adapter.failed) yield adapter.fail(faultOf({ name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' }))
     return
   }
-  if (wanted.name === 'upstream_stream_error') await settle(answer, deps, 'upstream_broke')
+  if (adapter.refused !== null) await settleUnread(answer, deps, 'upstream_broke')
+  else if (wanted.name === 'upstream_stream_error') await settle(answer, deps, 'upstream_broke')
   else await settleUnread(answer, deps, 'cut')
   yield adapter.fail(faultOf(wanted))
 }
+
+/** The end of a stream of which this gateway takes no more. */
+const refusedEnd = ({ message }: StreamFault): StreamEnd => ({ name: 'upstream_stream_error', message })
 
 function settle({ adapter }: StreamAnswer, deps: RelayDeps, outcome: 'ok' | 'upstream_broke'): void | Promise<void> {
   return deps.meter.settle(adapter.usage(), !adapter.reported, outcome, 200)

@@ -2,7 +2,7 @@
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import { isObject } from '../../../platform/values/json.ts'
 import type { StreamTap } from '../../providers/dialect.ts'
-import type { ChatStreamDecoder, ChatStreamEvent, StreamFault } from '../../wire/chat/chat-stream.ts'
+import { type ChatStreamDecoder, type ChatStreamEvent, refusedCode, type StreamFault } from '../../wire/chat/chat-stream.ts'
 import type { Bill, ClientFormat, ReplyContext, StreamWriter } from '../../wire/client-format.ts'
 import { outputChars as outputCharsOf } from '../../wire/output-chars.ts'
 import { estimateTokens, noUsage, type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
@@ -29,6 +29,8 @@ export interface StreamAdapter {
   readonly failed: boolean
   /** What the provider said when it failed, as it came; null: it has not, or said nothing. */
   readonly fault: string | null
+  /** Why this gateway takes no more of the stream, which the provider has made and bills; null: it takes all of it. Decision 0482 says why. */
+  readonly refused: StreamFault | null
   /** The bytes given out so far end between two events. */
   readonly atBoundary: boolean
   /** Bytes that are kept: of an event that is not whole, and of output that is written again at the end. */
@@ -90,6 +92,7 @@ export class RelayAdapter implements StreamAdapter {
   get fault(): string | null {
     return this.#tap.fault
   }
+  readonly refused = null
   get atBoundary(): boolean {
     return !this.#isOpen
   }
@@ -208,6 +211,7 @@ export class TranslatedAdapter implements StreamAdapter {
   finished = false
   failed = false
   fault: string | null = null
+  refused: StreamFault | null = null
   readonly atBoundary = true
 
   /** `isOwn`: the server is one that somebody has registered. */
@@ -238,7 +242,7 @@ export class TranslatedAdapter implements StreamAdapter {
   /** A stream that has said why it finished is complete, end mark or not; every other one was cut short. */
   end(): { bytes: Uint8Array | null; complete: boolean } {
     const bytes = this.#write(this.#decoder.end())
-    if (this.finished || this.failed || !this.#hasFinishReason) return { bytes, complete: this.finished }
+    if (this.finished || this.failed || this.refused !== null || !this.#hasFinishReason) return { bytes, complete: this.finished }
     this.finished = true
     const last = Buffer.from(this.#writer.finish(this.usage()))
     return { bytes: bytes === null ? last : Buffer.concat([bytes, last]), complete: true }
@@ -277,13 +281,17 @@ export class TranslatedAdapter implements StreamAdapter {
         if (!this.#hasBegun) return ''
         this.#measure(event.chunk.choices, event.outputChars)
         this.#tell(usageFromOpenAi(event.chunk.usage))
-        return this.#bounds.exceeded === null ? this.#writer.chunk(event.chunk) : this.#fail(this.#bounds.exceeded)
+        // From here on the events are read for their usage alone.
+        this.refused ??= this.#bounds.exceeded
+        return this.refused === null ? this.#writer.chunk(event.chunk) : ''
       case 'alive':
         // Before the first chunk nothing goes out, so that another route can still take over.
-        return this.#hasBegun ? this.#writer.keepAlive : ''
+        return this.#hasBegun && this.refused === null ? this.#writer.keepAlive : ''
       case 'error':
-        return this.#fail(event.fault)
+        if (event.fault.code === refusedCode) this.refused ??= event.fault
+        return this.#fail(this.refused ?? event.fault)
       case 'done':
+        if (this.refused !== null) return this.#fail(this.refused)
         this.finished = true
         // An end mark alone is no answer, and another route can still take over.
         return this.#hasBegun ? this.#writer.finish(this.usage()) : ''
@@ -314,7 +322,7 @@ export class TranslatedAdapter implements StreamAdapter {
       if (!isObject(choice)) continue
       if (typeof choice['finish_reason'] === 'string') this.#hasFinishReason = true
       if (outputChars === undefined) shownChars += outputCharsOf(choice['delta'])
-      this.#bounds.add(choice['delta'])
+      if (this.refused === null) this.#bounds.add(choice['delta'])
     }
     this.outputChars += outputChars ?? shownChars
     this.#bounds.said(this.outputChars)

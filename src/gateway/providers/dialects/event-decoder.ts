@@ -1,5 +1,5 @@
 import { type JsonObject, parsedObject } from '../../../platform/values/json.ts'
-import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat/chat-stream.ts'
+import { type ChatStreamDecoder, type ChatStreamEvent, refusedCode } from '../../wire/chat/chat-stream.ts'
 import { type SseEvent, SseEventReader } from '../../wire/sse/sse-events.ts'
 
 /** The most events of one stream that begin like an object, are invalid, and are skipped: trying to read them takes time. */
@@ -59,4 +59,4 @@ export abstract class EventDecoder implements ChatStreamDecoder {
 }
 
 /** The end of a stream that is more than this gateway takes. */
-export const tooMuch = (message: string): ChatStreamEvent => ({ kind: 'error', fault: { message, type: 'api_error', code: 'upstream_stream_error' } })
+export const tooMuch = (message: string): ChatStreamEvent => ({ kind: 'error', fault: { message, type: 'api_error', code: refusedCode } })

@@ -16,6 +16,9 @@ export interface StreamFault {
   readonly code: string | null
 }
 
+/** `code` of a stream that is beyond a bound of this gateway. */
+export const refusedCode = 'upstream_stream_error'
+
 /** The fault in a provider's own `error`: an object with message, type and code, or a text. */
 export function faultFrom(error: unknown): StreamFault {
   const field = (name: string): string | null => {

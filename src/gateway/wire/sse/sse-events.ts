@@ -1,3 +1,4 @@
+import { refusedCode } from '../chat/chat-stream.ts'
 import { isBoundedJson } from '../json/json-bounds.ts'
 import { LineEnds } from './line-ends.ts'
 import { type LineSink, SseLineScanner } from './sse-lines.ts'
@@ -18,7 +19,7 @@ const dataLinesMax = 10_000
 const refused = (message: string): SseEvent => ({
   kind: 'event',
   name: 'error',
-  data: JSON.stringify({ type: 'error', error: { type: 'api_error', code: 'upstream_stream_error', message } }),
+  data: JSON.stringify({ type: 'error', error: { type: 'api_error', code: refusedCode, message } }),
 })
 const tooLong = refused('The provider sent an event that is too long.')
 const tooDeep = refused('The provider sent an event that is nested too deeply or has too many values.')

@@ -59,11 +59,31 @@ function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
 /** Events that say who answers, what has been produced or how it ended; the bytes of all others are not read. */
 const readEvents = /^response\.(?:[\w.]+\.delta|output_item\.done|created|completed|incomplete|failed)$|^error$/
 
+/** Events that end a stream with a response. One with many probabilities has more values than are parsed: then its usage alone is read. */
+const lastEvents: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete'])
+
 /** Events with which a stream has not begun. */
 const silentEvents: ReadonlySet<string> = new Set(['keepalive', 'response.queued', 'response.failed', 'error'])
 
 /** Only the beginning of a longer error is passed on. */
 const faultMaxChars = 4096
+
+/** Most bytes of the usage of a response. */
+const usageMaxBytes = 4096
+const usageName = Buffer.from('"usage":')
+
+/** The last object called usage in the text of an event; null: none. A string cannot hold that name, because its quotes are escaped there. */
+function lastUsageOf(text: Buffer): JsonObject | null {
+  const at = text.lastIndexOf(usageName)
+  if (at === -1) return null
+  const from = at + usageName.length
+  const tail = text.toString('latin1', from, from + usageMaxBytes)
+  for (let end = tail.indexOf('}'); end !== -1; end = tail.indexOf('}', end + 1)) {
+    const usage = parsedObject(tail.slice(0, end + 1))
+    if (usage !== null) return usage
+  }
+  return null
+}
 
 /** Reads a stream of the Responses API while its bytes go by, and counts its events. Any chunking of the same bytes gives the same result. */
 export class ResponsesStreamTap extends EventTap {
@@ -74,9 +94,11 @@ export class ResponsesStreamTap extends EventTap {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)
     if (text.indexOf('event:') === 0) this.#name = text.toString('utf8', 'event:'.length).trim()
     if (text.indexOf('data:') !== 0) return false
-    if (this.#name === null || readEvents.test(this.#name))
-      this.#event(isBoundedJson(text, 0, text.length) ? parsedObject(text.toString('utf8', 'data:'.length)) : null)
-    else if (!silentEvents.has(this.#name)) this.says = true
+    if (this.#name === null || readEvents.test(this.#name)) {
+      const isBounded = isBoundedJson(text, 0, text.length)
+      this.#event(isBounded ? parsedObject(text.toString('utf8', 'data:'.length)) : null)
+      if (!isBounded && this.#name !== null && lastEvents.has(this.#name)) this.#end({ usage: lastUsageOf(text) })
+    } else if (!silentEvents.has(this.#name)) this.says = true
     return true
   }
 
