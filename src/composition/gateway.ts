@@ -257,6 +257,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     observer: parts.routeObserver,
     watch: parts.watch.calls,
     traces: parts.watch.traces,
+    timeouts: { firstByteMs: config.FIRST_BYTE_TIMEOUT_MS, wholeReplyMs: config.WHOLE_REPLY_TIMEOUT_MS },
     images: imageSettings(config),
     agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
     orgRouting: orgId => routing.orgRoutings.get(orgId),

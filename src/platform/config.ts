@@ -99,6 +99,7 @@ export const settings = {
   CIRCUIT_OPEN_MS: s('routing', 'int', '30000', 'How long an open circuit waits before one probe.', 1),
   CONNECT_TIMEOUT_MS: s('routing', 'int', '10000', 'Connecting to a provider.', 1),
   FIRST_BYTE_TIMEOUT_MS: s('routing', 'int', '120000', 'Waiting for the first byte of a provider.', 1),
+  WHOLE_REPLY_TIMEOUT_MS: s('routing', 'int', '600000', 'Most that a reply without a stream is waited for: FIRST_BYTE_TIMEOUT_MS and a second for each 20 tokens of output that the call allows.', 1),
   STREAM_IDLE_TIMEOUT_MS: s('routing', 'int', '120000', 'Silence inside a provider stream.', 1),
   IMAGE_POLL_MS: s('routing', 'int', '1000', 'Pause between two polls of an image job of a provider.', 1),
   IMAGE_DEADLINE_MS: s('routing', 'int', '120000', 'When an attempt to draw images is given up.', 1),

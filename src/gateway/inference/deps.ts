@@ -20,6 +20,7 @@ import type { CallTraces } from './call-trace.ts'
 import type { CallWatch } from './call-watch.ts'
 import type { ContentLog } from './content-log/content-log.ts'
 import type { Departures } from './leaving/departures.ts'
+import type { ReplyTimeouts } from './replies/reply-wait.ts'
 
 /** A registered agent that `x-br-agent-id` names. */
 export interface NamedAgent {
@@ -100,6 +101,8 @@ export interface InferenceDeps {
   readonly watch?: CallWatch | undefined
   /** Left out: nobody traces. */
   readonly traces?: CallTraces | undefined
+  /** How long providers are waited for. */
+  readonly timeouts: ReplyTimeouts
   readonly images: ImageSettings
   /** Writes down that a prompt is about to be sent there to have its tokens counted. Rejects when it cannot: then it is not sent. */
   noteTokenCount(orgId: number, route: Route): Promise<void>

@@ -10,6 +10,7 @@ import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 import { refusedOwnKey } from './own-key-advice.ts'
+import { replyWait } from './replies/reply-wait.ts'
 import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 
 /** What a dial came to. `served` tells routing that the route has served; called at the end of a stream that the provider did not break off. */
@@ -60,6 +61,10 @@ export async function dial(
     } catch (error) {
       if (isUnread(error) && !signal.aborted && attempt.route.provider.userGiven !== true) throw await unread(error, attempt, meter, deps)
       result = failureOf(error, attempt, signal, meter, deps)
+      if (isBilledSilence(error, kind, request, attempt) && meter.timesOut(replyWait(kind, request, attempt.model, deps.timeouts)?.isShort === true)) {
+        deps.observer.undecided(attempt, meter.orgId)
+        throw lateReply(result)
+      }
     }
     if ('answer' in result) onRoute?.(stepOf(attempt, 'answered'))
     if ('answer' in result) return begun(result.answer, result.replyHeaders, deps.clock.monotonicMs() - startedMs, meter, deps)
@@ -99,6 +104,18 @@ function begun(
   observer.succeeded(attempt, meter.orgId, firstByteMs, shared)
   return answer
 }
+
+/** Whether a provider that bills the operator has not answered in time with a reply that comes whole: it may have made it, or be at work on it. */
+const isBilledSilence = (error: unknown, { hasOutput }: Kind, { stream }: ParsedRequest, { byok, route }: Attempt): boolean =>
+  hasOutput && !stream && !byok && route.provider.userGiven !== true && errorCode(error) === 'UND_ERR_HEADERS_TIMEOUT'
+
+/** The error of a reply that may take longer than anybody waits for one: another route would only make it again. */
+const lateReply = ({ attempt, message }: Failed): GatewayError =>
+  fail('all_routes_failed', {
+    message: `${message} The reply that was asked for can take longer than WHOLE_REPLY_TIMEOUT_MS. The call was made and is charged. Ask for a stream, or for fewer tokens (max_tokens).`,
+    headers: { [brHeader.provider]: attempt.route.provider.id },
+    shouldRetry: false,
+  })
 
 /** Whether a reply was not read to its end because it is too large, or because there is no room for it. */
 const isUnread = (error: unknown): error is BodyTooLargeError | GatewayError => error instanceof BodyTooLargeError || isWithoutRoom(error)

@@ -14,6 +14,7 @@ import type { Failed, Performed } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 import { noRoomError } from '../replies/no-room.ts'
 import { eventsOfReply, ReadyEvents } from '../replies/reply-shapes.ts'
+import { replyWait } from '../replies/reply-wait.ts'
 import { priceAsNamed } from '../replies/served-model.ts'
 import { readInTurn, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
 import { ChatRelayAdapter } from '../stream/chat-relay-adapter.ts'
@@ -85,7 +86,9 @@ function withDropped(
 
 async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContext): Promise<Performed> {
   const { attempt, dialect, context } = attemptContext
-  const reply = decodedReply(await send(attempt, outgoing, context.signal, context.deps))
+  const wait = replyWait(context.kind, context.request, attempt.model, context.deps.timeouts)
+  const timed = wait === null ? outgoing : { ...outgoing, headersTimeoutMs: wait.ms }
+  const reply = decodedReply(await send(attempt, timed, context.signal, context.deps))
   if (reply.status < 200 || reply.status >= 300) return readRefusal(reply, attempt, dialect, context.request)
   const onward = isRelayed(attempt, context.request)
     ? { ...attemptContext, headers: { ...relayedHeaders(reply.headers), ...attemptContext.headers } }

@@ -6,7 +6,12 @@ import type { Attempt } from '../../routing/plan.ts'
 import type { InferenceDeps } from '../deps.ts'
 import { restoredInPieces } from '../exact-pieces.ts'
 
-type Outgoing = Pick<UpstreamRequest, 'url' | 'headers'> & { readonly method: 'GET' | 'POST'; readonly body?: Buffer | string }
+type Outgoing = Pick<UpstreamRequest, 'url' | 'headers'> & {
+  readonly method: 'GET' | 'POST'
+  readonly body?: Buffer | string
+  /** How long the first byte is waited for, in milliseconds. Left out: FIRST_BYTE_TIMEOUT_MS. */
+  readonly headersTimeoutMs?: number
+}
 
 /**
  * Sends a request of an attempt: to a provider of the catalog directly, to a server that a user gave through the guard. Numbers have the digits
@@ -26,11 +31,12 @@ export function send(
 
 function sendAsIs(
   { route: { provider } }: Attempt,
-  { method, url, headers, body }: Outgoing,
+  { method, url, headers, body, headersTimeoutMs }: Outgoing,
   signal: CancelSignal,
   outbound: InferenceDeps['outbound'],
 ): Promise<OutboundReply> {
-  const outgoing = body === undefined ? { method, url, headers, signal } : { method, url, headers, body, signal }
+  const wait = headersTimeoutMs === undefined ? undefined : { headersTimeoutMs }
+  const outgoing = body === undefined ? { method, url, headers, signal, ...wait } : { method, url, headers, body, signal, ...wait }
   return provider.userGiven === true ? outbound.toUserUrl(outgoing).catch(refused) : outbound.toProvider(outgoing)
 }
 

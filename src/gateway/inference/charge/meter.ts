@@ -65,6 +65,14 @@ function asCharged(tokens: TokenUsage, { price }: Route, request: ParsedRequest)
   return price.cacheWriteLongUinrPerMtok === undefined ? heard : withCacheTime(heard, request)
 }
 
+/** A reply that did not come in time. */
+interface LateReply {
+  readonly attempt: Attempt
+  /** What the provider is taken to have made of it. */
+  readonly tokens: TokenUsage
+  readonly isCharged: boolean
+}
+
 /** From proven to be near to far away. */
 const distances: Readonly<Record<UsageEvent['residency'], number>> = { india: 0, declared: 1, unknown: 2, global: 3 }
 
@@ -97,6 +105,8 @@ export class Meter {
   #lastChunkMs = 0
   #firstChunkMs = 0
   #dialedAtMs = 0
+  /** The first provider that did not answer in time. */
+  #late: LateReply | null = null
   #ended = false
 
   constructor(permit: Permit<UsageEvent>, input: MeterInput, clock: Clock) {
@@ -146,6 +156,18 @@ export class Meter {
     this.#isWorking = true
     this.#dialedAtMs = this.#clock.monotonicMs()
     if (this.#attempt !== null) this.#input.trace?.dials(this.#attempt)
+  }
+
+  /**
+   * The provider that was called has not answered in time, and may have made the reply. Returns whether that is charged in any case. Otherwise it is
+   * charged only if the caller has left by then, because a caller who waits gets another route.
+   */
+  timesOut(isCharged: boolean): boolean {
+    const attempt = this.#attempt
+    if (attempt === null) return false
+    const madeTokens = this.withinHold(unseenTokensOf(this.#clock.monotonicMs() - this.#dialedAtMs))
+    this.#late ??= { attempt, tokens: abandonedUsage(this.#input.request, madeTokens), isCharged }
+    return isCharged
   }
 
   /** The provider that was called has failed: nobody works on the call until the next dial. `reason` is a class of failure or the provider's status. */
@@ -299,9 +321,14 @@ export class Meter {
     return this.#permit.settle(event)
   }
 
-  /** Ends a call that cost nothing: dialed and failed. It stays in the usage rows with zero tokens. */
-  settleFailed(status: number, outcome: Outcome = 'failed'): void | Promise<void> {
+  /** Ends a call that was dialed and failed. It costs nothing, unless a provider that did not answer in time is charged (`timesOut`). */
+  settleFailed(status: number, outcome: Outcome = 'failed', hasLeft = false): void | Promise<void> {
     if (!this.#dialed) return this.release()
+    const late = this.#late
+    if (late !== null && (late.isCharged || hasLeft)) {
+      this.#attempt = late.attempt
+      return this.settle(late.tokens, true, outcome, status)
+    }
     return this.settle(noUsage, false, outcome, status)
   }
 
@@ -312,7 +339,7 @@ export class Meter {
    */
   settleAbandoned(status: number, outcome: Outcome, isUnknown = false): void | Promise<void> {
     const attempt = this.#attempt
-    if (!this.#isWorking || attempt === null) return this.settleFailed(status, outcome)
+    if (!this.#isWorking || attempt === null) return this.settleFailed(status, outcome, true)
     const { kind, request } = this.#input
     const tokens = isUnknown ? abandonedUsage(request, firstHoldTokens(kind, request, attempt.model)) : this.#abandoned()
     return this.settle(tokens, true, outcome, status)

@@ -22,6 +22,8 @@ export interface RelayDeps extends Charging {
 /** What one relay remembers beside what it was given. */
 interface Relay extends RelayDeps {
   broke: boolean
+  /** The stream was given up because its provider had been silent for too long: what it thought unseen meanwhile is charged as it was held. */
+  isSilent: boolean
   /** All that was given out has been sent, and the provider's next bytes are awaited. */
   isWaiting: boolean
   /** Ends the stream from outside while the provider is awaited. */
@@ -37,7 +39,7 @@ export interface RelayedStream {
 
 /** Relays a stream; nothing of it happens before the first chunk is asked for. */
 export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStream {
-  const deps: Relay = { ...given, broke: false, isWaiting: false, end: () => {} }
+  const deps: Relay = { ...given, broke: false, isSilent: false, isWaiting: false, end: () => {} }
   const keepAlive = (): Uint8Array | null => {
     // Behind a caller who has left the hold is not extended any more.
     if (!deps.isWaiting || deps.departure?.hasLeft === true) return null
@@ -106,6 +108,7 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
     if (meter.ended && !cutter.expired) throw error
     if (cutter.wanted === null && signal.aborted && !(signal.reason instanceof CallCutError)) return
     if (cutter.wanted === null) deps.broke = true
+    deps.isSilent = cutter.wanted === null && isIdleTimeout(error)
     yield* lastFrames(
       answer,
       deps,
@@ -134,6 +137,9 @@ async function settleBehind(answer: StreamAnswer, deps: Relay, cutter: Cutter): 
   }
 }
 
+/** STREAM_IDLE_TIMEOUT_MS is over. */
+const isIdleTimeout = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'UND_ERR_BODY_TIMEOUT'
+
 /** Who ended a call that is settled behind the last byte for the client. */
 function outcomeBehind({ adapter }: StreamAnswer, { signal }: Relay, { wanted }: Cutter): UnreadOutcome {
   if (adapter.refused !== null) return 'upstream_broke'
@@ -158,7 +164,7 @@ async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd 
     if (!adapter.failed) yield adapter.fail(faultOf({ name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' }))
     return
   }
-  if (adapter.refused !== null) await settleUnread(answer, deps, 'upstream_broke')
+  if (adapter.refused !== null || deps.isSilent) await settleUnread(answer, deps, 'upstream_broke')
   else if (wanted.name === 'upstream_stream_error') await settle(answer, deps, 'upstream_broke')
   else await settleUnread(answer, deps, 'cut')
   yield adapter.fail(faultOf(wanted))

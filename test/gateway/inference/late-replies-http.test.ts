@@ -1,0 +1,75 @@
+/** Providers that do not answer in time: who waits how long, which routes are dialed after them, and what is charged. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
+import { usageRows } from '../../harness/usage-rows.ts'
+
+const body = { model: 'slow-thinker', messages: [{ role: 'user', content: 'Write a long essay.' }] }
+/** Takes longer than WHOLE_REPLY_TIMEOUT_MS at 20 tokens a second. */
+const longTokens = 60_000
+/** Takes 200 ms. */
+const shortTokens = 4
+
+describe('late replies', () => {
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({
+      env: { FIRST_BYTE_TIMEOUT_MS: '300', WHOLE_REPLY_TIMEOUT_MS: '900', STREAM_IDLE_TIMEOUT_MS: '700', KEEP_ALIVE_MS: '100', CIRCUIT_FAILURES: '1000' },
+      operatorFile: urls => {
+        const file = defaultOperatorFile(urls)
+        const routes = (file.models[0] as { readonly routes: readonly object[] }).routes.slice(0, 2)
+        const thinker = { id: 'slow-thinker', kind: 'chat', context_length: 200_000, max_output_tokens: 65_536, reasoning: true, tools: true, routes }
+        return { ...file, models: [...file.models, thinker] }
+      },
+    })
+  })
+  afterAll(() => app.stop())
+  beforeEach(() => {
+    app.alpha.reset()
+    app.beta.reset()
+    app.alpha.script({ hang: true })
+  })
+  const lastRow = async () => (await usageRows(app))[0]
+
+  test('a whole reply that may take longer than anybody waits is charged as made, and no other route makes it again', async () => {
+    const reply = await app.call('POST', '/v1/chat/completions', { ...body, max_tokens: longTokens })
+    expect([reply.status, reply.json.error.code, reply.headers.get('x-should-retry')]).toEqual([502, 'all_routes_failed', 'false'])
+    expect(reply.json.error.message).toContain('WHOLE_REPLY_TIMEOUT_MS')
+    expect(await lastRow()).toMatchObject({ provider: 'alpha', outcome: 'failed', status: 502, estimated: true })
+    const row = await lastRow()
+    expect([Number(row?.promptTokens) > 0, Number(row?.completionTokens) >= 40, Number(row?.costUinr) > 0]).toEqual([true, true, true])
+    expect(app.beta.requests).toEqual([])
+  })
+
+  test('a reply that should have come in time is made by the next route, which alone is charged', async () => {
+    const reply = await app.call('POST', '/v1/chat/completions', { ...body, max_tokens: shortTokens })
+    expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'beta'])
+    expect(await lastRow()).toMatchObject({ provider: 'beta', outcome: 'ok', estimated: false })
+  })
+
+  test('when no route answers in time, a short reply costs nothing', async () => {
+    app.beta.script({ hang: true })
+    const reply = await app.call('POST', '/v1/chat/completions', { ...body, max_tokens: shortTokens })
+    expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
+    expect(await lastRow()).toMatchObject({ outcome: 'failed', valueUinr: 0n, promptTokens: 0n })
+  })
+
+  test('a caller who leaves is charged, even though the provider that is followed does not answer in time', async () => {
+    const stop = new AbortController()
+    setTimeout(() => stop.abort(), 250)
+    await app.call('POST', '/v1/chat/completions', { ...body, provider: 'alpha', max_tokens: shortTokens }, { signal: stop.signal }).catch(() => undefined)
+    await expect.poll(lastRow).toMatchObject({ provider: 'alpha', estimated: true, completionTokens: BigInt(shortTokens) })
+    expect(app.beta.requests).toEqual([])
+  })
+
+  test('a stream that thinks unseen and is given up for its silence is charged for what was held meanwhile', async () => {
+    const first = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }] }
+    app.alpha.reset()
+    app.alpha.script({ rawStream: [`data: ${JSON.stringify(first)}\n\n`], holdAfterRaw: true })
+    const reply = await app.call('POST', '/v1/chat/completions', { ...body, provider: 'alpha', stream: true })
+    expect([reply.status, reply.text]).toEqual([200, expect.stringContaining('upstream_stream_error')])
+    const row = await lastRow()
+    expect(row).toMatchObject({ provider: 'alpha', outcome: 'upstream_broke', estimated: true })
+    // 50 tokens a second of silence.
+    expect(Number(row?.completionTokens)).toBeGreaterThanOrEqual(30)
+  })
+})
