@@ -10,8 +10,8 @@ import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 import { refusedOwnKey } from './own-key-advice.ts'
-import { replyWait } from './replies/reply-wait.ts'
 import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './replies/answer.ts'
+import { replyWait } from './replies/reply-wait.ts'
 
 /** What a dial came to. `served` tells routing that the route has served; called at the end of a stream that the provider did not break off. */
 export type Answer = WholeAnswer | ((StreamAnswer | BytesAnswer) & { readonly served: () => void }) | ClientError
@@ -74,6 +74,7 @@ export async function dial(
     }
     failures.push(result)
     onRoute?.(stepOf(attempt, 'failed', result.message))
+    if (result.made !== undefined && !attempt.byok && attempt.route.provider.userGiven !== true) meter.failedWith(result.made)
     meter.routeFailed(String(result.failure.status ?? result.failure.kind))
     note(result, meter, deps)
   }

@@ -243,7 +243,9 @@ function dialConfirmed(
 /** A call that ends here without an answer is settled as failed, or released when nothing was dialed. Always throws. */
 async function endUnanswered(error: unknown, meter: Meter, watch: Watch): Promise<never> {
   const { status, outcome } = endWithoutAnswer(error)
-  await (outcome === 'failed' ? meter.settleFailed(status, outcome, watch.departure?.hasLeft) : meter.settleAbandoned(status, outcome, watch.departure?.hasNoPlace === true))
+  await (outcome === 'failed'
+    ? meter.settleFailed(status, outcome, watch.departure?.hasLeft)
+    : meter.settleAbandoned(status, outcome, watch.departure?.hasNoPlace === true))
   throw watch.isNamed && error instanceof CallCutError && error.reason === 'agent_revoked' ? fail('agent_revoked_label') : error
 }
 

@@ -62,7 +62,13 @@ describe('late replies', () => {
   })
 
   test('a stream that thinks unseen and is given up for its silence is charged for what was held meanwhile', async () => {
-    const first = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }] }
+    const first = {
+      id: 'x',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }],
+    }
     app.alpha.reset()
     app.alpha.script({ rawStream: [`data: ${JSON.stringify(first)}\n\n`], holdAfterRaw: true })
     const reply = await app.call('POST', '/v1/chat/completions', { ...body, provider: 'alpha', stream: true })

@@ -105,6 +105,9 @@ describe('what a call costs', () => {
       answers: fc.integer({ min: 1, max: 128 }),
       stream: fc.boolean(),
       promptTokens: fc.nat(200_000),
+      native: fc.constantFrom(
+        ...[{}, { reasoning_effort: 'high' }].map(body => ({ format: 'openai' as const, body, bytes: null, stream: false, headers: {}, query: '' })),
+      ),
     })
     const models = fc.record({ maxOutputTokens: fc.option(fc.integer({ min: 1, max: 200_000 })), reasoning: fc.boolean() })
     fc.assert(

@@ -7,6 +7,7 @@ import { bytesPerToken, type TokenUsage } from '../../wire/usage.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { windowTokensOf } from '../prompt-most.ts'
 import { tokensOfChars } from './estimate.ts'
+import { thinksUnseen } from './thinks-unseen.ts'
 
 /** A prompt has at most a token for each of its bytes, of which an estimated token stands for three; what a provider adds of its own comes on top. */
 const promptFactor = 4
@@ -51,7 +52,7 @@ export function usageBoundsOf(request: ParsedRequest, attempt: Attempt, hasOutpu
     promptMaxTokens,
     outputMaxTokens,
     isAsked: maxTokens !== null,
-    thinksUnseen: model.reasoning,
+    thinksUnseen: thinksUnseen(request, model),
     predictedTokens: predictedTokensOf(request),
   }
 }

@@ -6,6 +6,7 @@ import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { audioTokensHeld, promptTokensMost } from '../prompt-most.ts'
 import { asksLongCache } from './cache-time.ts'
+import { thinksUnseen } from './thinks-unseen.ts'
 
 /** Output tokens that a stream holds money for at first; extended while it runs. */
 export const firstStreamSliceTokens = 256
@@ -111,13 +112,14 @@ export function outputCeiling({ maxTokens, answers }: Pick<ParsedRequest, 'maxTo
 /** Output tokens held for before the dial. Of several answers each may be as long as a single one. */
 export function firstHoldTokens(
   kind: Pick<Kind, 'hasOutput'>,
-  request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'stream'>,
+  request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'stream' | 'native'>,
   model: Pick<Model, 'maxOutputTokens' | 'reasoning'>,
+  stream = request.stream,
 ): number {
   if (!kind.hasOutput) return 0
   const ceiling = outputCeiling(request, model)
-  if (model.reasoning) return Math.min(ceiling, reasoningHoldTokens * request.answers)
-  return Math.min(ceiling, request.stream ? firstStreamSliceTokens : oneShotHoldMaxTokens * request.answers)
+  if (thinksUnseen(request, model)) return Math.min(ceiling, reasoningHoldTokens * request.answers)
+  return Math.min(ceiling, stream ? firstStreamSliceTokens : oneShotHoldMaxTokens * request.answers)
 }
 
 const costOf = ({ route }: Attempt, request: ParsedRequest, promptTokens: number, completionTokens: number): bigint => {
@@ -152,7 +154,7 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
     const need = costOf(attempt, request, request.promptTokens, needTokens)
     const worst = worstTokens === needTokens && mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, worstTokens)
     // What a model thinks unseen comes before its answer.
-    const shortTokens = attempt.model.reasoning ? needTokens : Math.min(needTokens, firstStreamSliceTokens * request.answers)
+    const shortTokens = thinksUnseen(request, attempt.model) ? needTokens : Math.min(needTokens, firstStreamSliceTokens * request.answers)
     const least = request.maxTokens === null ? costOf(attempt, request, mostTokens, shortTokens) : need
     const debit = mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, needTokens)
     if (need > needUinr) needUinr = need

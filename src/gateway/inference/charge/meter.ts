@@ -25,6 +25,7 @@ import {
   unseenTokensOf,
   unseenTokensPerSecond,
 } from './estimate.ts'
+import { thinksUnseen } from './thinks-unseen.ts'
 
 /** The agent that a call is charged to: the token's own, or the one that x-br-agent-id names. */
 export interface ChargedAgent {
@@ -170,6 +171,11 @@ export class Meter {
     return isCharged
   }
 
+  /** The provider that was called has failed and says what it made before that, which it bills. It is charged if no other route answers. */
+  failedWith(tokens: TokenUsage): void {
+    if (this.#attempt !== null) this.#late ??= { attempt: this.#attempt, tokens, isCharged: true }
+  }
+
   /** The provider that was called has failed: nobody works on the call until the next dial. `reason` is a class of failure or the provider's status. */
   routeFailed(reason: string): void {
     this.#isWorking = false
@@ -224,9 +230,13 @@ export class Meter {
     return this.#isWorking
   }
 
+  get #thinksUnseen(): boolean {
+    return this.#attempt !== null && thinksUnseen(this.#input.request, this.#attempt.model)
+  }
+
   /** What a model that thinks unseen is taken to have made since its dial; 0 for others. */
   get unseenTokens(): number {
-    if (this.#attempt?.model.reasoning !== true || !this.#input.kind.hasOutput || !this.#isWorking) return 0
+    if (!this.#thinksUnseen || !this.#input.kind.hasOutput || !this.#isWorking) return 0
     return unseenTokensOf(this.#clock.monotonicMs() - this.#dialedAtMs)
   }
 
@@ -261,7 +271,7 @@ export class Meter {
    * was measured.
    */
   readOnMs(outputTokens: number, tokensPerSecond = unseenTokensPerSecond, longestMs = readOnMs): number {
-    if (this.#attempt?.model.reasoning !== true) return longestMs
+    if (!this.#thinksUnseen) return longestMs
     return Math.max(0, Math.min(longestMs, Math.floor((this.#roomTokens(outputTokens) * 1000) / tokensPerSecond)))
   }
 
@@ -350,8 +360,8 @@ export class Meter {
     const attempt = this.#attempt
     if (attempt === null) return this.settleFailed(status)
     const { kind, request } = this.#input
-    const { promptTokens, maxTokens, answers, media } = request
-    const tokens = plainUsage(promptTokens, firstHoldTokens(kind, { maxTokens, answers, stream: false }, attempt.model))
+    const { promptTokens, media } = request
+    const tokens = plainUsage(promptTokens, firstHoldTokens(kind, request, attempt.model, false))
     return this.settle(media === undefined ? tokens : { ...tokens, media }, true, 'failed', status)
   }
 

@@ -7,6 +7,7 @@ import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import type { Attempt, Plan } from '../../routing/plan.ts'
 import { firstHoldTokens } from '../charge/estimate.ts'
 import type { ChargedAgent, Meter } from '../charge/meter.ts'
+import { thinksUnseen } from '../charge/thinks-unseen.ts'
 import type { InferenceDeps } from '../deps.ts'
 import type { Answer } from '../dial.ts'
 import type { Kind } from '../kinds/kind.ts'
@@ -38,7 +39,7 @@ export interface LeavableCall {
 function isWorthFollowing(kind: Kind, request: ParsedRequest, attempt: Attempt): boolean {
   const { model, route, byok } = attempt
   if (kind.modelKind === 'image') return route.provider.userGiven !== true
-  return kind.hasOutput && !byok && (model.reasoning || isPromptGuessed(request, attempt))
+  return kind.hasOutput && !byok && (thinksUnseen(request, model) || isPromptGuessed(request, attempt))
 }
 
 /** The end of a call for its providers, behind that of its caller; null where no provider of the plan is worth following. */
@@ -114,7 +115,7 @@ export function chargingOf(answer: StreamAnswer, call: LeavableCall, departure: 
   const charging = {
     meter,
     hold: streamHoldOf(answer, call, deps),
-    thinksUnseen: attempt.model.reasoning,
+    thinksUnseen: thinksUnseen(request, attempt.model),
     promptMostTokens: isFollowed ? promptTokensMost(request, attempt) : request.promptTokens,
     departure,
     isFollowed,

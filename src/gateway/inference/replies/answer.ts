@@ -76,6 +76,8 @@ export interface Failed {
   readonly failure: Failure
   /** What the provider said, for the caller; credentials taken out. */
   readonly message: string
+  /** What the provider made before it failed, and bills; left out: nothing, or it does not say. */
+  readonly made?: TokenUsage
   /** What the caller gets when this was the last route: a refusal of the request that says more than our own error. */
   readonly refusal?: ClientError
   /** The refusal as a caller on a credential of its own gets it when no other route serves. */

@@ -70,14 +70,18 @@ export function whole(reply: LeanJson, value: Fields, status: number, attemptCon
 }
 
 /** The reply as an object that answers something; what of status 200 is an error, or answers nothing, has failed. */
-function readWhole(bytes: Buffer, status: number, { attempt, dialect, context }: AttemptContext): { readonly value: Fields } | Failed {
+function readWhole(bytes: Buffer, status: number, attemptContext: AttemptContext): { readonly value: Fields } | Failed {
+  const { attempt, dialect, context } = attemptContext
   const { id } = attempt.route.provider
   const value = parseReply(bytes)
   if (value === null) return failed(attempt, status, `${id} answered ${status} with a body that is no JSON object`)
   const claimed = errorOfReply(value)
   if (claimed !== null) {
     const text = publicMessage(JSON.stringify({ error: claimed }), attempt.credential, context.request.native.body)
-    return failed(attempt, status, `${id} answered ${status} with an error: ${text}`)
+    const failure = failed(attempt, status, `${id} answered ${status} with an error: ${text}`)
+    // A response of that status is billed for what was made before it failed, as its stream is.
+    const made = value['status'] === 'failed' ? dialect.usageOf(context.request.operation, value) : null
+    return made === null ? failure : { ...failure, made: believedOf(made, bytes.length, () => 0, attemptContext) }
   }
   return dialect.answers(context.request.operation, value) ? { value } : failed(attempt, status, `${id} answered ${status} without an answer`)
 }
