@@ -65,7 +65,7 @@ export function parseResponses(body: JsonObject, digits = 0): ParsedResponses {
   }
 }
 
-/** Other fields that the reply repeats. The fields that are measured are not among them. */
+/** Fields that the reply repeats, other than `tools`, which the estimate of the prompt already serialises. */
 const repeated = [
   'metadata',
   'reasoning',
