@@ -22,7 +22,7 @@ const heapPartOfBodies = 6
 const bodiesLeastBytes = 128 * mib
 /** The part of the heap for replies that are being read. A reply is kept as bytes, and as values while it is parsed. */
 const heapPartOfHeld = 6
-/** A single founder may use at most half of this room. Half of it is enough for the longest whole reply (64 MiB). */
+/** The least room. With a share of one half, a single founder can still have the longest whole reply (64 MiB). */
 const heldLeastBytes = 128 * mib
 /** The part of the heap for replies that clients have not read yet. They exist only as bytes. */
 const heapPartOfUnread = 8

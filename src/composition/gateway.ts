@@ -128,6 +128,7 @@ interface RunState {
   isRetiring: boolean
 }
 
+/** Constructs a whole gateway. If that fails, it stops the sandbox and closes outbound connections before it throws. */
 export async function createApp(deps: AppDeps): Promise<App> {
   const outbound = outboundOf(deps)
   const started = await startCatalog({ ...deps, outbound })

@@ -5,7 +5,7 @@ import { simulatedJson } from './simulated-json.ts'
 export interface Conversation {
   readonly model: string
   readonly lastUserText: string
-  /** The last piece of text in the last user message. It may be a command, because programs put their notes before the typed text. */
+  /** The last piece of text in the last user message. Only this piece is read as a command, because programs put their notes before the typed text. */
   readonly command: string
   /** Text of all messages together. */
   readonly allText: string

@@ -21,6 +21,7 @@ export function pictureOf(parts: readonly (string | Uint8Array)[], width: number
   return { digest: hash.digest('hex').slice(0, 32), width: Math.min(width, edgeMax), height: Math.min(height, edgeMax) }
 }
 
+/** Returns the file name of a picture. `pictureNamed` reads it back. */
 export const nameOf = ({ digest, width, height }: Picture): string => `${digest}-${width}x${height}.png`
 
 /** Returns the picture of that name, or null for an unknown name. */

@@ -47,7 +47,7 @@ export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOption
     const isGemini = request.method === 'POST' && geminiPath.test(path)
     const byPath = isPicture ? () => picture(exchange, path) : isGemini ? () => geminiGenerate(exchange, path) : undefined
     const serve = byPath ?? routes[`${request.method} ${path}`] ?? unknownPath
-    // A failure after the client has disconnected matters to nobody. Every other failure ends as a broken connection.
+    // A failure after the client has disconnected has no effect. Every other failure ends as a broken connection.
     Promise.resolve(serve(exchange)).catch(() => response.destroy())
   })
   server.listen(port, host)

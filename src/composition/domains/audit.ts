@@ -1,4 +1,4 @@
-/** Constructs the audit trail, and the limits for callers without a credential. */
+/** Constructs the audit trail, and the limits for anonymous and signed-in callers. */
 
 import { auditSweepMs } from '../../gateway/audit/audit.ts'
 import { AnonymousLimit } from '../../gateway/http/callers/anonymous.ts'

@@ -24,6 +24,7 @@ export function mcpOfOrg({ SERVICE_ID: realm }: Config, mcp: Mcp, signIn: Extern
   return (orgId, request, response) => void mcp.handle(request, response, oauthMount(orgId, deps))
 }
 
+/** Constructs the services and registers their jobs. Throws ConfigError if MCP_OAUTH_ISSUER is not a URL. */
 export function oauthServices(parts: AppParts) {
   const { db, clock, log, config, controlLog, agents, keys, limits, outbound, audit, jobs, baseUrl } = parts
   const { tokens, revokedTokens, signingKeys } = agents

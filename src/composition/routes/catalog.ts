@@ -54,6 +54,7 @@ interface PublicDataServices {
   readonly priceComparison: PriceComparison
 }
 
+/** Constructs the services for public data, and registers the job that fetches price feeds if there are any. */
 export function publicDataServices({ db, clock, log, config, catalog, outbound, jobs }: AppParts): PublicDataServices {
   const everyMs = config.PRICE_FEED_EVERY_S * 1000
   const feeds = new PriceFeeds({

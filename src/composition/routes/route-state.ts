@@ -23,6 +23,7 @@ export interface RouteState {
   stop(): Promise<void>
 }
 
+/** Constructs the state of routes. It reads nothing before `start`. */
 export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: Domains, catalog: () => CatalogSnapshot): RouteState {
   const { config, clock, ids, log, db } = deps
   const health = new RouteHealth(clock, founders.known)

@@ -63,6 +63,7 @@ export interface NativeRequest {
   readonly query: string
 }
 
+/** An HTTP request to a provider. */
 export interface UpstreamRequest {
   readonly method: 'POST'
   readonly url: string

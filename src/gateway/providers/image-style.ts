@@ -59,10 +59,12 @@ export function objectOf({ bytes }: ImageReply): Readonly<Record<string, unknown
   return objectOfBytes(bytes)
 }
 
+/** Returns the value if it is a JSON object, else null. */
 export function asObject(value: unknown): Readonly<Record<string, unknown>> | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
 }
 
+/** Returns the value if it is a non-empty string, else `other`. */
 export const textOr = (value: unknown, other: string): string => (typeof value === 'string' && value !== '' ? value : other)
 /** Returns the non-empty strings of a list. */
 export const texts = (value: unknown): string[] => (Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string' && item !== '') : [])

@@ -1,4 +1,4 @@
-/** The port of the client formats: each writes replies, which are in the hub format, for the clients of one API. */
+/** The port of the client formats. Each client format converts replies from the hub format to the format of one API. */
 import type { ChatChunk, StreamFault } from './chat/chat-stream.ts'
 import type { TokenUsage } from './usage.ts'
 

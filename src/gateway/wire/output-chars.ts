@@ -26,7 +26,7 @@ const silentNames: ReadonlySet<string> = new Set([
   'encrypted_content',
 ])
 
-/** Members that hold media in base64. True: the member is an address, which holds media only if it is a data URL. */
+/** Members that contain media in base64. True: the member is an address, which contains media only if it is a data URL. */
 const mediaMembers = { data: false, b64_json: false, url: true } as const
 
 /** How the text under a name counts: not at all, by its characters, by its size as media, or as media only if it is a data URL. */
@@ -51,7 +51,7 @@ export function weightOf(bytes: Uint8Array, start: number, end: number): number 
   return textWeight.spoken
 }
 
-/** True for the name of a delta's member that holds thinking. */
+/** True for the name of a delta's member that contains thinking. */
 export function isThoughtName(bytes: Uint8Array, start: number, end: number): boolean {
   const first = bytes[start]
   if (first !== 114 && first !== 116) return false

@@ -184,7 +184,10 @@ export class PromptSize {
     this.#unreadBytes += bytes
   }
 
-  /** Adds a picture that is an address or a data URL. A value that is not a string counts as a picture and as text. */
+  /**
+   * Adds a picture that is an address or a data URL. An address of a file or a film counts as a link. A value that is not a string counts as a picture and as
+   * text.
+   */
   image(url: unknown, detail?: unknown): void {
     if (typeof url === 'string' && this.dataUrl(url, detail)) return
     if (typeof url === 'string' && (fileAddress.test(url.slice(-addressMaxChars)) || filmAddress.test(url))) {

@@ -49,10 +49,10 @@ export function plainUsage(promptTokens: number, completionTokens: number): Toke
   return { promptTokens, completionTokens, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 }
 
-/** UTF-8 bytes of text for one token. The number is low on purpose: an estimate should hold too much money rather than too little. */
+/** UTF-8 bytes of text for one token. The number is low on purpose, so that an estimate holds too much money rather than too little. */
 export const bytesPerToken = 3
 
-/** The most tokens that a reply can plausibly have used. It is beyond every model of today, and far below what the books can hold. */
+/** The most tokens that a reply can plausibly have used. It is beyond every model of today, and far below the largest number that the books can store. */
 const tokensMax = 1_000_000_000
 
 /** Returns the tokens for a number of bytes or characters, rounded up. */

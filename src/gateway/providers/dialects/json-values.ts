@@ -21,8 +21,7 @@ export function wellFormedJson(value: unknown): string {
  * Replaces halves of surrogate pairs in JSON that this gateway wrote by the replacement character. JSON can contain such a half, but many parsers refuse it.
  */
 export function withoutHalves(json: string): string {
-  // JSON.stringify writes only surrogates as escapes of this kind. After an odd number of backslashes, the match is a real escape; otherwise it is text that
-  // looks like one.
+  // JSON.stringify writes only surrogates as escapes of this kind. After an odd number of backslashes, the match is text that only looks like an escape.
   return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\\ufffd') : json
 }
 

@@ -8,7 +8,7 @@ import { RepeatedChunk } from './repeated-chunk.ts'
 
 /** The facts about a chunk that carries usage. */
 export interface UsageChunk {
-  /** True: no later chunk should have usage, because this one is after the end of the answer or has the finish reason. */
+  /** True: this usage may be the final one, because the chunk comes after the answer or has the finish reason. */
   readonly isLast: boolean
   /** True: the chunk has no choices. */
   readonly isUsageOnly: boolean

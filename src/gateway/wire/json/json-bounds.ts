@@ -5,8 +5,8 @@ import { pieceBytes, pieceTurn } from './json-body.ts'
 import { StringWalk } from './json-bytes.ts'
 
 /**
- * Bounds of JSON from other servers, checked before it is parsed. The time and memory of parsing grow with the number of values, and a few bytes can hold many
- * values.
+ * Bounds of JSON from other servers, checked before it is parsed. The time and memory of parsing grow with the number of values, and a few bytes can contain
+ * many values.
  */
 
 /** Text up to this length is parsed without a check. Parsing it takes little time, whatever it contains. */
@@ -43,7 +43,7 @@ export const operatorReplyBounds: JsonOfOthersBounds = { piecesMax: 600_000, val
 export const ownReplyBounds: JsonOfOthersBounds = { piecesMax, valuesMax: 250_000, shapesMax }
 
 /**
- * Parses bytes that hold an object. Returns null if the bytes are not JSON, hold something other than an object, are nested too deeply, or have too many
+ * Parses bytes that are a JSON object. Returns null if the bytes are not JSON, are something other than an object, are nested too deeply, or have too many
  * pieces.
  */
 export const objectOfBytes = (bytes: Buffer, mostPieces = piecesMax): Record<string, unknown> | null =>

@@ -22,7 +22,7 @@ export class JsonTexts {
     return JSON.parse(text)
   }
 
-  /** Parses a text that holds an object. Returns null if the text is not JSON, holds something other than an object, or is beyond the bounds. */
+  /** Parses a text that is a JSON object. Returns null if the text is not JSON, is something other than an object, or is beyond the bounds. */
   object(text: string): Record<string, unknown> | null {
     try {
       const value = this.value(text)
@@ -41,5 +41,5 @@ export class JsonTexts {
   }
 }
 
-/** Parses one text from outside that holds an object. Returns null if the text is not JSON, holds something other than an object, or is beyond the bounds. */
+/** Parses one text from outside that is a JSON object. Returns null if the text is not JSON, is something other than an object, or is beyond the bounds. */
 export const boundedObject = (text: string): Record<string, unknown> | null => new JsonTexts().object(text)

@@ -18,8 +18,8 @@ interface Candidate {
 }
 
 /**
- * Reads a stream of Gemini into hub chunks. The format has no end mark; a candidate with a finish reason is complete. Calls arrive complete. Every chunk that
- * reports usage carries it; the last one counts.
+ * Reads a stream of Gemini into hub chunks. The format has no end mark; a candidate with a finish reason is complete. Calls arrive complete. Several chunks may
+ * report usage; the last report counts.
  */
 export class GeminiStreamDecoder extends EventDecoder {
   readonly #candidates = new Map<number, Candidate>()

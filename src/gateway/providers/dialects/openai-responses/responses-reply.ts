@@ -47,6 +47,7 @@ export function finishOf(response: JsonObject, hasCalls: boolean): string {
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
+/** True for a call of a function or of a custom tool. */
 export function isCall(item: JsonObject): boolean {
   return item['type'] === 'function_call' || item['type'] === 'custom_tool_call'
 }

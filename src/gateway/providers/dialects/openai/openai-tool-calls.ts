@@ -1,4 +1,4 @@
-/** Normalises the tool calls of a chat stream. What servers omit, repeat or split becomes what OpenAI writes. */
+/** Normalises the tool calls of a chat stream. Servers omit, repeat or split parts of them; OpenAI's form is the result. */
 import { isObject } from '../../../../platform/values/json.ts'
 import { JsonProgress } from '../../../wire/json/json-progress.ts'
 import { GrowingText } from '../../../wire/sse/growing-text.ts'
