@@ -51,8 +51,8 @@ export const blackForestLabs: ImageStyle = {
 const jobAt = (url: string, target: Target): Job => ({ url, headers: headersFor(target), cancelUrl: null })
 
 /**
- * Returns the address if it belongs to the provider, else null. The key is sent with each poll, so polls are sent only to the provider's own origin, or over
- * https to another host of the domain, because the global address passes jobs to regional hosts.
+ * Returns the address if it belongs to the provider, else null. The key is sent with each poll, so polls are sent only to the provider: to its own origin, or
+ * over https to another host of its domain. Other hosts are needed because the global address passes jobs to regional hosts.
  */
 function ownUrl(given: unknown, { provider }: Target): string | null {
   if (typeof given !== 'string' || !URL.canParse(given)) return null

@@ -1,5 +1,6 @@
 /**
- * The gateway's own request fields. They are read here, removed, and never forwarded. An unknown value of a hard constraint is an error and is never ignored.
+ * The gateway's own request fields. They are read here, removed, and never forwarded. `parseRouterFields` returns them checked. An unknown value of a hard
+ * constraint is an error and is never ignored.
  */
 
 import { fail } from '../../../platform/errors.ts'
