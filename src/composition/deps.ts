@@ -1,4 +1,4 @@
-/** What a whole gateway is made of, from outside: everything else is constructed by the composition root. */
+/** The parts of a gateway that come from outside. The composition root constructs everything else. */
 import type { Server } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import type { JournalDisk } from '../gateway/limits/journal/journal-disk.ts'
@@ -19,22 +19,22 @@ export interface AppDeps {
   readonly db: Db
   readonly dataDir: string
   readonly masterKey: Buffer
-  /** Told of the calls of memory stores; left out: nobody counts. */
+  /** Is notified of the calls of memory stores. Left out: the calls are not counted. */
   readonly storeWatch?: StoreWatch | undefined
-  /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
+  /** Resolves the hosts of user-given URLs. Default: the resolver of the machine. */
   readonly lookup?: LookupFunction
-  /** The other processes behind the same port; left out: there are none. */
+  /** The other processes that share the port. Left out: there are none. */
   readonly workers?: Workers | undefined
-  /** Where the usage journal goes; default: the disk of the machine. */
+  /** The disk for the usage journal. Default: the disk of the machine. */
   readonly journalDisk?: JournalDisk
 }
 
-/** The processes that share a port with this one, as far as this one asks them. */
+/** The processes that share a port with this one, as far as this one uses them. */
 export interface Workers {
-  /** Serves connections that another process accepts, in place of listening. Returns its port. */
+  /** Serves connections that another process accepts, instead of listening. Returns the port. */
   listen(server: Server): number
-  /** Says where the figures of this process are read. */
+  /** Registers the function that reads the metrics of this process. */
   offerFigures(own: () => Promise<readonly MetricSnapshot[]>): void
-  /** Those of all, this one included. */
+  /** Returns the metrics of all processes, including this one. */
   figuresOfAll(): Promise<readonly WorkerFigures[]>
 }

@@ -1,4 +1,4 @@
-/** The domains of the gateway, constructed and handed to each other: everything but inference and the edges. */
+/** Constructs the domains of the gateway and connects them. It covers everything but inference and the edges. */
 import { type Agents, createAgents } from '../agents/agents.ts'
 import { Authenticator } from '../gateway/access/authenticate.ts'
 import { Sessions } from '../gateway/access/sessions.ts'
@@ -54,7 +54,7 @@ export interface Domains {
   readonly jobs: Jobs
   readonly contentLog: ContentLog
   readonly idempotency: Idempotency
-  /** To be called when no call runs any more: flushes, gives leases back, stops timers. */
+  /** Must be called after the last call has ended. Flushes usage, returns leases, and stops timers. */
   stop(): Promise<void>
 }
 
@@ -65,13 +65,16 @@ function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, fo
   return createKeys({ db, clock, ids, controlLog, founders, cacheTtlMs: config.CACHE_TTL_MS, ...bounds })
 }
 
-/** What of one process the organisations share, and who founded them. */
+/** Returns the parts of one process that organisations share, and the founders of organisations. */
 function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'heldReplies' | 'addressTests'> {
   const founders = new Founders({ db, clock })
   return { founders, heldReplies: heldReplies(config, founders.known), addressTests: new AddressTests(clock) }
 }
 
-/** Constructs and starts them. The subscriptions to the control log are made first, then it starts, then who depends on its first read. */
+/**
+ * Constructs and starts the domains. First the subscriptions to the control log are made, then the log starts, then the domains start that depend on its first
+ * read.
+ */
 export async function createDomains(deps: AppDeps & { readonly outbound: Outbound }, baseUrl: () => string): Promise<Domains> {
   const { config, clock, ids, log, db, dataDir, outbound } = deps
   const { mail, mailSender } = createMail(deps)
@@ -139,7 +142,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   }
 }
 
-/** What is done again and again, by one process at a time. */
+/** Registers the regular jobs. Only one process runs each of them at a time. */
 function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLog: ContentLog, idempotency: Idempotency, mailSender: MailSender): Jobs {
   const jobs = new Jobs({ db, clock, ids, log })
   jobs.every('usage.partitions', partitionsEveryMs, () => makePartitions(db, clock.nowMs(), log))
@@ -163,10 +166,13 @@ function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLo
   return jobs
 }
 
-/** A clock that was just put forward looks like an outage until the next beat, so an outage must be seen in several looks. */
+/**
+ * The number of checks in a row that must see an outage. A single check is not enough, because a clock that was just moved forward looks like an outage until
+ * the next beat.
+ */
 const offlineLooksMin = 3
 
-/** Ends what runs when the database has been away for OFFLINE_MAX: from then on another process may take this one for dead and adopt its calls. */
+/** Ends all running calls if the database has been away for OFFLINE_MAX. From then on another process may assume that this one is dead, and adopt its calls. */
 function cutWhenOffline({ clock, config }: AppDeps, limits: LimitsEngine<UsageEvent>, inflight: Inflight): () => void {
   let looks = 0
   return clock.every(config.BEAT_MS, () => {

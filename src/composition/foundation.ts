@@ -9,7 +9,7 @@ import { openPostgres } from '../platform/db/postgres/db-postgres.ts'
 import type { Log } from '../platform/observe/log.ts'
 import { newMasterKey, parseMasterKey } from '../platform/security/secrets.ts'
 
-/** What every command of the product starts from: the folder, the key that seals secrets, the migrated database. */
+/** The parts that every command of the product needs: the data folder, the key that seals secrets, and the migrated database. */
 export interface Foundation {
   readonly dataDir: string
   readonly masterKey: Buffer
@@ -17,7 +17,7 @@ export interface Foundation {
 }
 
 /**
- * Opens them. Throws ConfigError that says what to do when a setting is missing or wrong. `onGivenUp` is called when the embedded database is lost
+ * Opens the foundation. Throws ConfigError that says what to do if a setting is missing or wrong. `onGivenUp` is called when the embedded database is lost
  * permanently.
  */
 export async function openFoundation(config: Config, clock: Clock, log: Log, onGivenUp?: (error: Error) => void): Promise<Foundation> {
@@ -33,22 +33,22 @@ export async function openFoundation(config: Config, clock: Clock, log: Log, onG
   try {
     await migrate(db, migrationsFolder, log)
   } catch (error) {
-    // An open database keeps the process alive, and a command would not end after its last output.
+    // An open database keeps the process alive, so a command would not end after its last output.
     await db.close()
     throw error
   }
   return { dataDir, masterKey, db }
 }
 
-/** What a restore works in, inside DATA_DIR. While it is there, nothing may be opened. */
+/** The working folder of a restore, inside DATA_DIR. While it exists, nothing may be opened. */
 export const restoreStaging = 'restore-staging'
 
-/** The path of the old key beside `master.key` after a change of the master key, until it is removed. */
+/** The name of the old key's file next to `master.key`, after a change of the master key and until it is removed. */
 export const formerKeyName = 'master.key.old'
 
 /**
- * Keys that open older sealed values, and values of processes that already have the new key: MASTER_KEY_OTHER, and `master.key.old` in DATA_DIR when the
- * key is in a file. Nothing is sealed with them. Throws ConfigError for an invalid key.
+ * Returns the keys that open older sealed values, and values of processes that already have the new key: MASTER_KEY_OTHER, and `master.key.old` in DATA_DIR if
+ * the key is in a file. No value is sealed with them. Throws ConfigError for an invalid key.
  */
 export function otherMasterKeys(config: Pick<Config, 'MASTER_KEY' | 'MASTER_KEY_OTHER'>, dataDir: string): readonly Buffer[] {
   const keys: Buffer[] = []
@@ -66,7 +66,10 @@ export function otherMasterKeys(config: Pick<Config, 'MASTER_KEY' | 'MASTER_KEY_
   return keys
 }
 
-/** The key of MASTER_KEY; on the embedded database one is made on the first start and kept in DATA_DIR, readable by its owner only. */
+/**
+ * Returns the key from MASTER_KEY. With the embedded database, a key is created on the first start and kept in DATA_DIR, readable only by its owner. Throws
+ * ConfigError for a missing or invalid key.
+ */
 export function loadMasterKey(config: Config, dataDir: string): Buffer {
   if (config.MASTER_KEY !== null) {
     const key = parseMasterKey(config.MASTER_KEY.reveal())

@@ -1,4 +1,4 @@
-/** The composition root: the files of src/composition are the only place that constructs services; this one puts a whole gateway together. */
+/** The composition root. Services are constructed only in the files of src/composition. This file assembles a whole gateway. */
 
 import type { Server } from 'node:http'
 import type { Agents } from '../agents/agents.ts'
@@ -77,7 +77,7 @@ import { routingServices } from './routes/routing.ts'
 import { watchProcess } from './telemetry/telemetry-start.ts'
 import { webhookServices } from './webhook-services.ts'
 
-/** A whole gateway without a port: its caller lets `server` listen. */
+/** A whole gateway without a port. The caller makes `server` listen. */
 export interface App {
   readonly server: Server
   readonly orgs: Orgs
@@ -97,37 +97,38 @@ export interface App {
   readonly idempotency: Idempotency
   readonly contentLog: ContentLog
   readonly audit: AuditTrail
-  /** What signs attestations. */
+  /** The service that signs attestations. */
   readonly attestations: Attestations
-  /** Money and webhooks, as the operator sees and moves them. */
+  /** The services with which the operator reads and changes money and webhooks. */
   readonly operator: OperatorServices
-  /** A copy of the embedded installation as of one moment. Throws BackupError. */
+  /** Copies the embedded installation as of one moment. Throws BackupError. */
   backUp(options: { readonly to: string; readonly withMasterKey: boolean }): Promise<BackupReport>
-  /** The master key and what it sealed. */
+  /** The master key, and the values that it has sealed. */
   readonly masterKeys: MasterKeys
   baseUrl(): string
   setBaseUrl(url: string): void
-  /** A chat model that this gateway can serve now, for examples. */
+  /** Returns a chat model that this gateway can serve now, for examples. */
   exampleModel(): string
-  /** Database, providers: one line for the start. */
+  /** Returns one line for the start: the database and the providers. */
   describe(): string
   doctor(): Promise<Finding[]>
-  /** A one-time sign-in link for the person of that address. Throws `not_found`. */
+  /** Returns a one-time sign-in link for the person with that address. Throws `not_found`. */
   makeSignInLink(email: string): Promise<SignInLink>
-  /** Another process gets the new connections: lets the open ones end, at most DRAIN_MS. Calls are served meanwhile. */
+  /** Lets the open connections end, for at most DRAIN_MS, after another process has taken over the new ones. Calls are still served. */
   retire(): Promise<void>
-  /** Stops accepting, drains, flushes, gives leases back, closes the database. */
+  /** Stops accepting calls, drains, flushes usage, returns leases, and closes the database. */
   stop(): Promise<void>
 }
 
-/** What changes while the gateway runs. */
+/** The state that changes while the gateway runs. */
 interface RunState {
   baseUrl: string
   isDraining: boolean
-  /** Another process has taken over: open connections end with their next reply. */
+  /** True: another process has taken over. Open connections end with their next reply. */
   isRetiring: boolean
 }
 
+/** Constructs a whole gateway. If that fails, it stops the sandbox and closes outbound connections before it throws. */
 export async function createApp(deps: AppDeps): Promise<App> {
   const outbound = outboundOf(deps)
   const started = await startCatalog({ ...deps, outbound })
@@ -140,7 +141,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   }
 }
 
-/** Phases that need the catalog: domains, state of routes, services, edges. */
+/** Constructs the parts that need the catalog: domains, state of routes, services, edges. */
 async function createServices(deps: AppDeps & StartedCatalog & { readonly outbound: Outbound }): Promise<App> {
   const { config, db, catalog, outbound } = deps
   const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false, isRetiring: false }

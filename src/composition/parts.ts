@@ -1,4 +1,4 @@
-/** What the service files of the composition root work with. */
+/** The parts that the service files of the composition root use. */
 
 import type { Catalog } from '../gateway/catalog/catalog.ts'
 import type { DialObserver } from '../gateway/routing/circuits/observe.ts'

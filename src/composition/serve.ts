@@ -15,9 +15,9 @@ import { type App, createApp } from './gateway.ts'
 export interface RunningGateway {
   readonly baseUrl: string
   readonly app: App
-  /** Secrets of the very first start of an embedded database; null on every later one. */
+  /** Secrets from the very first start of an embedded database; null on every later start. */
   readonly firstRun: FirstRun | null
-  /** Stops accepting, lets running calls end (at most DRAIN_MS), flushes usage, gives leases back, closes the database. */
+  /** Stops accepting calls, lets running calls end (for at most DRAIN_MS), flushes usage, returns leases, and closes the database. */
   stop(): Promise<void>
 }
 
@@ -25,17 +25,17 @@ export interface ServeOptions {
   readonly clock?: Clock
   readonly ids?: Ids
   readonly log?: Log
-  /** An opened and migrated database with its folder and key, in place of what the configuration names. */
+  /** An opened and migrated database with its folder and key. It replaces the one that the configuration names. */
   readonly foundation?: Foundation
-  /** Resolves the hosts of user-given URLs; default: the resolver of the machine. */
+  /** Resolves the hosts of user-given URLs. Default: the resolver of the machine. */
   readonly lookup?: LookupFunction
-  /** Where the usage journal goes; default: the disk of the machine. */
+  /** The disk for the usage journal. Default: the disk of the machine. */
   readonly journalDisk?: JournalDisk
-  /** The other processes behind the same port; default: there are none. */
+  /** The other processes that share the port. Default: there are none. */
   readonly workers?: Workers
-  /** Makes the first organisation of an empty embedded database; default true. */
+  /** Whether the first organisation is created in an empty embedded database. Default: true. */
   readonly makesFirstOrg?: boolean
-  /** Called when the gateway cannot serve any more: the process has to end. The journal holds what is not in the database yet. */
+  /** Is called when the gateway can no longer serve and the process must end. The journal keeps the records that are not in the database yet. */
   readonly onGivenUp?: (error: Error) => void
 }
 
@@ -74,7 +74,7 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   }
 }
 
-/** Connections that may wait to be accepted: thousands of agents reconnect concurrently after a restart. The kernel caps it. */
+/** The number of connections that may wait to be accepted. Thousands of agents reconnect concurrently after a restart. The kernel may reduce it. */
 const listenBacklog = 4096
 
 function listen(app: App, config: Config): Promise<number> {

@@ -1,4 +1,4 @@
-/** What a flush of usage does besides the counters, the same for a gateway and for the process that settles its journals. */
+/** The work of a usage flush in addition to the counters. It is the same for a gateway and for the process that settles its journals. */
 import { endOnceKeys, endOnceKeysOf, freeOnceKeysOf } from '../gateway/inference/idempotency/idempotency.ts'
 import type { LimitsOptions } from '../gateway/limits/engine/limits-options.ts'
 import { insertUsageEvents } from '../gateway/usage/events/apply.ts'

@@ -1,4 +1,4 @@
-/** Webhooks, as services of rows. */
+/** Constructs the webhook services. */
 
 import { WebhookDeliveries } from '../gateway/webhooks/delivery/webhook-deliveries.ts'
 import { Webhooks } from '../gateway/webhooks/webhooks.ts'

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { simulatedJson } from './simulated-json.ts'
 
-/** A conversation as the simulation sees it, from any wire format. */
+/** A conversation in the form that the simulation uses, from any wire format. */
 export interface Conversation {
   readonly model: string
   readonly lastUserText: string
-  /** The last piece of text in it, which may be a command: programs put their notes before the typed text. */
+  /** The last piece of text in the last user message. Only this piece is read as a command, because programs put their notes before the typed text. */
   readonly command: string
   /** Text of all messages together. */
   readonly allText: string
@@ -13,11 +13,11 @@ export interface Conversation {
   readonly images: number
   /** Names of the tools that may be called. */
   readonly tools: readonly string[]
-  /** The last message is the result of a tool, and this is its text. */
+  /** The text of the last message, if that is the result of a tool; else null. */
   readonly toolResult: string | null
-  /** The JSON schema of the wanted answer, empty for any object; left out: text. */
+  /** The JSON schema of the requested answer. An empty schema means any object. Left out: the answer is text. */
   readonly schema?: unknown
-  /** Cap on completion tokens, reasoning included. */
+  /** The most completion tokens, including reasoning. */
   readonly maxTokens: number | null
 }
 
@@ -46,17 +46,17 @@ const longMax = 100_000
 const callPieceChars = 16
 
 /**
- * The sandbox's own rule of counting: one token per word (white space before it belongs to it), 3 more per message, 85 per image. A tool call is one
- * token per 16 characters of its arguments. There is no model, so the rule is exact, streamed or not.
+ * Splits a text into tokens by the sandbox's own rule: one token for each word, with the white space before it. Each message has 3 more tokens, each image 85.
+ * A tool call has one token for each 16 characters of its arguments. There is no model, so the count is exact, streamed or not.
  */
 export function pieces(text: string): string[] {
   return text.match(/\s*\S+/g) ?? []
 }
 
 /**
- * Decides the answer from the last text of the last user message. `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and `long
- * <n>` are commands. A question about the best of several images is answered with one image as JSON. Any other text is answered with a sentence that
- * says that it is simulated.
+ * Returns the answer to the last text of the last user message. `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and `long <n>` are
+ * commands. The answer to a question about the best of several images is the number of one image, as JSON. The answer to any other text is a sentence that says
+ * that it is simulated.
  */
 export function answerTo(talk: Conversation): Answer {
   const promptTokens = pieces(talk.allText).length + talk.messages * messageTokens + talk.images * imageTokens
@@ -82,7 +82,7 @@ export function answerTo(talk: Conversation): Answer {
   return text(pieces(talk.schema === undefined ? sentence(talk) : JSON.stringify(simulatedJson(talk.schema, sentence(talk)))))
 }
 
-/** A judge of images that gives the same judgment for the same request. */
+/** Returns the best image. The same request always gives the same result. */
 function bestOf(count: number, prompt: string): number {
   return 1 + (Number.parseInt(digest(prompt), 16) % Math.max(1, count))
 }
@@ -92,7 +92,7 @@ function sentence(talk: Conversation): string {
   return `This is a simulated reply from the sandbox provider; no model was asked. The last message had ${pieces(talk.lastUserText).length} words${images} (digest ${digest(talk.lastUserText)}).`
 }
 
-/** Twelve hex characters of the SHA-256: shows that two replies answer the same message. */
+/** Returns twelve hex characters of the SHA-256. Equal digests show that two replies answer the same message. */
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }
@@ -109,7 +109,7 @@ function capped(talk: Conversation, words: readonly string[], promptTokens: numb
   return { kind: 'text', reasoning, pieces: kept, cut: reasoning.length + kept.length < thoughts.length + words.length, pauseMs, breakAfter, promptTokens }
 }
 
-/** The JSON of the command when it is valid, else wrapped, so that arguments are always valid JSON. */
+/** Returns the JSON of the command if it is valid, else wraps it, so that arguments are always valid JSON. */
 function toolArguments(text: string): string {
   const trimmed = text.trim()
   if (trimmed === '') return '{}'

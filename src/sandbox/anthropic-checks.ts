@@ -2,7 +2,7 @@ import { objectOrNull } from './exchange.ts'
 
 const objectsOf = (value: unknown): Record<string, unknown>[] => (Array.isArray(value) ? value.map(objectOrNull).filter(item => item !== null) : [])
 
-/** Returns what the real API would refuse in a request, in similar words; null when it would refuse nothing. */
+/** Returns the error that the real API would give for a request, in similar words; null: the real API would accept it. */
 export function messagesFault(body: Record<string, unknown>): string | null {
   return samplingFault(body) ?? thinkingFault(body) ?? turnsFault(objectsOf(body['messages']))
 }
@@ -25,7 +25,7 @@ function thinkingFault(body: Record<string, unknown>): string | null {
   return choice === 'any' || choice === 'tool' ? 'Thinking may not be enabled when tool_choice forces tool use.' : null
 }
 
-/** Every call has its result in the next turn, every result has its call in the turn before, and no text is blank. */
+/** Checks that every call has its result in the next turn, that every result has its call in the previous turn, and that no text is blank. */
 function turnsFault(messages: readonly Record<string, unknown>[]): string | null {
   let open: unknown[] = []
   for (const [index, { role, content }] of messages.entries()) {
@@ -44,5 +44,5 @@ function turnsFault(messages: readonly Record<string, unknown>[]): string | null
   return open.length === 0 ? null : '`tool_use` ids were found without `tool_result` blocks at the end.'
 }
 
-/** How the sandbox signs its thinking. */
+/** The signature of the sandbox's thinking. */
 export const sandboxSignature = 'sandbox'

@@ -6,7 +6,7 @@ import { chatModels } from './models.ts'
 type Spoken = Extract<Answer, { kind: 'text' | 'call' }>
 type Block = { readonly start: Record<string, unknown>; readonly deltas: readonly Record<string, unknown>[]; readonly whole: Record<string, unknown> }
 
-/** POST /v1/messages: Anthropic's wire format, streamed and not. */
+/** Serves POST /v1/messages in Anthropic's wire format, streamed and not. */
 export async function anthropicMessages(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   const talk = body === null ? null : conversationOf(body)
@@ -33,7 +33,7 @@ export async function anthropicMessages(exchange: Exchange): Promise<void> {
   }
 }
 
-/** Thinking that is turned off produces nothing. */
+/** Removes the reasoning if the request has turned thinking off. */
 function spokenAs(answer: Answer, body: Record<string, unknown>): Answer {
   return answer.kind === 'text' && objectOrNull(body['thinking'])?.['type'] === 'disabled' ? { ...answer, reasoning: [] } : answer
 }

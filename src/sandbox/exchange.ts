@@ -3,14 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/values/ids.ts'
 
-/** Largest request body that the sandbox reads. */
+/** The largest request body that the sandbox reads. */
 const bodyMaxBytes = 64 * 1024 * 1024
 
-/** One request to the sandbox and the ways to answer it. */
+/** One request to the sandbox, and the ways to answer it. */
 export class Exchange {
   readonly clock: Clock
   readonly ids: Ids
-  /** Aborts when the client is gone. */
+  /** Aborts when the client disconnects. */
   readonly gone: AbortSignal
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
@@ -25,7 +25,7 @@ export class Exchange {
     response.once('close', () => closed.abort(new Error('the client is gone')))
   }
 
-  /** Name and port under which the client found the sandbox. */
+  /** The host name and port to which the client sent the request. */
   get host(): string {
     return this.#request.headers.host ?? 'localhost'
   }
@@ -34,7 +34,7 @@ export class Exchange {
     return this.#request.headers['content-type'] ?? ''
   }
 
-  /** Returns the body unchanged; empty when it is too large. */
+  /** Returns the body unchanged, or an empty buffer if it is too large. */
   async raw(): Promise<Buffer> {
     const parts: Buffer[] = []
     let bytes = 0
@@ -46,7 +46,7 @@ export class Exchange {
     return Buffer.concat(parts)
   }
 
-  /** Returns the body as a JSON object, or null when it is not one. */
+  /** Returns the body as a JSON object, or null if it is not one. */
   async body(): Promise<Record<string, unknown> | null> {
     try {
       return objectOrNull(JSON.parse((await this.raw()).toString('utf8')))
@@ -68,7 +68,7 @@ export class Exchange {
     this.#response.writeHead(200, { 'content-type': contentType, 'content-length': bytes.length }).end(bytes)
   }
 
-  /** Begins a reply of bytes that arrive in pieces. */
+  /** Begins a reply whose bytes come in pieces. */
   beginBytes(contentType: string): void {
     this.#response.writeHead(200, { 'content-type': contentType })
     this.#response.flushHeaders()
@@ -80,7 +80,7 @@ export class Exchange {
     this.#response.flushHeaders()
   }
 
-  /** Writes to the stream and waits while the client does not read. Rejects when the client is gone. */
+  /** Writes to the stream, and waits while the client does not read. Rejects if the client has disconnected. */
   async write(text: string | Uint8Array): Promise<void> {
     this.gone.throwIfAborted()
     if (!this.#response.write(text)) await once(this.#response, 'drain', { signal: this.gone })
@@ -90,26 +90,26 @@ export class Exchange {
     this.#response.end()
   }
 
-  /** Breaks the connection off after what was written, as a crashing provider does. */
+  /** Breaks the connection after the written bytes, as a crashing provider does. */
   async break(): Promise<void> {
     this.gone.throwIfAborted()
-    // The write's own callback comes when the bytes are with the kernel; destroyed earlier they could be lost.
+    // The write's callback runs when the kernel has the bytes. If the connection is destroyed earlier, they can be lost.
     if (this.#response.headersSent) await new Promise<void>(resolve => this.#response.write('', () => resolve()))
     this.#response.destroy()
   }
 
-  /** Answers nothing until the client goes away. */
+  /** Sends no answer until the client disconnects. */
   async hang(): Promise<void> {
     if (!this.gone.aborted) await once(this.gone, 'abort')
   }
 }
 
-/** The value when it is a plain JSON object. */
+/** Returns the value if it is a plain JSON object, else null. */
 export function objectOrNull(value: unknown): Record<string, unknown> | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
 }
 
-/** The text of a message's content: a string, or the text parts of an array joined by spaces; and how many images it has. */
+/** Returns the text of a message's content and the number of its images. The content is a string, or an array whose text parts are joined by spaces. */
 export function contentOf(content: unknown): { text: string; lastText: string; images: number } {
   if (typeof content === 'string') return { text: content, lastText: content, images: 0 }
   if (!Array.isArray(content)) return { text: '', lastText: '', images: 0 }

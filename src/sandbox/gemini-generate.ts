@@ -6,10 +6,10 @@ import { chatModels } from './models.ts'
 type Spoken = Extract<Answer, { kind: 'text' | 'call' }>
 type Part = Record<string, unknown>
 
-/** `/v1/models/<model>:generateContent` and its stream. */
+/** Matches `/v1/models/<model>:generateContent` and its stream. */
 export const geminiPath = /^\/v1(?:beta)?\/models\/([^/:]+):(generateContent|streamGenerateContent)$/
 
-/** Gemini's wire format, streamed and not. Calls are signed, and a returned signature must be the one that was given. */
+/** Serves Gemini's wire format, streamed and not. Calls are signed, and a returned signature must equal the one that was given. */
 export async function geminiGenerate(exchange: Exchange, path: string): Promise<void> {
   const [, model = '', method] = geminiPath.exec(path) ?? []
   const body = await exchange.body()
@@ -65,7 +65,10 @@ function conversationOf(model: string, body: Record<string, unknown>): Conversat
   }
 }
 
-/** Returns what the real API would refuse: keywords that its schemas do not have, answers to calls that were not made, signatures that it did not give. */
+/**
+ * Returns the error that the real API would give: for keywords that its schemas do not have, for answers to calls that were not made, and for signatures that
+ * it did not give.
+ */
 function faultOf(body: Record<string, unknown>): string | null {
   const called = new Set<unknown>()
   for (const [index, { parts }] of objectsOf(body['contents']).entries()) {
@@ -87,7 +90,7 @@ function signatureOf(name: string): string {
   return createHash('sha256').update(`sandbox ${name}`).digest('base64')
 }
 
-/** The parts one by one, as a stream sends them. */
+/** Returns the parts one by one, as a stream sends them. */
 function partsOf(answer: Spoken, body: Record<string, unknown>): Part[] {
   if (answer.kind === 'call') {
     const args: unknown = JSON.parse(answer.pieces.join(''))

@@ -1,21 +1,21 @@
 import type { Exchange } from './exchange.ts'
 
-/** Models that talk. */
+/** The chat models. */
 export const chatModels = ['sandbox-chat', 'sandbox-reasoning', 'sandbox-vision'] as const
 /** Every id that the sandbox knows. */
 export const modelIds = [...chatModels, 'sandbox-embed', 'sandbox-image', 'sandbox-audio', 'sandbox-speech'] as const
 
-/** An error body as OpenAI shapes it. */
+/** Returns an error body in OpenAI's format. */
 export function openAiError(message: string, type: string, code: string | null, param: string | null = null): unknown {
   return { error: { message, type, param, code } }
 }
 
-/** GET /v1/models. */
+/** Serves GET /v1/models. */
 export function listModels(exchange: Exchange): void {
   exchange.json(200, { object: 'list', data: modelIds.map(id => ({ id, object: 'model', created: 0, owned_by: 'sandbox' })) })
 }
 
-/** Answers 404 for an id that is unknown and 400 for one of another kind; false when the model is fine. */
+/** Answers 404 for an unknown model and 400 for a model of another kind. Returns false if the model is allowed. */
 export function refuseModel(exchange: Exchange, model: string, allowed: readonly string[]): boolean {
   if (allowed.includes(model)) return false
   if (modelIds.some(id => id === model))

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { crc32, deflateSync } from 'node:zlib'
 
-/** Squares along an edge of the pattern. */
+/** The number of squares along an edge of the pattern. */
 const squares = 8
-/** Longest edge that is drawn; larger requests get this. */
+/** The longest edge of a picture. Larger requests are reduced to it. */
 const edgeMax = 2048
 
-/** The source of a simulated picture: a digest of the request, and its size. Together they are its name. */
+/** The source of a simulated picture: a digest of the request, and the size. Both together are the picture's name. */
 export interface Picture {
   /** 32 hex characters. */
   readonly digest: string
@@ -14,13 +14,14 @@ export interface Picture {
   readonly height: number
 }
 
-/** Returns the picture for these words and bytes, the same on every machine. */
+/** Returns the picture for these texts and bytes. It is the same on every machine. */
 export function pictureOf(parts: readonly (string | Uint8Array)[], width: number, height: number): Picture {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(`${part.length} `).update(part)
   return { digest: hash.digest('hex').slice(0, 32), width: Math.min(width, edgeMax), height: Math.min(height, edgeMax) }
 }
 
+/** Returns the file name of a picture. `pictureNamed` reads it back. */
 export const nameOf = ({ digest, width, height }: Picture): string => `${digest}-${width}x${height}.png`
 
 /** Returns the picture of that name, or null for an unknown name. */
@@ -32,7 +33,7 @@ export function pictureNamed(name: string): Picture | null {
   return picture.width <= edgeMax && picture.height <= edgeMax ? picture : null
 }
 
-/** A PNG of two colours: eight by eight squares, mirrored. One bit a pixel, so that a large one takes no time. */
+/** Returns a PNG of two colours with eight by eight mirrored squares. It has one bit a pixel, so that a large picture takes little time. */
 export function pngOf({ digest, width, height }: Picture): Buffer {
   const bytes = Buffer.from(digest, 'hex')
   const rowBytes = Math.ceil(width / 8)
@@ -41,7 +42,7 @@ export function pngOf({ digest, width, height }: Picture): Buffer {
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(height, 4)
-  // One bit a pixel, colours from a palette.
+  // One bit a pixel, with colours from a palette.
   head.set([1, 3], 8)
   const palette = Buffer.concat([bytes.subarray(8, 11), bytes.subarray(11, 14).map(channel => 255 - (channel >> 2))])
   return Buffer.concat([
@@ -53,7 +54,7 @@ export function pngOf({ digest, width, height }: Picture): Buffer {
   ])
 }
 
-/** One line of pixels after its filter byte; a bit of the digest is a square and its mirror image. */
+/** Returns one line of pixels after its filter byte. Each bit of the digest is a square and its mirror image. */
 function rowOf(bytes: Buffer, line: number, width: number, rowBytes: number): Buffer {
   const row = Buffer.alloc(rowBytes + 1)
   for (let x = 0; x < width; x++) {

@@ -17,7 +17,7 @@ export interface SandboxOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly host: string
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number
 }
 
@@ -36,8 +36,8 @@ const routes: Readonly<Record<string, Serve>> = {
 }
 
 /**
- * The simulated provider: a real HTTP server that speaks the wire formats of OpenAI, Anthropic and Gemini, answers deterministically and says
- * that it is simulated. It takes any credential or none and keeps nothing. `url` ends in /v1. `close` also ends running answers.
+ * Starts the simulated provider, a real HTTP server with the wire formats of OpenAI, Anthropic and Gemini. Its answers are deterministic and say that they are
+ * simulated. It accepts any credential or none, and stores nothing. `url` ends in /v1. `close` also ends running answers.
  */
 export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOptions): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
@@ -47,7 +47,7 @@ export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOption
     const isGemini = request.method === 'POST' && geminiPath.test(path)
     const byPath = isPicture ? () => picture(exchange, path) : isGemini ? () => geminiGenerate(exchange, path) : undefined
     const serve = byPath ?? routes[`${request.method} ${path}`] ?? unknownPath
-    // A failure after the client has gone is of no use to anyone; every other failure ends as a broken connection.
+    // A failure after the client has disconnected has no effect. Every other failure ends as a broken connection.
     Promise.resolve(serve(exchange)).catch(() => response.destroy())
   })
   server.listen(port, host)

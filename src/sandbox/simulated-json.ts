@@ -1,12 +1,12 @@
-/** Makes values that a JSON schema accepts, for replies in a wanted format. It supports the schemas that SDKs send, without `pattern`. */
+/** Makes values that a JSON schema accepts, for replies in a requested format. It supports the schemas that SDKs send, without `pattern`. */
 
 type Schema = Readonly<Record<string, unknown>>
 
 /** Below this depth only required fields are made, so that recursive schemas end. */
 const optionalDepthMax = 4
-/** Schemas are followed no deeper than this. */
+/** The deepest level of a schema that is followed. */
 const depthMax = 24
-/** A schema that asks for more values than this gets null for the rest. */
+/** The most values that are made. A schema that asks for more gets null for the rest. */
 const valuesMax = 5_000
 
 const formats: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const formats: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 }
 
-/** Returns a value for the schema; strings say `text`. An empty schema gives an object with the text. */
+/** Returns a value for the schema. Its strings contain `text`. An empty schema gives an object with the text. */
 export function simulatedJson(schema: unknown, text: string): unknown {
   if (!isSchema(schema) || Object.keys(schema).length === 0) return { simulated: text }
   return made(schema, { root: schema, text, depth: 0, left: { values: valuesMax } })
@@ -88,7 +88,7 @@ function textOf({ format, minLength, maxLength }: Schema, text: string): string 
   return typeof maxLength === 'number' ? padded.slice(0, maxLength) : padded
 }
 
-/** What a reference within the document leads to: `#`, `#/$defs/name`. */
+/** Returns the target of a reference within the document: `#`, `#/$defs/name`. */
 function referred(reference: string, root: Schema): unknown {
   let found: unknown = root
   for (const name of reference.replace(/^#\/?/, '').split('/').filter(Boolean)) found = isSchema(found) ? found[name] : undefined

@@ -1,10 +1,10 @@
-/** Samples a second of all sounds of the sandbox: one channel, 16 bits, little-endian. */
+/** The samples a second of all sounds in the sandbox: one channel, 16 bits, little-endian. */
 const pcmRate = 24_000
-/** How long one character sounds. */
+/** The duration of one character. */
 const charMs = 60
 const loudness = 6000
 
-/** A tone for each character, as high as the character says; white space is silence. The same text gives the same bytes. */
+/** Returns a tone for each character; the character sets the pitch. White space is silence. The same text gives the same bytes. */
 export function spokenSamples(text: string, speed: number): Buffer {
   const samples = Math.round((pcmRate * charMs) / 1000 / speed)
   const tones = new Map<number, Buffer>()
@@ -20,7 +20,7 @@ export function spokenSamples(text: string, speed: number): Buffer {
   )
 }
 
-/** Faded in and out, so that it does not click. */
+/** Returns a tone that fades in and out, so that it does not click. */
 function toneOf(hertz: number, samples: number): Buffer {
   const tone = Buffer.alloc(samples * 2)
   for (let at = 0; at < samples; at++) {
@@ -30,7 +30,7 @@ function toneOf(hertz: number, samples: number): Buffer {
   return tone
 }
 
-/** The 44-byte header for this number of sample bytes. */
+/** Returns the 44-byte header for this number of sample bytes. */
 export function wavHeader(sampleBytes: number): Buffer {
   const head = Buffer.alloc(44)
   head.write('RIFF', 0, 'latin1')
@@ -48,7 +48,7 @@ export function wavHeader(sampleBytes: number): Buffer {
   return head
 }
 
-/** Returns the length of a WAV file from its bytes and the rate in its header; null for any other file. */
+/** Returns the length of a WAV file in seconds, from the number of its bytes and the rate in its header; null for any other file. */
 export function wavSeconds(bytes: Buffer): number | null {
   if (bytes.length < 44 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 16) !== 'WAVEfmt ') return null
   const bytesPerSecond = bytes.readUInt32LE(28)

@@ -1,4 +1,4 @@
-/** Sign-in, as services of rows. */
+/** Constructs the sign-in services. */
 
 import { CliLogin } from '../../gateway/access/cli-login.ts'
 import { createGithub } from '../../gateway/access/identity/github.ts'
@@ -32,7 +32,7 @@ export function accessServices(parts: AppParts, invitations: Invitations) {
   return { sessions, people, signInCompletion, invitationPages, signIn, signInLinks, cliLogin, ownPages: { baseUrl, origins: config.CONSOLE_ORIGINS } }
 }
 
-/** Those with both a client id and a client secret. */
+/** Returns the identity providers that have both a client id and a client secret. */
 function identityProviders({ config, outbound, clock }: AppParts): IdentityProviders {
   const fetch = providerFetch(outbound)
   const google = credentialsOf(config.GOOGLE_CLIENT_ID, config.GOOGLE_CLIENT_SECRET)

@@ -1,4 +1,4 @@
-/** The audit trail as a service of rows, and what the edges know of callers whom nobody vouches for. */
+/** Constructs the audit trail, and the limits for anonymous and signed-in callers. */
 
 import { auditSweepMs } from '../../gateway/audit/audit.ts'
 import { AnonymousLimit } from '../../gateway/http/callers/anonymous.ts'
@@ -18,7 +18,7 @@ export function auditServices({ audit, jobs }: AppParts) {
   return { audit }
 }
 
-/** Where a request comes from, and how often strangers and signed-in people may call. */
+/** Returns the functions that find the address of a request, and that limit how often anonymous and signed-in callers may call. */
 export function strangers(
   { config, clock, ids, dataDir, masterKey }: AppDeps,
   baseUrl: () => string,

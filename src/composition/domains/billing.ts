@@ -1,4 +1,4 @@
-/** Top-ups at the payment provider, as a service of rows. */
+/** Constructs the service for top-ups at the payment provider. */
 
 import { BillingAccounts } from '../../gateway/billing/account.ts'
 import { BillingDocuments } from '../../gateway/billing/invoices/billing-documents.ts'
@@ -32,7 +32,7 @@ export function paymentServices(parts: AppParts): { payments: Payments } {
   return { payments }
 }
 
-/** What a payment that is credited, or goes back, does beside the money. */
+/** Returns what the capture or the return of a payment does in addition to moving the money. */
 export function captureDepsOf({
   clock,
   ids,
@@ -53,7 +53,7 @@ export function captureDepsOf({
   }
 }
 
-/** Null when the settings name no account: billing is off. */
+/** Returns the payment account; null: the settings name none, so billing is off. */
 function accountOf({ config, log, outbound }: AppParts): (PaymentAccount & { readonly client: PaymentClient }) | null {
   const { RAZORPAY_KEY_ID: keyId, RAZORPAY_KEY_SECRET: keySecret, RAZORPAY_WEBHOOK_SECRET: webhookSecret } = config
   if (keyId === null || keySecret === null) return null
@@ -69,7 +69,7 @@ function accountOf({ config, log, outbound }: AppParts): (PaymentAccount & { rea
   return { client, keyId, keySecret, webhookSecret }
 }
 
-/** Billing accounts, as services of rows. They work whether or not payments are configured. */
+/** Constructs the services for billing accounts. They work with and without configured payments. */
 export function billingAccountServices({ db, clock, config, limits }: AppParts) {
   return {
     billingAccounts: new BillingAccounts({ db, clock, journal: limits }),
@@ -77,7 +77,7 @@ export function billingAccountServices({ db, clock, config, limits }: AppParts) 
   }
 }
 
-/** Invoices and receipts, as a service of rows. */
+/** Constructs the service for invoices and receipts. */
 export function invoiceServices({ db }: Pick<AppParts, 'db'>) {
   return { billingDocuments: new BillingDocuments({ db }) }
 }

@@ -1,4 +1,4 @@
-/** Health of collections: canaries through inference, alerts through mail and webhooks, as services of rows. */
+/** Constructs the services for the health of collections: canaries through inference, and alerts through mail and webhooks. */
 import { alertWindowMs, watchAlerts } from '../../gateway/collections/alerts/alert-watch.ts'
 import { Alerts } from '../../gateway/collections/alerts/alerts.ts'
 import { CanaryBudget } from '../../gateway/collections/canaries/canary-budget.ts'
@@ -14,7 +14,7 @@ import type { Chains } from '../../gateway/routing/chains.ts'
 import type { Webhooks } from '../../gateway/webhooks/webhooks.ts'
 import type { AppParts } from '../parts.ts'
 
-/** Begins to look for rounds that are due; `monitor.stop` ends that. */
+/** Constructs the monitoring and starts to look for due rounds. `monitor.stop` ends it. */
 export function monitoringServices(parts: AppParts, inference: InferenceDeps, webhooks: Webhooks) {
   const { db, clock, ids, log, config, catalog, mail, jobs, founders, baseUrl } = parts
   const everyS = config.MONITOR_EVERY_S
@@ -53,7 +53,7 @@ export function monitoringServices(parts: AppParts, inference: InferenceDeps, we
   return { monitor, alerts }
 }
 
-/** Collections, as services of rows. */
+/** Constructs the services for collections. */
 export function collectionServices({ db, clock, ids, log, controlLog, config }: AppParts, chains: Chains) {
   const collections = new Collections({ db, clock, ids, controlLog, chains, collectionsMax: config.COLLECTIONS_MAX })
   const collectionRegistry = new CollectionRegistry({ db, clock, log, controlLog })

@@ -1,4 +1,4 @@
-/** Attestations and assessments as services of rows. */
+/** Constructs the services for attestations and assessments. */
 
 import { Attestations } from '../../gateway/compliance/attestation/attestation.ts'
 import { AttestationKeys } from '../../gateway/compliance/attestation/attestation-keys.ts'

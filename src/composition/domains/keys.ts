@@ -1,4 +1,4 @@
-/** API keys, as services of rows, and the sweep over keys that nobody uses. */
+/** Constructs the services for API keys, and the sweep over inactive keys. */
 
 import { inactivitySweepMs, sweepInactivity } from '../../gateway/keys/inactivity/inactivity-sweep.ts'
 import { KeyConsole } from '../../gateway/keys/key-console.ts'

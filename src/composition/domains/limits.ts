@@ -1,4 +1,4 @@
-/** The budgets of an organisation, with the domains that know what a budget can bind. */
+/** Constructs the budgets of an organisation, and connects them to the domains that have budget targets. */
 
 import { namesOfActiveKeys } from '../../gateway/keys/active-names.ts'
 import { type BudgetTargets, OrgBudgets } from '../../gateway/limits/budgets/org-budgets.ts'

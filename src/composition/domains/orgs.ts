@@ -1,4 +1,4 @@
-/** Organisations, members, invitations, workspaces, as services of rows. */
+/** Constructs the services for organisations, members, invitations and workspaces. */
 import { orgRoutingChanged } from '../../gateway/byok/org-credentials.ts'
 import { Accounts } from '../../gateway/orgs/accounts/account.ts'
 import { Profiles } from '../../gateway/orgs/accounts/profile.ts'
@@ -23,12 +23,15 @@ export function orgServices({ db, clock, ids, log, config, controlLog, orgs, ses
   }
 }
 
-/** Coding profiles, as a service of rows. */
+/** Constructs the service for coding profiles. */
 export function profileServices({ db, clock, catalog }: AppParts) {
   return { profiles: new Profiles({ db, clock, isModel: id => isModel(id, catalog.snapshot) }) }
 }
 
-/** What a provider lists changes, and keys come and go: of `provider/model` the provider must be known, the rest printable. */
+/**
+ * The form of a discovered model, `provider/model`. The provider must be known. The rest only has to be printable, because providers change their lists and
+ * keys are added and removed.
+ */
 const discoveredId = /^([a-z0-9][a-z0-9._-]{0,63})\/[\x21-\x7e]{1,200}$/
 
 function isModel(id: string, { models, providers }: AppParts['catalog']['snapshot']): boolean {

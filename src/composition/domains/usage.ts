@@ -1,4 +1,4 @@
-/** Reports of usage, as services of rows, and the job that deletes events which are too old. */
+/** Constructs the usage reports, and the job that deletes events that are too old. */
 import { Activity } from '../../gateway/usage/activity/activity.ts'
 import { ActivityEvents } from '../../gateway/usage/activity/activity-events.ts'
 import { anomalySweepMs, sweepAnomalies } from '../../gateway/usage/anomalies/anomaly-sweep.ts'
@@ -23,7 +23,7 @@ export function reportServices({ db, clock, log, config, agents, limits, jobs }:
   }
 }
 
-/** The sweep over what organisations use. */
+/** Registers the sweep that looks for anomalies in the usage of organisations. */
 export function watchUsage({ db, clock, ids }: AppDeps, { limits, jobs }: Domains): void {
   const sweep = { db, clock, ids, journal: limits }
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies(sweep, signal))

@@ -1,4 +1,4 @@
-/** Who sends webhooks, and what is done of them again and again. */
+/** Constructs the sender of webhooks and its regular jobs. */
 
 import type { AuditTrail } from '../../gateway/audit/audit.ts'
 import type { Mail } from '../../gateway/mail/mail.ts'
@@ -12,15 +12,15 @@ import type { Sealer } from '../../platform/security/secrets.ts'
 import { version } from '../../version.ts'
 import type { AppDeps } from '../deps.ts'
 
-/** How long a stop lets deliveries go on that are under way. */
+/** The time that running deliveries get when the worker stops. */
 const stopGraceMs = 5_000
 
 interface WebhookDelivery {
-  /** Begins to send; the returned function ends that. */
+  /** Starts sending. The returned function stops it. */
   start(jobs: Jobs): () => Promise<void>
 }
 
-/** Throws ConfigError when WEBHOOK_RETRY_S cannot be read. Nothing is sent before it is started. */
+/** Returns the delivery. Throws ConfigError if WEBHOOK_RETRY_S is invalid. No webhook is sent before `start`. */
 export function createWebhookDelivery(
   { db, clock, ids, log, config }: AppDeps,
   parts: { readonly outbound: Outbound; readonly sealer: Sealer; readonly mail: Mail; readonly audit: AuditTrail; readonly baseUrl: () => string },

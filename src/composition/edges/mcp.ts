@@ -1,4 +1,4 @@
-/** Composition of the MCP server: tools, resources, prompts and news over the endpoint rows. */
+/** Constructs the MCP server: tools, resources, prompts and change notifications, all based on the endpoint rows. */
 
 import type { Binding, EdgeDeps } from '../../gateway/http/edge.ts'
 import { makeInvoke } from '../../gateway/http/rows/invoke.ts'

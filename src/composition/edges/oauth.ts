@@ -1,4 +1,4 @@
-/** Trust rules, token exchange, introspection and revocation, as services of rows; and the regular rotation of signing keys. */
+/** Constructs the services for trust rules, token exchange, introspection and revocation, and the regular rotation of signing keys. */
 import { ExternalSignIn } from '../../agents/federation/external-sign-in.ts'
 import { TokenExchange } from '../../agents/federation/oauth-exchange.ts'
 import { IssuerKeys } from '../../agents/federation/oauth-issuer-keys.ts'
@@ -14,16 +14,17 @@ import { type Config, ConfigError } from '../../platform/config.ts'
 import type { AppParts } from '../parts.ts'
 
 const dayMs = 24 * 3600_000
-/** How often it is looked whether a signing key is due, and which revocations have run out. */
+/** The interval of the jobs that rotate due signing keys and delete expired revocations. */
 const lookMs = 3600_000
 
-/** MCP for clients that sign in at the issuer that the operator named; null without an issuer. */
+/** Returns the MCP handler for clients that sign in at the issuer that the operator configured; null: there is no issuer. */
 export function mcpOfOrg({ SERVICE_ID: realm }: Config, mcp: Mcp, signIn: ExternalSignInPort | null, { baseUrl, authenticate }: EdgeDeps): McpPaths['ofOrg'] {
   if (signIn === null) return null
   const deps = { signIn, baseUrl, realm, bearerOf: bearerToken, authenticate }
   return (orgId, request, response) => void mcp.handle(request, response, oauthMount(orgId, deps))
 }
 
+/** Constructs the services and registers their jobs. Throws ConfigError if MCP_OAUTH_ISSUER is not a URL. */
 export function oauthServices(parts: AppParts) {
   const { db, clock, log, config, controlLog, agents, keys, limits, outbound, audit, jobs, baseUrl } = parts
   const { tokens, revokedTokens, signingKeys } = agents

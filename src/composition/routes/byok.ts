@@ -1,4 +1,4 @@
-/** Organisations' own keys at providers. */
+/** Constructs the services for an organisation's own keys and own servers. */
 
 import { testCompliance } from '../../gateway/byok/checks/compliance-run.ts'
 import { CustomServers } from '../../gateway/byok/custom-servers/custom-servers.ts'
@@ -6,7 +6,7 @@ import { probeKey } from '../../gateway/byok/probe.ts'
 import { ProviderKeys } from '../../gateway/byok/provider-keys.ts'
 import type { AppParts } from '../parts.ts'
 
-/** A person waits for it at the console. */
+/** The time limit is short because a person waits for the result at the console. */
 const probeTimeoutMs = 15_000
 
 export function createProviderKeys({ db, clock, log, sealer, controlLog, config, catalog, outbound }: AppParts): ProviderKeys {
@@ -22,7 +22,7 @@ export function createProviderKeys({ db, clock, log, sealer, controlLog, config,
   })
 }
 
-/** A person waits for it at the console. */
+/** The time limit is short because a person waits for the result at the console. */
 const testTimeoutMs = 30_000
 
 export function createCustomServers({ db, clock, log, sealer, controlLog, config, catalog, outbound, baseUrl, addressTests }: AppParts): CustomServers {

@@ -26,10 +26,10 @@ export interface StartedCatalog {
   stopSandbox(): Promise<void>
 }
 
-/** Largest list of models that is read from a local server. */
+/** The largest list of models that is read from a local server. */
 const listMaxBytes = 1024 * 1024
 
-/** The catalog of this process: data, operator's file, local servers that answer, and the sandbox when it is wanted. */
+/** Returns the catalog of this process: its data, the operator's file, local servers that answer, and the sandbox if it is wanted. */
 export async function startCatalog(start: CatalogStart): Promise<StartedCatalog> {
   const { config, clock, ids, outbound } = start
   const getJson = async (url: string, timeoutMs: number): Promise<unknown> => {
@@ -48,12 +48,13 @@ export async function startCatalog(start: CatalogStart): Promise<StartedCatalog>
   return { catalog: new Catalog(snapshot), stopSandbox: () => sandbox.close() }
 }
 
-/** What anybody may read about models: how they do, which are used most, what they cost elsewhere. */
+/** The public data about models: their performance, how much they are used, and their prices elsewhere. */
 interface PublicDataServices {
   readonly publicUsage: PublicUsage
   readonly priceComparison: PriceComparison
 }
 
+/** Constructs the services for public data, and registers the job that fetches price feeds if there are any. */
 export function publicDataServices({ db, clock, log, config, catalog, outbound, jobs }: AppParts): PublicDataServices {
   const everyMs = config.PRICE_FEED_EVERY_S * 1000
   const feeds = new PriceFeeds({

@@ -1,7 +1,7 @@
 import type { ImageSettings } from '../../gateway/inference/deps.ts'
 import type { Config } from '../../platform/config.ts'
 
-/** What image calls go by, as the operator has set it. */
+/** Returns the settings of image calls from the operator's configuration. */
 export function imageSettings(config: Config): ImageSettings {
   return {
     serviceId: config.SERVICE_ID,

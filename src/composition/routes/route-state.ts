@@ -1,4 +1,4 @@
-/** What is known of routes: circuits, averages, what is withheld; and how it is shared with other processes. */
+/** Constructs the state of routes, which is circuits, averages and withheld routes, and shares it with other processes. */
 
 import { serverOwner } from '../../gateway/byok/custom-servers/custom-servers.ts'
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
@@ -18,11 +18,12 @@ export interface RouteState {
   readonly health: RouteHealth
   readonly maintenance: Maintenance
   readonly observer: DialObserver
-  /** Reads what is withheld and which circuits are open, and begins to look for routes that fail. */
+  /** Reads the withheld routes and the open circuits, and starts to look for failing routes. */
   start(): Promise<void>
   stop(): Promise<void>
 }
 
+/** Constructs the state of routes. It reads nothing before `start`. */
 export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: Domains, catalog: () => CatalogSnapshot): RouteState {
   const { config, clock, ids, log, db } = deps
   const health = new RouteHealth(clock, founders.known)
@@ -37,7 +38,7 @@ export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: 
   })
   const founderOf = (orgId: number) => founders.of(orgId)
   const circuits = new RouteCircuits(kept, { failuresToOpen: config.CIRCUIT_FAILURES, founderOf })
-  // Organisations are added and never removed, so once there are several, there are always several.
+  // Organisations are never removed. So if there are several once, there are always several.
   let isOne = true
   const hasOneFounder = async (): Promise<boolean> => {
     if (!isOne) return false
@@ -46,7 +47,7 @@ export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: 
     isOne = counted.founders < 2
     return isOne
   }
-  // Only one process has the embedded database, so there is no other process to notify.
+  // The embedded database has only one process, so there is no other process to notify.
   const opened = (routeId: string): void => quarantine.opened(routeId)
   const news = db.kind === 'embedded' ? null : new CircuitNews(circuits, { clock, log, controlLog, processName: ids.requestId(), opened })
   const maintenance = new Maintenance({ db, clock, log, controlLog, health, catalog })

@@ -1,4 +1,4 @@
-/** Where calls of an organisation may go: saved chains, saved keys, own servers, the retention window. */
+/** Constructs the services that decide where calls of an organisation may go: saved chains, saved keys, own servers, the retention window. */
 
 import type { CustomServers } from '../../gateway/byok/custom-servers/custom-servers.ts'
 import type { ProviderKeys } from '../../gateway/byok/provider-keys.ts'
@@ -37,7 +37,7 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
     orgRouting: orgId => orgRoutings.get(orgId),
     policiesOf: (caller, agentLabel) => policiesOf(caller, agentLabel, parts),
   })
-  // The public catalog answers without the database; what it cannot add then comes back with it.
+  // The public catalog must work without the database. If the database is away, the caller's own models are missing until it is back.
   const ownModels = {
     of: async (caller: Principal | null) => {
       if (caller === null) return []
@@ -48,7 +48,7 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
   return { chains, orgRoutings, routePreview, ownModels }
 }
 
-/** The same as for a real call: the rules of an agent token; the rules of both for a key's call in the name of an agent; no rules for a signed-in person. */
+/** Returns the policies of a real call: those of an agent token; those of both for a key's call in the name of an agent; none for a signed-in person. */
 async function policiesOf(caller: Principal, agentLabel: string | null, { agents }: AppParts): Promise<readonly CallPolicy[]> {
   if (caller.kind === 'session') return []
   const named = caller.kind === 'agent' || agentLabel === null ? null : await agents.byLabel(caller.orgId, agentLabel)

@@ -1,4 +1,4 @@
-/** Counters of requests and calls. All of them are plain numbers; labels are made once for each set of them. */
+/** Counters of requests and calls. All of them are plain numbers. Each set of labels is made only once. */
 import type { EdgeWatch } from '../../gateway/http/edge-watch.ts'
 import type { CallWatch } from '../../gateway/inference/call-watch.ts'
 import type { Outcome, UsageEvent, UsageKind } from '../../gateway/usage/events/record.ts'
@@ -6,7 +6,7 @@ import type { StoreWatch } from '../../memory/stores/watched-store.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Cell, Distribution, Metrics, Series } from '../../platform/observe/metrics.ts'
 
-/** Upper bounds in seconds. */
+/** Upper bounds of histogram buckets, in seconds. */
 const requestBounds = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120]
 const callBounds = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 300]
 const firstByteBounds = [0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 30]
@@ -15,19 +15,19 @@ const shortBounds = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const uinrPerRupee = 1_000_000
 
-/** An address of the table: one object for all requests to it. */
+/** A row of the endpoint table. All requests to it share one object. */
 type Address = Parameters<EdgeWatch['ended']>[0]
 
-/** What is counted of one address of the table. */
+/** The counts of one row of the table. */
 interface RowCounts {
-  /** By status class: 0 no answer, 1 to 5. */
+  /** Counts by class of status: 0 for no answer, 1 to 5 for the classes. */
   readonly statuses: (Cell | undefined)[]
   readonly duration: Distribution
 }
 
-/** Requests by the row that they reach, never by their path. */
+/** Counts requests by the row that they reach, never by their path. */
 export class EdgeCounts implements EdgeWatch {
-  /** Requests under way. */
+  /** The number of running requests. */
   inFlight = 0
   readonly #clock: Clock
   readonly #rows = new Map<Address, RowCounts>()
@@ -97,13 +97,13 @@ export class EdgeCounts implements EdgeWatch {
 
 const className = (family: number): string => (family === 0 ? 'gone' : `${family}xx`)
 
-/** Names that may be labels: those of the catalog. */
+/** Returns names that may be labels. Only names from the catalog may be. */
 export interface LabelNames {
   model(id: string): string
   provider(id: string): string
 }
 
-/** What is counted of one route and kind. */
+/** The counts of one provider, model and kind. */
 interface CallCounts {
   readonly outcomes: Map<Outcome, Cell>
   readonly duration: Distribution
@@ -116,7 +116,7 @@ interface CallCounts {
   readonly cost: Cell
 }
 
-/** Calls of models by what the books say of them. */
+/** Counts calls of models, with the values from their usage events. */
 export class InferenceCounts implements CallWatch {
   readonly #names: LabelNames
   readonly #calls: Series<Cell>
@@ -126,7 +126,7 @@ export class InferenceCounts implements CallWatch {
   readonly #rupees = new Map<string, { readonly labels: Readonly<Record<string, string>>; readonly value: Cell; readonly cost: Cell }>()
   readonly #failures: Series<Cell>
   readonly #doubts: Series<Cell>
-  /** By provider, model and kind as the event has them; no longer than labels allow. */
+  /** The counts by the event's provider, model and kind. Only names that may be labels are stored. */
   readonly #known = new Map<string, Map<string, Map<UsageKind, CallCounts>>>()
 
   constructor(metrics: Metrics, names: LabelNames) {
@@ -173,7 +173,7 @@ export class InferenceCounts implements CallWatch {
   }
 
   routeFailed({ route }: Parameters<CallWatch['routeFailed']>[0], reason: string): void {
-    // A status is a number of a provider's choosing: what is none of HTTP is none of ours.
+    // The provider chooses the status. A number that is not an HTTP status counts as `other`.
     const known = /^\d+$/.test(reason) ? (/^[1-5]\d\d$/.test(reason) ? reason : 'other') : reason
     this.#failures.of(this.#names.provider(route.provider.id), known).value++
   }
@@ -204,7 +204,7 @@ export class InferenceCounts implements CallWatch {
       value: rupees.value,
       cost: rupees.cost,
     }
-    // Names that organisations choose are unbounded, so they are looked up each time.
+    // Organisations can choose any number of names, so these counts are not cached.
     if (provider !== event.provider || model !== event.model) return made
     const models = this.#known.get(provider) ?? new Map<string, Map<UsageKind, CallCounts>>()
     this.#known.set(provider, models)
@@ -222,7 +222,7 @@ export class InferenceCounts implements CallWatch {
   }
 }
 
-/** Calls of tools by their names, which the gateway knows. */
+/** Counts calls of tools by name. The gateway knows all of these names. */
 export class ToolCounts {
   readonly #calls: Series<Cell>
   readonly #durations: Series<Distribution>
@@ -238,7 +238,7 @@ export class ToolCounts {
   }
 }
 
-/** Calls of the stores of shared memory. */
+/** Counts the calls of memory stores. */
 export function storeCounts(metrics: Metrics): StoreWatch {
   const calls = metrics.counter('brigade_memory_store_calls_total', 'Calls of memory stores, by what they came to.', ['operation', 'outcome'])
   const durations = metrics.histogram('brigade_memory_store_duration_seconds', 'How long calls of memory stores took.', ['operation'], shortBounds)

@@ -1,4 +1,4 @@
-/** The figures of this process: what counts them, what they read when somebody asks, and who may ask. */
+/** The metrics of this process: the counters, the values that are read on request, and the check of who may read them. */
 import { timingSafeEqual } from 'node:crypto'
 import { challenge } from '../../gateway/access/authenticate.ts'
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
@@ -17,18 +17,18 @@ import type { AppDeps } from '../deps.ts'
 import type { Domains } from '../domains.ts'
 import { EdgeCounts, InferenceCounts, type LabelNames, storeCounts, ToolCounts } from './metric-counts.ts'
 
-/** What counts, and the text of it. */
+/** The counters, and the registry that writes them as text. */
 export interface GatewayMetrics {
   readonly metrics: Metrics
   readonly edge: EdgeCounts
   readonly inference: InferenceCounts
   readonly tools: ToolCounts
   readonly stores: StoreWatch
-  /** How often an export of telemetry has failed. */
+  /** Counts a failed export of telemetry. */
   exportFailed(signal: string): void
 }
 
-/** Names that may be labels: those of the catalog, and `other`. Names that organisations give their own servers and models may not. */
+/** Returns the names that may be labels: those of the catalog, and `other`. Names that organisations give to their own servers and models may not be labels. */
 export function labelNames(catalog: () => CatalogSnapshot): LabelNames {
   return {
     model: id => (catalog().models.has(id) ? id : 'other'),
@@ -36,7 +36,7 @@ export function labelNames(catalog: () => CatalogSnapshot): LabelNames {
   }
 }
 
-/** Makes the counters; null when METRICS is off. */
+/** Constructs the counters; null: METRICS is off. */
 export function createMetrics({ config, clock }: AppDeps, names: LabelNames): GatewayMetrics | null {
   if (!config.METRICS) return null
   const metrics = new Metrics()
@@ -53,7 +53,7 @@ export function createMetrics({ config, clock }: AppDeps, names: LabelNames): Ga
   }
 }
 
-/** What figures read when somebody asks. */
+/** The sources of values that are read on request. */
 export interface MetricSources extends Pick<Domains, 'inflight' | 'limits' | 'controlLog' | 'jobs' | 'heldReplies'> {
   readonly bounds: ProcessBounds
   readonly db: AppDeps['db']
@@ -64,7 +64,7 @@ export interface MetricSources extends Pick<Domains, 'inflight' | 'limits' | 'co
 
 const one = (value: number): readonly Sample[] => [{ labels: {}, value }]
 
-/** Adds what is known in memory anyway: nothing here asks the database. */
+/** Adds the values that are in memory anyway. It sends no query to the database. */
 export function readMetrics({ metrics }: GatewayMetrics, sources: MetricSources): void {
   const { inflight, limits, controlLog, jobs, db, readiness, bounds, heldReplies } = sources
   const { bodies } = bounds
@@ -143,7 +143,7 @@ function poolStates({ pool }: AppDeps['db']): readonly Sample[] {
   ]
 }
 
-/** By provider of the catalog; those of organisations' own servers together. */
+/** Counts open circuits by provider of the catalog. Those of organisations' own servers are counted together. */
 function openCircuits({ circuits, catalog }: MetricSources): readonly Sample[] {
   const counts = new Map<string, number>()
   for (const id of catalog().providers.keys()) counts.set(id, 0)
@@ -155,10 +155,10 @@ function openCircuits({ circuits, catalog }: MetricSources): readonly Sample[] {
   return [...counts].map(([provider, value]) => ({ labels: { provider }, value }))
 }
 
-/** How soon a process that serves no call is worth another look. */
+/** The number of seconds after which a process that serves no calls should be asked again. */
 const retrySeconds = 2
 
-/** Whether this process may have calls. Reads what is known; asks nobody. */
+/** Returns a function that says whether this process may receive calls. It reads only values in memory. */
 export function readinessOf({ limits, controlLog }: Pick<Domains, 'limits' | 'controlLog'>, config: Config, isDraining: () => boolean): () => Readiness {
   return () => {
     const draining = isDraining()
@@ -177,7 +177,7 @@ export function readinessOf({ limits, controlLog }: Pick<Domains, 'limits' | 'co
   }
 }
 
-/** What probes ask of this process. */
+/** Returns the answers to the probes of this process. */
 export function probesOf({ config, workers }: Pick<AppDeps, 'config' | 'workers'>, figures: GatewayMetrics | null, readiness: () => Readiness): Probes {
   if (figures !== null) workers?.offerFigures(() => figures.metrics.snapshots())
   const token = config.METRICS_TOKEN === null ? null : hashKey(config.METRICS_TOKEN.reveal())
@@ -202,7 +202,10 @@ function checkToken({ authorization }: MetricsCaller, token: Buffer): void {
   })
 }
 
-/** A proxy on this machine calls from this machine too, for everybody; a page in a browser may have been led here by a name of its own. */
+/**
+ * Throws `forbidden` unless the caller is on this machine. A proxy on this machine also calls from here, but for anybody, so forwarded requests are refused. A
+ * page in a browser may point its own domain name at this machine, so the host name is checked too.
+ */
 function checkLocal({ host, isForwarded, clientIp }: MetricsCaller): void {
   const name = (host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
   const isHere = isLoopback(clientIp()) && (name === '' || name === 'localhost' || isLoopback(name))

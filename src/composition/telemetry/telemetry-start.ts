@@ -1,4 +1,4 @@
-/** Who watches this process: figures, traces and probes, each as far as it is switched on. Off costs nothing on the way of a call. */
+/** Constructs the observation of this process: metrics, traces and probes, each if it is switched on. A part that is off costs a call nothing. */
 
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
 import type { Probes } from '../../gateway/http/documents/health-endpoints.ts'
@@ -11,25 +11,25 @@ import type { AppDeps } from '../deps.ts'
 import { createMetrics, labelNames, type MetricSources, probesOf, readinessOf, readMetrics } from './metrics.ts'
 import { startTelemetry, toolWatch } from './telemetry.ts'
 
-/** What services are watched by. */
+/** The observers that services need. */
 export interface ServiceWatch {
   readonly probes: Probes
   readonly calls: CallWatch | undefined
   readonly traces: CallTraces | undefined
 }
 
-/** What begins before the domains are made. */
+/** The observers that exist before the domains are constructed. */
 export interface ProcessWatch {
   readonly stores: StoreWatch | undefined
   readonly edge: Pick<EdgeDeps, 'watch' | 'placeOf'>
   readonly tools: ToolWatch | undefined
-  /** The rest, when there is something to read. */
+  /** Constructs the rest, when its sources exist. */
   begin(sources: Omit<MetricSources, 'db' | 'catalog' | 'readiness'> & { isDraining(): boolean }): ServiceWatch
-  /** Sends what is left of traces. */
+  /** Sends the remaining traces. */
   stop(): Promise<void>
 }
 
-/** Makes counters and, with a collector, traces. `catalog` is asked when there are calls. Throws ConfigError. */
+/** Constructs counters and, if there is a collector, traces. `catalog` is called only when there are calls. Throws ConfigError. */
 export async function watchProcess(deps: AppDeps, catalog: () => CatalogSnapshot): Promise<ProcessWatch> {
   const names = labelNames(catalog)
   const figures = createMetrics(deps, names)

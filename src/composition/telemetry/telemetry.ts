@@ -1,4 +1,4 @@
-/** Traces and GenAI distributions for an OpenTelemetry collector, when there is one. Without it no package of OpenTelemetry is loaded. */
+/** Sends traces and GenAI distributions to an OpenTelemetry collector, if there is one. Without a collector, no OpenTelemetry package is loaded. */
 
 import { type CallTraces, callTraces } from '../../gateway/inference/call-trace.ts'
 import type { ToolWatch } from '../../mcp/tools/toolbox/tool-watch.ts'
@@ -10,19 +10,19 @@ import type { AppDeps } from '../deps.ts'
 import type { LabelNames, ToolCounts } from './metric-counts.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
-/** Telemetry of this process. */
+/** The telemetry of this process. */
 export interface AppTelemetry {
   readonly telemetry: Telemetry
   readonly calls: CallTraces
   readonly placeOf: typeof placeOf
-  /** Sends what is left, for at most a few seconds. */
+  /** Sends what is left. It waits for at most a few seconds. */
   stop(): Promise<void>
 }
 
-/** How long a stop waits for the collector. */
+/** The time that a stop waits for the collector. */
 const lastExportMs = 3000
 
-/** Starts it; null without an endpoint. Throws ConfigError. */
+/** Starts the telemetry; null: there is no endpoint. Throws ConfigError. */
 export async function startTelemetry({ config, clock, ids, log }: AppDeps, names: LabelNames, figures: GatewayMetrics | null): Promise<AppTelemetry | null> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = config
   if (endpoint === null) return null
@@ -37,11 +37,11 @@ export async function startTelemetry({ config, clock, ids, log }: AppDeps, names
     samplePercent: config.OTEL_TRACES_SAMPLE_PERCENT,
     onExport(signal, wasSent) {
       if (!wasSent) figures?.exportFailed(signal)
-      // Said once when it begins and once when it is over, not with every batch.
+      // The log has one line when the failures begin and one when they end, not one for every batch.
       if (wasSent === isSent[signal]) return
       isSent[signal] = wasSent
       if (wasSent) log.info('telemetry export works again', { code: signal })
-      // Its address may have a password before the host or a token in the path.
+      // Only the origin is logged, because the address may have a password before the host or a token in the path.
       else log.warn('telemetry export failed', { code: signal, url: new URL(endpoint).origin })
     },
   })
@@ -57,7 +57,7 @@ export async function startTelemetry({ config, clock, ids, log }: AppDeps, names
   }
 }
 
-/** `name=value,name=value`, values percent-encoded, as every OpenTelemetry program takes them. Throws ConfigError. */
+/** Reads headers in the form `name=value,name=value`, with percent-encoded values, which every OpenTelemetry program accepts. Throws ConfigError. */
 export function headersOf(text: string): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const item of text.split(',')) {
@@ -78,7 +78,7 @@ function decoded(value: string): string {
   }
 }
 
-/** Counts and traces calls of tools, as far as either is on. */
+/** Counts and traces calls of tools, each if it is on. */
 export function toolWatch(clock: Clock, tools: ToolCounts | undefined, telemetry: Telemetry | undefined): ToolWatch | undefined {
   if (tools === undefined && telemetry === undefined) return undefined
   return {

@@ -4,7 +4,7 @@ import type { AudioStyleId, Provider } from './provider.ts'
 
 const styles: Readonly<Record<AudioStyleId, AudioStyle>> = { openai: openAiAudio }
 
-/** How a provider is asked for audio. */
+/** Returns the audio style of a provider. Left out in its row, it is `openai`. */
 export function audioStyleOf({ audioStyle }: Provider): AudioStyle {
   return styles[audioStyle ?? 'openai']
 }

@@ -5,7 +5,7 @@ import { openAiDialect } from './dialects/openai/openai.ts'
 import { openAiResponsesDialect } from './dialects/openai-responses/openai-responses.ts'
 import type { DialectId } from './provider.ts'
 
-/** Dialects by id. A row of the catalog may name only these; `dialectOf` throws at start for any other. */
+/** The dialects by id. A catalog row may name only these; for any other `dialectOf` throws at start. */
 const dialects: Readonly<Partial<Record<DialectId, Dialect>>> = {
   openai: openAiDialect,
   'openai-responses': openAiResponsesDialect,
@@ -13,19 +13,19 @@ const dialects: Readonly<Partial<Record<DialectId, Dialect>>> = {
   gemini: geminiDialect,
 }
 
-/** True when this build speaks the dialect. */
+/** True if this build has the dialect. */
 export function hasDialect(id: DialectId): boolean {
   return dialects[id] !== undefined
 }
 
-/** The dialect of that id. Throws when this build does not speak it, which catalog validation rules out before any call. */
+/** Returns the dialect of that id. Throws if this build does not have it. Catalog validation rules that out before any call. */
 export function dialectOf(id: DialectId): Dialect {
   const dialect = dialects[id]
   if (dialect === undefined) throw new Error(`this build does not speak the dialect ${id}`)
   return dialect
 }
 
-/** Whether providers of that dialect have calls of this kind. Embeddings and audio are asked for in OpenAI's formats alone; images have adapters of their own. */
+/** Whether providers of that dialect have calls of this kind. Embeddings and audio are requested only in OpenAI's formats. Images have their own adapters. */
 export function speaksKind(id: DialectId, kind: 'chat' | 'embedding' | 'image' | 'transcription' | 'speech'): boolean {
   return kind === 'chat' || kind === 'image' || id === 'openai'
 }

@@ -1,28 +1,31 @@
 /**
- * Which fields of a request go on to a provider on the platform's key: those of the format's public reference, less what chooses models,
- * routes, stored files, retention or paid extras. A row of the catalog adds fields of its provider, or lets everything through.
- * Decision 0385 says why.
+ * Decides which fields of a request are sent to a provider on the platform's key. These are the fields of the format's public reference, except those that
+ * choose models, routes, stored files, retention or paid extras. A catalog row can add fields of its provider, or allow all fields. Decision 0385 gives the
+ * reasons.
  */
 import type { Provider } from './provider.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** true: goes on whatever its value is. A function: goes on where it says so of the value and the whole body. */
+/** true: the field is sent with any value. A function: the field is sent if the function returns true for the value and the whole body. */
 type FieldRule = true | ((value: unknown, body: Fields) => boolean)
 export type FieldRules = ReadonlyMap<string, FieldRule>
 
 const passing = (...names: readonly string[]): [string, FieldRule][] => names.map(name => [name, true])
 
-/** Tiers that cost the listed price, or less. */
+/** Service tiers that cost the listed price or less. */
 const plainTiers: readonly unknown[] = ['auto', 'default', 'standard', 'standard_only', 'flex']
 const isPlainTier = (value: unknown): boolean => plainTiers.includes(value)
-/** Anything else has the provider keep prompts for hours. */
+/** True for the short cache time. With any other value the provider keeps prompts for hours. */
 const isShortCache = (value: unknown): boolean => value === 'in_memory' || value === 'in-memory'
 const isFalse = (value: unknown): boolean => value === false
-/** Audio and pictures are dearer than the one price of text. */
+/** True if only text is requested. Audio and pictures cost more than the single text price. */
 const isTextAlone = (value: unknown): boolean => Array.isArray(value) && value.every(each => each === 'text')
 
-/** What nearly every server of open models knows beside the reference: it changes how tokens are drawn or thought, and they are counted. */
+/**
+ * Fields outside of the reference that nearly every server of open models knows. They change how tokens are drawn or how the model thinks, and those tokens are
+ * counted.
+ */
 const sampling = passing(
   'top_k',
   'min_p',
@@ -41,20 +44,21 @@ const sampling = passing(
 )
 
 /**
- * OpenAI chat completions. Not among them: `web_search_options` (billed by the search), `audio` and `modalities` but text (dearer tokens),
- * `store` (keeps the answer in the operator's account, with `metadata` as its label), tiers and cache times above the listed price.
+ * Fields of OpenAI chat completions. Some fields are left out on purpose: `web_search_options` (billed by the search), `audio` and `modalities` other than text
+ * (more expensive tokens), `store` (keeps the answer in the operator's account, with `metadata` as its label), and tiers and cache times above the listed
+ * price.
  */
 export const chatFields: FieldRules = new Map<string, FieldRule>([
-  // What is asked, and of whom. Parts and tools are looked at in themselves.
+  // The prompt and the model. Parts and tools are checked separately.
   ...passing('model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call'),
-  // How much and in which form: all of it is counted as tokens.
+  // The amount and the form of the answer. All of it is counted as tokens.
   ...passing('max_tokens', 'max_completion_tokens', 'n', 'stop', 'stream', 'stream_options', 'response_format', 'verbosity', 'prediction'),
-  // How tokens are drawn and thought.
+  // The drawing of tokens, and thinking.
   ...passing('temperature', 'top_p', 'seed', 'frequency_penalty', 'presence_penalty', 'logit_bias', 'logprobs', 'top_logprobs', 'reasoning_effort'),
   ...sampling,
-  // Who asks, for the provider's own protection, and a check of the content that costs nothing.
+  // The end user, for the provider's own protection, and a content check that costs nothing.
   ...passing('user', 'safety_identifier', 'moderation'),
-  // Where cached prompts are looked for.
+  // The place where cached prompts are looked up.
   ...passing('prompt_cache_key', 'prompt_cache_options'),
   ['prompt_cache_retention', isShortCache],
   ['service_tier', isPlainTier],
@@ -63,10 +67,10 @@ export const chatFields: FieldRules = new Map<string, FieldRule>([
   ['metadata', (_value, body) => body['store'] !== true],
 ])
 
-/** OpenAI embeddings, and what kind of text it is (`input_type`), which many models want to know. */
+/** Fields of OpenAI embeddings, and the kind of text (`input_type`), which many models use. */
 export const embeddingFields: FieldRules = new Map(passing('model', 'input', 'dimensions', 'encoding_format', 'user', 'input_type'))
 
-/** OpenAI responses as they are relayed. `store` is set to false there; what is stored or run by the provider is refused before. */
+/** Fields of relayed OpenAI responses. The relay sets `store` to false. Earlier code refuses features that the provider stores or runs. */
 export const responsesFields: FieldRules = new Map<string, FieldRule>([
   ...passing('model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tool_calls', 'context_management'),
   ...passing('max_output_tokens', 'stream', 'stream_options', 'include', 'text', 'truncation', 'store', 'background', 'metadata'),
@@ -75,18 +79,18 @@ export const responsesFields: FieldRules = new Map<string, FieldRule>([
   ['service_tier', isPlainTier],
 ])
 
-/** Anthropic messages as they are relayed. `container` and `mcp_servers` name what is kept or run at the provider. */
+/** Fields of relayed Anthropic messages. `container` and `mcp_servers` name things that the provider stores or runs. */
 export const messagesFields: FieldRules = new Map<string, FieldRule>([
   ...passing('model', 'messages', 'system', 'tools', 'tool_choice', 'max_tokens', 'stop_sequences', 'stream', 'metadata', 'cache_control'),
   ...passing('temperature', 'top_p', 'top_k', 'thinking', 'output_config', 'output_format', 'context_management', 'mcp_servers', 'speed', 'inference_geo'),
   ['service_tier', isPlainTier],
 ])
 
-/** Names of `anthropic-beta` that change the form of requests and answers, and not what the tokens cost or where anything is kept. */
+/** Names of `anthropic-beta` that change the form of requests and answers, but not the cost of tokens and not what the provider stores. */
 export const plainBetas =
   /^(?:adaptive-thinking|advanced-tool-use|claude-code|computer-use|context-management|effort|fine-grained-tool-streaming|interleaved-thinking|max-tokens-3-5-sonnet|model-context-window-exceeded|output-128k|pdfs|prompt-caching|prompt-caching-scope|redact-thinking|structured-outputs|summarize-connector-text|token-counting|token-efficient-tools|tool-examples|tool-search-tool)-\d/
 
-/** Pictures, beside those that the gateway reads itself. */
+/** Fields of image requests that the gateway does not read itself. */
 export const imageFields: FieldRules = new Map(
   passing(
     'background',
@@ -107,7 +111,7 @@ export const imageFields: FieldRules = new Map(
   ),
 )
 
-/** A custom voice is stored in the provider's account. */
+/** Fields of speech requests. A voice that is not a plain name would be a custom voice, which is stored in the provider's account. */
 export const speechFields: FieldRules = new Map<string, FieldRule>([
   ...passing('model', 'input', 'instructions', 'response_format', 'speed', 'stream_format', 'language', 'sample_rate'),
   ['voice', value => typeof value === 'string'],
@@ -129,7 +133,7 @@ export const transcriptionFields: FieldRules = new Map(
 )
 
 /**
- * Hosts where providers keep files of the account that calls, beside the host that is called. A regional host has its region in front
+ * Hosts on which providers keep files of the calling account, in addition to the called host. A regional host has its region as a prefix
  * (`us-central1-aiplatform.googleapis.com`).
  */
 export const fileStoreHosts: readonly string[] = [
@@ -140,7 +144,7 @@ export const fileStoreHosts: readonly string[] = [
   'api.anthropic.com',
 ]
 
-/** Names of a body that do not go on to this provider on the platform's key; the same empty list when all do. */
+/** Returns the names of a body that are not sent to this provider on the platform's key. If all are sent, it returns the same empty list each time. */
 export function heldBack(body: Fields, rules: FieldRules, { forwards, fields }: Pick<Provider, 'forwards' | 'fields'>): readonly string[] {
   if (forwards === 'all') return none
   let names: string[] | null = null

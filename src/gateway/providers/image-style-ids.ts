@@ -1,4 +1,4 @@
-/** Names of the styles, as catalog rows state them. */
+/** The names of the image styles that catalog rows may use. */
 export const imageStyleIds = [
   'openai',
   'openai-gpt-image',

@@ -1,25 +1,25 @@
-/** How providers of images are spoken to: one style a way of asking and answering. Pure: no clock, no network. */
+/** Image styles. Each style is one way to ask providers for images and to read their replies. It is pure: no clock, no network. */
 import type { ImageParams } from '../wire/images.ts'
 import { objectOfBytes } from '../wire/json/json-bounds.ts'
 import type { Failure, Target, UpstreamRequest } from './dialect.ts'
 
-/** One picture of a reply: `url` or `b64_json` is there, other fields (revised_prompt, seed) are the provider's. */
+/** One picture of a reply. It has `url` or `b64_json`; other fields (revised_prompt, seed) come from the provider. */
 export type MadeImage = Readonly<Record<string, unknown>> & ({ readonly url: string } | { readonly b64_json: string })
 
-/** A look at a job that runs at the provider, and its end where the provider offers one. */
+/** A job that runs at the provider: the address of its state, and the address that cancels it if the provider has one. */
 export interface Job {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly cancelUrl: string | null
 }
 
-/** What a 2xx reply comes to. */
+/** The result of a 2xx reply. */
 export type ImageOutcome =
-  /** `whole`: the reply as it came, when it is already what the caller gets. */
+  /** `whole`: the reply unchanged, if it already has the caller's format. */
   | { readonly kind: 'images'; readonly images: readonly MadeImage[]; readonly whole: Readonly<Record<string, unknown>> | null }
   | { readonly kind: 'job'; readonly job: Job }
   | { readonly kind: 'pending' }
-  /** A 2xx that is a failure in the provider's own words. `client`: the request itself is at fault. */
+  /** A 2xx reply in which the provider reports a failure. With `client` the request itself is at fault. */
   | { readonly kind: 'failed'; readonly failure: Failure; readonly message: string }
 
 export interface ImageReply {
@@ -28,40 +28,45 @@ export interface ImageReply {
 }
 
 export interface ImageStyle {
-  /** Most pictures that one request makes; more are asked for side by side. */
+  /** Returns the most pictures that one request makes. For more pictures, several requests run concurrently. */
   imagesPerRequest(target: Target): number
-  /** `boundary` separates the pieces of a form and occurs in none of them. Throws `unsupported_operation` for edits that the style cannot express. */
+  /**
+   * Returns the request. `boundary` separates the parts of a form and occurs in none of them. Throws `unsupported_operation` for edits that the style cannot
+   * express.
+   */
   request(params: ImageParams, target: Target, boundary: string): UpstreamRequest
   /** Reads a 2xx reply to `request`. */
   reply(reply: ImageReply, target: Target): ImageOutcome
-  /** Reads a 2xx reply to a look at a job. */
+  /** Reads a 2xx reply about the state of a job. */
   poll?(reply: ImageReply): ImageOutcome
 }
 
 export const failedWith = (failure: Failure, message: string): ImageOutcome => ({ kind: 'failed', failure, message })
-/** The provider answered, and not with what it should. */
+/** Returns a failure of the route: the provider answered, but not with an image or a job. */
 export const unusable = (message: string): ImageOutcome => failedWith({ kind: 'transient', status: null }, message)
-/** The provider does not make this picture: its rules, not the route, so no other route is tried. */
+/** Returns a refusal: the provider's rules forbid this picture. No other route is tried. */
 export const refused = (message: string): ImageOutcome => failedWith({ kind: 'client', status: 400 }, message)
 
 export const noImage = 'it answered without an image'
 
-/** Returns the pictures, or that there is none. */
+/** Returns the pictures, or a failure if there is none. */
 export function madeOf(images: readonly MadeImage[]): ImageOutcome {
   return images.length === 0 ? unusable(noImage) : { kind: 'images', images, whole: null }
 }
 
-/** The reply as a JSON object within bounds, or null. */
+/** Returns the reply as a JSON object, or null if it is not one or is beyond the bounds. */
 export function objectOf({ bytes }: ImageReply): Readonly<Record<string, unknown>> | null {
   return objectOfBytes(bytes)
 }
 
+/** Returns the value if it is a JSON object, else null. */
 export function asObject(value: unknown): Readonly<Record<string, unknown>> | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
 }
 
+/** Returns the value if it is a non-empty string, else `other`. */
 export const textOr = (value: unknown, other: string): string => (typeof value === 'string' && value !== '' ? value : other)
-/** Non-empty strings of a list. */
+/** Returns the non-empty strings of a list. */
 export const texts = (value: unknown): string[] => (Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string' && item !== '') : [])
-/** Base64 without the head of a data URL. */
+/** Returns base64 without the head of a data URL. */
 export const bareBase64 = (text: string): string => text.replace(/^data:[^,]{0,100},/, '')

@@ -10,7 +10,7 @@ import { stabilityImages } from './images/stability.ts'
 
 const styles: Readonly<Record<ImageStyleId, ImageStyle>> = {
   openai: passthrough({ edits: true }),
-  // Base64 always, and refuses the field that would ask for it.
+  // These models always return base64, and refuse the field that would ask for it.
   'openai-gpt-image': passthrough({ formats: null, only: 'b64_json', edits: true }),
   'openai-dall-e': passthrough({ imagesPerRequest: 1 }),
   together: passthrough({ size: 'width-height', formats: { url: 'url', b64_json: 'base64' }, quality: false, user: null }),
@@ -32,5 +32,5 @@ const styles: Readonly<Record<ImageStyleId, ImageStyle>> = {
   alibaba: alibabaTasks,
 }
 
-/** The style of that id. */
+/** Returns the style of that id. */
 export const imageStyleOf = (id: ImageStyleId): ImageStyle => styles[id]

@@ -2,18 +2,18 @@ import type { Secret } from '../../platform/security/secret.ts'
 import { roomBehind } from '../wire/json/json-room.ts'
 import { boundedObject } from '../wire/json/json-texts.ts'
 
-/** Longest message of a provider that is passed on. */
+/** The longest message of a provider that is passed on. A longer one is cut. */
 const messageMaxChars = 300
-/** Longest error body whose words are compared with the request. */
+/** The longest part of an error message that is compared with the request. */
 const comparedMaxChars = 2000
-/** Requests with more text than this are not compared, which takes time: their errors come without the provider's words. */
+/** Requests with more text than this are not compared, because that takes time. Their errors are passed on without the provider's words. */
 const comparedContentMaxChars = 256 * 1024
-/** A run of words of this length that also occurs in the request was quoted from it. */
+/** A run of words of this length that also occurs in the request counts as a quote from it. */
 const quoteMinChars = 12
 
 /**
- * A provider's own sentence about its failure, for the caller: short, without anything that looks like a credential, and without
- * what the provider quotes of the request. Error texts end up in logs and tickets, where a prompt must not.
+ * Returns a provider's own sentence about its failure, for the caller. It is short, and has nothing that looks like a credential or quotes the request. Error
+ * texts appear in logs and tickets, and a prompt must not appear there.
  */
 export function publicMessage(text: string, credential: Secret | null, body: Readonly<Record<string, unknown>>): string {
   let message = sentenceOf(text).slice(0, comparedMaxChars)
@@ -21,11 +21,11 @@ export function publicMessage(text: string, credential: Secret | null, body: Rea
   message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
   const content = contentOf(body)
   message = content === null ? '[…]' : withoutQuotes(message, content)
-  // Half a character at the cut, or from the provider, is nothing that JSON of the database takes.
+  // JSON in the database cannot store half a surrogate pair, which may come from the cut or from the provider.
   return (message.length > messageMaxChars ? `${message.slice(0, messageMaxChars)}…` : message).toWellFormed()
 }
 
-/** The message field of an error body, or the text as it is. */
+/** Returns the message field of an error body, or the text itself. */
 function sentenceOf(text: string): string {
   const value = boundedObject(text)
   if (value === null) return text
@@ -35,12 +35,12 @@ function sentenceOf(text: string): string {
   return text
 }
 
-/** Every field of any API in which the user may have written something. */
+/** Every field of any API in which the user may have written text. */
 const contentNames = ['messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'text', 'response_format', 'metadata', 'user'] as const
 
-/** Every text that the user may have written; null for what is too long, or nested too deeply, to be looked through. */
+/** Returns every text that the user may have written; null: the text is too long or nested too deeply to be searched. */
 function contentOf(body: Readonly<Record<string, unknown>>): string | null {
-  // A large body is not written for nothing.
+  // Checks the size first, so that a large body is not serialised in vain.
   let left = comparedContentMaxChars
   for (const name of contentNames) if (left >= 0) left = roomBehind(body[name], left)
   if (left < 0) return null
@@ -53,8 +53,7 @@ function contentOf(body: Readonly<Record<string, unknown>>): string | null {
 }
 
 /**
- * Replaces each longest run of words that also occurs in the content, when it is long enough to be a quote. Searches the content at most twice for each
- * word.
+ * Replaces each longest run of words that also occurs in the content, if it is long enough to be a quote. It searches the content at most twice for each word.
  */
 function withoutQuotes(message: string, content: string): string {
   const words = message.split(' ')
@@ -71,7 +70,7 @@ function withoutQuotes(message: string, content: string): string {
   return kept.join(' ')
 }
 
-/** Without the quotation marks and punctuation that a provider puts around what it quotes. */
+/** Removes the quotation marks and punctuation that a provider puts around a quote. */
 function plain(text: string): string {
   return text.toLowerCase().replace(/^[\s"'`([{<]+|[\s"'`)\]}>.,:;!?]+$/g, '')
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** How the gateway names itself to providers. */
+/** The name of the gateway in requests to providers. */
 export const userAgent = `brigade/${packageVersion()}`
 
 function packageVersion(): string {

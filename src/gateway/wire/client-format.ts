@@ -1,65 +1,65 @@
-/** How the clients of one API read replies that were made in the hub format. */
+/** The port of the client formats. Each client format converts replies from the hub format to the format of one API. */
 import type { ChatChunk, StreamFault } from './chat/chat-stream.ts'
 import type { TokenUsage } from './usage.ts'
 
-/** The API formats that clients speak. A route whose dialect has the same name is relayed, not translated. */
+/** The API formats that clients use. A route whose dialect has the same name is relayed, not translated. */
 export type WireFormat = 'openai' | 'anthropic' | 'openai-responses'
 
-/** What a finished call comes to, for the caller. Amounts in ₹. */
+/** The cost of a finished call, as the caller sees it. Amounts are in ₹. */
 export interface Bill {
   readonly cost_inr: number
   readonly value_inr: number
   readonly provider: string
 }
 
-/** What a writer knows of its call beside the reply. Ids and times come from here: writers are pure. */
+/** The facts that a writer has about its call, apart from the reply. Ids and times come from here, because writers are pure. */
 export interface ReplyContext {
   /** The model that runs. */
   readonly model: string
   /** The body that the client sent, in its own format, without router fields. */
   readonly request: Readonly<Record<string, unknown>>
-  /** Estimate of the prompt, for formats that state it before the provider does. */
+  /** The estimate of the prompt, for formats that report it before the provider does. */
   readonly promptTokens: number
   readonly nowSeconds: number
-  /** A new id with that prefix: `newId('msg_')`. */
+  /** Returns a new id with that prefix, such as `newId('msg_')`. */
   newId(prefix: string): string
-  /** What the call would be charged with this usage. */
+  /** Returns the charge of the call for this usage. */
   bill(usage: TokenUsage): Bill
-  /** How much of a reported usage is believed after this many characters of output; left out: all of it. */
+  /** Returns the plausible usage for a reported one, given the number of characters of output. Left out: the reported usage is taken unchanged. */
   believed?(told: TokenUsage, outputChars: number): TokenUsage
-  /** A stream names its model: called at the first name and at each change of it. Left out: the name changes nothing. */
+  /** Is called when a stream first names its model, and at each change of the name. Left out: the name has no effect. */
   named?(model: string): void
 }
 
-/** Writes one stream in a client's format. One per stream; every method returns the text to send, '' for nothing. */
+/** Writes one stream in a client's format. Each stream has its own writer. Every method returns the text to send, or '' for nothing. */
 export interface StreamWriter {
   chunk(chunk: ChatChunk): string
-  /** The good end, with the final usage. */
+  /** Ends a stream that succeeded, with the final usage. */
   finish(usage: TokenUsage): string
-  /** The end of a stream that broke or was cut: exactly one terminal event, and nothing after it. */
+  /** Ends a stream that failed or was cut, with exactly one terminal event. Nothing may be written after it. */
   fail(fault: StreamFault, usage: TokenUsage): string
-  /** What keeps a silent stream alive. */
+  /** The text that keeps a silent stream open. */
   readonly keepAlive: string
-  /** True: what it writes it keeps, because its last event repeats all of it. */
+  /** True: the writer keeps everything that it writes, because its last event repeats all of it. */
   readonly keepsOutput?: boolean
 }
 
-/** One client format. Pure. */
+/** One client format. It is pure. */
 export interface ClientFormat {
   readonly id: WireFormat
-  /** A whole hub reply in this format. */
+  /** Converts a whole hub reply to this format. */
   whole(reply: Readonly<Record<string, unknown>>, usage: TokenUsage, context: ReplyContext): Record<string, unknown>
   writer(context: ReplyContext): StreamWriter
   /**
-   * The end of a stream that was relayed in this very format and broke or was cut: the frames that a client takes for a failure.
-   * `events` is how many events have gone out, for formats that number them.
+   * Ends a stream that was relayed in this same format and then failed or was cut. Returns the frames that a client reads as a failure. `events` is the number
+   * of events that were already sent, for formats that number them.
    */
   relayedEnd(fault: StreamFault, usage: TokenUsage, context: ReplyContext, events: number): string
-  /** The last events of a relayed stream that ended as it should, with its bill; left out: the format has no place for one in a relay. */
+  /** Adds the bill to the last events of a relayed stream that ended normally. Left out: the format has no place for a bill in a relay. */
   withBill?(events: Uint8Array, usage: TokenUsage, context: ReplyContext): Uint8Array
   readonly keepAlive: string
-  /** What the format calls a hub field that a provider has no place for, where it calls it something else; left out: it is the hub format. */
+  /** Returns this format's name for a hub field that a provider cannot accept. Left out: the format is the hub format, so the names are equal. */
   nameOf?(hubField: string, request: Readonly<Record<string, unknown>>): string
-  /** An error of the shape `{error: {message, type, code}}` in this format; left out: it is the format. */
+  /** Converts an error of the shape `{error: {message, type, code}}` to this format. Left out: the format uses that shape itself. */
   errorBody?(body: Readonly<Record<string, unknown>>, status: number): Record<string, unknown>
 }

@@ -2,24 +2,24 @@ import { fail } from '../../platform/errors.ts'
 import { modelOf } from './chat/chat.ts'
 import { PromptSize } from './prompt-size.ts'
 
-/** What the pipeline needs to know of an embeddings request. */
+/** The facts about an embeddings request that the pipeline needs. */
 export interface ParsedEmbeddings {
   readonly model: string
-  /** How many texts are embedded. */
+  /** The number of texts to embed. */
   readonly inputs: number
-  /** ceil(UTF-8 bytes of all inputs / 3); settings count, too, when they are long. */
+  /** ceil(UTF-8 bytes of all inputs / 3). Long settings count, too. */
   readonly promptTokensEstimate: number
-  /** Part of the estimate that a provider may leave unread. */
+  /** The part of the estimate that a provider may not read. */
   readonly promptUnreadTokens: number
 }
 
-/** Most texts in one call; the usual bound of the field. */
+/** Most texts in one call. It is the usual limit among providers. */
 export const inputsMax = 2048
 const readFields: ReadonlySet<string> = new Set(['model', 'input'])
 
 /**
- * Checks an OpenAI embeddings request: `input` is a string or a non-empty array of strings. `dimensions`, `encoding_format` and
- * other fields go on as they are. `digits` are those that are not in the value, by `unseenDigitsOf`. Throws `bad_request` that names the field.
+ * Checks an OpenAI embeddings request: `input` must be a string or a non-empty array of strings. `dimensions`, `encoding_format` and other fields are passed on
+ * unchanged. `digits` is the number of digits that are missing in the value, from `unseenDigitsOf`. Throws `bad_request` that names the field.
  */
 export function parseEmbeddings(body: unknown, digits = 0): ParsedEmbeddings {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fail('bad_request', { message: 'The body must be a JSON object.' })
@@ -43,6 +43,6 @@ export function parseEmbeddings(body: unknown, digits = 0): ParsedEmbeddings {
   return { model, inputs: input.length, promptTokensEstimate: size.estimate, promptUnreadTokens: size.unreadTokens }
 }
 
-/** Some clients cut texts into the tokens of one maker's models, which mean something else to every other model. */
+/** True for token numbers. Some clients split texts into the tokens of one vendor's models, but the same numbers mean other text to every other model. */
 const isTokens = (item: unknown): boolean => typeof item === 'number' || Array.isArray(item)
 const tokensHint = ' Token numbers are not taken here, because each model counts its own: send the text itself.'

@@ -1,4 +1,4 @@
-/** Router fields of requests that come as a form: the same fields, as text. */
+/** Router fields of requests that are forms. They are the same fields as in JSON, as text. */
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { parseRouterFields, type RouterFields, routerOnlyNames } from './chat/router-fields.ts'
 import { parseJson } from './json/json-body.ts'
@@ -12,7 +12,7 @@ export interface FormField {
 
 export interface ParsedFormFields {
   readonly fields: RouterFields
-  /** The other fields in their order: what the provider gets. */
+  /** The other fields in their order, for the provider. */
   readonly others: readonly FormField[]
 }
 
@@ -20,9 +20,9 @@ const lists = ['exclude', 'fallbacks'] as const
 const numbers = ['image_max_edge'] as const
 
 /**
- * Reads and removes the router fields of a form. `exclude` and `fallbacks` are given as a JSON array, or once for each item, with or without `[]` after
- * the name; `optimize_weights` is a JSON object. An empty value counts as absent. Throws what `parseRouterFields` throws, and `bad_request` for a field
- * that is given twice.
+ * Reads and removes the router fields of a form. `exclude` and `fallbacks` are a JSON array, or one field for each item, with or without `[]` after the name.
+ * `optimize_weights` is a JSON object. An empty value counts as absent. Throws the errors of `parseRouterFields`, and `bad_request` for a field that is given
+ * twice.
  */
 export function parseFormFields(fields: readonly FormField[]): ParsedFormFields {
   const given: Record<string, unknown> = {}
@@ -56,7 +56,7 @@ function json(name: string, value: string): unknown {
   }
 }
 
-/** The one value of a field, or null where it is absent or empty. Throws `bad_request` when it is given twice. */
+/** Returns the only value of a field, or null if it is absent or empty. Throws `bad_request` if the field is given twice. */
 export function oneField(fields: readonly FormField[], name: string): string | null {
   const found = fields.filter(field => field.name === name)
   if (found.length > 1) throw fail('bad_request', { message: `"${name}" is given twice.` })

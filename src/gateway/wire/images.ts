@@ -7,14 +7,14 @@ export interface ImageSize {
   readonly height: number
 }
 
-/** A picture that came with the request. Its type is what its bytes say. */
+/** A picture that came with the request. Its type is read from its bytes. */
 export interface ImageFile {
   readonly filename: string
   readonly contentType: 'image/png' | 'image/jpeg' | 'image/webp'
   readonly bytes: Buffer
 }
 
-/** What is asked of an image model, in the words of the OpenAI images API. */
+/** The parameters of an image call, named as in the OpenAI images API. */
 export interface ImageParams {
   readonly prompt: string
   /** 1 to 4. */
@@ -24,15 +24,18 @@ export interface ImageParams {
   readonly format: ImageFormat
   readonly quality: string | null
   readonly user: string | null
-  /** Fields that only some providers know, as they came. */
+  /** Fields that only some providers know, unchanged. */
   readonly others: Readonly<Record<string, unknown>>
-  /** Which of these the caller wrote: what cannot be kept of them is named. Partial images come with streams alone, so they never can. */
+  /**
+   * Which of these fields the caller gave. The reply names those that the provider cannot honour. Partial images are never honoured, because they exist only in
+   * streams.
+   */
   readonly asked: { readonly size: boolean; readonly format: boolean; readonly partialImages: boolean }
-  /** null: a picture from the prompt alone. */
+  /** null: the picture is made from the prompt alone. */
   readonly edit: { readonly images: readonly ImageFile[]; readonly mask: ImageFile | null } | null
 }
 
-/** Most images of one call; a larger n is taken for this. */
+/** Most images of one call. A larger `n` is reduced to this number. */
 export const imagesMax = 4
 const defaultSize: ImageSize = { width: 1024, height: 1024 }
 const idMaxChars = 256
@@ -40,14 +43,14 @@ const quotedMaxChars = 512
 const known: readonly string[] = ['model', 'prompt', 'n', 'size', 'response_format', 'quality', 'user', 'stream', 'partial_images']
 
 export interface ParsedImages {
-  /** null: none was named. */
+  /** null: the request names no model. */
   readonly model: string | null
   readonly params: ImageParams
 }
 
 /**
- * Checks an images request without router fields. null counts as absent; `n` above 4 is 4. Throws `bad_request` that names the field
- * and never repeats a given value.
+ * Checks an images request without router fields. null counts as absent; an `n` above 4 becomes 4. Throws `bad_request` that names the field and never repeats
+ * a given value.
  */
 export function parseImages(body: Readonly<Record<string, unknown>>, edit: ImageParams['edit'] = null): ParsedImages {
   const { prompt } = body
@@ -61,7 +64,7 @@ export function parseImages(body: Readonly<Record<string, unknown>>, edit: Image
     params: {
       prompt,
       n: countOf(body['n']),
-      // An edited picture has the size of the given one unless somebody says otherwise.
+      // An edited picture keeps the size of the given one unless the request names a size.
       size: size ?? (edit === null ? defaultSize : null),
       format: format ?? 'url',
       quality: textOf(body, 'quality', quotedMaxChars),
@@ -73,17 +76,19 @@ export function parseImages(body: Readonly<Record<string, unknown>>, edit: Image
   }
 }
 
-/** The largest picture that is a plain one, in pixels. */
+/** The largest size of a plain picture, in pixels. */
 const plainPixelsMax = 1024 * 1024
 const plainQualities: readonly string[] = ['standard', 'low']
-/** Leaves the choice to the provider. */
+/** This quality leaves the choice to the provider. */
 const openQuality = 'auto'
-/** Fields of providers that make a picture dearer. */
+/** Provider fields that make a picture more expensive. */
 const dearNames: readonly string[] = ['steps', 'num_steps', 'num_inference_steps', 'inference_steps', 'image_size', 'resolution', 'megapixels', 'upscale']
-/** How much of the given pictures is kept: they are read in a plain way, or in one that costs many times that. */
+/** This field says how closely the given pictures are kept. `low` is the plain way; any other value can cost many times as much. */
 const fidelity = 'input_fidelity'
 
-/** The first field that asks for more than a plain picture, as the caller writes it; null: none does. Many providers charge more for it. */
+/**
+ * Returns the first field, by the caller's name, that asks for more than a plain picture. null: no field does. Many providers charge more for such pictures.
+ */
 export function dearField({ size, quality, others }: Pick<ImageParams, 'size' | 'quality' | 'others'>): string | null {
   if (size !== null && size.width * size.height > plainPixelsMax) return 'size'
   if (quality !== null && quality !== openQuality && !plainQualities.includes(quality)) return 'quality'
@@ -91,13 +96,13 @@ export function dearField({ size, quality, others }: Pick<ImageParams, 'size' | 
   return dearNames.find(name => name in others) ?? null
 }
 
-/** The field that leaves it to the provider how good or large a picture becomes; null: none does. */
+/** Returns the field that leaves the quality or the size of a picture to the provider; null: no field does. */
 export function openField({ size, quality, edit }: Pick<ImageParams, 'size' | 'quality' | 'edit'>): 'quality' | 'size' | null {
   if (quality === null || quality === openQuality) return 'quality'
   return size === null && edit !== null ? 'size' : null
 }
 
-/** Whether a reply says of its pictures that they are plain; null: it does not say. */
+/** Whether a reply says that its pictures are plain; null: the reply does not say. */
 export function isToldPlain({ quality, size }: Readonly<Record<string, unknown>>): boolean | null {
   const told = typeof size === 'string' ? /^(\d{1,5})x(\d{1,5})$/.exec(size) : null
   if (typeof quality !== 'string' || quality === openQuality || told === null) return null
@@ -130,7 +135,7 @@ function textOf(body: Readonly<Record<string, unknown>>, name: string, maxChars:
   return value
 }
 
-/** The type that the first bytes of a picture give it, or null when it is none of the three that are taken. */
+/** Returns the type of a picture, read from its first bytes. null: it is not one of the three accepted types. */
 export function imageTypeOf(bytes: Uint8Array): ImageFile['contentType'] | null {
   const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1')
   if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'

@@ -1,4 +1,4 @@
-/** Pictures inside a request, as base64, wherever the three client formats have them. Pictures inside tool results do not count. */
+/** Finds base64 pictures in a request, in every place where the three client formats allow them. Pictures inside tool results do not count. */
 import { isObject } from '../../platform/values/json.ts'
 import type { WireFormat } from './client-format.ts'
 
@@ -9,14 +9,14 @@ export interface InlineImage {
   readonly base64: string
 }
 
-/** Says what a picture becomes; the very same object: nothing. */
+/** Returns the replacement of a picture. The same object means that the picture does not change. */
 export type ImageChange = (image: InlineImage) => InlineImage
 
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The body with its pictures as `change` says; the very same object when none has changed. What is changed is copied, the given body stays
- * as it is. Bodies that are not as their format says are passed over, not refused.
+ * Returns the body with its pictures changed by `change`, or the same object if no picture has changed. Changed parts are copies; the given body is not
+ * modified. Parts that violate their format are skipped, not refused.
  */
 export function changeImages(format: WireFormat, body: Json, change: ImageChange): Json {
   switch (format) {
@@ -29,7 +29,7 @@ export function changeImages(format: WireFormat, body: Json, change: ImageChange
   }
 }
 
-/** Base64 texts of the pictures inside tool results: a format that is translated may put them elsewhere, and they stay untouched there too. */
+/** Returns the base64 texts of the pictures inside tool results. A translation may move these pictures elsewhere, and they must stay unchanged there too. */
 export function toolResultImages(format: WireFormat, body: Json): ReadonlySet<string> {
   const found = new Set<string>()
   const items = body[format === 'openai-responses' ? 'input' : 'messages']
@@ -58,10 +58,10 @@ function collect(content: unknown, found: Set<string>): void {
 }
 
 const isToolMessage = ({ role }: Json): boolean => role === 'tool' || role === 'function'
-/** Calls of tools and their outputs have a type of their own; a message may leave its out. */
+/** True for a message. Tool calls and their outputs always have a type; a message may omit its type. */
 const isMessageItem = ({ type, role }: Json): boolean => type === 'message' || (type === undefined && typeof role === 'string')
 
-/** `{type: 'image_url', image_url: {url}}`, or the URL as it is. */
+/** `{type: 'image_url', image_url: {url}}`, or `image_url` as the URL itself. */
 function chatPart(part: Json, change: ImageChange): Json {
   if (part['type'] !== 'image_url') return part
   const image = part['image_url']
@@ -91,7 +91,7 @@ function responsesPart(part: Json, change: ImageChange): Json {
 
 const dataUrlHead = /^data:(image\/[a-z0-9.+-]+)(?:;[a-z0-9=._-]+)*;base64,/i
 
-/** The URL with its picture changed; anything but an inline picture as it is. */
+/** Returns the URL with its picture changed. Anything but an inline picture is returned unchanged. */
 function dataUrl(url: unknown, change: ImageChange): unknown {
   if (typeof url !== 'string' || !url.startsWith('data:')) return url
   const head = dataUrlHead.exec(url.slice(0, 200))
@@ -101,7 +101,7 @@ function dataUrl(url: unknown, change: ImageChange): unknown {
   return changed === given ? url : `data:${changed.mediaType};base64,${changed.base64}`
 }
 
-/** The object with every object of a list in it changed; the very same one when nothing is. */
+/** Returns the object with `change` applied to every object of one of its lists, or the same object if nothing changes. */
 function changeMember(object: Json, name: string, change: (item: Json) => Json): Json {
   const list = object[name]
   if (!Array.isArray(list)) return object

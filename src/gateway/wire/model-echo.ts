@@ -1,20 +1,23 @@
-/** Names the model of a reply by another id, by changing the bytes of that one value. */
+/** Replaces the model id in a reply by changing only the bytes of that value. */
 import { isWordAt, skipWhite, stringEnd } from './json/json-bytes.ts'
 
 const quote = 34
 const colon = 58
 const name = Buffer.from('model')
 
-/** The JSON text of an id, for `echoAt`. */
+/** Returns the JSON text of an id, which replaces the model in whole replies (`withModel`) and in streams. */
 export const echoOf = (modelId: string): Buffer => Buffer.from(JSON.stringify(modelId))
 
-/** The whole reply with that text as the value of its `model`; the same bytes when it names none. */
+/** Returns the whole reply with that text as the value of its `model`, or the same bytes if it has no `model`. */
 export function withModel(bytes: Buffer, echo: Buffer): Buffer {
   const found = modelAt(bytes, 0, bytes.length)
   return found === null ? bytes : Buffer.concat([bytes.subarray(0, found.from), echo, bytes.subarray(found.to)])
 }
 
-/** Where the string value of the outermost `model` is in the JSON in `bytes[start, end)`, quotes included; null without one. It never throws. */
+/**
+ * Returns the position of the string value of the outermost `model` in the JSON in `bytes[start, end)`, including the quotes. Returns null if there is none. It
+ * never throws.
+ */
 export function modelAt(bytes: Uint8Array, start: number, end: number): { readonly from: number; readonly to: number } | null {
   let depth = 0
   let at = start

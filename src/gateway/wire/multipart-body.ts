@@ -4,8 +4,8 @@ export type FormPart =
   | { readonly name: string; readonly filename: string; readonly contentType: string; readonly bytes: Buffer }
 
 /**
- * A multipart/form-data body. The boundary must not be guessable: bytes that contain it would end their part and begin another, with fields that were
- * never priced.
+ * Builds a multipart/form-data body. The boundary must not be guessable: bytes that contain it would end their part and begin another one, with fields that
+ * were never priced.
  */
 export function multipartBody(parts: readonly FormPart[], boundary: string): { readonly contentType: string; readonly body: Buffer } {
   const pieces: Buffer[] = []
@@ -23,8 +23,8 @@ export function multipartBody(parts: readonly FormPart[], boundary: string): { r
   return { contentType: `multipart/form-data; boundary=${boundary}`, body: Buffer.concat(pieces) }
 }
 
-/** As browsers write names and file names. */
+/** Escapes a name or a file name in the same way as browsers do. */
 const quoted = (name: string): string => name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 
-/** A type that could break its header line is ignored. */
+/** Replaces a type that could break its header line. */
 const oneLine = (type: string): string => (/^[\x20-\x7e]+$/.test(type) ? type : 'application/octet-stream')

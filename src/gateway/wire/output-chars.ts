@@ -1,17 +1,17 @@
 /**
- * How much a model has said, in UTF-8 bytes as a prompt is counted, where its provider has not told: every text of a reply counts, whatever the field. Not counted
- * are names that a text has (ids, types, roles, names of tools) and seals. Media count by the size of their base64, and thinking that is
- * said under several names counts once. Decision 0376 says why.
+ * Counts the output of a model in UTF-8 bytes, like a prompt, when its provider reports no usage. Every text of a reply counts, in any field. Ids, types,
+ * roles, names of tools and signatures do not count. Media count by the size of their base64. Thinking that is repeated under several names counts once.
+ * Decision 0376 gives the reasons.
  */
 import { isObject } from '../../platform/values/json.ts'
 
 /**
- * This many characters of base64 count as one of text. Speech in PCM is 3,200 a token and in MP3 about 500, a picture about 1,000: the assumed text is
- * more than their cost, and not a thousand times more.
+ * This number of base64 characters counts as one character of text. Speech in PCM has 3,200 characters a token, MP3 about 500, a picture about 1,000. So the
+ * assumed text is more than their cost, but not a thousand times more.
  */
 export const mediaCharsPerChar = 256
 
-/** Members that say nothing of their own. */
+/** Members whose text does not count. */
 const silentNames: ReadonlySet<string> = new Set([
   'id',
   'type',
@@ -26,13 +26,13 @@ const silentNames: ReadonlySet<string> = new Set([
   'encrypted_content',
 ])
 
-/** Members that hold media in base64; an address does where it is a data URL. */
+/** Members that contain media in base64. True: the member is an address, which contains media only if it is a data URL. */
 const mediaMembers = { data: false, b64_json: false, url: true } as const
 
-/** What the text under a name counts for: nothing, each of its characters, its size as media, or that where it is a data URL. */
+/** How the text under a name counts: not at all, by its characters, by its size as media, or as media only if it is a data URL. */
 export const textWeight = { silent: 0, spoken: 1, media: 2, address: 3 } as const
 
-/** Names with their own weight, by length, which separates most names already. */
+/** Names with their own weight, indexed by length. The length alone already separates most names. */
 const weighed: readonly (readonly { readonly bytes: Uint8Array; readonly weight: number }[])[] = Array.from({ length: 18 }, (_, length) => [
   ...[...silentNames].filter(name => name.length === length).map(name => ({ bytes: Buffer.from(name), weight: textWeight.silent })),
   ...Object.entries(mediaMembers)
@@ -43,7 +43,7 @@ const thoughtWords = ['reasoning', 'thinking'] as const
 const thoughtBytes = thoughtWords.map(word => Buffer.from(word))
 const dataScheme = Buffer.from('data:')
 
-/** What the text under the name in these bytes counts for. */
+/** Returns the weight of the text under the name in these bytes. */
 export function weightOf(bytes: Uint8Array, start: number, end: number): number {
   const names = weighed[end - start]
   if (names === undefined) return textWeight.spoken
@@ -51,7 +51,7 @@ export function weightOf(bytes: Uint8Array, start: number, end: number): number 
   return textWeight.spoken
 }
 
-/** True for the bytes of a member of a delta under which thinking is said. */
+/** True for the name of a delta's member that contains thinking. */
 export function isThoughtName(bytes: Uint8Array, start: number, end: number): boolean {
   const first = bytes[start]
   if (first !== 114 && first !== 116) return false
@@ -68,10 +68,10 @@ function startsAt(bytes: Uint8Array, start: number, end: number, word: Uint8Arra
   return true
 }
 
-/** Deeper than this nothing is looked for: no provider nests its output so. */
+/** Values that are nested deeper than this do not count. No provider nests its output as deep. */
 const depthMax = 128
 
-/** UTF-8 bytes of output in a delta, a message or any other value that a provider has sent as what its model says. */
+/** Returns the UTF-8 bytes of output in a delta, a message, or any other value that a provider sent as its model's output. */
 export function outputChars(said: unknown): number {
   if (!isObject(said)) return charsUnder('', said, 0)
   let chars = 0

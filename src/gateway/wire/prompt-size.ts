@@ -1,48 +1,48 @@
 /**
- * What a prompt comes to before its provider has counted it. Every text of a body counts, under whichever name it comes, because nobody knows
- * what a provider reads as prompt. Media count by the piece. Decision 0416 says why.
+ * Estimates the size of a prompt before its provider has counted it. Every text of a body counts, under any name, because the gateway cannot know which fields
+ * a provider reads as prompt. Media count by the piece. Decision 0416 gives the reasons.
  */
 import { isObject } from '../../platform/values/json.ts'
 import { bytesPerToken, estimateTokens } from './usage.ts'
 
-/** Tokens that an image part is taken for. Source: the usual tile prices of vision models (85 low; 85 + 8 tiles of 170 at most for high). */
+/** The assumed tokens of an image part. Source: the usual tile prices of vision models (low: 85; high: at most 85 + 8 tiles of 170). */
 export const imageTokens = { low: 85, high: 1445 } as const
-/** Tokens that an audio or file part is taken for at least, whose length is not known here. */
+/** The least assumed tokens of an audio or file part. Its length is not known here. */
 export const filePartTokens = 2000
-/** The assumed tokens of a file, a recording or a film of which only the address is known. */
+/** The assumed tokens of a file, a recording or a film that is given only by its address. */
 export const linkedFileTokens = 10_000
-/** Bytes of sound for one token: 128 kbit/s at the 32 tokens a second of the provider that counts most. */
+/** Bytes of sound for one token. This is 128 kbit/s at 32 tokens a second, the rate of the provider that counts the most tokens. */
 const audioBytesPerToken = 500
-/** Longest name, id or setting of a part that says nothing to a model. A longer one counts as text. */
+/** The longest name, id or setting of a part that counts as nothing. A longer one counts as text. */
 const labelMaxChars = 64
 /** Longest address that counts as nothing. */
 const addressMaxChars = 2048
-/** Bytes that the settings of a call may have together before they count as text. */
+/** The bytes that all settings of a call may have together before they count as text. */
 const settingsFreeBytes = 1024
-/** Sealed thought is base64 of what is encrypted: two of its characters count as one of text. */
+/** Sealed thinking is base64 of encrypted text. Two of its characters count as one character of text. */
 const sealedCharsPerChar = 2
-/** The beginning of a longer text shows whether it is a data URL. */
+/** The beginning of a longer text is enough to see whether it is a data URL. */
 const dataUrlHeadMaxChars = 200
 const dataUrlHead = /^data:([a-z0-9.+-]*\/?[a-z0-9.+-]*)(?:;[^,;]*)*;base64,/i
-/** What is in no base64. */
+/** Characters that base64 does not have. */
 const noBase64 = /[^A-Za-z0-9+/_=\r\n-]/g
-/** Types of files that are text as they are. */
+/** File types whose bytes are text. */
 const textType = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-javascript|csv|rtf)|[a-z]+\/[a-z0-9.-]+\+(?:json|xml))/
-/** Addresses that end like something else than a picture. */
+/** Addresses that end like something other than a picture. */
 const fileAddress = /\.(?:pdf|txt|md|csv|json|html?|docx?|xlsx?|pptx?|mp3|wav|m4a|ogg|flac|aac|opus|mp4|mpe?g|mov|webm|avi|mkv|3gp)(?:[?#]|$)/i
 const filmAddress = /^https?:\/\/(?:[a-z0-9-]+\.)*(?:youtube\.com|youtu\.be)\//i
 
-/** Media of a prompt, whose tokens only the provider can count. */
+/** Media of a prompt. Only the provider can count their tokens. */
 export interface PromptMedia {
   readonly images: number
-  /** The number of images that are given only by their address: the address may lead to something else. */
+  /** The number of images that are given only by their address. Such an address may lead to something else. */
   readonly linkedImages: number
   /** Bytes of sound in the request. */
   readonly audioBytes: number
   readonly hasAudio: boolean
-  /** There is a file or a film, or sound by its address: nothing but the window of a model bounds its tokens. */
+  /** True for a file, a film, or sound by its address. Only the model's context window bounds their tokens. */
   readonly isOpen: boolean
-  /** What of the estimate is for media. */
+  /** The part of the estimate that is for media. */
   readonly tokens: number
 }
 
@@ -51,7 +51,7 @@ type Json = Readonly<Record<string, unknown>>
 /** Adds up the prompt of one request. */
 export class PromptSize {
   hasImages = false
-  /** Calls of tools. */
+  /** The number of tool calls. */
   calls = 0
   #bytes = 0
   #unreadBytes = 0
@@ -64,17 +64,17 @@ export class PromptSize {
   #isOpen = false
   #mediaTokens = 0
 
-  /** `tokens`: what is around the messages. */
+  /** `tokens`: the tokens around the messages. */
   constructor(tokens: number) {
     this.#tokens = tokens
   }
 
-  /** Tokens of all of it. */
+  /** The estimated tokens of the whole prompt. */
   get estimate(): number {
     return estimateTokens(this.#bytes) + this.#tokens + this.#mediaTokens
   }
 
-  /** The media in it; undefined when it is text alone. */
+  /** The media of the prompt; undefined if it is only text. */
   get media(): PromptMedia | undefined {
     if (this.#mediaTokens === 0) return undefined
     return {
@@ -87,7 +87,10 @@ export class PromptSize {
     }
   }
 
-  /** What of the estimate a provider may leave unread: thought of earlier turns, settings, members that nobody knows, shapes of replies, tools that may not be called. */
+  /**
+   * The part of the estimate that a provider may not read: thinking of earlier turns, settings, unknown members, schemas of replies, and tools that may not be
+   * called.
+   */
   get unreadTokens(): number {
     return Math.ceil(this.#unreadBytes / bytesPerToken) + this.#unreadDigits
   }
@@ -96,7 +99,10 @@ export class PromptSize {
     this.#tokens += count
   }
 
-  /** Digits that are in no value. Many tokenizers make a token of each digit, and nobody knows which of them are in settings. */
+  /**
+   * Adds digits that are missing in the values. Many tokenizers make a token of each digit. All of them count as possibly unread, because they may be in
+   * settings.
+   */
   digits(count: number): void {
     this.#tokens += count
     this.#unreadDigits += count
@@ -106,15 +112,15 @@ export class PromptSize {
     this.#bytes += Buffer.byteLength(value)
   }
 
-  /** A value in which everything is text: no media are looked for. */
+  /** Adds a value as text only. Media in it are not looked for. */
   json(value: unknown): void {
     if (typeof value === 'string') this.text(value)
     else if (typeof value === 'object' && value !== null) this.text(JSON.stringify(value))
   }
 
   /**
-   * A value whose treatment by the provider is not known. All of it counts as text. Parts that look like media count as media too, and as text that a
-   * provider may ignore.
+   * Adds a value that the provider may treat in an unknown way. All of it counts as text. Parts that look like media also count as media; their text then
+   * counts as text that the provider may not read.
    */
   any(value: unknown): void {
     if (typeof value === 'string') {
@@ -123,7 +129,7 @@ export class PromptSize {
     } else if (typeof value === 'object' && value !== null) this.text(JSON.stringify(value, this.#besideText()))
   }
 
-  /** A member beside those that are read: its name counts, too. A translation may drop it. */
+  /** Adds an unknown member, including its name. It counts as possibly unread, because a translation may drop it. */
   unknown(name: string, value: unknown): void {
     const [before, unreadBefore] = [this.#bytes, this.#unreadBytes]
     this.text(name)
@@ -131,14 +137,14 @@ export class PromptSize {
     this.#unreadBytes = unreadBefore + this.#bytes - before
   }
 
-  /** The same as `json`, of what a provider may keep out of the prompt: the shape of a reply, and tools that may not be called. */
+  /** Adds a value like `json`, but as possibly unread. It is for the schema of a reply and for tools that may not be called. */
   unread(value: unknown): void {
     const before = this.#bytes
     this.json(value)
     this.#unreadBytes += this.#bytes - before
   }
 
-  /** A name or a small setting, which says nothing to a model while it is short. */
+  /** Adds a name or a small setting. A short one counts as nothing, because it adds nothing to a prompt. */
   label(value: unknown): void {
     if (typeof value === 'string') {
       if (value.length > labelMaxChars) this.text(value)
@@ -148,14 +154,14 @@ export class PromptSize {
     }
   }
 
-  /** Thought of earlier turns, which some providers leave out of the prompt. */
+  /** Adds thinking of earlier turns. Some providers leave it out of the prompt. */
   thought(value: unknown): void {
     const before = this.#bytes
     this.any(value)
     this.#unreadBytes += this.#bytes - before
   }
 
-  /** Thought that the provider has encrypted. */
+  /** Adds thinking that the provider has encrypted. */
   sealed(value: unknown): void {
     const before = this.#bytes
     if (typeof value === 'string') this.#bytes += Math.ceil(Buffer.byteLength(value) / sealedCharsPerChar)
@@ -163,7 +169,7 @@ export class PromptSize {
     this.#unreadBytes += this.#bytes - before
   }
 
-  /** Settings of a call: all members of its body that are not read. A few of them are no prompt. */
+  /** Adds the settings of a call, which are all members of its body outside of `read`. A small number of bytes counts as nothing. */
   settings(body: Json, read: ReadonlySet<string>): void {
     let bytes = 0
     for (const name in body) {
@@ -178,7 +184,10 @@ export class PromptSize {
     this.#unreadBytes += bytes
   }
 
-  /** A picture by its address or as a data URL; what is neither is text. */
+  /**
+   * Adds a picture that is an address or a data URL. An address of a file or a film counts as a link. A value that is not a string counts as a picture and as
+   * text.
+   */
   image(url: unknown, detail?: unknown): void {
     if (typeof url === 'string' && this.dataUrl(url, detail)) return
     if (typeof url === 'string' && (fileAddress.test(url.slice(-addressMaxChars)) || filmAddress.test(url))) {
@@ -190,14 +199,14 @@ export class PromptSize {
     this.#address(url)
   }
 
-  /** Anything by its address. */
+  /** Adds something that is given by its address. */
   link(url: unknown): void {
     if (typeof url === 'string' && this.dataUrl(url)) return
     this.#file(linkedFileTokens)
     this.#address(url)
   }
 
-  /** Media as a data URL. False: the text is no data URL, and nothing was counted. */
+  /** Adds media in a data URL. Returns false, and adds nothing, if the text is not a data URL. */
   dataUrl(text: string, detail?: unknown): boolean {
     if (!text.startsWith('data:') && !/^data:/i.test(text.slice(0, 5))) return false
     const head = dataUrlHead.exec(text.slice(0, dataUrlHeadMaxChars))
@@ -206,7 +215,7 @@ export class PromptSize {
     return true
   }
 
-  /** Media of a type, as base64 from a place of the text on; what is no base64 is text. */
+  /** Adds media of the given type. The base64 begins at offset `from` of the text. A text that is not base64 counts as text. */
   payload(mediaType: string, text: string, from = 0, detail?: unknown): void {
     noBase64.lastIndex = from
     if (noBase64.test(text)) {
@@ -242,7 +251,7 @@ export class PromptSize {
     else if (url.length > addressMaxChars) this.text(url)
   }
 
-  /** Counts what looks like media and leaves the value as it is. */
+  /** Returns a replacer for JSON.stringify that counts the parts that look like media and changes no value. */
   #besideText(): (this: unknown, key: string, value: unknown) => unknown {
     const size = this
     return function counted(key, value) {

@@ -1,4 +1,4 @@
-/** Every reply header of the gateway's own, once. */
+/** Every reply header that the gateway itself defines. */
 export const brHeader = {
   provider: 'x-br-provider',
   autoPreset: 'x-br-auto-preset',
@@ -18,10 +18,10 @@ export const brHeader = {
   budgetRemainingInr: 'x-br-budget-remaining-inr',
 } as const
 
-/** Longest header value that is sent. */
+/** The longest header value that the gateway sends. A longer value is cut. */
 export const headerValueMaxChars = 512
 
-/** The value as printable ASCII on one line, so that it can neither break a header nor be refused by node: every other character becomes `?`. */
+/** Returns the value as printable ASCII on one line. Every other character becomes `?`, so that the value cannot break a header and node accepts it. */
 export function headerValue(value: string): string {
   const text = value.length > headerValueMaxChars ? value.slice(0, headerValueMaxChars) : value
   return /^[\x20-\x7e]*$/.test(text) ? text : text.replace(/[^\x20-\x7e]/gu, '?')

@@ -1,67 +1,69 @@
-/** What one call used, in the one shape that metering knows. */
+/** The usage of one call, in the only shape that metering accepts. */
 import { isObject } from '../../platform/values/json.ts'
 export interface TokenUsage {
-  /** The whole prompt; cached tokens, read and written, are part of it. */
+  /** The whole prompt, including the cached tokens that were read and written. */
   readonly promptTokens: number
   readonly completionTokens: number
   /** Part of the prompt that the provider read from its cache. */
   readonly cachedTokens: number
   /** Part of the prompt that the provider wrote to its cache. */
   readonly cacheWriteTokens: number
-  /** Part of those that it keeps for an hour and not for five minutes; left out: the provider does not tell. */
+  /** The part of `cacheWriteTokens` that the provider keeps for one hour instead of five minutes. Left out: the provider does not say. */
   readonly cacheWriteLongTokens?: number
-  /** Part of the prompt that was sound; left out: none, or the provider does not say. */
+  /** The part of the prompt that was sound. Left out: there was none, or the provider does not say. */
   readonly audioTokens?: number
   /** Part of the completion that was reasoning. */
   readonly reasoningTokens: number
   /** Units of calls that are not text. */
   readonly media?: MediaUsage
-  /** The provider's own figure was far from what was asked or shown, above or below, and these are what can be true of it. Left out: they fit. */
+  /**
+   * Set if the provider's own number was far above or below the plausible range. The number here is then the plausible one. Left out: the numbers were
+   * plausible.
+   */
   readonly doubt?: UsageDoubt
 }
 
-/** Which figure of a provider does not fit, and to which side. */
+/** Names the implausible number of a provider, and its direction. */
 export type UsageDoubt = 'input_above' | 'input_below' | 'output_above' | 'output_below'
 
 /** Units of images and audio. */
 export interface MediaUsage {
-  /** Images that were delivered. */
+  /** The number of images that were delivered. */
   readonly images: number
-  /** They were asked for larger, better or with more steps than plain ones. */
+  /** The request asked for images that are larger, better, or made with more steps than plain ones. */
   readonly dear?: true
-  /** Nobody has said how good or large they are: a provider that chooses may have made the dearest. */
+  /** Neither the request nor the reply says how good or large the images are. The provider may have made the most expensive ones. */
   readonly open?: true
-  /** Pictures that came with the request, to be edited. They count with the first that is delivered. */
+  /** Pictures that came with the request, to be edited. They count together with the first delivered image. */
   readonly inputs?: number
-  /** Seconds of audio input, each begun second counted. */
+  /** Seconds of audio input. Each started second counts. */
   readonly audioSeconds: number
-  /** Characters of text that were spoken. */
+  /** Characters of text that were turned into speech. */
   readonly characters: number
 }
 
 export const noUsage: TokenUsage = Object.freeze({ promptTokens: 0, completionTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 })
 
-/** Usage of prompt and completion with nothing cached. */
+/** Returns the usage of a prompt and a completion without cached tokens. */
 export function plainUsage(promptTokens: number, completionTokens: number): TokenUsage {
   return { promptTokens, completionTokens, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 }
 
-/** UTF-8 bytes that one token is taken for. Low on purpose: an estimate rather holds too much money than too little. */
+/** UTF-8 bytes of text for one token. The number is low on purpose, so that an estimate holds too much money rather than too little. */
 export const bytesPerToken = 3
 
-/** Most tokens that a reply is believed to have used: beyond every model of today, and far below what the books can hold. */
+/** The most tokens that a reply can plausibly have used. It is beyond every model of today, and far below the largest number that the books can store. */
 const tokensMax = 1_000_000_000
 
-/** The tokens for a number of bytes or characters, rounded up. */
+/** Returns the tokens for a number of bytes or characters, rounded up. */
 export function estimateTokens(chars: number): number {
   return Math.ceil(chars / bytesPerToken)
 }
 
 /**
- * The `usage` block of an OpenAI-shaped chat reply, or null when there is none worth metering. Cached tokens are part of the prompt and
- * reasoning tokens part of the completion, so neither can be more than its whole. Where the total says that a provider counts reasoning beside
- * the completion, as xAI does, it is added. Figures that are no numbers from 0 to a thousand
- * million, and missing ones, make the block worthless.
+ * Reads the `usage` block of an OpenAI-shaped chat reply. Cached tokens are part of the prompt and reasoning tokens are part of the completion, so neither can
+ * exceed its whole. Some providers, such as xAI, count reasoning outside of the completion. If the total shows this, the reasoning tokens are added. Returns
+ * null if there is no block, or if a number of prompt or completion is missing or is not between 0 and a thousand million.
  */
 export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return null
@@ -85,12 +87,12 @@ export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   }
 }
 
-/** The same of an embeddings reply, which completes nothing. */
+/** Reads the `usage` block of an embeddings reply, which has no completion. */
 export function usageOfEmbeddings(usage: unknown): TokenUsage | null {
   return isObject(usage) ? usageFromOpenAi({ ...usage, completion_tokens: usage['completion_tokens'] ?? 0 }) : null
 }
 
-/** The `usage` block of an OpenAI-shaped chat reply that says this. */
+/** Returns the `usage` block of an OpenAI-shaped chat reply for this usage. */
 export function usageToOpenAi(usage: TokenUsage): Record<string, unknown> {
   const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens, cacheWriteLongTokens, reasoningTokens, audioTokens = 0 } = usage
   return {
@@ -111,7 +113,7 @@ function detail(details: unknown, name: string): number {
   return isObject(details) ? (tokenCount(details[name]) ?? 0) : 0
 }
 
-/** A believable number of tokens, rounded up; null for anything else. */
+/** Returns a plausible number of tokens, rounded up; null for any other value. */
 export function tokenCount(value: unknown): number | null {
   return typeof value === 'number' && value >= 0 && value <= tokensMax ? Math.ceil(value) : null
 }

@@ -4,9 +4,9 @@ import type { Exchange } from '../exchange.ts'
 import { openAiError, refuseModel } from '../models.ts'
 import { spokenSamples, wavHeader, wavSeconds } from '../sound.ts'
 
-/** Bytes of sound in one write. */
+/** The bytes of sound in one write. */
 const pieceBytes = 16_384
-/** Bytes a second that a recording is assumed to have when it is not WAV. */
+/** The assumed bytes a second of a recording that is not WAV. */
 const otherBytesPerSecond = 16_000
 const inputMaxChars = 4096
 
@@ -15,7 +15,7 @@ interface SpeechBody extends Record<string, unknown> {
   readonly input: string
 }
 
-/** POST /v1/audio/speech: a tone for each character, as WAV or as bare samples; it makes no other format. */
+/** Serves POST /v1/audio/speech. The sound is one tone for each character, as WAV or as raw samples. Other formats are refused. */
 export async function openAiSpeech(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   if (!isSpeech(body)) return refuse(exchange, 'Send "model" and "input": a text that is not empty.', 'input')
@@ -49,7 +49,7 @@ interface Recording {
   readonly bytes: Buffer
 }
 
-/** POST /v1/audio/transcriptions: says what it received, how long it lasts, and that nobody has listened. */
+/** Serves POST /v1/audio/transcriptions. The transcript says what was received, how long it lasts, and that nobody has listened. */
 export async function openAiTranscription(exchange: Exchange): Promise<void> {
   const recording = await recordingOf(exchange)
   if (recording === null) return refuse(exchange, 'Send a multipart form with "model" and an audio file in "file".', 'file')
@@ -88,14 +88,14 @@ function refuse(exchange: Exchange, message: string, param: string): void {
   exchange.json(400, openAiError(message, 'invalid_request_error', null, param))
 }
 
-/** `00:00:01,500` */
+/** Returns a time such as `00:00:01,500`. */
 function timestamp(seconds: number, mark: string): string {
   const ms = Math.round(seconds * 1000)
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
   return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}${mark}${String(ms % 1000).padStart(3, '0')}`
 }
 
-/** Returns the form, or null when the body is no form or lacks a required field. */
+/** Returns the form, or null if the body is not a form or lacks a required field. */
 async function recordingOf(exchange: Exchange): Promise<Recording | null> {
   const raw = await exchange.raw()
   const fields = new Map<string, string>()

@@ -4,7 +4,7 @@ import { chatModels, openAiError, refuseModel } from '../models.ts'
 
 type Spoken = Extract<Answer, { kind: 'text' | 'call' }>
 
-/** POST /v1/chat/completions: OpenAI's wire format, streamed and not. */
+/** Serves POST /v1/chat/completions in OpenAI's wire format, streamed and not. */
 export async function openAiChat(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   const talk = body === null ? null : conversationOf(body)
@@ -58,7 +58,7 @@ function fail(exchange: Exchange, status: number): void {
   exchange.json(status, openAiError(`Simulated failure with status ${status}.`, type, `sandbox_${status}`), status === 429 ? { 'retry-after': '1' } : {})
 }
 
-/** Usage as OpenAI shapes it. */
+/** Returns the usage in OpenAI's format. */
 function usageOf(answer: Spoken): Record<string, unknown> {
   const reasoning = answer.kind === 'text' ? answer.reasoning.length : 0
   const completion = answer.pieces.length + reasoning

@@ -2,7 +2,7 @@ import type { Exchange } from '../exchange.ts'
 import { openAiError, refuseModel } from '../models.ts'
 import { nameOf, type Picture, pictureNamed, pictureOf, pngOf } from '../picture.ts'
 
-/** Where the pictures of replies are. */
+/** The path of the pictures that replies name. */
 export const pictureFolder = '/v1/images/pictures/'
 const imagesMax = 10
 
@@ -14,14 +14,17 @@ interface Asked {
   readonly isBase64: boolean
 }
 
-/** POST /v1/images/generations: patterns that are made from the prompt. The prompts `fail <status>`, `hang` and `empty` do what they say. */
+/**
+ * Serves POST /v1/images/generations. Pictures are patterns that are made from the prompt. The prompt `fail <status>` fails, `hang` sends no answer, and
+ * `empty` returns no picture.
+ */
 export async function openAiImages(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   if (body === null) return bad(exchange, 'Send a JSON object with "model" and "prompt".', null)
   await answer(exchange, body, [])
 }
 
-/** POST /v1/images/edits: a form. The patterns depend on the uploaded pictures too. */
+/** Serves POST /v1/images/edits, which takes a form. The patterns depend on the uploaded pictures too. */
 export async function openAiImageEdits(exchange: Exchange): Promise<void> {
   const form = await formOf(exchange)
   if (form === null) return bad(exchange, 'Send a multipart form with "model", "prompt" and "image".', null)
@@ -39,7 +42,7 @@ export async function openAiImageEdits(exchange: Exchange): Promise<void> {
   )
 }
 
-/** GET of a picture that a reply named. */
+/** Serves the GET of a picture that a reply named. */
 export function picture(exchange: Exchange, path: string): void {
   const found = pictureNamed(path.slice(pictureFolder.length))
   if (found === null) exchange.json(404, openAiError('There is no such picture.', 'invalid_request_error', 'not_found'))
@@ -73,7 +76,7 @@ async function answer(exchange: Exchange, body: Readonly<Record<string, unknown>
 
 const addressOf = (exchange: Exchange, one: Picture): string => `http://${exchange.host}${pictureFolder}${nameOf(one)}`
 
-/** Null when the answer has been given. */
+/** Returns the parameters, or null if it has already answered with an error. */
 function askedOf(
   exchange: Exchange,
   { model, prompt, n = 1, size = '1024x1024', response_format: format = 'url' }: Readonly<Record<string, unknown>>,

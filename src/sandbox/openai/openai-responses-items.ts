@@ -2,22 +2,22 @@ import type { Ids } from '../../platform/values/ids.ts'
 import type { Answer } from '../answer.ts'
 import { objectOrNull } from '../exchange.ts'
 
-/** One item of a simulated response: whole, and as it is streamed. */
+/** One item of a simulated response, in its whole form and in its streamed form. */
 export interface OutputItem {
   readonly start: Record<string, unknown>
   readonly whole: Record<string, unknown>
   readonly deltas: readonly string[]
-  /** Name of the events that carry it, without `.delta` and `.done`. */
+  /** The name of its stream events, without `.delta` and `.done`. */
   readonly event: string
-  /** The field in which `.done` carries the whole. */
+  /** The field of the `.done` event that has the whole text. */
   readonly told: string
-  /** Where in the item the deltas belong. */
+  /** The position of the deltas in the item. */
   readonly place: Record<string, unknown>
-  /** The part around the deltas, where the format has one. */
+  /** The part around the deltas, if the format has one. */
   readonly part: { readonly event: string; readonly empty: Record<string, unknown>; readonly whole: Record<string, unknown> } | null
 }
 
-/** The items of an answer in their order: reasoning, then text; or a call. */
+/** Returns the items of an answer in their order: reasoning and text, or a call. */
 export function outputItems(ids: Ids, tools: unknown, answer: Extract<Answer, { kind: 'text' | 'call' }>): readonly OutputItem[] {
   const id = (prefix: string): string => `${prefix}_sandbox_${ids.requestId().slice(4)}`
   if (answer.kind === 'call') return [callOf(id, tools, answer.tool, answer.pieces)]

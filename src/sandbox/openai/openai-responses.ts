@@ -5,7 +5,7 @@ import { type OutputItem, outputItems } from './openai-responses-items.ts'
 
 type Spoken = Extract<Answer, { kind: 'text' | 'call' }>
 
-/** POST /v1/responses: OpenAI's other wire format, streamed and not. Nothing is stored. */
+/** Serves POST /v1/responses, OpenAI's second wire format, streamed and not. Nothing is stored. */
 export async function openAiResponses(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
   const talk = body === null ? null : conversationOf(body)
@@ -50,7 +50,7 @@ function conversationOf(body: Record<string, unknown>): Conversation | null {
   }
 }
 
-/** A tool of a namespace is called by both names with two underscores between. */
+/** Returns the names of the tools. A tool of a namespace has both names, joined by two underscores. */
 function toolNames(tools: unknown, namespace = ''): string[] {
   return (Array.isArray(tools) ? tools : []).flatMap(given => {
     const tool = objectOrNull(given)
@@ -71,7 +71,7 @@ function usageOf(answer: Spoken): Record<string, unknown> {
   }
 }
 
-/** The response object, before it has said anything. */
+/** Returns the response object before it has any output. */
 function envelope(exchange: Exchange, model: string): Record<string, unknown> {
   return {
     id: `resp_sandbox_${exchange.ids.requestId().slice(4)}`,

@@ -29,13 +29,13 @@ const answersOf = (value: unknown): number => JSON.stringify(value).split(/tool_
 
 describe('very many tool calls', () => {
   for (const [name, messages] of Object.entries(conversations)) {
-    test(`HARD-01 ${name}: as Claude reads them`, { timeout: 20_000 }, () => {
+    test(`HARD-01 very many tool calls are translated for Claude in linear time: ${name}`, { timeout: 20_000 }, () => {
       expect(answersOf(turnsOf(messages, dropped).turns)).toBe(many)
     })
-    test(`HARD-01 ${name}: as Gemini reads them`, { timeout: 20_000 }, () => {
+    test(`HARD-01 very many tool calls are translated for Gemini in linear time: ${name}`, { timeout: 20_000 }, () => {
       expect(answersOf(contentsOf(messages, true, dropped).contents)).toBe(many)
     })
-    test(`HARD-01 ${name}: as the Responses API reads them`, { timeout: 20_000 }, () => {
+    test(`HARD-01 very many tool calls are translated for the Responses API in linear time: ${name}`, { timeout: 20_000 }, () => {
       expect(answersOf(inputItems(messages, dropped))).toBe(many)
     })
   }
@@ -47,25 +47,25 @@ describe('very many tool calls', () => {
     'calls and their outputs': [...ids.map(callItem), ...ids.map(output)],
   }
   for (const [name, input] of Object.entries(inputs))
-    test(`HARD-01 ${name}: of a Responses request`, { timeout: 20_000 }, () => {
+    test(`HARD-01 very many tool calls of a Responses request are read in linear time: ${name}`, { timeout: 20_000 }, () => {
       expect(readInput(input, null, ToolNames.of({})).messages.filter(({ role }) => role === 'tool')).toHaveLength(many)
     })
 
-  test('HARD-01 very many turns of a user behind turns that only think: of a messages request', { timeout: 20_000 }, () => {
+  test('HARD-01 very many user turns of a messages request, with only thinking between them, are read in linear time', { timeout: 20_000 }, () => {
     const thought = { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: 'b' }] }
     const context = { names: toolNamesOf({}), drop: () => {} }
     const [message, ...others] = hubMessages({ messages: list(many, () => [user('a'), thought]).flat() }, context)
     expect([message?.['content'], others]).toEqual([expect.objectContaining({ length: many }), []])
   })
 
-  test('each id occurs once, whatever ids were given', () => {
+  test('each id is unique, for any given ids', () => {
     const given = ['a', 'a', 'a_2', 'a_2', 'a', 'a_3', 'a', 'b', '', '', '%', 'call', 'a_2_2']
     const [turn] = turnsOf([user('x'), calling(given)], dropped).turns.slice(1)
     const made = (turn?.content ?? []).map(block => block['id'])
     expect(made).toEqual(['a', 'a_2', 'a_2_2', 'a_2_3', 'a_3', 'a_3_2', 'a_4', 'b', 'call', 'call_2', '_', 'call_3', 'a_2_2_2'])
   })
 
-  test('results stand at the head of the turn behind their calls, in their order, and pictures of results behind them', () => {
+  test('results begin the turn after their calls, in their order, and pictures of results come after them', () => {
     const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGVsbG8=' } }
     const messages = [user('x'), calling(['a', 'b', 'c']), user('y'), result('b', [{ type: 'text', text: 'of b' }, picture]), result('a', [picture])]
     const [, , behind] = turnsOf(messages, dropped).turns

@@ -40,7 +40,7 @@ function written(dialect: DialectId, model: string, body: Record<string, unknown
 }
 
 describe('requests in the messages format', () => {
-  test('what a generation of models takes is read from its id, and the catalog wins', () => {
+  test('the abilities of a model are read from its id, and the catalog wins', () => {
     const of = (id: string, traits: Partial<ModelTraits> = {}) => abilitiesOf(id, { ...unknownTraits, ...traits })
     expect(of('claude-3-5-sonnet-20241022')).toEqual({ adaptive: false, sampling: true, temperatureWithTopP: true, outputFormat: false })
     expect(of('claude-sonnet-4-20250514')).toEqual({ adaptive: false, sampling: true, temperatureWithTopP: true, outputFormat: false })
@@ -52,20 +52,20 @@ describe('requests in the messages format', () => {
     expect(of('claude-fable-5', { supportedParameters: ['temperature'] }).sampling).toBe(true)
   })
 
-  test('without a ceiling the one of the model is sent, and a small one where nobody knows it', () => {
+  test('a request without a ceiling gets the ceiling of the model, or a small one if it is unknown', () => {
     expect(written('anthropic', 'claude-x', {}, { maxOutputTokens: 64_000 }).json['max_tokens']).toBe(64_000)
     expect(written('anthropic', 'claude-x', {}).json['max_tokens']).toBe(4096)
     expect(written('anthropic', 'claude-x', { max_tokens: 7 }, { maxOutputTokens: 64_000 }).json['max_tokens']).toBe(7)
   })
 
-  test('sampling that the newest models refuse is left out and named', () => {
+  test('sampling options that the newest models refuse are left out and reported as dropped', () => {
     const { json, dropped } = written('anthropic', 'claude-opus-4-7', { temperature: 0.5, top_p: 0.5, top_k: 3 })
     expect([json['temperature'], json['top_p'], json['top_k']]).toEqual([undefined, undefined, undefined])
     expect(dropped).toEqual(['temperature', 'top_p', 'top_k'])
     expect(written('anthropic', 'claude-opus-4-7', { temperature: 1 }).dropped).toEqual([])
   })
 
-  test('budgets lie from 1024 to under the ceiling, whatever the effort and the ceiling', () => {
+  test('budgets are at least 1024 and below the ceiling, for any effort and ceiling', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
@@ -86,14 +86,14 @@ describe('requests in the messages format', () => {
     )
   })
 
-  test('models that think by levels get the level beside the form of the reply', () => {
+  test('models that think by levels get both the level and the form of the reply', () => {
     const schema = { type: 'object', properties: {} }
     const { json } = written('anthropic', 'claude-fable-5', { reasoning_effort: 'xhigh', response_format: { type: 'json_schema', json_schema: { schema } } })
     expect(json['thinking']).toEqual({ type: 'adaptive' })
     expect(json['output_config']).toEqual({ effort: 'xhigh', format: { type: 'json_schema', schema: { ...schema, additionalProperties: false } } })
   })
 
-  test('a forced call and a schema for an older model', () => {
+  test('a forced call excludes thinking, and a schema for an older model becomes a forced tool', () => {
     const forced = written('anthropic', 'claude-sonnet-4-5', {
       reasoning_effort: 'low',
       max_tokens: 4000,
@@ -105,7 +105,7 @@ describe('requests in the messages format', () => {
     expect(older.json['tool_choice']).toEqual({ type: 'tool', name: 'br_json_reply' })
   })
 
-  test('calls of one id become unique, and results find the call before them', () => {
+  test('calls with one id get unique ids, and each result belongs to the call before it', () => {
     const call = { id: 'functions.f:0', type: 'function', function: { name: 'f', arguments: '{}' } }
     const turn = [
       { role: 'assistant', content: null, tool_calls: [call] },
@@ -119,7 +119,7 @@ describe('requests in the messages format', () => {
     expect([json['tools'], json['tool_choice']]).toEqual([[{ name: 'f', input_schema: { type: 'object' } }], { type: 'none' }])
   })
 
-  test('a bad image and a bad file are named by their place', () => {
+  test('the errors for an invalid image and an invalid file name their place', () => {
     for (const part of [
       { type: 'image_url', image_url: { url: 'ftp://x' } },
       { type: 'image_url', image_url: {} },
@@ -132,7 +132,7 @@ describe('requests in the messages format', () => {
 })
 
 describe('requests to Gemini', () => {
-  test('the address of the API, its own header for keys, and the stream by its path', () => {
+  test('requests have the address of the API, its own header for keys, and a path of their own for streams', () => {
     const layer = { baseUrl: 'https://g.example.test/v1beta/openai', auth: 'bearer' } as const
     const whole = written('gemini', 'gemini-2.5-flash', {}, {}, layer)
     expect([whole.url, whole.headers['x-goog-api-key'], whole.headers['authorization']]).toEqual([
@@ -143,7 +143,7 @@ describe('requests to Gemini', () => {
     expect(written('gemini', 'models/g', { stream: true }, {}, layer).url).toBe('https://g.example.test/v1beta/models/g:streamGenerateContent?alt=sse')
   })
 
-  test('newer generations think by level and get a mark on calls of other models, older ones by budget', () => {
+  test('newer generations think by level and get a mark on calls by other models, and older ones think by budget', () => {
     const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
     const messages = [user, { role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', tool_call_id: 'c', content: 'done' }]
     const newer = written('gemini', 'gemini-3-pro', { messages, reasoning_effort: 'max' }).json
@@ -157,7 +157,7 @@ describe('requests to Gemini', () => {
     ])
   })
 
-  test('a schema that points at itself ends', () => {
+  test('a schema that refers to itself is cut', () => {
     const dropped = new Set<string>()
     const schema = { $ref: '#/$defs/node', $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' }, n: { enum: [1, 2] } } } } }
     const text = JSON.stringify(geminiSchema(schema, 'tools.parameters', dropped))
@@ -166,7 +166,7 @@ describe('requests to Gemini', () => {
     expect([...dropped]).toEqual(['tools.parameters.$ref'])
   })
 
-  test('references are written out as far as the schema is long, and a plain one is whole', () => {
+  test('references are replaced up to a size that depends on the schema, and a plain schema stays complete', () => {
     const address = { type: 'object', properties: { street: { type: 'string', description: 'with the number of the house' } } }
     const shared = { type: 'object', properties: { from: { $ref: '#/$defs/a' }, to: { $ref: '#/$defs/a' } }, $defs: { a: address } }
     const told = new Set<string>()
@@ -185,7 +185,7 @@ describe('requests to Gemini', () => {
     expect([...dropped]).toEqual(['tools.parameters.$ref'])
   })
 
-  test('a signature rides in the id of a call and comes out as it was', () => {
+  test('a signature is packed into the id of a call and read back unchanged', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_]{1,30}$/), fc.string(), (id, signature) => {
         const signed = signedCallId(id, signature.toWellFormed())
@@ -215,7 +215,7 @@ describe('failures', () => {
     expect(claude(413, 'request_too_large')).toBe('declined')
   })
 
-  test('of Gemini, whose rate limits speak of quotas', () => {
+  test('of Gemini, whose rate limits mention quotas', () => {
     expect(gemini(429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota, please check your plan and billing details.')).toBe('rate-limited')
     expect(gemini(429, 'RESOURCE_EXHAUSTED', 'Your prepayment credits are depleted.')).toBe('billing')
     expect(gemini(400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.')).toBe('credential')
@@ -286,7 +286,7 @@ describe('any request at all', () => {
     ['gemini', 'gemini-2.5-pro'],
     ['gemini', 'gemini-3-pro'],
   ] as const)
-    test(`${model}: is written, or is bad_request; turns alternate and every result follows its call`, () => {
+    test(`${model}: is translated or refused with bad_request; turns alternate and every result comes after its call`, () => {
       fc.assert(
         fc.property(body, ({ messages, reasoning_effort, more }) => {
           const before = JSON.stringify([messages, more])
@@ -350,7 +350,7 @@ describe('streams', () => {
 
   for (const [dialect, text] of streams) {
     const bytes = Buffer.from(text)
-    test(`${dialect}: the same events for every place at which the bytes are cut, and byte by byte`, () => {
+    test(`${dialect}: the events are the same for every split of the bytes, and byte by byte`, () => {
       const whole = read(dialect, [bytes])
       expect(whole.length).toBeGreaterThan(3)
       for (let at = 1; at < bytes.length; at++) expect(read(dialect, [bytes.subarray(0, at), bytes.subarray(at)])).toEqual(whole)
@@ -362,7 +362,7 @@ describe('streams', () => {
       ).toEqual(whole)
     })
 
-    test(`${dialect}: garbage, broken events and events in any order are read without a word`, () => {
+    test(`${dialect}: garbage, broken events and events in any order are read without an exception`, () => {
       const events = text.split('\r\n\r\n')
       fc.assert(
         fc.property(
@@ -383,7 +383,7 @@ describe('streams', () => {
     })
   }
 
-  test('what a messages stream comes to', () => {
+  test('a messages stream gives usage, signed thinking and an end', () => {
     const events = read('anthropic', [Buffer.from(claude)])
     const chunks = events.flatMap(event => (event.kind === 'chunk' ? [event.chunk] : []))
     expect(events.at(-1)).toEqual({ kind: 'done' })
@@ -393,7 +393,7 @@ describe('streams', () => {
     expect(JSON.stringify(chunks)).toContain('"thinking_blocks":[{"type":"thinking","thinking":"नमस्ते 🙏","signature":"sig"}]')
   })
 
-  test('an error ends either of them in its own words', () => {
+  test('an error of either format is reported with the provider’s message and type', () => {
     const fault = (dialect: DialectId, text: string): unknown => read(dialect, [Buffer.from(text)]).find(({ kind }) => kind === 'error')
     expect(fault('anthropic', 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n')).toEqual({
       kind: 'error',

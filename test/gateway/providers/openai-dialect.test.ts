@@ -40,7 +40,7 @@ function request(
 const jsonOf = (upstream: ReturnType<typeof request>): unknown => JSON.parse(String(upstream.body))
 
 describe('the OpenAI dialect', () => {
-  test('sends the very bytes of the client when nothing must change', () => {
+  test('sends the client’s bytes unchanged if nothing must change', () => {
     const odd = '{ "model":"m",\n "messages":[{"role":"user","content":"\\"model\\" 1.0"}], "temperature":1.0 }'
     expect(request(odd).body).toEqual(Buffer.from(odd))
     const stream = '{"model":"m","messages":[],"stream":true,"stream_options":{"include_usage":true}}'
@@ -67,7 +67,7 @@ describe('the OpenAI dialect', () => {
     expect(jsonOf(request('{"model":"m"}'))).toEqual({ model: 'm' })
   })
 
-  test('does not ask a provider that cannot', () => {
+  test('does not ask for usage if the provider cannot report it', () => {
     expect(jsonOf(request('{"model":"m","stream":true}', { quirks: ['no-stream-usage'] }))).toEqual({ model: 'm', stream: true })
     expect(jsonOf(request('{"model":"m","stream":true,"stream_options":{"include_usage":true}}', { quirks: ['no-stream-usage'] }))).toEqual({
       model: 'm',
@@ -75,7 +75,7 @@ describe('the OpenAI dialect', () => {
     })
   })
 
-  test('of two ceilings the lower one, which is charged, goes to the provider under both names', () => {
+  test('sends the lower of two ceilings, which is charged, under both names', () => {
     for (const [plain, newer] of [
       [1, 100_000],
       [100_000, 1],
@@ -86,7 +86,7 @@ describe('the OpenAI dialect', () => {
     }
   })
 
-  test('renames the cap and turns system turns where the provider wants it', () => {
+  test('renames the cap and converts system turns to user turns if the provider needs it', () => {
     expect(jsonOf(request('{"model":"m","max_tokens":5}', { quirks: ['max-completion-tokens'] }))).toEqual({ model: 'm', max_completion_tokens: 5 })
     const messages = '[{"role":"system","content":"s"},{"role":"user","content":"u"}]'
     expect(jsonOf(request(`{"model":"m","messages":${messages}}`, { quirks: ['system-as-user'] }))).toEqual({
@@ -98,7 +98,7 @@ describe('the OpenAI dialect', () => {
     })
   })
 
-  test('sends only its own headers, with the credential as the provider wants it', () => {
+  test('sends only its own headers, with the credential in the provider’s form', () => {
     expect(request('{"model":"m"}')).toMatchObject({ method: 'POST', url: 'http://127.0.0.1:1/v1/chat/completions' })
     expect(request('{"model":"m"}').headers).toEqual({
       'content-type': 'application/json',
@@ -145,7 +145,7 @@ describe('the class of a failure', () => {
     [{ 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }, null],
     [{}, null],
     [{ 'retry-after': '1e12' }, 86_400],
-  ])('of a 429 with %j waits %j seconds', (headers, seconds) => {
+  ])('of a 429 with %j has a wait of %j seconds', (headers, seconds) => {
     expect(classifyFailure(429, headers, '')).toMatchObject({ retryAfterSeconds: seconds })
   })
 })

@@ -5,8 +5,8 @@ import { Secret } from '../../../src/platform/security/secret.ts'
 const said = (message: string, content = '') =>
   publicMessage(JSON.stringify({ error: { message } }), new Secret('the-key-of-the-org'), { messages: [{ role: 'user', content }] })
 
-describe('what is passed on of a provider’s error', () => {
-  test('its sentence, without keys and without what it quotes of the request', () => {
+describe('the public message of a provider’s error', () => {
+  test('is the provider’s sentence, without keys and without quotes from the request', () => {
     expect(said('The model is overloaded.', 'Why is the sky blue at noon?')).toBe('The model is overloaded.')
     expect(said("Cannot read 'the sky blue at noon' here", 'Why is the sky blue at noon?')).toBe('Cannot read […] here')
     expect(said('is the sky blue at noon?', 'Why is the sky blue at noon?')).toBe('[…]')
@@ -15,12 +15,12 @@ describe('what is passed on of a provider’s error', () => {
     expect(said('wrong key the-key-of-the-org or sk-abcdefghij')).toBe('wrong key [secret] or [secret]')
   })
 
-  test('half a character, from the provider or from the cut, does not get through', () => {
+  test('has no half of a surrogate pair, from the provider or from the cut', () => {
     expect(said('bad \ud800 thing').isWellFormed()).toBe(true)
     expect(said(`${'x'.repeat(299)}😀 and more`).isWellFormed()).toBe(true)
   })
 
-  test('a long message about a large request does not hold the process up', () => {
+  test('is made in bounded time for a long message about a large request', () => {
     const message = 'zz zy '.repeat(330)
     const startedMs = performance.now()
     expect(said(message, 'z'.repeat(30_000_000))).toBe('[…]')

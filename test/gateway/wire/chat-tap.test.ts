@@ -51,7 +51,7 @@ describe('the tap of an OpenAI stream', () => {
     })
   })
 
-  test('counts reasoning and tool arguments, but no ids, names or log probabilities', () => {
+  test('counts reasoning and tool arguments, but not ids, names or log probabilities', () => {
     const call = { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'find', arguments: '{"a":1}' } }] }
     const tap = fed(
       frame(delta({ reasoning_content: 'abc' })),
@@ -61,7 +61,7 @@ describe('the tap of an OpenAI stream', () => {
     expect(tap.outputChars).toBe(3 + 7 + 2)
   })
 
-  test('HARD-03 of the chunk with usage nothing is kept but what it was like', () => {
+  test('HARD-03 the tap keeps only facts about the chunk with usage, not the chunk itself', () => {
     const kept = (more: object): unknown => fed(frame({ choices: [], usage, z: Array(1000).fill({}), ...more })).usageChunk
     expect(kept({})).toEqual({ isLast: true, isUsageOnly: true, takesBill: true })
     expect(kept({ x_br: {} })).toEqual({ isLast: true, isUsageOnly: true, takesBill: false })
@@ -81,7 +81,7 @@ describe('the tap of an OpenAI stream', () => {
     expect(fed(frame({ choices: [], x: { y: { error: 'nested', finish_reason: 'error' } } })).failed).toBe(false)
   })
 
-  test('sees a choice that failed, and begins with nothing but a choice or usage', () => {
+  test('sees a choice that failed, and begins only with a choice or usage', () => {
     expect(fed(frame({ choices: [{ delta: {}, error: { message: 'nested' } }] }))).toMatchObject({
       failed: true,
       choiceError: { message: 'nested' },
@@ -108,7 +108,7 @@ describe('the tap of an OpenAI stream', () => {
     expect(at).toEqual([true, false, false, false, false, true, false, true])
   })
 
-  test('survives bytes that are no JSON', () => {
+  test('does not throw for bytes that are not JSON', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -124,7 +124,7 @@ describe('the tap of an OpenAI stream', () => {
     )
   })
 
-  test('learns the same from any chunking of the same bytes, with LF and CRLF', () => {
+  test('gives the same result for any chunking of the same bytes, with LF and CRLF', () => {
     const content = fc.string({ unit: 'binary', maxLength: 40 })
     const event = fc.oneof(
       content.map(text => delta({ content: text }, { usage: null })),

@@ -30,7 +30,7 @@ const exponent = fc.oneof(
 const token = fc.tuple(whole, fraction, exponent).map(parts => parts.join(''))
 
 describe('numbers that a double cannot hold', () => {
-  test('EDGE-07 every number comes out with its digits, or as JavaScript writes it where that is the same number', () => {
+  test('EDGE-07 every number is written with its own digits, or as JavaScript writes it if that is the same number', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.constantFrom('', '-'), token), { minLength: 1, maxLength: 20 }), numbers => {
         const expected = numbers.map(([sign, text]) => (isHeld(text) ? JSON.stringify(Number(sign + text)) : sign + text))
@@ -52,11 +52,11 @@ describe('numbers that a double cannot hold', () => {
     '999999999999999999999',
     `0.${'1'.repeat(900)}`,
     `1${'0'.repeat(400)}`,
-  ])('EDGE-07 %s comes out as it came', number => {
+  ])('EDGE-07 %s is written unchanged', number => {
     for (let times = 0; times < 50; times++) expect(written(`{"a":${number},"b":-${number}}`)).toBe(`{"a":${number},"b":-${number}}`)
   })
 
-  test('a number that is written far more often than it came is refused', () => {
+  test('a long number that is written many more times than it was sent is refused', () => {
     const bytes = Buffer.from(`[${'7'.repeat(1000)}]`)
     const text = JSON.stringify(parseExactJson(bytes, inferenceBounds))
     const exact = exactNumbersOf(bytes) as ExactNumbers
@@ -65,7 +65,7 @@ describe('numbers that a double cannot hold', () => {
     expect(() => exact.restored(text.repeat(100), exact.room())).toThrow('written many times')
   })
 
-  test('EDGE-07 a number just beside a whole one is read on its side of it', () => {
+  test('EDGE-07 a number very near to a whole one is read on the same side of it', () => {
     for (let times = 0; times < 100; times++) {
       const [above, below] = read('[2.00000000000000000001,1.99999999999999999999]')
       expect(above).toBeGreaterThan(2)
@@ -76,27 +76,27 @@ describe('numbers that a double cannot hold', () => {
   })
 
   test.each(['00000000000000001', '-012345678901234567890', '12345678901234567890.', '1.e500', '1.2.3456789012345678', '1e5e5', '1-2', '5e'])(
-    'EDGE-07 %s is no JSON, and stays none',
+    'EDGE-07 %s is not JSON and is refused',
     number => {
       expect(() => wellFormed(() => written(`[${number}]`))).toThrow(GatewayError)
     },
   )
 
-  test('EDGE-07 a text of millions of digits stays as it is', () => {
+  test('EDGE-07 a text of millions of digits does not change', () => {
     const exact = new ExactNumbers(new Map([['1234567890123456', '9007199254740993']]))
     for (const text of ['1'.repeat(8_000_000), `0.${'1'.repeat(8_000_000)}`, `1234567890123456e${'1'.repeat(8_000_000)}`, '1.'.repeat(4_000_000)])
       expect(exact.restored(text) === text).toBe(true)
     expect(exact.restored('[-1234567890123456,12345678901234567]')).toBe('[-9007199254740993,12345678901234567]')
   })
 
-  test('EDGE-07 zeros in a row take a time that grows with their number alone', () => {
+  test('EDGE-07 a run of zeros takes time in proportion to its length', () => {
     const begun = performance.now()
     for (let times = 0; times < 2000; times++) isHeld(`1.1${'0'.repeat(990)}1`)
     for (let times = 0; times < 2000; times++) isHeld(`1.1${'0'.repeat(110)}1`)
     expect(performance.now() - begun).toBeLessThan(500)
   })
 
-  test('HARD-01 more numbers than a list has places for are no JSON, and the scan says so before it has looked at them all', () => {
+  test('HARD-01 a scan refuses numbers without commas before it has examined all of them', () => {
     const bytes = Buffer.from(`[${'0.1234567890123456 '.repeat(100_000)}]`)
     const scan = new JsonScan(bytes, inferenceBounds)
     expect(() => scan.to(bytes.length)).toThrow('The body is not valid JSON.')
@@ -104,7 +104,7 @@ describe('numbers that a double cannot hold', () => {
     expect(new JsonScan(honest, inferenceBounds).to(honest.length)).toBe(true)
   })
 
-  test('HARD-01 a piece of a scan ends after so many numbers that take a closer look', () => {
+  test('HARD-01 a piece of a scan ends after its limit of examined numbers', () => {
     const bytes = Buffer.from(`[${'0.1234567890123456,'.repeat(10_000)}1]`)
     const scan = new JsonScan(bytes, inferenceBounds)
     expect(scan.to(bytes.length, 100)).toBe(false)
@@ -112,7 +112,7 @@ describe('numbers that a double cannot hold', () => {
     expect(scan.to(bytes.length)).toBe(true)
   })
 
-  test('HARD-01 of large bodies that come concurrently one piece is looked at in a turn of the event loop', async () => {
+  test('HARD-01 concurrent large bodies are scanned one piece in each turn of the event loop', async () => {
     const bodies = Array.from({ length: 4 }, () => Buffer.from(`[${'1,'.repeat(140_000)}${' '.repeat(2_000_000)}1]`))
     let turns = 0
     let isOver = false

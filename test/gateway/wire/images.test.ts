@@ -13,7 +13,7 @@ const outcome = (body: Record<string, unknown>) => {
 }
 
 describe('an images request', () => {
-  test('whatever comes is either refused as bad_request or a request that can be drawn', () => {
+  test('any input is either refused with bad_request or is a valid request', () => {
     const odd = fc.oneof(fc.anything(), fc.constantFrom(null, '', 0, -1, 4, 5, 1.5, '1024x1024', 'url', 'b64_json', 'auto', '1x1', '99999x99999', '0x0'))
     const body = fc.record(
       { prompt: fc.oneof(fc.string(), odd), n: odd, size: odd, response_format: odd, quality: odd, user: odd, model: odd, stream: odd, extra: odd },
@@ -47,7 +47,7 @@ describe('an images request', () => {
     )
   })
 
-  test('no message repeats what was sent', () => {
+  test('no error message repeats a given value', () => {
     const secret = 'x7-secret-value'
     for (const name of ['n', 'size', 'response_format', 'stream']) {
       const found = outcome({ prompt: 'p', [name]: secret })
@@ -56,7 +56,7 @@ describe('an images request', () => {
     }
   })
 
-  test('the type of a picture is what its first bytes say', () => {
+  test('the type of a picture is read from its first bytes', () => {
     expect(imageTypeOf(Buffer.from('89504e470d0a1a0a', 'hex'))).toBe('image/png')
     expect(imageTypeOf(Buffer.from('ffd8ffe0', 'hex'))).toBe('image/jpeg')
     expect(imageTypeOf(Buffer.from('RIFF....WEBPVP8 '))).toBe('image/webp')

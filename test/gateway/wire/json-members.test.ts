@@ -5,18 +5,18 @@ import { editMembers, topLevelMembers } from '../../../src/gateway/wire/json/jso
 
 const edit = (text: string, edits: Record<string, string | undefined>): string => editMembers(Buffer.from(text), new Map(Object.entries(edits))).toString()
 
-test('members are changed, left out and added, and every other byte stays', () => {
+test('editMembers changes, removes and adds members and keeps every other byte', () => {
   expect(edit('{ "a" : 1.0 , "b":{"a":[1,"}"]},"c":"x\\"}" }', { b: undefined })).toBe('{"a" : 1.0,"c":"x\\"}"}')
   expect(edit('{"a":1e1,"b":2}', { a: '"x"', z: '3' })).toBe('{"a":"x","b":2,"z":3}')
   expect(edit('{"a":1}', { a: undefined })).toBe('{}')
   expect(edit('{}', { a: '1' })).toBe('{"a":1}')
 })
 
-test('of equal names the last one stays, escaped or not', () => {
+test('editMembers keeps the last of equal names, escaped or not', () => {
   expect(edit('{"model":"dear","\\u006dodel":"cheap"}', {})).toBe('{"\\u006dodel":"cheap"}')
 })
 
-test('a repeated name is found at any depth and in any spelling, and no other name is reported', () => {
+test('hasDoubles finds a repeated name at any depth and in any spelling, and reports no other name', () => {
   const doubles = (text: string): boolean => hasDoubles(Buffer.from(text), JSON.parse(text))
   for (const text of [
     '{"model":"dear","\\u006dodel":"cheap"}',
@@ -43,7 +43,7 @@ test('a repeated name is found at any depth and in any spelling, and no other na
   )
 })
 
-test('any object keeps its members under any edit of others', () => {
+test('an edit of one member keeps all other members of any object', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom(undefined, 2), (value, space) => {
       const text = JSON.stringify(value, null, space)

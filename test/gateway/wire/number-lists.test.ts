@@ -31,7 +31,7 @@ const { value } = fc.letrec(tie => ({
   object: fc.dictionary(text, tie('value'), { maxKeys: 4 }),
 }))
 
-test('lists of numbers are left out, everything else stays, and every kept byte is found again', async () => {
+test('withoutNumberLists empties lists of numbers, keeps everything else, and maps every kept byte to its offset', async () => {
   await fc.assert(
     fc.asyncProperty(fc.record({ data: value, more: vector, model: text }), fc.constantFrom(undefined, 1), async (made, indent) => {
       const whole = Buffer.from(JSON.stringify(made, null, indent) + padding)
@@ -43,14 +43,14 @@ test('lists of numbers are left out, everything else stays, and every kept byte 
   )
 })
 
-test('short JSON, and JSON without such lists, is not copied', async () => {
+test('withoutNumberLists does not copy short JSON or JSON without such lists', async () => {
   for (const text of ['{"data":[1.25,2.5]}', `{"a":"[1,2"}${padding}`]) {
     const whole = Buffer.from(text)
     expect((await withoutNumberLists(whole)).lean).toBe(whole)
   }
 })
 
-test('a list that is not closed, or that has a text in it, is left to the parser', async () => {
+test('withoutNumberLists does not change a list that is not closed or that contains a text', async () => {
   const numbers = Array(100).fill(1.5).join(',')
   for (const text of [`{"a":[${numbers}`, `{"a":[${numbers},"]"]}`]) {
     const whole = Buffer.from(text + padding)
@@ -59,7 +59,7 @@ test('a list that is not closed, or that has a text in it, is left to the parser
 })
 
 /** The bounds of this file's tests are in bytes and turns: a search that begins again at each bracket would take hours for these. */
-test('HARD-03 brackets and quotes without an end take the time of their bytes, in many turns', async () => {
+test('HARD-03 unclosed brackets and quotes take time in proportion to their bytes, in many turns of the event loop', async () => {
   for (const piece of ['[1', '[1""', '[1,"', '[ 1', '[1 {']) {
     const whole = Buffer.from(`{"data":${piece.repeat(4_000_000)}]`)
     let turns = 0

@@ -42,7 +42,7 @@ const { said } = fc.letrec(tie => ({
 }))
 
 describe('the count of output', () => {
-  test('is the same on bytes and on values, whatever a delta is made of', () => {
+  test('is the same for bytes and for values, for any delta', () => {
     fc.assert(
       fc.property(fc.array(said, { maxLength: 3 }), fc.constantFrom(undefined, 2), (deltas, space) => {
         const chunk = {
@@ -56,7 +56,7 @@ describe('the count of output', () => {
     )
   })
 
-  test('a line that is as long as it may be is read with either line end, whole and in pieces', () => {
+  test('a line of the longest allowed length is read with each line end, whole and in pieces', () => {
     const read = (pieces: readonly Buffer[]): unknown => {
       const reader = new SseEventReader(64)
       return [...pieces.flatMap(bytes => reader.push(bytes)), ...reader.end()]
@@ -72,7 +72,7 @@ describe('the count of output', () => {
     }
   })
 
-  test('every script counts by its UTF-8 bytes, written as it is or in escapes', () => {
+  test('text in every script counts by its UTF-8 bytes, with and without escapes', () => {
     const escaped = (text: string): string => text.replace(/[^ -~]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('नमस्ते दुनिया', 'é', '\u0001', '😀😀', '\u07ff\u0800', 'ꯀ')), said => {
@@ -89,7 +89,7 @@ describe('the count of output', () => {
     expect(outputChars({ content: 'नमस्ते' })).toBe(18)
   })
 
-  test('sees choices, the reason to finish and thinking in other places, and not what only looks like them', () => {
+  test('finds choices, finish reasons and misplaced thinking, and nothing that only looks like them', () => {
     const choice = (more: object) => ({ choices: [{ index: 0, ...more }] })
     expect(scanned(choice({ delta: {}, finish_reason: 'stop' }))).toMatchObject({ hasChoices: true, hasFinish: true, hasOddThinking: false })
     expect(scanned(choice({ delta: { finish_reason: 'stop', error: { a: 1 }, usage: {} } }))).toMatchObject({
@@ -103,7 +103,7 @@ describe('the count of output', () => {
       expect(scanned(choice({ delta: even })).hasOddThinking).toBe(false)
   })
 
-  test('thinking is named by edits that change its delta alone', () => {
+  test('edits that rename thinking change only its delta', () => {
     const chunk =
       '{"id": 1.0, "choices" :[ {"delta":{"content":"\\u0041","reasoning":"b"},"seed":12345678901234567890} , {"index":1,"delta":{"reasoning":"c" }}]}'
     const bytes = Buffer.from(chunk)
@@ -127,7 +127,7 @@ describe('reading in pieces', () => {
     return [0, ...at].map((from, index) => bytes.subarray(from, at[index] ?? bytes.length)).filter(part => part.length > 0)
   }
 
-  test('any cut of hostile bytes gives the same events', () => {
+  test('hostile bytes give the same events for any chunking', () => {
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 12 }).map(bytes => Buffer.from(bytes)),
       fc
@@ -165,7 +165,7 @@ describe('reading in pieces', () => {
     )
   })
 
-  test('bytes are put together as they came', () => {
+  test('bytes are joined unchanged', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 8 }), pieces => {
         const growing = new GrowingBytes()
@@ -176,7 +176,7 @@ describe('reading in pieces', () => {
     )
   })
 
-  test('an object is complete at its last brace, and not when something follows it', () => {
+  test('an object is complete at its last brace, and not if something comes after it', () => {
     const isWhole = (...pieces: string[]): boolean => {
       const progress = new JsonProgress()
       for (const each of pieces) progress.push(each)
@@ -197,7 +197,7 @@ describe('reading in pieces', () => {
     for (const other of ['', '5', '[1]', 'x{}', '{"a":"}', '{"a":"\\"}']) expect([other, isWhole(other)]).toEqual([other, false])
   })
 
-  test('what takes long to parse is told by its nesting and its members', () => {
+  test('JSON that takes long to parse is recognised by its nesting and its members', () => {
     const isBounded = (json: string): boolean => isBoundedJson(Buffer.from(json), 0, Buffer.byteLength(json))
     expect(isBounded(`"${'[{"a":'.repeat(200_000)}"`.replaceAll('"a"', 'a'))).toBe(true)
     expect(isBounded(`[${'1,'.repeat(200_000)}1]`)).toBe(true)

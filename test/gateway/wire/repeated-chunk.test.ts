@@ -46,8 +46,8 @@ const chunks = fc.array(fc.oneof({ weight: 4, arbitrary: plain }, chunk), { maxL
 
 const eventOf = (value: unknown): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)
 
-describe('chunks that repeat an earlier one but for their text', () => {
-  test('are counted by the relay as if each were the first of a stream', () => {
+describe('chunks that differ from an earlier one only in their text', () => {
+  test('are counted by the relay like the first chunk of a stream', () => {
     fc.assert(
       fc.property(chunks, values => {
         const together = new ChatStreamTap()
@@ -68,7 +68,7 @@ describe('chunks that repeat an earlier one but for their text', () => {
     )
   })
 
-  test('are decoded as if each had been parsed', () => {
+  test('are decoded as if each was parsed', () => {
     fc.assert(
       fc.property(chunks, values => {
         const together = new OpenAiStreamDecoder()
@@ -80,7 +80,7 @@ describe('chunks that repeat an earlier one but for their text', () => {
     )
   })
 
-  test('are recognised: a stream of plain pieces is parsed once', () => {
+  test('are recognised, so that a stream of plain pieces is parsed only once', () => {
     const decoder = new OpenAiStreamDecoder()
     const parse = JSON.parse
     let parsed = 0

@@ -45,7 +45,7 @@ describe('a chat request', () => {
     ['stream_options.include_usage', { stream_options: { include_usage: 1 } }],
     ['n', { n: 0 }],
     ['tools', { tools: {} }],
-  ])('with a wrong %s is refused by name: %j', (name, more) => {
+  ])('with an invalid %s is refused with the name of the field: %j', (name, more) => {
     expect(() => chat(more)).toThrow(expect.objectContaining({ code: 'bad_request', message: expect.stringContaining(`"${name}"`) }))
   })
 
@@ -59,7 +59,7 @@ describe('a chat request', () => {
     expect(chat({ max_tokens: null, max_completion_tokens: 7 })).toMatchObject({ maxTokens: 7 })
   })
 
-  test('counts text by UTF-8 bytes, images by a table, and sees tools', () => {
+  test('counts text by UTF-8 bytes and images by a table, and finds tools', () => {
     const parts = [
       { type: 'text', text: 'नम' },
       { type: 'image_url', image_url: { url: 'data:', detail: 'low' } },
@@ -72,7 +72,7 @@ describe('a chat request', () => {
     expect(chat({ tools: [{ type: 'function' }] }).hasTools).toBe(true)
   })
 
-  test('counts whatever a provider may read as prompt, under whichever name it comes', () => {
+  test('counts every text that a provider may read as prompt, under any name', () => {
     const long = 'x'.repeat(30_000)
     const least = 10_000
     for (const more of [
@@ -131,7 +131,7 @@ describe('a usage block', () => {
     [{ prompt_tokens: '3' }],
     [{ prompt_tokens: 3 }],
     [{ prompt_tokens: 3, completion_tokens: Number.NaN }],
-  ])('%j is worth nothing', usage => {
+  ])('%j gives null', usage => {
     expect(usageFromOpenAi(usage)).toBeNull()
   })
 })

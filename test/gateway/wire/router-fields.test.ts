@@ -5,7 +5,7 @@ const base = { model: 'm', messages: [] }
 const fieldsOf = (more: Record<string, unknown>): ReturnType<typeof parseRouterFields>['fields'] => parseRouterFields({ ...base, ...more }).fields
 
 describe('router fields', () => {
-  test('a body without them is passed on as the very same object', () => {
+  test('a body without router fields is returned as the same object', () => {
     const body = { ...base, reasoning_effort: 'low' }
     const parsed = parseRouterFields(body)
     expect(parsed.stripped).toBe(body)
@@ -24,7 +24,7 @@ describe('router fields', () => {
     })
   })
 
-  test('all of them are read and taken out, and nothing else is', () => {
+  test('all router fields are read and removed, and no other field is', () => {
     const given = {
       optimize: 'latency',
       optimize_weights: { price: 1 },
@@ -60,7 +60,7 @@ describe('router fields', () => {
     })
   })
 
-  test('null is absent but still taken out', () => {
+  test('null counts as absent and is removed too', () => {
     const nulls = Object.fromEntries(routerOnlyNames.map(name => [name, null]))
     const parsed = parseRouterFields({ ...base, ...nulls })
     expect(parsed.stripped).toEqual(base)
@@ -72,11 +72,11 @@ describe('router fields', () => {
     expect(parseRouterFields({ model: 'best', optimize: 'price' }).fields.best).toBe(true)
   })
 
-  test.each([[-1], ['2'], [null], [{}], [Number.POSITIVE_INFINITY], [Number.NaN], [[1]]])('a malformed weight %j counts 0', weight => {
+  test.each([[-1], ['2'], [null], [{}], [Number.POSITIVE_INFINITY], [Number.NaN], [[1]]])('a malformed weight %j counts as 0', weight => {
     expect(fieldsOf({ optimize_weights: { price: weight, latency: 2, colour: 9 } }).weights).toEqual({ price: 0, latency: 2, uptime: 0, throughput: 0 })
   })
 
-  test.each([[{ price: 0 }], [{}], ['x'], [[1]], [{ colour: 3 }]])('weights %j leave nothing to blend and are ignored', weights => {
+  test.each([[{ price: 0 }], [{}], ['x'], [[1]], [{ colour: 3 }]])('weights %j have no weight above zero and are ignored', weights => {
     expect(fieldsOf({ optimize_weights: weights }).weights).toBeNull()
   })
 
@@ -93,18 +93,18 @@ describe('router fields', () => {
     ['upstream_key', 'two\r\nlines'],
     ['image_optimize', 'on'],
     ['image_max_edge', '512'],
-  ])('%s: %j is a bad request that names the field', (name, value) => {
+  ])('%s: %j is refused with bad_request that names the field', (name, value) => {
     expect(() => fieldsOf({ [name]: value })).toThrow(expect.objectContaining({ code: 'bad_request', message: expect.stringContaining(name) }))
   })
 
   test.each([[[]], ['m'], [{}], [Array(11).fill('m')], [['']], [[1]], [[{ provider: 'p' }]], [[{ model: 'm', weight: 1 }]], [[{ model: 'm', provider: 1 }]]])(
-    'fallbacks %j are bad steps',
+    'fallbacks %j are refused with bad_steps',
     steps => {
       expect(() => fieldsOf({ fallbacks: steps })).toThrow(expect.objectContaining({ code: 'bad_steps', status: 400 }))
     },
   )
 
-  test('a refused upstream key is never repeated in the message', () => {
+  test('the error message never repeats a refused upstream key', () => {
     expect(() => fieldsOf({ upstream_key: 'sk secret' })).toThrow(expect.objectContaining({ message: expect.not.stringContaining('secret') }))
   })
 })

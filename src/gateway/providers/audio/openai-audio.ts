@@ -2,7 +2,7 @@ import { multipartBody } from '../../wire/multipart-body.ts'
 import { callHeaders } from '../call-headers.ts'
 import type { AudioStyle } from './audio-style.ts'
 
-/** The paths and fields of OpenAI's audio API, which most providers share: everything is sent on unchanged, except the model's name. */
+/** The paths and fields of OpenAI's audio API, which most providers share. Everything is sent on unchanged, except the model's name. */
 export const openAiAudio: AudioStyle = {
   transcription({ file, fields, stream }, { provider, upstreamModel, credential }, boundary) {
     const named = fields.map(field => (field.name === 'model' ? { ...field, value: upstreamModel } : field))
@@ -21,7 +21,7 @@ export const openAiAudio: AudioStyle = {
       method: 'POST',
       url: `${provider.baseUrl}/audio/speech`,
       headers: { ...callHeaders(provider, credential), 'content-type': 'application/json', accept: '*/*' },
-      // Written again, never passed on: the provider could read a repeated key differently from the gateway that priced it.
+      // The body is always written again. A provider could otherwise read a repeated key differently from the gateway that priced it.
       body: JSON.stringify({ ...body, model: upstreamModel }),
       dropped: [],
     }

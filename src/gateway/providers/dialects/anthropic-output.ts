@@ -1,13 +1,13 @@
-/** How much a model has said in the blocks of the messages format. */
+/** Counts the output of a model in the blocks of the messages format. */
 import { isObject } from '../../../platform/values/json.ts'
 import { outputChars } from '../../wire/output-chars.ts'
 
-/** Characters of output in the beginning of a block. What a tool of the provider has found is input of the next step. */
+/** Returns the characters of output in the beginning of a block. Results of a provider's tool do not count, because they are input of the next step. */
 export function blockChars(block: unknown): number {
   return !isObject(block) || String(block['type']).endsWith('_tool_result') ? 0 : outputChars(block)
 }
 
-/** Characters of output in a delta of a block. A citation quotes what the model has read, and is not charged. */
+/** Returns the characters of output in a delta of a block. A citation quotes what the model has read and is not charged. */
 export function deltaChars(delta: unknown): number {
   return !isObject(delta) || delta['type'] === 'citations_delta' ? 0 : outputChars(delta)
 }

@@ -1,14 +1,14 @@
-/** A `data:` URL in base64, taken apart. */
+/** The parts of a base64 `data:` URL. */
 export interface DataUrl {
   readonly mediaType: string
   /** Base64 without white space. */
   readonly base64: string
 }
 
-/** Longest head of a data URL, up to the comma, that is looked at. */
+/** The longest head of a data URL, up to the comma, that is examined. */
 const headMaxChars = 256
 
-/** The parts of a base64 data URL, or null for anything else. Parameters beside `base64` are passed over. */
+/** Returns the parts of a base64 data URL, or null for anything else. Parameters other than `base64` are ignored. */
 export function dataUrlOf(url: string): DataUrl | null {
   if (!/^data:/i.test(url)) return null
   const comma = url.slice(0, headMaxChars).indexOf(',')

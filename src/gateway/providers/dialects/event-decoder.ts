@@ -2,19 +2,19 @@ import { type JsonObject, parsedObject } from '../../../platform/values/json.ts'
 import { type ChatStreamDecoder, type ChatStreamEvent, refusedCode } from '../../wire/chat/chat-stream.ts'
 import { type SseEvent, SseEventReader } from '../../wire/sse/sse-events.ts'
 
-/** The most events of one stream that begin like an object, are invalid, and are skipped: trying to read them takes time. */
+/** Most events of one stream that begin like an object and cannot be parsed. Such events are skipped, but each attempt takes time. */
 const unreadMax = 100
-/** The most keep-alives in a row that are passed on; after them the gateway's own keep the client waiting. */
+/** Most keep-alives in a row that are passed on. After that, the gateway's own keep-alives keep the client's connection open. */
 const aliveMax = 100
 
-/** Reads a stream event by event, over any chunking; what an event says is for the format. */
+/** Reads a stream event by event, for any chunking. Each format reads the content of the events itself. */
 export abstract class EventDecoder implements ChatStreamDecoder {
   readonly #events: SseEventReader
   #unread = 0
   #alive = 0
   #isOver = false
 
-  /** `eventMaxBytes`: longest event that is read; left out: that of providers that the operator has chosen. */
+  /** `eventMaxBytes`: the longest event that is read. Left out: the limit for providers that the operator chose. */
   constructor(eventMaxBytes?: number) {
     this.#events = new SseEventReader(eventMaxBytes)
   }
@@ -49,7 +49,7 @@ export abstract class EventDecoder implements ChatStreamDecoder {
 
   protected abstract read(event: SseEvent): readonly ChatStreamEvent[]
 
-  /** The object that is the data of an event, or null. */
+  /** Returns the object in the data of an event, or null. */
   protected object(data: string): JsonObject | null {
     if (!/^\s*\{/.test(data)) return null
     const value = parsedObject(data)
@@ -58,5 +58,5 @@ export abstract class EventDecoder implements ChatStreamDecoder {
   }
 }
 
-/** The end of a stream that is more than this gateway takes. */
+/** Returns the event that ends a stream because it exceeds a limit of the gateway. */
 export const tooMuch = (message: string): ChatStreamEvent => ({ kind: 'error', fault: { message, type: 'api_error', code: refusedCode } })

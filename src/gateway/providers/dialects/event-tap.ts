@@ -2,10 +2,13 @@ import { type LineSink, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { StreamTap } from '../dialect.ts'
 
-/** The model that a reply, or its beginning, names; null: none. */
+/** Returns the model that a reply, or its beginning, names; null: none. */
 export const modelNamed = ({ model }: Readonly<Record<string, unknown>>): string | null => (typeof model === 'string' && model !== '' ? model : null)
 
-/** Reads along with a stream of named events, counts them and knows where they end; what they say is for the format. Any chunking of the same bytes gives the same result. */
+/**
+ * Reads a stream of named events while its bytes pass, counts the events and finds their ends. Each format reads the content of the events itself. The same
+ * bytes give the same result for any chunking.
+ */
 export abstract class EventTap implements StreamTap, LineSink {
   usage: TokenUsage | null = null
   outputChars = 0
@@ -18,9 +21,9 @@ export abstract class EventTap implements StreamTap, LineSink {
   over = false
   events = 0
   wholeBytes = 0
-  /** The event that says so has begun; the stream is finished when it is whole. */
+  /** True: the last event has begun. The stream is finished when that event is complete. */
   protected isLast = false
-  /** An event has begun that says something; the stream has begun when it is whole. */
+  /** True: an event with content has begun. The stream has begun when that event is complete. */
   protected says = false
   readonly #lines = new SseLineScanner(this)
   #hasData = false
@@ -53,7 +56,7 @@ export abstract class EventTap implements StreamTap, LineSink {
     this.over = this.finished || this.failed
   }
 
-  /** One line of an event; true when it carries data. */
+  /** Reads one line of an event. Returns true if it has data. */
   protected abstract field(bytes: Uint8Array, start: number, end: number): boolean
 
   protected eventEnds(): void {}

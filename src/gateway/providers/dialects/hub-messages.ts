@@ -1,4 +1,4 @@
-/** Messages of the hub format as the dialects that are not OpenAI chat read them. */
+/** Reads messages of the hub format for the dialects other than OpenAI chat. */
 import { fail } from '../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
 import type { JsonTexts } from '../../wire/json/json-texts.ts'
@@ -6,13 +6,13 @@ import { argumentsObject, textOf } from './json-values.ts'
 import { asksForNothing } from './uncarried.ts'
 
 export interface ReadOptions {
-  /** The dialect has a place for marks of the prompt cache. */
+  /** True: the dialect has a place for marks of the prompt cache. */
   readonly takesMarks: boolean
-  /** Fields of content parts that it takes beside those that every dialect takes. */
+  /** Fields of content parts that the dialect accepts in addition to the common ones. */
   readonly partFields?: readonly string[]
 }
 
-/** Fields of messages that are read, or that have no effect: in some clients a tool's name is next to its result. */
+/** Fields of messages that are read or have no effect. For example, some clients put a tool's name next to its result. */
 const fieldsByRole: Readonly<Record<string, readonly string[]>> = {
   assistant: ['tool_calls', 'function_call', 'refusal', 'reasoning_content', 'thinking_blocks'],
   tool: ['tool_call_id', 'name'],
@@ -28,8 +28,8 @@ const partFieldsByType: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * The messages, with calls in the older way of `function_call` as calls of tools. Every field that no dialect has a place for is added to
- * `dropped`. Throws `bad_request` for the result of a function that nobody has called.
+ * Returns the messages, with calls in the older `function_call` form converted to tool calls. Adds to `dropped` every field for which no dialect has a place.
+ * Throws `bad_request` for the result of a function that was never called.
  */
 export function messagesOf(messages: unknown, dropped: Set<string>, options: ReadOptions): readonly JsonObject[] {
   const calls = new Map<string, string>()
@@ -55,7 +55,7 @@ function noteFields(message: JsonObject, dropped: Set<string>, { takesMarks, par
   for (const call of objectsOf(message['tool_calls'])) if (isObject(call['cache_control']) && !takesMarks) dropped.add('cache_control')
 }
 
-/** The older way has no ids: a result is that of the last call of its name. */
+/** Converts the older form. It has no ids, so a result belongs to the last call of its name. */
 function withoutOlderCalls(message: JsonObject, index: number, calls: Map<string, string>): JsonObject {
   const { function_call: older, ...others } = message
   if (message['role'] === 'assistant' && isObject(older) && objectsOf(message['tool_calls']).length === 0) {
@@ -72,7 +72,7 @@ function withoutOlderCalls(message: JsonObject, index: number, calls: Map<string
   return { role: 'tool', tool_call_id: id, content: message['content'] ?? '' }
 }
 
-/** What a call calls, and with what: the text of a freeform tool is its one argument. Throws `bad_request`, see argumentsObject. */
+/** Returns the name and the arguments of a call. The text of a freeform tool is its only argument. Throws `bad_request`, see argumentsObject. */
 export function calledOf(call: JsonObject, texts: JsonTexts): { readonly name: string; readonly input: Record<string, unknown> } {
   const { function: made, custom } = call
   const name = calledName(call)
@@ -80,20 +80,20 @@ export function calledOf(call: JsonObject, texts: JsonTexts): { readonly name: s
   return { name, input: isObject(made) ? argumentsObject(made['arguments'], texts) : {} }
 }
 
-/** The name of what a call calls; '' when it names nothing. */
+/** Returns the name of the tool that a call names, or '' if it names none. */
 export function calledName({ function: made, custom }: JsonObject): string {
   const called = isObject(custom) ? custom : made
   return isObject(called) ? textOf(called['name']) : ''
 }
 
-/** Records that thoughts of an earlier turn are left out: all blocks but the `carried` ones, or thinking without blocks. */
+/** Records that thinking of an earlier turn is left out: all blocks but the `carried` ones, or thinking without blocks. */
 export function noteThoughts({ thinking_blocks: blocks, reasoning_content: thought }: JsonObject, carried: number, dropped: Set<string>): void {
   const given = objectsOf(blocks).length
   if (given > carried) dropped.add('messages.thinking_blocks')
   else if (given === 0 && textOf(thought) !== '') dropped.add('messages.reasoning_content')
 }
 
-/** Records that the detail of an image is left out; `auto` asks for nothing. */
+/** Records that the detail of an image is left out. `auto` asks for nothing. */
 export function noteDetail(image: unknown, dropped: Set<string>): void {
   if (isObject(image) && typeof image['detail'] === 'string' && image['detail'] !== 'auto') dropped.add('messages.content.image_url.detail')
 }

@@ -1,17 +1,17 @@
 import { isObject } from '../../../platform/values/json.ts'
 
-/** What of JSON Schema a provider takes. */
+/** The part of JSON Schema that a provider accepts. */
 export interface SchemaSubset {
-  /** Keywords that go on; all others are taken out and named. */
+  /** Keywords that are kept. All others are removed and reported. */
   readonly keywords: ReadonlySet<string>
-  /** Set `additionalProperties: false` where an object does not say it. */
+  /** True: `additionalProperties: false` is set on objects that do not have it. */
   readonly closesObjects: boolean
 }
 
-/** The deepest level of a schema that is checked; deeper levels are sent on unchanged. */
+/** The deepest level of a schema that is checked. Deeper levels are sent unchanged. */
 const depthMax = 64
 
-/** The schema with what the provider refuses taken out; each keyword that was is added to `dropped` under `at`. */
+/** Returns the schema without keywords that the provider refuses. Each removed keyword is added to `dropped` under `at`. */
 export function withinSubset(schema: unknown, subset: SchemaSubset, at: string, dropped: Set<string>, depth = 0): unknown {
   if (!isObject(schema) || depth > depthMax) return schema
   const kept: Record<string, unknown> = {}

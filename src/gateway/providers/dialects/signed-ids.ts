@@ -1,10 +1,10 @@
-/** Ids of calls that carry a signature of Gemini's, for servers that take no long ids. */
+/** Removes Gemini's signatures from the ids of calls, for servers that do not accept long ids. */
 import { isObject } from '../../../platform/values/json.ts'
 import { isSignedId, readCallId } from './gemini/gemini-signature.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The messages without the signatures in the ids of their calls and results; null when they have none. */
+/** Returns the messages without the signatures in the ids of their calls and results; null: they have none. */
 export function withoutSignedIds(messages: unknown): readonly unknown[] | null {
   if (!Array.isArray(messages) || !messages.some(isSigned)) return null
   return messages.map((message: unknown) => (isSigned(message) ? plain(message) : message))

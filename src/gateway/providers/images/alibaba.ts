@@ -3,12 +3,12 @@ import { asObject, failedWith, type ImageStyle, madeOf, objectOf, refused, textO
 import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
 import { nearestShape, steppedSize } from './sizes.ts'
 
-/** The only sizes of the Qwen image models, which make one picture a task. */
+/** The only sizes of the Qwen image models. They make one picture for each task. */
 const qwenSizes = ['1664*928', '1472*1104', '1328*1328', '1104*1472', '928*1664']
 const isQwen = ({ upstreamModel }: Target): boolean => upstreamModel.startsWith('qwen-image')
 const parameters = ['seed', 'prompt_extend', 'watermark']
 
-/** Alibaba's asynchronous tasks (Qwen-Image, Wan): beside the OpenAI-compatible API of the same host. A task that waits can be cancelled. */
+/** Alibaba's asynchronous tasks (Qwen-Image, Wan). They are on the same host as the OpenAI-compatible API. A waiting task can be cancelled. */
 export const alibabaTasks: ImageStyle = {
   imagesPerRequest: target => (isQwen(target) ? 1 : 4),
 
@@ -62,7 +62,7 @@ function sizeOf(wanted: { width: number; height: number } | null, target: Target
   return { size: `${size.width}*${size.height}`, isExact }
 }
 
-/** Pictures that were made; the others of the task have a code instead. */
+/** Returns the pictures that were made. The others of the task have a code instead. */
 function resultsOf(results: unknown): { url: string }[] {
   if (!Array.isArray(results)) return []
   return results.flatMap(result => {

@@ -5,7 +5,7 @@ import { nearestShape } from './sizes.ts'
 const shapes = ['1:1', '3:2', '2:3', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
 const blockedReasons: readonly unknown[] = ['SAFETY', 'IMAGE_SAFETY', 'PROHIBITED_CONTENT', 'IMAGE_PROHIBITED_CONTENT', 'BLOCKLIST', 'RECITATION', 'SPII']
 
-/** Gemini image models: one picture a generateContent call, base64 only, the shape instead of the size. */
+/** Gemini image models. Each generateContent call makes one picture, in base64 only. They take an aspect ratio instead of a size. */
 export const geminiImages: ImageStyle = {
   imagesPerRequest: () => 1,
 
@@ -43,7 +43,7 @@ export const geminiImages: ImageStyle = {
 function imagesOf(parts: unknown): MadeImage[] {
   if (!Array.isArray(parts)) return []
   return parts.flatMap(part => {
-    // A picture that belongs to the model's thinking is no answer.
+    // A picture that belongs to the model's thinking is not an answer.
     if (asObject(part)?.['thought'] === true) return []
     const inline = asObject(asObject(part)?.['inlineData'] ?? asObject(part)?.['inline_data'])
     const data = inline?.['data']

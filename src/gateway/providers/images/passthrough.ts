@@ -5,25 +5,25 @@ import type { Target, UpstreamRequest } from '../dialect.ts'
 import { asObject, type ImageReply, type ImageStyle, type MadeImage, noImage, objectOf, refused, unusable } from '../image-style.ts'
 import { fieldText, formRequest, headersFor, jsonRequest, lostOf } from './request-parts.ts'
 
-/** In what a provider with the images API of OpenAI differs from it. */
+/** The differences between a provider's images API and OpenAI's. */
 interface Deviation {
-  /** Most pictures of one request. Default: as many as are asked for. */
+  /** Most pictures of one request. Default: no limit. */
   readonly imagesPerRequest?: number
-  /** Default: `size` as it is. */
+  /** Default: `size` unchanged. */
   readonly size?: 'width-height' | 'none'
-  /** Its words for the two formats; null: it has no such field and always gives the one named in `only`. */
+  /** The provider's names for the two formats. null: it has no such field and always returns the format in `only`. */
   readonly formats?: Readonly<Record<ImageFormat, string>> | null
   readonly only?: ImageFormat
   readonly quality?: false
-  /** Its name for `user`; null when it has no such field. */
+  /** The provider's name for `user`; null: it has no such field. */
   readonly user?: string | null
-  /** Fields of its own that must not go through: they would make more pictures than were asked and paid for. */
+  /** The provider's own fields that must not be sent. They would make more pictures than were requested and paid for. */
   readonly withheld?: readonly string[]
-  /** Takes pictures to edit, as multipart. */
+  /** True: the provider accepts pictures to edit, as multipart. */
   readonly edits?: true
 }
 
-/** OpenAI's images API, and those that are like it: fields that we do not know go through as they came. */
+/** Returns the style of OpenAI's images API and similar ones. Unknown fields are sent unchanged. */
 export function passthrough(deviation: Deviation = {}): ImageStyle {
   const { imagesPerRequest = Number.MAX_SAFE_INTEGER, formats = { url: 'url', b64_json: 'b64_json' } } = deviation
   return {
@@ -51,7 +51,7 @@ function lost(params: ImageParams, { quality, user, size, only, withheld = [] }:
   return [...lostOf(params, kept), ...withheld.filter(name => Object.hasOwn(params.others, name))]
 }
 
-/** The pictures with their own bytes, one as `image`, several as `image[]` in their order. */
+/** Returns an edit request with the pictures as bytes: one as `image`, several as `image[]` in their order. */
 function edit(params: ImageParams, target: Target, deviation: Deviation, boundary: string): UpstreamRequest {
   if (deviation.edits !== true || params.edit === null)
     throw fail('unsupported_operation', { message: `Images are not edited at ${target.provider.id} from here.` })
@@ -85,7 +85,7 @@ function replyOf(reply: ImageReply) {
   return unusable(noImage)
 }
 
-/** Some put the base64 text into `image`. */
+/** Some providers put the base64 text into `image`. */
 function imageOf(item: Readonly<Record<string, unknown>>): MadeImage | null {
   if (filled(item['url']) || filled(item['b64_json'])) return item as MadeImage
   const { image, ...others } = item

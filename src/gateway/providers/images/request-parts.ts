@@ -4,17 +4,17 @@ import { type FormPart, multipartBody } from '../../wire/multipart-body.ts'
 import { callHeaders } from '../call-headers.ts'
 import type { Target, UpstreamRequest } from '../dialect.ts'
 
-/** Headers of a call to a provider: ours alone, the credential as the provider takes it. */
+/** Returns the headers of a call to a provider. They are the gateway's own headers, with the credential in the form that the provider accepts. */
 export function headersFor({ provider, credential }: Pick<Target, 'provider' | 'credential'>, accept = 'application/json'): Record<string, string> {
   return { accept, ...callHeaders(provider, credential) }
 }
 
-/** A JSON request. `undefined` fields are left out. */
+/** Returns a JSON request. `undefined` fields are left out. */
 export function jsonRequest(url: string, headers: Record<string, string>, body: Record<string, unknown>, dropped: readonly string[]): UpstreamRequest {
   return { method: 'POST', url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body), dropped }
 }
 
-/** A multipart request; files keep their bytes. */
+/** Returns a multipart request. Files keep their bytes. */
 export function formRequest(
   url: string,
   headers: Record<string, string>,
@@ -26,10 +26,10 @@ export function formRequest(
   return { method: 'POST', url, headers: { ...headers, 'content-type': contentType }, body, dropped }
 }
 
-/** Text of a field of a form. */
+/** Returns the text of a form field. */
 export const fieldText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The fields of `others` that the provider knows, and the names of the rest. */
+/** Returns the fields of `others` that the provider knows, and the names of the rest. */
 export function splitOthers({ others }: ImageParams, taken: readonly string[]): { readonly kept: Record<string, unknown>; readonly left: string[] } {
   const entries = Object.entries(others)
   return {
@@ -38,7 +38,7 @@ export function splitOthers({ others }: ImageParams, taken: readonly string[]): 
   }
 }
 
-/** Names of what the caller asked for among quality, user, size, response_format and partial_images, and does not get. */
+/** Returns the names of requested fields that the provider cannot honour, among quality, user, size, response_format and partial_images. */
 export function lostOf(
   params: ImageParams,
   kept: { readonly quality?: boolean; readonly user?: boolean; readonly size: boolean; readonly format: boolean },
@@ -52,7 +52,7 @@ export function lostOf(
   ]
 }
 
-/** Throws `unsupported_operation` when the request is an edit. */
+/** Throws `unsupported_operation` if the request is an edit. */
 export function refuseEdits(params: ImageParams, { provider }: Target): void {
   if (params.edit !== null) throw fail('unsupported_operation', { message: `Images are not edited at ${provider.id} from here.` })
 }

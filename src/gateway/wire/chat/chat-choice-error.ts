@@ -1,11 +1,11 @@
-/** Choices that failed: some gateways answer 200 and put the error of the model's server into the choice, whole and streamed. */
+/** Finds choices that failed. Some gateways answer 200 and put the error of the model's server into the choice, in whole replies and in streams. */
 import { isObject } from '../../../platform/values/json.ts'
 
-/** What a choice has as its reason when its model failed. */
+/** The finish reason of a choice whose model failed. */
 const failedFinish = 'error'
 const unsaid: Readonly<Record<string, unknown>> = Object.freeze({ message: 'The provider ended the answer with an error.' })
 
-/** The error of the first choice that failed, of a whole chat reply or of a chunk; null: none did. */
+/** Returns the error of the first failed choice of a whole chat reply or a chunk; null: no choice failed. */
 export function errorOfChoices(choices: unknown): unknown {
   if (!Array.isArray(choices)) return null
   for (const choice of choices as readonly unknown[]) {

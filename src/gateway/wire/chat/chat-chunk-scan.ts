@@ -1,26 +1,29 @@
 import { isWordAt, skipWhite, stringEnd } from '../json/json-bytes.ts'
 import { isMediaText, isThoughtName, mediaCharsPerChar, textWeight, weightOf } from '../output-chars.ts'
 
-/** What a scan of one stream chunk found; each scan fills it again, so that the hot path allocates nothing. */
+/** The result of scanning one stream chunk. Each scan fills the same object again, so that the hot path allocates nothing. */
 export interface ChunkFacts {
-  /** UTF-8 bytes of output below `delta`, by the rules of `outputChars`. */
+  /** UTF-8 bytes of output below `delta`, counted by the rules of `outputChars`. */
   outputChars: number
-  /** `choices` has an entry. */
+  /** True: `choices` has an entry. */
   hasChoices: boolean
-  /** A choice says why it finished. */
+  /** True: a choice has a finish reason. */
   hasFinish: boolean
-  /** A delta has thinking in a place that is not `reasoning_content`, or content in parts, which may hold some. */
+  /** True: a delta has thinking outside of `reasoning_content`, or content in parts, which may contain thinking. */
   hasOddThinking: boolean
-  /** A `usage` key outside of a delta holds an object. */
+  /** True: a `usage` key outside of a delta has an object as its value. */
   hasUsage: boolean
-  /** A top-level `error` key holds something else than null. */
+  /** True: the top-level `error` has a value other than null. */
   hasError: boolean
-  /** Where the text of the top-level `model` begins and ends; both 0: the chunk names none. */
+  /** The begin and the end of the text of the top-level `model`. Both are 0 if the chunk has none. */
   modelFrom: number
   modelTo: number
-  /** A choice may say that it failed: by an `error`, or by finishing with `error`. What lies as deep elsewhere says the same here. */
+  /**
+   * True: a choice may have failed, because it has an `error` or its finish reason is `error`. Only the depth is checked, so the same members elsewhere at that
+   * depth also set it.
+   */
   mayHaveFailedChoice: boolean
-  /** Pieces of text below `delta` that count as spoken, and where the last of them begins and ends. */
+  /** The number of texts below `delta` that count, and the begin and the end of the last one. A text with another weight counts twice. */
   texts: number
   textFrom: number
   textTo: number
@@ -47,11 +50,11 @@ const contentKey = Buffer.from('content')
 const nullWord = Buffer.from('null')
 const finishedWithError = Buffer.from('"error"')
 
-/** Depth of a member of the top-level object, and of a member of a choice. */
+/** The depth of a member of the top-level object, and of a member of a choice. */
 const topDepth = 1
 const choiceDepth = 3
 
-/** Facts of nothing, for a scan to fill. */
+/** Returns empty facts, for a scan to fill. */
 export const noFacts = (): ChunkFacts => ({
   outputChars: 0,
   hasChoices: false,
@@ -68,8 +71,8 @@ export const noFacts = (): ChunkFacts => ({
 })
 
 /**
- * Walks over the JSON of one chunk once, string by string, without decoding it. It never throws: of bytes that are no JSON it says
- * what it can. Text inside strings is never taken for a key.
+ * Walks once over the JSON of one chunk, string by string, without decoding it. It never throws. For bytes that are not JSON it returns what it can find. Text
+ * inside strings is never taken for a key.
  */
 export function scanChunkJson(bytes: Uint8Array, start: number, end: number, facts: ChunkFacts): void {
   facts.outputChars = 0
@@ -106,15 +109,15 @@ export function scanChunkJson(bytes: Uint8Array, start: number, end: number, fac
   }
 }
 
-/** Most providers write no white space. */
+/** Skips white space. The first check is for speed, because most providers write no white space. */
 const next = (bytes: Uint8Array, from: number, end: number): number => ((bytes[from] ?? 0) > space ? from : skipWhite(bytes, from, end))
 
-/** Some servers send a whole `message` in place of a delta. */
+/** True for `delta` and for `message`, because some servers send a whole `message` instead of a delta. */
 function isDelta(bytes: Uint8Array, start: number, end: number): boolean {
   return isWordAt(bytes, start, end, deltaKey) || isWordAt(bytes, start, end, messageKey)
 }
 
-/** Looks at one key outside of a delta and its value; returns where the walk goes on. */
+/** Reads one key outside of a delta, and its value. Returns the offset at which the walk continues. */
 function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: number, end: number, depth: number, facts: ChunkFacts): number {
   const first = value < end ? bytes[value] : undefined
   if (depth === topDepth) {
@@ -139,16 +142,16 @@ function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: 
 
 const { silent, spoken, media } = textWeight
 
-/** UTF-8 bytes of the text of the string that was walked over last. */
+/** The UTF-8 bytes of the last string that `walkedEnd` passed. */
 let walkedChars = 0
 
-/** Counts the text of a delta; returns the offset after it. */
+/** Counts the text of a delta. Returns the offset after the delta. */
 function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFacts): number {
   let depth = 0
   let weight: number = spoken
   let isThought = false
   let memberChars = 0
-  // The same thought is often said under several names.
+  // Providers often send the same thinking under several names, so only the longest of them counts.
   let thoughtChars = 0
   let at = value
   do {
@@ -156,7 +159,7 @@ function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFa
     if (byte !== quote) {
       if (byte === openBrace || byte === openBracket) depth++
       else if (byte === closeBrace || byte === closeBracket) depth--
-      // The name of a member counts for the text that it has, and for no list below it.
+      // The name of a member sets the weight of its own text, but not of the lists below it.
       if (byte === openBracket || byte === closeBrace) weight = spoken
       at++
       continue
@@ -168,7 +171,7 @@ function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFa
     if (depth === 0 || behind >= end || bytes[behind] !== colon) {
       memberChars += counted(bytes, from, close, weight)
       if (weight !== silent) {
-        // Text that counts by another measure cannot be told from it by its length.
+        // A text with another weight does not count by its length. It adds two, so that the chunk does not look like one plain text.
         facts.texts += weight === spoken ? 1 : 2
         facts.textFrom = from
         facts.textTo = close
@@ -192,7 +195,7 @@ function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFa
   return at
 }
 
-/** A direct member of a delta that has thinking in another place than `reasoning_content`, or may have it. */
+/** True for a direct member of a delta that has thinking outside of `reasoning_content`, or may have it. */
 function isOdd(bytes: Uint8Array, start: number, end: number, value: number, limit: number): boolean {
   if (value >= limit) return false
   if (bytes[value] === openBracket) return isWordAt(bytes, start, end, contentKey)
@@ -206,11 +209,11 @@ function counted(bytes: Uint8Array, from: number, end: number, weight: number): 
 }
 
 /**
- * Offset of the closing quote of a string whose text begins at `from`, or `end`. Counts the UTF-8 bytes of its text: an escape counts as the character
- * that it encodes.
+ * Returns the offset of the closing quote of a string whose text begins at `from`, or `end`. Counts the UTF-8 bytes of its text: an escape counts as the
+ * character that it encodes.
  */
 function walkedEnd(bytes: Uint8Array, from: number, end: number): number {
-  /** Bytes of escapes that are in no text. */
+  /** Bytes of escapes that the decoded text does not have. */
   let spare = 0
   let at = from
   while (at < end) {
@@ -237,22 +240,22 @@ function walkedEnd(bytes: Uint8Array, from: number, end: number): number {
 const letterU = 117
 const letterD = 100
 const zero = 48
-/** Makes a letter small; digits stay as they are. */
+/** Turns a letter into lower case; digits do not change. */
 const small = 0x20
 
-/** Whether the escape that begins there is the first half of a character of two, `d8` to `db`. */
+/** Whether the escape at that offset is the first half of a surrogate pair (`d8` to `db`). */
 function isFirstHalf(bytes: Uint8Array, at: number): boolean {
   const second = (bytes[at + 3] ?? 0) | small
   return ((bytes[at + 2] ?? 0) | small) === letterD && (second === 56 || second === 57 || second === 97 || second === 98)
 }
 
-/** Whether an escape begins there that is the second half of a character of two, `dc` to `df`. */
+/** Whether an escape begins at that offset that is the second half of a surrogate pair (`dc` to `df`). */
 function isSecondHalf(bytes: Uint8Array, at: number): boolean {
   const second = (bytes[at + 3] ?? 0) | small
   return bytes[at] === backslash && bytes[at + 1] === letterU && ((bytes[at + 2] ?? 0) | small) === letterD && second >= 99 && second <= 102
 }
 
-/** UTF-8 bytes of a character that is written as an escape of four hexadecimal digits. */
+/** Returns the UTF-8 bytes of the character that an escape of four hexadecimal digits encodes. */
 function escapedBytes(bytes: Uint8Array, at: number): number {
   if (bytes[at + 2] !== zero) return 3
   const second = bytes[at + 3] ?? 0

@@ -3,7 +3,7 @@ import { dataFrame, doneFrame } from '../sse/sse.ts'
 import { type TokenUsage, usageFromOpenAi, usageToOpenAi } from '../usage.ts'
 import type { ChatChunk, StreamFault } from './chat-stream.ts'
 
-/** A comment that clients pass over. */
+/** A comment, which clients ignore. */
 const keepAlive = ': keep-alive\n\n'
 
 /** OpenAI chat completions: the hub format itself. */
@@ -22,14 +22,14 @@ export const chatFormat: ClientFormat = {
   keepAlive,
 }
 
-/** True: the caller does not want the usage chunk of its stream. */
+/** True: the caller asked for a stream without the usage chunk. */
 export function withholdsUsage({ stream_options: options }: Readonly<Record<string, unknown>>): boolean {
   return typeof options === 'object' && options !== null && 'include_usage' in options && options.include_usage === false
 }
 
 /**
- * The last frames of a chat stream that did not end well: an error object with the usage so far and its price, then the end mark. It has no
- * finish_reason, which clients would read as success.
+ * Returns the last frames of a chat stream that failed: an error object with the usage so far and its price, then the end mark. It has no finish_reason,
+ * because clients would read that as success.
  */
 function chatEndFrames(fault: StreamFault, usage: TokenUsage, { bill }: ReplyContext): string {
   const error = { message: fault.message, type: fault.type ?? 'api_error', code: fault.code ?? 'upstream_stream_error', param: null }
@@ -38,7 +38,7 @@ function chatEndFrames(fault: StreamFault, usage: TokenUsage, { bill }: ReplyCon
   return dataFrame({ error, usage: used, x_br: bill(usage) }) + doneFrame
 }
 
-/** Writes hub chunks under one id and the model's id in the catalog, and the usage at the end, with the bill. */
+/** Writes hub chunks with one id and the catalog's id of the model, and at the end the usage with the bill. */
 class ChatWriter implements StreamWriter {
   readonly keepAlive = keepAlive
   readonly #context: ReplyContext

@@ -1,24 +1,25 @@
-/** Thinking of a streamed chat in the member where it belongs, `reasoning_content`, by changing the bytes of its delta alone. */
+/** Moves the thinking of a streamed chat to the right member, `reasoning_content`, by changing only the bytes of its delta. */
 import { isObject, type JsonObject, parsedObject } from '../../../platform/values/json.ts'
 import { isBoundedJson } from '../json/json-bounds.ts'
 import { editMembers, elementsAt, type JsonMember, topLevelMembers } from '../json/json-members.ts'
 import { answerOf, isThinking, thinkingIn } from './chat-reply.ts'
 
-/** Bytes that replace others. */
+/** A range of bytes and the bytes that replace it. */
 export interface ByteEdit {
   readonly from: number
   readonly to: number
   readonly bytes: Uint8Array
 }
 
-/** A chunk with more choices is passed on unchanged: no request needs that many, and each is edited separately. */
+/** A chunk with more choices is passed on unchanged. No request needs as many, and each choice is edited separately. */
 const choicesMax = 128
 const none: readonly ByteEdit[] = Object.freeze([])
 const places = ['delta', 'message'] as const
 
 /**
- * The edits that move the thinking of one chunk, the JSON in `bytes[start, end)`, to its place; none when it is there. `reasoning` becomes
- * `reasoning_content`, or is removed when the same delta has both. Of content in parts, the thinking parts move there.
+ * Returns the edits that move the thinking of one chunk, the JSON in `bytes[start, end)`, to `reasoning_content`. The list is empty if the thinking is there
+ * already. `reasoning` becomes `reasoning_content`, or is removed if the same delta has both. Thinking parts of a content in parts move to `reasoning_content`
+ * too.
  */
 export function reasoningEdits(bytes: Uint8Array, start: number, end: number): readonly ByteEdit[] {
   const json = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)
@@ -44,10 +45,10 @@ export function reasoningEdits(bytes: Uint8Array, start: number, end: number): r
   return edits.sort((a, b) => a.from - b.from)
 }
 
-/** Of equal names the last one counts. */
+/** Returns the last of the members with equal names, because that one counts. */
 const memberOf = (bytes: Buffer, name: string): JsonMember | undefined => topLevelMembers(bytes).findLast(member => member.name === name)
 
-/** What changes in a delta, as JSON text by name; undefined: the member goes. Null: it is right. */
+/** Returns the changes of a delta: JSON text by name; undefined: the member is removed. Returns null if the delta is right. */
 function changesOf(delta: JsonObject): ReadonlyMap<string, string | undefined> | null {
   const { reasoning, reasoning_content: named, content } = delta
   const parts: readonly unknown[] = Array.isArray(content) && content.some(isThinking) ? content : []
@@ -61,7 +62,7 @@ function changesOf(delta: JsonObject): ReadonlyMap<string, string | undefined> |
   return changes
 }
 
-/** Parts of nothing but thinking leave no content, rather than an empty one. */
+/** Returns the content without its thinking. If there is only thinking, the content is removed instead of being left empty. */
 function answerText(parts: readonly unknown[]): string | undefined {
   const answer = answerOf(parts)
   return answer === '' ? undefined : JSON.stringify(answer)

@@ -1,8 +1,8 @@
-/** Whole chat replies as OpenAI writes them, where a server writes them otherwise. */
+/** Changes whole chat replies to the shape that OpenAI writes, for servers that write another one. */
 import { isObject } from '../../../platform/values/json.ts'
 
 /**
- * A reply whose thinking is in `reasoning_content` and whose content is text; null when nothing has to change. Without thinking the key is absent, not
+ * Returns the reply with its thinking in `reasoning_content` and its content as text; null if nothing has to change. Without thinking the key is absent, not
  * null.
  */
 export function nameReasoning(reply: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
@@ -32,7 +32,7 @@ function renamed(choice: WithMessage): WithMessage {
   return { ...choice, message: thought === undefined ? message : { ...message, reasoning_content: thought } }
 }
 
-/** Content in parts without its thinking. Text alone is one string; what else the model has answered with stays in its parts. */
+/** Returns content in parts without its thinking. If only text is left, the result is one string. Otherwise the parts stay parts. */
 export function answerOf(parts: readonly unknown[]): unknown {
   const left = parts.filter(part => !isThinking(part))
   return left.every(part => isObject(part) && typeof part['text'] === 'string') ? left.map(textIn).join('') : left
@@ -42,7 +42,7 @@ export function answerOf(parts: readonly unknown[]): unknown {
 export const isThinking = (part: unknown): boolean => isObject(part) && part['type'] === 'thinking'
 const textIn = (part: unknown): string => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')
 
-/** The text of such a part: thinking is text, or parts of text. */
+/** Returns the text of such a part. Its thinking is a text, or a list of text parts. */
 export function thinkingIn(part: unknown): string {
   if (!isThinking(part) || !isObject(part)) return ''
   const { thinking } = part

@@ -1,17 +1,17 @@
-/** A chat stream in the hub format as values: what every upstream format is read into and every client format is written from. */
+/** A chat stream in the hub format, as values. Every upstream format is read into it and every client format is written from it. */
 
 import { isObject } from '../../../platform/values/json.ts'
 
-/** One OpenAI `chat.completion.chunk`. Loose: other fields are kept. `usage` is in the last one. */
+/** One OpenAI `chat.completion.chunk`. The type is loose, because other fields are kept. `usage` is in the last chunk. */
 export interface ChatChunk extends Record<string, unknown> {
   readonly choices?: unknown
   readonly usage?: unknown
 }
 
-/** What a stream says of its own failing. */
+/** The failure that a stream reports. */
 export interface StreamFault {
   readonly message: string
-  /** `error.type` of the wire, e.g. `overloaded_error`; null = not said. */
+  /** The `error.type` of the wire, such as `overloaded_error`; null: not given. */
   readonly type: string | null
   readonly code: string | null
 }
@@ -19,7 +19,7 @@ export interface StreamFault {
 /** `code` of a stream that is beyond a bound of this gateway. */
 export const refusedCode = 'upstream_stream_error'
 
-/** The fault in a provider's own `error`: an object with message, type and code, or a text. */
+/** Reads the fault from a provider's `error`: an object with message, type and code, or a text. */
 export function faultFrom(error: unknown): StreamFault {
   const field = (name: string): string | null => {
     const value = isObject(error) ? error[name] : undefined
@@ -30,24 +30,24 @@ export function faultFrom(error: unknown): StreamFault {
 }
 
 export type ChatStreamEvent =
-  /** `outputChars`: characters of output that the provider has sent for it, where that is not what the chunk shows. */
+  /** `outputChars`: the characters of output that the provider sent for this chunk, if the chunk itself shows another number. */
   | { readonly kind: 'chunk'; readonly chunk: ChatChunk; readonly outputChars?: number }
-  /** The provider reports a failure; nothing follows it. */
+  /** The provider reports a failure. It is the last event. */
   | { readonly kind: 'error'; readonly fault: StreamFault }
-  /** The provider is alive and has nothing to say. */
+  /** The provider is alive but has no output yet. */
   | { readonly kind: 'alive' }
-  /** The stream's own end mark. */
+  /** The format's own end mark. */
   | { readonly kind: 'done' }
 
 /**
- * Reads an upstream stream into hub events. One per stream. Any chunking of the same bytes gives the same events; bytes that are not
- * understood are passed over, never thrown at. Chunks are as OpenAI writes them: the role in the first delta, tool calls with an
- * `index` that counts from 0 and their id and name in the first delta of each, `finish_reason` once, usage in the last chunk.
+ * Reads an upstream stream into hub events. Each stream has its own decoder. The same bytes give the same events for any chunking. Bytes that are not
+ * understood are skipped; they never throw. Chunks are as OpenAI writes them: the role in the first delta, tool calls with an `index` that counts from 0 and
+ * their id and name in the first delta of each, one `finish_reason`, usage in the last chunk.
  */
 export interface ChatStreamDecoder {
-  /** Bytes of an event that is not whole yet. */
+  /** The bytes of the event that is not complete yet. */
   readonly heldBytes: number
   push(bytes: Uint8Array): readonly ChatStreamEvent[]
-  /** The bytes have ended: what was still open. An end without the format's own end mark gives no `done`. */
+  /** Ends the bytes and returns the events that were still open. Without the format's own end mark there is no `done`. */
   end(): readonly ChatStreamEvent[]
 }

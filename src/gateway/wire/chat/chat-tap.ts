@@ -6,51 +6,51 @@ import { errorOfChoices } from './chat-choice-error.ts'
 import { noFacts, scanChunkJson } from './chat-chunk-scan.ts'
 import { RepeatedChunk } from './repeated-chunk.ts'
 
-/** A chunk that carries usage. */
+/** The facts about a chunk that carries usage. */
 export interface UsageChunk {
-  /** The usage may be the last: it is after the end of the answer, or in the chunk with the finish reason. */
+  /** True: this usage may be the final one, because the chunk comes after the answer or has the finish reason. */
   readonly isLast: boolean
-  /** It has no choices. */
+  /** True: the chunk has no choices. */
   readonly isUsageOnly: boolean
-  /** The usage is at the top, without a bill: one can be put at the end. */
+  /** True: the usage is at the top level and has no bill yet, so a bill can be added to it. */
   readonly takesBill: boolean
 }
 
-/** What a line of a chat stream is. */
+/** The kind of a line in a chat stream. */
 export type ChatLine =
   /** The end of an event. */
   | 'blank'
-  /** A comment or a field that carries nothing. */
+  /** A comment, or a field without meaning here. */
   | 'other'
   | 'chunk'
-  /** A chunk with a believable usage block. */
+  /** A chunk with a plausible usage block. */
   | 'usage'
   | 'done'
 
 /**
- * Reads an OpenAI chat stream while its bytes go by. Only a chunk that carries a usage block is parsed; of the others a scan over the
- * bytes counts the output. Any chunking of the same bytes gives the same result.
+ * Reads an OpenAI chat stream while its bytes pass. Only a chunk with a usage block is parsed. For the others, a scan over the bytes counts the output. The
+ * same bytes give the same result for any chunking.
  */
 export class ChatStreamTap implements LineSink {
   usage: TokenUsage | null = null
   outputChars = 0
-  /** `outputChars` when the usage was told: what came since is not in it. */
+  /** The value of `outputChars` when the usage was reported. Later output is not part of that usage. */
   usageChars = 0
-  /** The model that the last chunk with a name was from. */
+  /** The model that the last chunk with a name is from. */
   model: string | null = null
-  /** A chunk has gone by that says something: a choice or usage. Comments, empty events, errors and the end mark alone do not. */
+  /** True: a chunk with a choice or with usage has passed. Comments, empty events, errors and the end mark do not count. */
   begun = false
   finished = false
   failed = false
-  /** The event that says that the provider failed, as it came. */
+  /** The event that reports the provider's failure, unchanged. */
   fault: string | null = null
-  /** The error of a choice, where the stream failed by that: no reader takes the chunk for an error. Null: it did not. */
+  /** The error of a choice, if the stream failed by that. Readers do not recognise such a chunk as an error. null: no choice failed. */
   choiceError: unknown = null
-  /** A choice has said why it finished. */
+  /** True: a choice has given its finish reason. */
   hasFinishReason = false
-  /** The chunk that went by last may have thinking in another member than `reasoning_content`. */
+  /** True: the last chunk may have thinking in a member other than `reasoning_content`. */
   hasOddThinking = false
-  /** What the chunk with the last usage was like. The chunk itself is not kept: it may hold anything. */
+  /** The facts about the last chunk with usage. The chunk itself is not kept, because it may contain anything. */
   usageChunk: UsageChunk | null = null
   readonly events = 0
   wholeBytes = 0
@@ -77,7 +77,7 @@ export class ChatStreamTap implements LineSink {
     if (!this.finished) this.#lines.push(chunk)
   }
 
-  /** One line, for those who cut the stream into lines themselves: says what it is. */
+  /** Reads one line, for callers that split the stream into lines themselves. Returns the kind of the line. */
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): ChatLine {
     if (this.finished) return 'other'
     if (start === end) {
@@ -117,7 +117,7 @@ export class ChatStreamTap implements LineSink {
     return facts.hasUsage && this.#readUsage(bytes, start, end) ? 'usage' : 'chunk'
   }
 
-  /** Whether a choice of the chunk says that it failed. What the chunk says beside that is not read. */
+  /** Whether a choice of the chunk says that it failed. The rest of such a chunk is not read. */
   #failsByChoice(bytes: Uint8Array, start: number, end: number): boolean {
     const chunk = isBoundedJson(bytes, start, end) ? parsedObject(textOf(bytes, start, end)) : null
     const error = chunk === null ? null : errorOfChoices(chunk['choices'])
@@ -139,7 +139,7 @@ export class ChatStreamTap implements LineSink {
     return true
   }
 
-  /** Once for each change of the name. */
+  /** Is called once for each change of the name. */
   #named(bytes: Uint8Array, from: number, to: number): void {
     if (to - from > modelMaxBytes) return
     this.#modelBytes = Uint8Array.prototype.slice.call(bytes, from, to)
@@ -148,10 +148,10 @@ export class ChatStreamTap implements LineSink {
 }
 
 const noBytes = new Uint8Array()
-/** Longest name of a model that is read. */
+/** The longest name of a model that is read. */
 const modelMaxBytes = 200
 
-/** Only the beginning of a longer error is passed on. */
+/** Only this part of a longer error is passed on. */
 const faultMaxBytes = 4096
 
 const dataName = Buffer.from('data:')
@@ -169,7 +169,7 @@ function isText(bytes: Uint8Array, from: number, to: number, text: Uint8Array): 
   return to - from === text.length && isAt(bytes, from, to, text)
 }
 
-/** The word, followed only by spaces. */
+/** True for the word when only spaces come after it. */
 function isWord(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
   return isAt(bytes, start, end, word) && skipSpaces(bytes, start + word.length, end) === end
 }
@@ -189,7 +189,10 @@ function isLast({ choices, error }: Readonly<Record<string, unknown>>): boolean 
 
 const isUsageOnly = ({ choices }: Readonly<Record<string, unknown>>): boolean => !Array.isArray(choices) || choices.length === 0
 
-/** Usage is at the top; some providers put it under `x_groq` or in the first choice instead. The last one seen counts. */
+/**
+ * Returns the usage of a chunk. It is normally at the top level, but some providers put it under `x_groq` or into the first choice. The caller keeps the last
+ * usage of a stream.
+ */
 function usageOfChunk(chunk: Readonly<Record<string, unknown>>): TokenUsage | null {
   const choices = chunk['choices']
   const places: readonly unknown[] = [chunk, chunk['x_groq'], Array.isArray(choices) ? choices[0] : undefined]

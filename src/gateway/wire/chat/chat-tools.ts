@@ -1,12 +1,12 @@
 import { fail } from '../../../platform/errors.ts'
 import { isClientRun } from '../messages/request/hub-tools.ts'
 
-/** Names of tools of Gemini's own that search, which costs beside the tokens. */
+/** Matches the names of Gemini's own search tools. Their use costs money in addition to the tokens. */
 const searches = /search|maps|retrieval/i
 
 /**
- * Throws `bad_request` for tools of a provider's own in a chat request that the provider would run and charge for beside the tokens: on a
- * key that is not the caller's own nobody could say what the call costs.
+ * Throws `bad_request` for tools in a chat request that the provider itself would run and charge for in addition to the tokens. On a key that is not the
+ * caller's own, the gateway could not know the cost of the call.
  */
 export function refuseChargedTools(tools: unknown): void {
   if (!Array.isArray(tools)) return
@@ -17,7 +17,7 @@ export function refuseChargedTools(tools: unknown): void {
   })
 }
 
-/** What a tool is called that its provider charges for; null for all others. */
+/** Returns the name of a tool that its provider charges for; null for all other tools. */
 function chargedName(tool: unknown): string | null {
   if (typeof tool !== 'object' || tool === null || Array.isArray(tool)) return null
   const { type } = tool as { readonly type?: unknown }

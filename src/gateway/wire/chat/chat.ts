@@ -4,43 +4,43 @@ import { checkCallCount, checkMessageCalls, checkMessageCount, checkPartCount, c
 import { type PromptMedia, PromptSize } from '../prompt-size.ts'
 import { checkEffort } from './reasoning-effort.ts'
 
-/** What the pipeline needs to know of a chat request. */
+/** The facts about a chat request that the pipeline needs. */
 export interface ParsedChat {
   readonly model: string
   readonly stream: boolean
-  /** The ceiling on output tokens of the whole call, reasoning included: the cap of one answer times `n`; null = none given. */
+  /** The most output tokens of the whole call, including reasoning: the cap of one answer times `n`; null: the request gives none. */
   readonly maxTokens: number | null
   /** The cap of one answer as the caller gave it: `max_tokens`, `max_completion_tokens`, or the lower of both. */
   readonly answerMaxTokens: number | null
-  /** `n`: how many answers are asked for. */
+  /** `n`: the number of answers. */
   readonly answers: number
-  /** The caller's own `stream_options.include_usage`; undefined = not said. */
+  /** The caller's `stream_options.include_usage`; undefined: not given. */
   readonly includeUsage: boolean | undefined
-  /** ceil(UTF-8 bytes of all text / 3), plus what images, sound and files are taken for. */
+  /** ceil(UTF-8 bytes of all text / 3), plus the assumed tokens of images, sound and files. */
   readonly promptTokensEstimate: number
-  /** Left out when there are none. */
+  /** Left out if the prompt has no media. */
   readonly promptMedia?: PromptMedia
-  /** The part of the estimate that a provider may ignore: thoughts of earlier turns, and settings; left out when there is none. */
+  /** The part of the estimate that a provider may not read: thinking of earlier turns, and settings. Left out if there is none. */
   readonly promptUnreadTokens?: number
   readonly hasTools: boolean
   readonly hasImages: boolean
 }
 
-/** What providers put into the prompt beside the messages. */
+/** Fields other than the messages that providers put into the prompt. */
 const promptFields = ['tools', 'functions', 'response_format', 'tool_choice', 'function_call'] as const
-/** Fields that no setting of a call is among; the name of a model is one of the catalog. */
+/** Fields that are not settings. The model's name does not count either, because it is a name from the catalog. */
 const readFields: ReadonlySet<string> = new Set(['model', 'messages', ...promptFields])
 /** Tokens around each message: role and separators. */
 const messageTokens = 4
-/** Most answers in one call; the usual bound of the field. */
+/** Most answers in one call. It is the usual limit among providers. */
 const answersMax = 128
-/** Most output tokens that one call is reckoned with, however many it asks for: what they could cost must fit into the books. */
+/** The most output tokens that are assumed for one call, whatever it asks for. Their cost must fit into the books. */
 const callTokensMax = 1_000_000_000
 
 /**
- * Checks an OpenAI chat request with its own code, because it is on the hot path, and reads what metering and routing need. The provider judges unknown
- * fields, roles and part types. null counts as absent. `digits` are the digits that are not in the value, from `unseenDigitsOf`. Throws `bad_request`
- * that names the field.
+ * Checks an OpenAI chat request and reads the facts that metering and routing need. It has its own checks instead of a schema, because it is on the hot path.
+ * Unknown fields, roles and part types are left to the provider. null counts as absent. `digits` is the number of digits that are missing in the value, from
+ * `unseenDigitsOf`. Throws `bad_request` that names the field.
  */
 export function parseChat(body: unknown, digits = 0): ParsedChat {
   if (!isObject(body)) throw bad('The body must be a JSON object.')
@@ -83,14 +83,14 @@ export function parseChat(body: unknown, digits = 0): ParsedChat {
   }
 }
 
-/** The `model` of a request: a non-empty string. Throws `bad_request`. */
+/** Returns the `model` of a request, a non-empty string. Throws `bad_request`. */
 export function modelOf(body: Readonly<Record<string, unknown>>): string {
   const model = body['model']
   if (typeof model !== 'string' || model === '') throw bad('"model" must be a non-empty string.')
   return model
 }
 
-/** The text of the last user turn; '' without one. */
+/** Returns the text of the last user turn, or '' if there is none. */
 export function promptTextOf(body: Readonly<Record<string, unknown>>): string {
   const messages = body['messages']
   if (!Array.isArray(messages)) return ''
@@ -101,7 +101,7 @@ export function promptTextOf(body: Readonly<Record<string, unknown>>): string {
   return content.flatMap((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [])).join('\n')
 }
 
-/** Members of a message whose names say nothing. */
+/** Members of a message whose names do not count as text. */
 const messageFields: ReadonlySet<string> = new Set(['refusal', 'name', 'tool_call_id', 'audio'])
 
 function readMessage(message: unknown, index: number, size: PromptSize): void {
@@ -128,7 +128,9 @@ function readMessage(message: unknown, index: number, size: PromptSize): void {
   }
 }
 
-/** An assistant turn that called something, refused, spoke or only thought needs no text, and a function may return nothing. */
+/**
+ * Whether a message may have no content. An assistant turn that only calls tools, refuses, speaks or thinks needs no text, and a function may return nothing.
+ */
 function mayHaveNone(message: Readonly<Record<string, unknown>>): boolean {
   const { role, tool_calls: calls, refusal, reasoning_content: thought } = message
   if (role === 'function') return true
@@ -158,7 +160,7 @@ function readPart(part: unknown, message: number, index: number, size: PromptSiz
   }
 }
 
-/** A picture as its address, or as an object that has it. */
+/** Adds a picture, given as its address or as an object with the address. */
 function readImage(image: unknown, isPart: boolean, size: PromptSize): void {
   if (isPart) size.hasImages = true
   if (!isObject(image)) {
@@ -193,7 +195,7 @@ function readFile(file: Readonly<Record<string, unknown>>, size: PromptSize): vo
   }
 }
 
-/** A file or a film by its address, as it is or in an object that has it. */
+/** Adds a file or a film by its address, or by an object with the address. */
 function readLink(link: unknown, size: PromptSize): void {
   if (!isObject(link)) {
     size.link(link)

@@ -1,10 +1,10 @@
 import { fail } from '../../../platform/errors.ts'
 
-/** Levels of `reasoning_effort` that any model knows, from none to the most. */
+/** All levels of `reasoning_effort` that models know, from none to the most. */
 export const effortLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 const ordered: readonly unknown[] = effortLevels
 
-/** Checks the effort of a request, which calls it `name`; absent and null are fine. Throws `bad_request` that lists the levels. */
+/** Checks the effort of a request. `name` is the field in the error. Absent and null are allowed. Throws `bad_request` that lists the levels. */
 export function checkEffort(effort: unknown, name = 'reasoning_effort'): void {
   if (effort === undefined || effort === null || placeOf(effort) !== -1) return
   throw fail('bad_request', {
@@ -12,7 +12,7 @@ export function checkEffort(effort: unknown, name = 'reasoning_effort'): void {
   })
 }
 
-/** The nearest level among `known`; of two equally near levels the higher one. Unchanged when no level is known. */
+/** Returns the nearest level among `known`. Of two equally near levels it returns the higher one. If `known` has no level, the effort is returned unchanged. */
 export function nearestEffort(effort: string, known: readonly string[]): string {
   if (known.length === 0 || known.includes(effort)) return effort
   const wanted = placeOf(effort)

@@ -1,23 +1,23 @@
 /**
- * Recognises chunks that differ from an earlier one in their text alone. Most chunks of a stream do: a provider repeats the id, the model and the frame of
- * each piece of text. Two comparisons then take the place of a scan.
+ * Recognises chunks that differ from an earlier one only in their text. Most chunks of a stream do, because a provider repeats the id, the model and the frame
+ * for each piece of text. Two comparisons then replace a scan.
  */
 import type { ChunkFacts } from './chat-chunk-scan.ts'
 
-/** After so many chunks in a row that were not recognised, nothing more is compared: some providers add something random to each. */
+/** The comparisons stop after this number of learnt chunks in a row that no later chunk repeated. Some providers add something random to each chunk. */
 const missesMax = 8
 
 const quote = 34
 const backslash = 92
 
-/** The last chunk that was scanned, without its text. */
+/** The last scanned chunk, without its text. */
 export class RepeatedChunk {
-  /** Null: that chunk cannot be repeated. */
+  /** null: that chunk cannot be repeated. */
   #before: Uint8Array | null = null
   #after: Uint8Array = noBytes
   #misses = 0
 
-  /** UTF-8 bytes of the text of a chunk that repeats the learnt one; -1: it does not, and has to be scanned. */
+  /** Returns the UTF-8 bytes of the text of a chunk that repeats the learnt one. Returns -1 if it does not; the chunk must then be scanned. */
   textBytes(bytes: Uint8Array, start: number, end: number): number {
     const before = this.#before
     if (before === null) return -1
@@ -25,13 +25,13 @@ export class RepeatedChunk {
     const to = end - after.length
     let at = start + before.length
     if (at > to || !isAt(bytes, start, before) || !isAt(bytes, to, after)) return -1
-    // A text with an escape is for the scan, which counts what the escape encodes.
+    // A text with an escape must be scanned, because the scan counts the encoded character.
     for (; at < to; at++) if (bytes[at] === quote || bytes[at] === backslash) return -1
     this.#misses = 0
     return to - start - before.length
   }
 
-  /** Learns a chunk that was scanned: one with a single piece of text, which says nothing else of note. */
+  /** Learns a scanned chunk if it has exactly one text and no finish reason, usage, error or odd thinking. */
   learn(bytes: Uint8Array, start: number, end: number, facts: ChunkFacts): void {
     const { textFrom, textTo } = facts
     const isPlain =

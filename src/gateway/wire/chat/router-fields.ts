@@ -1,6 +1,6 @@
 /**
- * The gateway's own request fields: read here, taken out, never forwarded. `parseRouterFields` returns them checked; an unknown
- * value of a hard constraint is an error, never ignored.
+ * The gateway's own request fields. They are read here, removed, and never forwarded. `parseRouterFields` returns them checked. An unknown value of a hard
+ * constraint is an error and is never ignored.
  */
 
 import { fail } from '../../../platform/errors.ts'
@@ -10,30 +10,30 @@ export type OptimizeMode = 'price' | 'latency' | 'uptime' | 'throughput' | 'qual
 
 export interface RouterFields {
   readonly optimize: OptimizeMode
-  /** null = not given or nothing left to blend. */
+  /** null: not given, or no weight is above zero. */
   readonly weights: { readonly price: number; readonly latency: number; readonly uptime: number; readonly throughput: number } | null
   readonly best: boolean
-  /** Pinned provider id, or null. */
+  /** The id of the provider that the caller chose, or null. */
   readonly provider: string | null
   readonly indiaOnly: boolean
   readonly exclude: readonly string[]
-  /** Per-request provider key; the caller wraps it in a Secret. */
+  /** The caller's provider key for this request. The code that calls `parseRouterFields` wraps it in a Secret. */
   readonly upstreamKey: string | null
-  /** Steps of a per-request chain, or null. */
+  /** The steps of a chain for this request, or null. */
   readonly fallbacks: readonly ChainStep[] | null
-  /** Whether large inline images are made smaller; null = not said. */
+  /** Whether large inline images are made smaller; null: not given. */
   readonly imageOptimize: 'auto' | 'off' | null
-  /** Longest edge in whole pixels that the caller wants at most; null = what the model takes. */
+  /** The longest edge of an image that the caller allows, in whole pixels; null: as long as the model accepts. */
   readonly imageMaxEdge: number | null
 }
 
-/** One step of a chain: a model, and the provider when only one may serve it. */
+/** One step of a chain: a model, and a provider if only that one may serve it. */
 export interface ChainStep {
   readonly model: string
   readonly provider: string | null
 }
 
-/** The fields that only the gateway reads. `reasoning_effort` is not one of them: the model needs it. */
+/** The fields that only the gateway reads. `reasoning_effort` is not one of them, because the model needs it. */
 export const routerOnlyNames = [
   'optimize',
   'optimize_weights',
@@ -49,20 +49,20 @@ export const routerOnlyNames = [
 
 export const optimizeModes = ['price', 'latency', 'uptime', 'throughput', 'quality', 'auto'] as const satisfies readonly OptimizeMode[]
 
-/** Most steps of a chain. Interface: "1 to 10 steps". */
+/** Most steps of a chain. The interface says "1 to 10 steps". */
 export const chainStepsMax = 10
-/** Most entries of `exclude`. Ours: a bound that no real list reaches. */
+/** Most entries of `exclude`. The gateway chose this number; no real list reaches it. */
 export const excludeMax = 256
-/** Longest id of a model or provider that is looked at. */
+/** The longest id of a model or provider that is accepted. */
 const idMaxChars = 256
-/** Longest provider key; it must also fit in one header line. */
+/** The longest provider key. A key must also fit in one header line. */
 const keyMaxChars = 4096
 
 export interface ParsedRouterFields {
   readonly fields: RouterFields
-  /** The body without router-only fields; the same object when it had none. */
+  /** The body without router-only fields. It is the same object if it had none. */
   readonly stripped: Record<string, unknown>
-  /** False: no router-only field was there, so the bytes of the client may go on as they are. */
+  /** False: the body has no router-only field, so the client's bytes may be passed on unchanged. */
   readonly touched: boolean
 }
 
@@ -80,8 +80,8 @@ const defaults: RouterFields = Object.freeze({
 })
 
 /**
- * Reads and takes out the router-only fields of a request. null counts as absent. `best` is also set by the model id `best`.
- * Throws `bad_request` that names the field, and `bad_steps` for `fallbacks`. Never repeats a given value in a message.
+ * Reads and removes the router-only fields of a request. null counts as absent. The model id `best` also sets `best`. Throws `bad_request` that names the
+ * field, and `bad_steps` for `fallbacks`. A message never repeats a given value.
  */
 export function parseRouterFields(body: Record<string, unknown>): ParsedRouterFields {
   const best = body['model'] === 'best'
@@ -99,15 +99,15 @@ export function parseRouterFields(body: Record<string, unknown>): ParsedRouterFi
     imageOptimize: choice(body, 'image_optimize', ['auto', 'off']),
     imageMaxEdge: imageMaxEdgeOf(body['image_max_edge']),
   }
-  // A spread keeps own keys such as "__proto__" what they are; assigning them one by one would not.
+  // A spread copies an own key such as "__proto__" correctly. Assigning the keys one by one would not.
   const stripped = { ...body }
   for (const name of routerOnlyNames) delete stripped[name]
   return { fields, stripped, touched: true }
 }
 
 /**
- * The steps of a chain: 1 to 10 of them, each a model id or `{model, provider?}` without other keys. Whether the ids exist is
- * routing's question. Throws `bad_steps`; `name` is the field that the message names.
+ * Returns the steps of a chain: 1 to 10 of them, each a model id or `{model, provider?}` without other keys. Routing checks later whether the ids exist. Throws
+ * `bad_steps`. `name` is the field in the message.
  */
 export function parseChainSteps(value: unknown, name: string): readonly ChainStep[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > chainStepsMax)
@@ -146,10 +146,10 @@ function idOf(body: Record<string, unknown>, name: string): string | null {
   return value
 }
 
-/** A larger weight is malformed: the sum of all axes has to stay a number. */
+/** A larger weight is malformed, because the sum of all weights must stay a finite number. */
 const weightMax = 1e100
 
-/** A malformed weight counts 0 and unknown axes are ignored; with nothing left to blend there are no weights. */
+/** Reads the weights. A malformed weight counts as 0, and unknown axes are ignored. Returns null if no weight is above zero. */
 function weightsOf(value: unknown): RouterFields['weights'] {
   if (!isObject(value)) return null
   const axis = (name: string): number => {
@@ -169,7 +169,7 @@ function excludeOf(value: unknown): readonly string[] {
   })
 }
 
-/** The key travels in a header, so it must be printable ASCII without spaces. */
+/** Checks the key. It is sent in a header, so it must be printable ASCII without spaces. */
 function upstreamKeyOf(value: unknown): string | null {
   if (value === undefined || value === null) return null
   if (typeof value !== 'string' || value.length > keyMaxChars || !/^[\x21-\x7e]+$/.test(value))

@@ -1,29 +1,29 @@
 /**
- * Numbers that a double cannot hold, such as the int64 9007199254740993: JSON.parse would change them. Each is replaced while reading by a random number
- * near it, whose digits occur elsewhere only with a chance of one in 2^40, and gets its own digits again when the value is written. Decision 0373 says
- * why.
+ * Numbers that a double cannot hold exactly, such as the int64 9007199254740993. JSON.parse would change them. So each of them is replaced before parsing by a
+ * random number near it, and gets its own digits back when the value is written. The chance that the digits of a replacement occur elsewhere is one in 2^40.
+ * Decision 0373 gives the reasons.
  */
 import { randomFillSync } from 'node:crypto'
 import { fail } from '../../../platform/errors.ts'
 
-/** JavaScript writes whole numbers from here on with an exponent. */
+/** From this number on, JavaScript writes whole numbers with an exponent. */
 const plainMax = 1e21
-/** From here on a double has no room for a fraction. */
+/** From this number on, a double has no room for a fraction. */
 const wholeMin = 2 ** 52
-/** Smaller doubles have few digits each, so that there are not enough of them to choose from. */
+/** Doubles below this number have only a few significant digits, so there are not enough of them to choose from. */
 const normalMin = 2 ** -1022
-/** Most digits that a double can be asked for. */
+/** The most digits that `toExponential` can return. */
 const askedDigitsMax = 100
-/** A longer number goes on as it came, without a closer look. */
+/** A number with more characters is not examined; it counts as one that a double cannot hold. */
 const lookedAtChars = 120
-/** A translation may repeat a number: its extra digits, compared with the replacement, may be sent this many times. */
+/** A translation may repeat a number. The digits that a number has more than its replacement may be sent this many times. */
 const sentTimesMax = 4
-/** Characters that the digits of small numbers may grow by beside. */
+/** Extra characters that are allowed in addition, for the digits of small numbers. */
 const sentSlackChars = 65_536
 
 /**
- * Whether a number of JSON, without its sign, is the same one when a double has held it: of a whole number and of a large one what JavaScript
- * writes is the same, of others the double gives the same digits when it is asked for as many.
+ * Whether a JSON number, without its sign, keeps its value when a double holds it. A whole or a large number does if JavaScript writes the same digits. Any
+ * other number does if the double gives the same digits at the same length.
  */
 export function isHeld(token: string): boolean {
   if (token.length > lookedAtChars) return false
@@ -38,9 +38,9 @@ export function isHeld(token: string): boolean {
 }
 
 interface Decimal {
-  /** Without zeros at both ends. */
+  /** The digits without zeros at both ends. */
   readonly digits: string
-  /** Of the first digit. */
+  /** The exponent of the first digit. */
   readonly exponent: number
 }
 
@@ -50,17 +50,17 @@ function decimalOf(token: string): Decimal {
   const all = whole + fraction
   const from = all.search(/[1-9]/)
   if (from === -1) return { digits: '', exponent: 0 }
-  // Without a pattern, which would start again at each zero of a long row.
+  // This is a loop because a pattern would start again at each zero of a long run.
   let end = all.length
   while (all[end - 1] === '0') end--
   return { digits: all.slice(from, end), exponent: whole.length - 1 - from + Number(power) }
 }
 
-/** The numbers of one body that are not held. */
+/** The numbers of one body that a double cannot hold. */
 export class ExactNumbers {
-  /** How a number in their place is written -> the digits that came. */
+  /** The text of a replacement -> the digits of the original number. */
   readonly #digits: ReadonlyMap<string, string>
-  /** Characters by which the numbers are longer than their replacements, counted at each place that has one. */
+  /** The number of characters by which the originals are longer than their replacements, counted at each place. */
   readonly extraChars: number
 
   constructor(digits: ReadonlyMap<string, string>, extraChars = 0) {
@@ -68,12 +68,12 @@ export class ExactNumbers {
     this.extraChars = extraChars
   }
 
-  /** The room that one request to a provider has for digits. */
+  /** Returns the limit of extra digits for one request to a provider. */
   room(): DigitRoom {
     return { chars: this.extraChars * sentTimesMax + sentSlackChars }
   }
 
-  /** What is written, with the digits that came. Throws `bad_request` when they need more than a `room` that is given. */
+  /** Returns the written text with the original digits. Throws `bad_request` if they need more than the given `room`. */
   restored<T extends Buffer | string>(written: T, room?: DigitRoom): T {
     const text = typeof written === 'string' ? written : written.toString('utf8')
     const made = text.replace(standInShape, token => {
@@ -86,7 +86,7 @@ export class ExactNumbers {
   }
 }
 
-/** Characters that digits may still add to what is written. */
+/** The number of characters that original digits may still add to a request. */
 export interface DigitRoom {
   chars: number
 }
@@ -97,14 +97,17 @@ function take(room: DigitRoom, chars: number): void {
     throw fail('bad_request', { message: 'A long number of the body would be written many times for this model. Send it as a string, or with fewer digits.' })
 }
 
-/** Numbers that may be replacements. Much longer ones are not, and their length is bounded here because a pattern over millions of digits throws. */
+/** Matches numbers that may be replacements. Longer ones cannot be. Their length is bounded here because a pattern over millions of digits throws. */
 const standInShape = /(?<![\d.])(?=[\d.]{16})\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,400})?/g
-/** A number of JSON without its sign. */
+/** A JSON number without its sign. */
 const jsonNumber = /^(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
-/** One number in a hundred is too short to be a replacement; that many in a row never are. */
+/** About one random number in a hundred is too short to be a replacement. This many of them in a row do not occur. */
 const standInTries = 32
 
-/** A body as text in which numbers that a double cannot hold are others, and their digits. `wide` are their offsets, begin and end in turn. */
+/**
+ * Returns a body as text, with a replacement for each number that a double cannot hold, and the original digits. `wide` is the offsets of these numbers: begin
+ * and end in turn.
+ */
 export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly text: string; readonly exact: ExactNumbers } {
   const digits = new Map<string, string>()
   const taken = new Map<string, string>()
@@ -115,7 +118,7 @@ export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly
     const start = wide[index] as number
     const end = wide[index + 1] as number
     const token = bytes.toString('latin1', start, end)
-    // What is no number stays, for the parser to refuse: it must not become one on the way.
+    // A token that is not a number stays, so that the parser refuses it. It must not become a number here.
     if (!jsonNumber.test(token)) continue
     const before = taken.get(token)
     const standIn = before ?? freshStandIn(token, digits)
@@ -131,7 +134,7 @@ export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly
   return { text: parts.join(''), exact: new ExactNumbers(digits, extraChars) }
 }
 
-/** Throws `bad_request` for a number without a possible replacement. */
+/** Returns a replacement for a number. Throws `bad_request` if there is none. */
 function freshStandIn(token: string, taken: ReadonlyMap<string, string>): string {
   for (let tries = 0; tries < standInTries; tries++) {
     const text = String(near(token))
@@ -140,10 +143,10 @@ function freshStandIn(token: string, taken: ReadonlyMap<string, string>): string
   throw fail('bad_request', { message: 'The body has a number that a double cannot hold. Send it as a string.' })
 }
 
-/** Randomness is not injected here: no visible result depends on it, and a caller who knew it could only change their own text. */
+/** The randomness is not injected here. No visible result depends on it, and a caller who could predict it could change only their own text. */
 const dice = new Uint32Array(2)
 
-/** A random number of about the same size, so that a check of a range has the same result. */
+/** Returns a random number of about the same size, so that a range check has the same result. */
 function near(token: string): number {
   randomFillSync(dice)
   const share = ((dice[0] as number) * 2 ** 21 + (dice[1] as number) / 2 ** 11) / 2 ** 53
@@ -153,9 +156,9 @@ function near(token: string): number {
   const below = value * (1 - share * 2 ** -12)
   if (value >= plainMax) return below
   const above = value * (1 + share * 2 ** -12)
-  // Upwards: a whole number beyond the exact range of JavaScript stays beyond it.
+  // It goes up, so that a whole number beyond the exact range of JavaScript stays beyond it.
   if (value >= wholeMin) return Math.round(above)
-  // A number just beside a whole one, which is what a range mostly ends at, stays on its side of it.
+  // The bounds of a range are mostly whole numbers. A number very near to a whole one therefore stays on its side of it.
   if (Number.isInteger(value)) return isLess(token, value) ? below : above
   return Math.floor(above) === Math.floor(value) ? above : below
 }

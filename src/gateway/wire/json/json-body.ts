@@ -1,37 +1,37 @@
 /**
- * The one place that makes values of JSON bodies: within bounds, and without changing a number that a double cannot hold. Large bodies are
- * looked at in pieces first, so that the event loop serves others in between.
+ * The only place that parses JSON bodies: within bounds, and without changing a number that a double cannot hold. Large bodies are first scanned in pieces, so
+ * that the event loop can serve other requests in between.
  */
 import { StringDecoder } from 'node:string_decoder'
 import { fail } from '../../../platform/errors.ts'
 import { type ExactNumbers, withStandIns } from './exact-numbers.ts'
 import { type JsonBounds, JsonScan } from './json-scan.ts'
 
-/** A longer body is looked at in pieces of this length. */
+/** A longer body is scanned in pieces of this length. */
 export const pieceBytes = 256 * 1024
-/** Most numbers of a piece that take a closer look, some microseconds each. */
+/** Most numbers of a piece that are examined. Each takes some microseconds. */
 const pieceLooksMax = 2000
-/** Text is made of bytes in pieces of this length: that costs little whatever they are. */
+/** Bytes are decoded to text in pieces of this length. One piece takes little time for any content. */
 const textPieceBytes = 1024 * 1024
-/** A longer body is heavy whatever it holds. */
+/** A longer body is heavy, whatever it contains. */
 const heavyBytes = 1024 * 1024
-/** A shorter body is light whatever it holds. */
+/** A shorter body is light, whatever it contains. */
 const lightBytes = 16 * 1024
 /** A body with more values is heavy. */
 const lightValuesMax = 10_000
 
-/** What is known of a body before it is parsed. */
+/** The facts about a body before it is parsed. */
 interface Seen {
   readonly values: number
   readonly wide: readonly number[] | null
-  /** The body as text, until it is parsed. */
+  /** The body as text. It is null after the body was parsed. */
   text: string | null
 }
 
 const seen = new WeakMap<Buffer, Seen>()
 const exactOf = new WeakMap<Buffer, ExactNumbers>()
 
-/** Checks a large body in pieces, between which the event loop turns; undefined for a small body. Rejects with `bad_request`. */
+/** Scans a large body in pieces, and gives way to the event loop between them. Returns undefined for a small body. Rejects with `bad_request`. */
 export function lookAhead(bytes: Buffer, bounds: JsonBounds): Promise<void> | undefined {
   return bytes.length <= pieceBytes ? undefined : lookInPieces(bytes, bounds)
 }
@@ -52,11 +52,14 @@ async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
   seen.set(bytes, { values: scan.values, wide: scan.wide, text })
 }
 
-/** Of all bodies of the process one piece is looked at in a turn of the event loop, in the order of asking: many that come concurrently make no long turn. */
+/**
+ * Hands out turns of the event loop, in the order of the requests. Each turn scans one piece of one body of the process, so many concurrent bodies never make a
+ * long turn.
+ */
 class PieceTurns {
   readonly #waiting: (() => void)[] = []
 
-  /** Resolves in a turn of the event loop that nobody else has. */
+  /** Resolves in a turn of the event loop that belongs to this caller alone. */
   next(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve)
@@ -72,10 +75,10 @@ class PieceTurns {
 
 const turns = new PieceTurns()
 
-/** Resolves in a turn of the event loop in which no other large body or reply is looked at. */
+/** Resolves in a turn of the event loop in which no other large body or reply is scanned. */
 export const pieceTurn = (): Promise<void> => turns.next()
 
-/** Whether work on a body can take long enough for others to notice. Throws `bad_request`. */
+/** Whether work on a body can take long enough to delay other requests. Throws `bad_request`. */
 export function isHeavy(bytes: Buffer, bounds: JsonBounds): boolean {
   if (bytes.length <= lightBytes) return false
   if (bytes.length > heavyBytes) return true
@@ -92,13 +95,16 @@ function look(bytes: Buffer, bounds: JsonBounds): Seen {
   return found
 }
 
-/** The value of a body. Numbers come as JSON.parse reads them. Throws `bad_request` that names the bound, and SyntaxError. */
+/** Parses a body. Numbers are read by JSON.parse. Throws `bad_request` that names the bound, and SyntaxError. */
 export function parseJson(bytes: Buffer, bounds: JsonBounds): unknown {
   const found = look(bytes, bounds)
   return JSON.parse(takeText(bytes, found))
 }
 
-/** The same with numbers in place of those that a double cannot hold; `exactNumbersOf` the bytes puts these back into what is written. */
+/**
+ * Parses a body like `parseJson`, with replacements for the numbers that a double cannot hold. `exactNumbersOf` the same bytes puts the originals back into
+ * written text.
+ */
 export function parseExactJson(bytes: Buffer, bounds: JsonBounds): unknown {
   const found = look(bytes, bounds)
   if (found.wide === null) return JSON.parse(takeText(bytes, found))
@@ -108,25 +114,25 @@ export function parseExactJson(bytes: Buffer, bounds: JsonBounds): unknown {
   return value
 }
 
-/** The replaced numbers of a body that `parseExactJson` has read; undefined when there are none. */
+/** Returns the replaced numbers of a body that `parseExactJson` has read; undefined if there are none. */
 export const exactNumbersOf = (bytes: Buffer): ExactNumbers | undefined => exactOf.get(bytes)
 
-/** Characters of a body's numbers that are in no value made from it, because each has a shorter replacement. */
+/** The number of digits that the values of a body lack, because long numbers have shorter replacements. */
 export const unseenDigitsOf = (bytes: Buffer): number => exactOf.get(bytes)?.extraChars ?? 0
 
-/** A large text is let go of as soon as it is read. */
+/** Releases a large text as soon as it is read. */
 function takeText(bytes: Buffer, found: Seen): string {
   const text = found.text ?? bytes.toString('utf8')
   found.text = null
   return text
 }
 
-/** The body as a value. Throws `bad_request`. */
+/** Parses a body. Throws `bad_request`, also for a text that is not JSON. */
 export function parseBody(bytes: Buffer, bounds: JsonBounds): unknown {
   return wellFormed(() => parseJson(bytes, bounds))
 }
 
-/** What `parse` gives; a text that is no JSON is `bad_request`. */
+/** Returns the result of `parse`. Throws `bad_request` if the text is not JSON. */
 export function wellFormed(parse: () => unknown, message = 'The body is not valid JSON.'): unknown {
   try {
     return parse()

@@ -4,46 +4,52 @@ import { parsedObject } from '../../../platform/values/json.ts'
 import { pieceBytes, pieceTurn } from './json-body.ts'
 import { StringWalk } from './json-bytes.ts'
 
-/** What JSON of others may be like before it is parsed: parsing takes time and memory by the number of values, which a few bytes may have many of. */
+/**
+ * Bounds of JSON from other servers, checked before it is parsed. The time and memory of parsing grow with the number of values, and a few bytes can contain
+ * many values.
+ */
 
-/** Text up to this length is parsed as it is: whatever it holds, that takes no time. */
+/** Text up to this length is parsed without a check. Parsing it takes little time, whatever it contains. */
 export const anyJsonMaxBytes = 64 * 1024
 /** Deepest nesting. */
 const depthMax = 128
 /** Most objects, lists and members of objects. */
 const piecesMax = 100_000
 
-/** Most escapes in all strings together, of which each takes a parser as long as fifty plain characters. No model writes as many lines. */
+/** Most escapes in all strings together. A parser needs as much time for an escape as for fifty plain characters. No model writes as many lines. */
 const escapesMax = 4_000_000
-/** Most bytes of stretches with characters that are not ASCII, which cost three times as much. Pictures are ASCII, and no model writes as much text. */
+/** Most bytes of stretches with characters that are not ASCII. They cost three times as much. Pictures are ASCII, and no model writes as much text. */
 const otherBytesMax = 16 * 1024 * 1024
-/** JSON that is looked at in one turn is refused within so many bytes behind a bound. */
+/** A scan in one turn checks the shapes, escapes and bytes that are not ASCII each time after this number of bytes. */
 const lookBytes = 1024 * 1024
 
-/** Bounds of JSON of others. Decision 0468 says why they are what they are. */
+/** Bounds of JSON from other servers. Decision 0468 gives the reasons for the numbers. */
 export interface JsonOfOthersBounds {
   /** Most objects, lists and members of objects. */
   readonly piecesMax: number
-  /** Most values, which are those and the items of lists. */
+  /** Most values. These are the objects, the lists, their members and their items. */
   readonly valuesMax: number
-  /** Most different rows of names of objects. */
+  /** Most shapes of objects. A shape is the list of an object's member names in their order. */
   readonly shapesMax: number
 }
 
-/** No honest reply comes near them: a map by some key has a shape for each of its keys. */
+/** Most shapes. No honest reply comes near this number. A map with varying keys has one shape for each key. */
 const shapesMax = 20_000
-/** An event of providers that the operator has chosen: a vector has thousands of items, and they are cheap. */
+/** Bounds of an event from a provider that the operator chose. A vector has thousands of items, but they are cheap to parse. */
 const operatorBounds: JsonOfOthersBounds = { piecesMax, valuesMax: 1_000_000, shapesMax }
-/** A whole reply of theirs: five alternatives for each of 18,000 tokens, with their probabilities. */
+/** Bounds of a whole reply from such a provider: five alternatives for each of 18,000 tokens, with their probabilities. */
 export const operatorReplyBounds: JsonOfOthersBounds = { piecesMax: 600_000, valuesMax: 1_000_000, shapesMax }
-/** A whole reply of a server that somebody has registered. It may be all commas: 250,000 numbers take some 50 ms. */
+/** Bounds of a whole reply from an own server. Such a reply may be nothing but numbers and commas: 250,000 numbers take about 50 ms. */
 export const ownReplyBounds: JsonOfOthersBounds = { piecesMax, valuesMax: 250_000, shapesMax }
 
-/** The object that the bytes hold. Null for bytes that are no JSON, hold something else, are nested too deeply or have too many pieces. */
+/**
+ * Parses bytes that are a JSON object. Returns null if the bytes are not JSON, are something other than an object, are nested too deeply, or have too many
+ * pieces.
+ */
 export const objectOfBytes = (bytes: Buffer, mostPieces = piecesMax): Record<string, unknown> | null =>
   isBoundedJson(bytes, 0, bytes.length, { ...operatorBounds, piecesMax: mostPieces }) ? parsedObject(bytes.toString('utf8')) : null
 
-/** False: the JSON in `bytes[start, end)` is nested too deeply or has too many pieces to be parsed. Text of strings is passed over. */
+/** Returns false if the JSON in `bytes[start, end)` is beyond a bound and must not be parsed. The text of strings is skipped. */
 export function isBoundedJson(bytes: Uint8Array, start: number, end: number, bounds = operatorBounds): boolean {
   if (end - start <= anyJsonMaxBytes) return true
   const scan = new BoundsScan(bytes, start, end, bounds)
@@ -52,7 +58,7 @@ export function isBoundedJson(bytes: Uint8Array, start: number, end: number, bou
   return seen === 'within'
 }
 
-/** The same for all of the bytes, with their bounds. Long ones are looked at in pieces, between which the event loop turns. */
+/** Checks all of the bytes like `isBoundedJson`. Long ones are scanned in pieces, and the event loop runs between the pieces. */
 export async function isBoundedInTurns(bytes: Uint8Array, bounds: JsonOfOthersBounds): Promise<boolean> {
   if (bytes.length <= anyJsonMaxBytes) return true
   const scan = new BoundsScan(bytes, 0, bytes.length, bounds)
@@ -64,7 +70,7 @@ export async function isBoundedInTurns(bytes: Uint8Array, bounds: JsonOfOthersBo
   return seen === 'within'
 }
 
-/** A scan of the bytes `[start, end)` for the bounds of JSON. It can be done in pieces. */
+/** Scans the bytes `[start, end)` for the bounds of JSON. The scan can be done in pieces. */
 class BoundsScan {
   readonly #bytes: Uint8Array
   readonly #end: number
@@ -76,7 +82,7 @@ class BoundsScan {
   #pieces = 0
   #values = 1
   #otherBytes = 0
-  /** Where the text of the last string begins and ends: in front of a colon it is a name. */
+  /** The begin and the end of the last string's text. A string before a colon is a name. */
   #textFrom = 0
   #textTo = 0
 
@@ -88,7 +94,7 @@ class BoundsScan {
     this.#strings = new StringWalk(bytes, end)
   }
 
-  /** Bytes that are seen. */
+  /** The offset up to which the bytes are scanned. */
   get at(): number {
     return this.#at
   }
@@ -140,12 +146,12 @@ class BoundsScan {
   }
 }
 
-/** Bytes of a name that are told apart; longer ones also by their length. */
+/** The bytes of a name that the hash includes. Longer names are also distinguished by their length. */
 const nameMaxBytes = 64
 
 const stretchBytes = 64 * 1024
 
-/** Bytes of the stretches of `bytes[from, to)` that have other characters than ASCII. */
+/** Returns the total size of the stretches of `bytes[from, to)` that contain characters other than ASCII. */
 function otherBytesIn(bytes: Uint8Array, from: number, to: number): number {
   let count = 0
   for (let at = from; at < to; at += stretchBytes) {
@@ -156,24 +162,25 @@ function otherBytesIn(bytes: Uint8Array, from: number, to: number): number {
 }
 
 /**
- * Counts the shapes of objects: the different rows of names with which objects begin. A parser makes a description of each, which costs it ten times as much as a
- * member of a known one. The count is a little low when two rows have the same hash. Nobody can choose such rows, because the seed is random.
+ * Counts the shapes of objects. Every object adds one for each new row of names that it begins with. A parser creates a description for each such row, which
+ * costs ten times as much as a member of a known shape. The count is slightly low if two rows have the same hash. An attacker cannot choose such rows, because
+ * the seed is random.
  */
 class ShapeCount {
   readonly #seen = new Set<number>()
-  /** The hash of the names so far, for the object that is open at each depth. */
+  /** The hash of the names so far, for the open object at each depth. */
   readonly #byDepth: number[] = []
 
   get shapes(): number {
     return this.#seen.size
   }
 
-  /** An object begins at that depth. */
+  /** Notes that an object begins at that depth. */
   open(depth: number): void {
     this.#byDepth[depth] = hashSeed
   }
 
-  /** The object at that depth has a member with the name in `bytes[from, to)`. */
+  /** Notes that the object at that depth has a member with the name in `bytes[from, to)`. */
   add(depth: number, bytes: Uint8Array, from: number, to: number): void {
     let hash = Math.imul((this.#byDepth[depth] ?? hashSeed) ^ (to - from), prime)
     const end = Math.min(to, from + nameMaxBytes)

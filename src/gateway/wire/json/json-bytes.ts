@@ -1,6 +1,6 @@
-/** Walking over the bytes of JSON without decoding them. */
+/** Functions that walk over the bytes of JSON without decoding them. */
 
-/** Offset of the closing quote of a string whose text begins at `from`, or `end`. */
+/** Returns the offset of the closing quote of a string whose text begins at `from`, or `end`. */
 export function stringEnd(bytes: Uint8Array, from: number, end: number): number {
   let at = from
   while (at < end) {
@@ -11,31 +11,31 @@ export function stringEnd(bytes: Uint8Array, from: number, end: number): number 
   return end
 }
 
-/** Offset of the next byte that is no white space, or `end`. */
+/** Returns the offset of the next byte that is not white space, or `end`. */
 export function skipWhite(bytes: Uint8Array, from: number, end: number): number {
   let at = from
   while (at < end && (bytes[at] === 32 || bytes[at] === 10 || bytes[at] === 13 || bytes[at] === 9)) at++
   return at
 }
 
-/** True when `bytes[from, to)` are those of the word. */
+/** True if `bytes[from, to)` are the bytes of the word. */
 export function isWordAt(bytes: Uint8Array, from: number, to: number, word: Uint8Array): boolean {
   if (to - from !== word.length) return false
   for (let index = 0; index < word.length; index++) if (bytes[from + index] !== word[index]) return false
   return true
 }
 
-/** Bytes of a string that are looked at one by one before a native search begins, which costs as much as these. */
+/** The number of bytes of a string that are read one by one before a native search begins. Starting a search costs as much as reading them. */
 const stringWalkBytes = 48
 
 /**
- * Passes over the strings of JSON, with native searches over what is long in them. It can stop inside of a string and go on there, so that a string of
- * any length and content can be passed over in pieces.
+ * Skips the strings of JSON, with native searches over long parts. It can stop inside a string and continue there later, so that a string of any length and
+ * content can be skipped in pieces.
  */
 export class StringWalk {
-  /** It stopped inside of a string. */
+  /** True: the walk stopped inside a string. */
   isInString = false
-  /** Backslashes that escape, so far. */
+  /** The number of escaping backslashes so far. */
   escapes = 0
   readonly #bytes: Uint8Array
   readonly #limit: number
@@ -48,7 +48,7 @@ export class StringWalk {
     this.#limit = limit
   }
 
-  /** Offset after the closing quote of the string that contains `from`, or about `end` when the string is longer. */
+  /** Returns the offset after the closing quote of the string that contains `from`, or about `end` if the string is longer. */
   to(from: number, end: number): number {
     const bytes = this.#bytes
     const limit = this.#limit
@@ -76,7 +76,7 @@ export class StringWalk {
     return at
   }
 
-  /** The next quote or backslash. What was found once is not looked for again, so that no byte is searched twice. */
+  /** Returns the offset of the next quote or backslash. A found offset is remembered, so that no byte is searched twice. */
   #jump(at: number): number {
     if (this.#nextQuote < at) this.#nextQuote = found(this.#bytes.indexOf(34, at))
     if (this.#nextSlash < at) this.#nextSlash = found(this.#bytes.indexOf(92, at))

@@ -1,20 +1,20 @@
-/** Names that occur twice in an object of JSON, at any depth: we read the last occurrence, and another parser may read the first. */
+/** Finds names that occur twice in a JSON object, at any depth. The gateway reads the last occurrence, but another parser may read the first. */
 
 const quote = 34
 const colon = 58
 const backslash = 92
-/** Strings up to this length are read byte by byte; beyond it a search is quicker. */
+/** Strings up to this length are read byte by byte. For longer ones a native search is faster. */
 const shortString = 48
 
 /**
- * Whether any object in the bytes has a name twice. `value` is what was read from the bytes: every member that was overwritten is missing in
- * it. Rather true than false when the two are not the same document.
+ * Whether any object in the bytes has a name twice. `value` is the result of parsing the bytes; it lacks every member that a later one has overwritten. The
+ * result can also be true if the two are not the same document.
  */
 export function hasDoubles(bytes: Buffer, value: object): boolean {
   return membersIn(bytes) !== membersOf(value)
 }
 
-/** Members of all objects in the bytes: a colon outside strings occurs nowhere else. */
+/** Counts the members of all objects in the bytes. A colon outside strings occurs nowhere else. */
 function membersIn(bytes: Buffer): number {
   let count = 0
   for (let at = 0; at < bytes.length; at++) {
@@ -25,7 +25,7 @@ function membersIn(bytes: Buffer): number {
   return count
 }
 
-/** Offset of the closing quote of the string that begins at `start`. */
+/** Returns the offset of the closing quote of the string that begins at `start`. */
 function stringEnd(bytes: Buffer, start: number): number {
   let at = start + 1
   for (const near = Math.min(bytes.length, at + shortString); at < near; at++) {
@@ -43,7 +43,7 @@ function stringEnd(bytes: Buffer, start: number): number {
   }
 }
 
-/** Own members of all objects in a value. Keeps a list of its own, as a body may be nested deeper than calls may be. */
+/** Counts the own members of all objects in a value. It uses a list instead of recursion, because a body may be nested deeper than the call stack allows. */
 function membersOf(value: object): number {
   let count = 0
   const waiting: object[] = [value]

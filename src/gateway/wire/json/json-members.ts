@@ -1,12 +1,12 @@
-/** The members of a JSON object as bytes: so that one of them can be changed and all others stay exactly as they were written. */
+/** Edits the members of a JSON object as bytes. Members that do not change stay exactly as they were written. */
 
-/** One member of the outermost object. Offsets into the bytes that were read. */
+/** One member of the outermost object. The numbers are offsets into the bytes that were read. */
 export interface JsonMember {
   readonly name: string
-  /** From the first quote of the name … */
+  /** The offset of the name's first quote. */
   readonly start: number
   readonly valueStart: number
-  /** … to the offset after the value. */
+  /** The offset after the value. */
   readonly end: number
 }
 
@@ -16,7 +16,10 @@ const comma = 44
 const closeBracket = 93
 const colon = 58
 
-/** The members in their order, equal names included. The bytes must be a JSON object that has been parsed before; anything else gives nonsense. */
+/**
+ * Returns the members in their order, including those with equal names. The bytes must be a JSON object that was parsed before; for other bytes the result is
+ * meaningless.
+ */
 export function topLevelMembers(bytes: Buffer): readonly JsonMember[] {
   const members: JsonMember[] = []
   let at = bytes.indexOf(123) + 1
@@ -34,7 +37,7 @@ export function topLevelMembers(bytes: Buffer): readonly JsonMember[] {
   }
 }
 
-/** Where the elements are of the array that begins at `start`. The same holds for the bytes. */
+/** Returns the positions of the elements of the array that begins at `start`. The bytes must be JSON that was parsed before. */
 export function elementsAt(bytes: Buffer, start: number): readonly { readonly start: number; readonly end: number }[] {
   const elements: { start: number; end: number }[] = []
   let at = skipWhite(bytes, start + 1)
@@ -47,12 +50,12 @@ export function elementsAt(bytes: Buffer, start: number): readonly { readonly st
   return elements
 }
 
-/** Most names have no escapes, and reading those that have takes ten times as long. */
+/** Most names have no escapes. Reading a name with escapes takes ten times as long. */
 const nameOf = (quoted: string): string => (quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1))
 
 /**
- * The object with the values of some members changed (JSON text) or the members left out (undefined); new names are added at the end. Of equal names the
- * last one stays, which is the one that parsers take. Without changes it returns the same bytes.
+ * Returns the object with some values replaced (JSON text) and some members removed (undefined). New names are added at the end. Of members with equal names
+ * only the last one stays, because parsers use that one. Returns the same bytes if nothing changes.
  */
 export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | undefined>): Buffer {
   const members = topLevelMembers(bytes)
@@ -62,7 +65,7 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | u
   if (isSame) return bytes
   const parts: (Buffer | string)[] = []
   const put = (text: Buffer | string): void => void parts.push(parts.length === 0 ? '{' : ',', text)
-  // Neighbours that stay as they are stay together: of a body with a million members that is one piece.
+  // Adjacent members that do not change are copied together. Even of a body with a million members that is one piece.
   let runStart = -1
   let runEnd = -1
   const endRun = (): void => {
@@ -88,10 +91,10 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | u
   return Buffer.concat([...(parts.length === 0 ? ['{'] : parts), '}'].map(part => (typeof part === 'string' ? Buffer.from(part) : part)))
 }
 
-/** Bytes of a string that are looked at one by one before a native search begins, which costs as much as these. */
+/** The number of bytes of a string that are read one by one before a native search begins. Starting a search costs as much as reading them. */
 const stringWalkBytes = 48
 
-/** Offset after the closing quote of the string that begins at `start`. */
+/** Returns the offset after the closing quote of the string that begins at `start`. */
 function stringEnd(bytes: Buffer, start: number): number {
   let at = start + 1
   while (at < bytes.length) {
@@ -111,7 +114,7 @@ function stringEnd(bytes: Buffer, start: number): number {
   return bytes.length
 }
 
-/** Offset after the value that begins at `start`. */
+/** Returns the offset after the value that begins at `start`. */
 function valueEnd(bytes: Buffer, start: number): number {
   let depth = 0
   let at = start
@@ -133,7 +136,7 @@ function valueEnd(bytes: Buffer, start: number): number {
   return at
 }
 
-/** A number or word ends before the white space that follows it. */
+/** Excludes the white space after a number or a word from its value. */
 function trimmedEnd(bytes: Buffer, end: number): number {
   let at = end
   while (isWhite(bytes[at - 1])) at--

@@ -1,15 +1,15 @@
 const quote = 34
 const backslash = 92
 
-/** How far an object of JSON has come that is written piece by piece. It reads each character once, and not whether the JSON is right. */
+/** Tracks a JSON object that arrives in pieces, to see when it is complete. It reads each character once and does not check that the JSON is valid. */
 export class JsonProgress {
   #depth = 0
   #isInString = false
   #isEscaped = false
-  /** `spoilt`: it is no object, or something else follows it. */
+  /** `spoilt`: the text is not an object, or something else comes after the object. */
   #state: 'before' | 'inside' | 'whole' | 'spoilt' = 'before'
 
-  /** The object is here to its last brace: nothing can follow that belongs to it. */
+  /** True: the object has arrived up to its last brace. Nothing that comes after can belong to it. */
   get isWhole(): boolean {
     return this.#state === 'whole'
   }

@@ -1,9 +1,9 @@
-/** What each value is reckoned with beside its characters. */
+/** The number of characters that each value counts for in addition to its text. */
 const valueChars = 4
 
 /**
- * About how much of a number of characters is left after a value is written as JSON. Negative: it does not fit, and the rest of it is not examined. The
- * value comes from a body within its bounds, so it is not nested deeply.
+ * Returns about how much of a number of characters is left after a value is written as JSON. A negative result means that the value does not fit; its rest is
+ * then not examined. The value comes from a body within its bounds, so it is not nested deeply.
  */
 export function roomBehind(value: unknown, chars: number): number {
   let left = chars - valueChars

@@ -1,7 +1,7 @@
 /**
- * Scans the bytes of JSON before a parser gets them: how deep they are nested, how many values they have, and which numbers a double cannot hold.
- * Parsing makes objects of everything, at the cost of every other caller; this scan makes none. Strings are skipped with native searches. It does not
- * check that the bytes are JSON: the parser does.
+ * Scans the bytes of JSON before they are parsed. It finds how deep they are nested, how many values they have, and which numbers a double cannot hold. Parsing
+ * creates objects and so delays every other caller; this scan creates none. It skips strings with native searches. It does not check that the bytes are JSON,
+ * because the parser does.
  */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { isHeld } from './exact-numbers.ts'
@@ -9,37 +9,37 @@ import { StringWalk } from './json-bytes.ts'
 
 /** Bounds of a JSON body. */
 export interface JsonBounds {
-  /** Objects and lists inside each other. */
+  /** Most objects and lists inside each other. */
   readonly depthMax: number
-  /** Values: members, items, objects and lists. */
+  /** Most values: members, items, objects and lists. */
   readonly valuesMax: number
 }
 
-/** What differs for JSON that is only a part of what is bounded. */
+/** The options of a scan whose JSON is only a part of the bounded input. */
 export interface ScanPart {
   /** The name of the bounded input in errors. */
   readonly holder: string
-  /** Values of the parts before. */
+  /** The number of values in the earlier parts. */
   readonly valuesBefore: number
 }
 
-/** Bodies of inference: a long conversation has some ten thousand values. */
+/** Bounds of inference bodies. A long conversation has some ten thousand values. */
 export const inferenceBounds: JsonBounds = { depthMax: 128, valuesMax: 150_000 }
-/** Bodies of management and of MCP, which schemas check. */
+/** Bounds of bodies of management and MCP requests. Schemas check these bodies. */
 export const managementBounds: JsonBounds = { depthMax: 128, valuesMax: 50_000 }
 /** Most numbers of a body that a double cannot hold. */
 export const wideNumbersMax = 10_000
 
-/** Longest number, as text. */
+/** Most characters of a number. */
 const numberCharsMax = 1000
 /** A double holds every number of this many digits whose exponent is small. */
 const heldDigits = 15
-/** Characters of a small exponent, up to 99, with its `e`; one more with a sign. */
+/** The characters of a small exponent, up to 99, including its `e`. A sign adds one more. */
 const smallExponentChars = 3
 
 /** One scan. It can be done in pieces. */
 export class JsonScan {
-  /** The positions of each number that a double cannot hold: begin and end in turn. */
+  /** The positions of the numbers that a double cannot hold: begin and end in turn. */
   wide: number[] | null = null
   readonly #bytes: Buffer
   readonly #strings: StringWalk
@@ -49,10 +49,10 @@ export class JsonScan {
   #at = 0
   #depth = 0
   #values: number
-  /** Numbers that took a closer look. */
+  /** The number of numbers that were examined. */
   #looks = 0
 
-  /** `part`: the bytes are a part, whose numbers are not looked at. */
+  /** `part`: the bytes are only a part of the input. Their numbers are not examined. */
   constructor(bytes: Buffer, bounds: JsonBounds, part?: ScanPart) {
     this.#bytes = bytes
     this.#strings = new StringWalk(bytes, bytes.length)
@@ -62,19 +62,19 @@ export class JsonScan {
     this.#seesNumbers = part === undefined
   }
 
-  /** Values so far, with those of the parts before. */
+  /** The number of values so far, including those of the earlier parts. */
   get values(): number {
     return this.#values
   }
 
-  /** Bytes that are seen. */
+  /** The offset up to which the bytes are scanned. */
   get at(): number {
     return this.#at
   }
 
   /**
-   * Continues to about that offset, or for a limited number of closer checks of numbers. True: everything was scanned. Throws `bad_request` that names
-   * the bound.
+   * Continues to about that offset, or until `looksMax` numbers were examined. Returns true if everything was scanned. Throws `bad_request` that names the
+   * bound.
    */
   to(offset: number, looksMax = Number.MAX_SAFE_INTEGER): boolean {
     const bytes = this.#bytes
@@ -107,14 +107,14 @@ export class JsonScan {
     return at >= bytes.length
   }
 
-  /** Offset after the number whose first digit is before `from`. `values`: the count so far. */
+  /** Returns the offset after the number whose first digit is just before `from`. `values` is the count so far. */
   #numberEnd(from: number, values: number): number {
     const bytes = this.#bytes
     let at = from
     let exponentAt = -1
     for (;;) {
       const byte = bytes[at] as number
-      // Digits and `.`; then `e`, `E` and the sign of an exponent.
+      // A number consists of digits and `.`, then `e` or `E` and the sign of an exponent.
       if ((byte >= 48 && byte <= 57) || byte === 46) at++
       else if (byte === 101 || byte === 69 || byte === 43 || byte === 45) {
         if (exponentAt === -1) exponentAt = at
@@ -127,7 +127,7 @@ export class JsonScan {
     const mantissaEnd = exponentAt === -1 ? at : exponentAt
     const hasSign = mantissaEnd + 1 < at && (bytes[mantissaEnd + 1] as number) < 48
     if (mantissaEnd - start <= heldDigits && at - mantissaEnd <= smallExponentChars + Number(hasSign)) return at
-    // In JSON each number is the first of its list or object or follows a comma, both of which count as values.
+    // In JSON, each number is the first item of its list or object or comes after a comma. Both count as values, so there are never more numbers than values.
     if (++this.#looks > values) throw notJson()
     if (!isHeld(bytes.toString('latin1', start, at))) this.#note(start, at)
     return at

@@ -1,28 +1,28 @@
 /**
- * JSON as text inside a body: arguments of tool calls, results of tools, packed thinking. The bounds of the body count such a text as one value,
- * whatever it holds, so it has its own bounds here. Decision 0413 says why.
+ * JSON texts inside a body: arguments of tool calls, results of tools, packed thinking. The bounds of the body count such a text as one value, whatever it
+ * contains. So these texts have their own bounds here. Decision 0413 gives the reasons.
  */
 import { GatewayError } from '../../../platform/errors.ts'
 import { isObject } from '../../../platform/values/json.ts'
 import { inferenceBounds, JsonScan } from './json-scan.ts'
 
-/** All texts together up to this many characters are parsed without a scan: they cannot hold much. */
+/** Texts are parsed without a scan until they have this number of characters together. They cannot contain many values. */
 const freeCharsMax = 4096
 const holder = 'JSON texts in the body, such as the arguments of all tool calls together,'
 
-/** The texts of one body or reply. They share one bound of values, because what they hold is kept until the body is written. */
+/** The texts of one body or reply. They share one bound of values, because their values are kept until the body is written. */
 export class JsonTexts {
   #freeChars = freeCharsMax
   #values = 0
 
-  /** The value of a text. Throws `bad_request` that names the bound, and SyntaxError. */
+  /** Parses a text. Throws `bad_request` that names the bound, and SyntaxError. */
   value(text: string): unknown {
     if (text.length <= this.#freeChars) this.#freeChars -= text.length
     else this.#look(text)
     return JSON.parse(text)
   }
 
-  /** The object that a text holds. Null for a text that is no JSON, holds something else, or is beyond the bounds. */
+  /** Parses a text that is a JSON object. Returns null if the text is not JSON, is something other than an object, or is beyond the bounds. */
   object(text: string): Record<string, unknown> | null {
     try {
       const value = this.value(text)
@@ -41,5 +41,5 @@ export class JsonTexts {
   }
 }
 
-/** The object that one text holds, which came from outside. Null for a text that is no JSON, holds something else, or is beyond the bounds. */
+/** Parses one text from outside that is a JSON object. Returns null if the text is not JSON, is something other than an object, or is beyond the bounds. */
 export const boundedObject = (text: string): Record<string, unknown> | null => new JsonTexts().object(text)

@@ -1,6 +1,6 @@
 /**
- * JSON without the numbers of its long lists. A reply of embeddings is nearly all numbers, which nobody here reads: parsing three million of them would hold the
- * event loop for half a second. Lists of numbers are passed over with native searches.
+ * Removes the numbers of long lists from JSON. A reply of embeddings is nearly all numbers, and the gateway reads none of them. Parsing three million numbers
+ * would block the event loop for half a second. Native searches skip these lists instead.
  */
 import { pieceBytes, pieceTurn } from './json-body.ts'
 import { anyJsonMaxBytes } from './json-bounds.ts'
@@ -8,9 +8,9 @@ import { StringWalk, skipWhite } from './json-bytes.ts'
 
 /** Shorter lists stay. */
 const listLeastBytes = 64
-/** Lists behind so many stay: no provider takes as many texts. */
+/** After this number of removed lists, all later lists stay. No provider accepts as many texts. */
 const listsMax = 20_000
-/** Providers that write for readers begin each line with white space. */
+/** The most white space before the first number of a list. Providers that indent their JSON begin each line with white space. */
 const whiteMaxBytes = 256
 
 const quote = 34
@@ -21,21 +21,21 @@ const openBracket = 91
 const openBrace = 123
 const closeBracket = 93
 
-/** JSON to be parsed in place of `whole`. */
+/** The JSON to parse in place of `whole`. */
 export interface LeanJson {
   readonly whole: Buffer
-  /** The same JSON with empty lists in place of long lists of numbers; `whole` itself when it has none. */
+  /** The same JSON with empty lists in place of long lists of numbers. It is `whole` itself if there are none. */
   readonly lean: Buffer
-  /** The offset in `whole` of a byte of `lean`. */
+  /** Returns the offset in `whole` for an offset in `lean`. */
   offsetOf(at: number): number
 }
 
-/** JSON that is parsed with all that it has. */
+/** Returns JSON that is parsed unchanged. */
 export const asItIs = (whole: Buffer): LeanJson => ({ whole, lean: whole, offsetOf: same })
 
 /**
- * Leaves the numbers of long lists out. Long JSON is looked through in pieces, between which the event loop turns. What is no JSON comes out as something that
- * is no JSON either, but for the numbers, which are not looked at.
+ * Removes the numbers of long lists. Long JSON is scanned in pieces, and the event loop runs between the pieces. The numbers are not checked. Apart from them,
+ * bytes that are not JSON give bytes that are not JSON either.
  */
 export function withoutNumberLists(whole: Buffer): LeanJson | Promise<LeanJson> {
   return whole.length <= anyJsonMaxBytes ? asItIs(whole) : leanInTurns(whole)
@@ -47,17 +47,17 @@ async function leanInTurns(whole: Buffer): Promise<LeanJson> {
   return lists.lean()
 }
 
-/** A search for long lists of numbers. It can be done in pieces. */
+/** Searches for long lists of numbers. The search can be done in pieces. */
 class NumberLists {
-  /** Bytes that are seen. */
+  /** The offset up to which the bytes are scanned. */
   at = 0
   readonly #whole: Buffer
   readonly #strings: StringWalk
   readonly #parts: Buffer[] = []
-  /** Where each part begins in `lean`, and how much was left out before it. */
+  /** The offset in `lean` at which each part begins, and the number of bytes that were removed before it. */
   readonly #cuts: { readonly at: number; readonly left: number }[] = []
   readonly #close: NextByte
-  /** What a list of numbers has none of. */
+  /** Bytes that a list of numbers does not contain. */
   readonly #others: readonly NextByte[]
   #from = 0
   #kept = 0
@@ -70,7 +70,7 @@ class NumberLists {
     this.#others = [new NextByte(whole, quote), new NextByte(whole, openBracket), new NextByte(whole, openBrace)]
   }
 
-  /** Continues to about that offset; a list is passed over whole. True: everything was seen. */
+  /** Continues to about that offset. A list is always skipped as a whole. Returns true if everything was scanned. */
   to(offset: number): boolean {
     const whole = this.#whole
     const strings = this.#strings
@@ -94,11 +94,11 @@ class NumberLists {
     return { whole, lean, offsetOf: place => place + (cuts.findLast(cut => cut.at <= place)?.left ?? 0) }
   }
 
-  /** Offset of the end of the list that begins before `start`, when it is one that is left out; otherwise `start`. */
+  /** Returns the end offset of the list that begins just before `start` if that list is removed; otherwise `start`. */
   #listEnd(start: number): number {
     if (this.#cuts.length >= listsMax || !isNumber(this.#whole[skipWhite(this.#whole, start, start + whiteMaxBytes)])) return start
     const close = this.#close.from(start)
-    // A list with a text, a list or an object in it stays, and one that is not closed.
+    // A list that contains a text, a list or an object stays. So does a list that is not closed.
     if (close - start + 1 < listLeastBytes || close === Number.POSITIVE_INFINITY || this.#others.some(other => other.from(start) < close)) return start
     this.#parts.push(this.#whole.subarray(this.#from, start))
     this.#kept += start - this.#from
@@ -111,7 +111,7 @@ class NumberLists {
 
 const same = (at: number): number => at
 
-/** Where a byte comes next. What was found once is not looked for again, so that no byte is searched twice. */
+/** Finds the next occurrence of a byte. A found offset is remembered, so that no byte is searched twice. */
 class NextByte {
   readonly #bytes: Buffer
   readonly #byte: number
@@ -122,7 +122,7 @@ class NextByte {
     this.#byte = byte
   }
 
-  /** Its first offset from `at` on, which never falls; infinity: there is none. */
+  /** Returns the first offset of the byte at or after `at`, or infinity if there is none. `at` must never decrease between calls. */
   from(at: number): number {
     if (this.#next < at) {
       const found = this.#bytes.indexOf(this.#byte, at)

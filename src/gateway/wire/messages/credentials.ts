@@ -1,17 +1,17 @@
 /**
- * Which of the three headers of a messages call carries the gateway key, and which carry a credential for the provider. Pure.
- * Decision 0140 says why.
+ * Decides which of the three headers of a messages call carries the gateway key, and which carry a credential for the provider. It is pure. Decision 0140 gives
+ * the reasons.
  */
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** What begins every key of a gateway. A value that begins so is ours to judge and goes to nobody else, valid or not. */
+/** The beginning of every key of a gateway. A value that begins so is checked here and is never sent to a provider, whether it is valid or not. */
 const keyStart = 'br-'
 
 /**
- * The credential of the call as the one header that the rest of the gateway reads. In this order: `x-br-api-key`; a gateway key or agent
- * token in `Authorization: Bearer`; one in `x-api-key`. The first that is there counts, and when it is not valid no other is tried. Empty
- * when none is there: then the call has no credential.
+ * Returns the credential of the call as the one header that the rest of the gateway reads. It takes the first of: `x-br-api-key`; a gateway key or agent token
+ * in `Authorization: Bearer`; one in `x-api-key`. If the first one is invalid, the others are not tried. The result is empty if there is none; the call then
+ * has no credential.
  */
 export function gatewayCredential(headers: Headers): { authorization?: string } {
   const own = textOf(headers['x-br-api-key'])
@@ -23,7 +23,10 @@ export function gatewayCredential(headers: Headers): { authorization?: string } 
   return apiKey !== null && isGatewayShaped(apiKey) ? { authorization: `Bearer ${apiKey}` } : {}
 }
 
-/** What the caller sends along for the provider, untouched; null = nothing. Never anything that could be a credential of the gateway. */
+/**
+ * Returns the credentials that the caller sends for the provider, unchanged; null: there are none. The result never contains anything that could be a
+ * credential of the gateway.
+ */
 export function providerCredential(headers: Headers): { readonly authorization: string | null; readonly xApiKey: string | null } | null {
   const authorization = textOf(headers['authorization'])
   const xApiKey = textOf(headers['x-api-key'])
@@ -43,12 +46,11 @@ const bearerOf = (header: string | null): string | null => /^bearer\s+(\S+)$/i.e
 
 const isGatewayShaped = (token: string): boolean => token.startsWith(keyStart) || isAgentToken(token)
 
-/** A key of ours anywhere between characters that no credential contains. */
+/** Matches a gateway key after a character that no credential contains. */
 const keyInside = new RegExp(`(?:^|[^A-Za-z0-9_-])${keyStart}`, 'i')
 
 /**
- * True for a header with a credential of the gateway anywhere in it: after another scheme, in quotes, in a list, written twice, or as the base64 of
- * Basic.
+ * True for a header that contains a credential of the gateway anywhere: after another scheme, in quotes, in a list, written twice, or in the base64 of Basic.
  */
 function holdsGatewayCredential(header: string): boolean {
   const basic = /^basic\s+(\S+)$/i.exec(header)?.[1]
@@ -56,7 +58,7 @@ function holdsGatewayCredential(header: string): boolean {
   return keyInside.test(text) || text.split(/[\s,;"'=:]+/).some(isAgentToken)
 }
 
-/** Agent tokens are JWTs of the type `at+jwt`. Other JWTs are somebody else's. */
+/** True for an agent token, which is a JWT of the type `at+jwt`. Other JWTs do not belong to the gateway. */
 function isAgentToken(token: string): boolean {
   const [header, , signature, more] = token.split('.')
   if (header === undefined || signature === undefined || more !== undefined) return false

@@ -4,7 +4,7 @@ import { errorFrame, pingFrame } from './reply/frames.ts'
 import { messageOf } from './reply/reply.ts'
 import { MessagesWriter } from './reply/writer.ts'
 
-/** Anthropic messages. */
+/** The client format of Anthropic messages. */
 export const messagesFormat: ClientFormat = {
   id: 'anthropic',
   whole: messageOf,
@@ -15,7 +15,7 @@ export const messagesFormat: ClientFormat = {
   nameOf: name => ownNames.get(name) ?? name,
 }
 
-/** What the hub format calls otherwise. */
+/** Fields that have another name in the hub format: hub name -> own name. */
 const ownNames: ReadonlyMap<string, string> = new Map([
   ['user', 'metadata.user_id'],
   ['stop', 'stop_sequences'],

@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto'
 import { isObject } from '../../../platform/values/json.ts'
 
-/** Names of tools as an upstream takes them, and back. */
+/** Converts names of tools to names that an upstream accepts, and back. */
 export interface ToolNames {
   toUpstream(name: string): string
   toClient(name: string): string
 }
 
-/** What every provider takes as the name of a function. */
+/** The function names that every provider accepts. */
 const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
-/** The kept part of a changed name; the rest of the 64 characters distinguishes it from others. */
+/** The part of a changed name that is kept. The rest of the 64 characters distinguishes it from other names. */
 const keptChars = 54
 
 /**
- * The names of one request. A name that some provider would refuse (over 64 characters, other characters, a digit in front) gets another
- * one, which depends on nothing but the names in the request: so it is the same in every turn, and the reply finds the way back.
+ * Returns the names of one request. A name that some provider would refuse (over 64 characters, other characters, or a digit first) is replaced. The
+ * replacement depends only on the names in the request, so it is the same in every turn, and the reply can be converted back.
  */
 export function toolNamesOf(body: Readonly<Record<string, unknown>>): ToolNames {
   const given = namesIn(body)
@@ -43,7 +43,7 @@ function changedName(name: string, isFree: (candidate: string) => boolean): stri
   }
 }
 
-/** Every name of a tool in the request: defined, chosen, or used in an earlier turn. */
+/** Returns every tool name in the request that is defined or was used in an earlier turn. */
 function namesIn({ tools, messages }: Readonly<Record<string, unknown>>): ReadonlySet<string> {
   const names = new Set<string>()
   const add = (holder: unknown): void => {

@@ -6,7 +6,9 @@ import { withBill } from './reply/relayed-bill.ts'
 import { endOf, responseError, responseObject } from './reply/response-object.ts'
 import { keepAlive, ResponsesWriter } from './reply/writer.ts'
 
-/** OpenAI Responses. A budget or a revoke ends its streams with `response.failed` and a code that clients do not try again on. */
+/**
+ * The client format of OpenAI Responses. If a budget or a revocation ends a stream, it ends with `response.failed` and a code after which clients do not retry.
+ */
 export const responsesFormat: ClientFormat = {
   id: 'openai-responses',
 
@@ -35,7 +37,7 @@ export const responsesFormat: ClientFormat = {
   },
 }
 
-/** What the hub format calls otherwise. */
+/** Fields that have another name in the hub format: hub name -> own name. */
 const ownNames: ReadonlyMap<string, string> = new Map([
   ['reasoning_effort', 'reasoning.effort'],
   ['response_format', 'text.format'],

@@ -1,11 +1,11 @@
-/** Reading of JSON that others wrote. */
+/** Helpers for reading JSON from outside. */
 
-/** The value when it is text, else null. */
+/** Returns the value if it is text, else null. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Given and not null. */
+/** Whether the value is neither undefined nor null. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }

@@ -1,11 +1,14 @@
-/** What a reply of the Responses API repeats of its request. Decision 0414 says why. */
+/** The fields of a request that a reply of the Responses API repeats. Decision 0414 gives the reasons. */
 import type { JsonObject } from '../../../platform/values/json.ts'
 import { roomBehind } from '../json/json-room.ts'
 
-/** About this many characters are repeated in each reply or snapshot. A stream has three snapshots, and the event loop writes all of them in one turn. */
+/**
+ * The number of characters, approximately, that each reply or snapshot may repeat. A stream has three snapshots, and the event loop writes each of them in one
+ * turn.
+ */
 const repeatedMaxChars = 256 * 1024
 
-/** The fields, smallest first, with the replacement for a field that is absent or does not fit. */
+/** The fields, smallest first, with the default for a field that is absent or does not fit. */
 const otherwise = {
   max_output_tokens: null,
   parallel_tool_calls: true,
@@ -24,7 +27,7 @@ const otherwise = {
 
 const known = new WeakMap<JsonObject, JsonObject>()
 
-/** The fields of a request that its reply repeats, as they were sent. Those that are too long to be repeated have their default. */
+/** Returns the fields of a request that its reply repeats, as they were sent. Fields that are too long to be repeated have their default. */
 export function repeatedFields(request: JsonObject): JsonObject {
   const before = known.get(request)
   if (before !== undefined) return before

@@ -2,29 +2,29 @@ import { createHash } from 'node:crypto'
 import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
 import { textOf } from './json.ts'
 
-/** How a tool is called in the Responses API. */
+/** The identity of a tool in the Responses API. */
 export interface ToolIdentity {
   readonly kind: 'function' | 'custom' | 'tool_search'
-  /** null when the tool is in no namespace. */
+  /** null: the tool is in no namespace. */
   readonly namespace: string | null
   readonly name: string
 }
 
-/** The function that a client-side tool search is for the model. */
+/** The function name under which the model sees a client-side tool search. */
 export const toolSearchName = 'tool_search'
 
 const plainName = /^[a-zA-Z0-9_-]{1,64}$/
 const keptChars = 55
 
 /**
- * The names of a request's tools in the hub format, which knows no namespaces and no freeform tools, and the way back. The same body
- * gives the same names, so that a reply finds its way without anything being kept between request and reply.
+ * Maps a request's tools to names in the hub format, which has no namespaces and no freeform tools, and back. The same body gives the same names, so nothing
+ * has to be stored between request and reply.
  */
 export class ToolNames {
   readonly #byHubName = new Map<string, ToolIdentity>()
   readonly #byIdentity = new Map<string, string>()
 
-  /** Of a Responses request: its tools first, then what tool searches have loaded since. */
+  /** Returns the names of a Responses request: first its tools, then the tools that searches have loaded. */
   static of(body: JsonObject): ToolNames {
     const names = new ToolNames()
     names.#addAll(body['tools'])
@@ -32,16 +32,16 @@ export class ToolNames {
     return names
   }
 
-  /** The name for the model; of a tool that is in no list (an older turn called it) too. */
+  /** Returns the hub name of a tool. The tool may be in no list, because an earlier turn may have called it. */
   hubName(identity: ToolIdentity): string {
     return this.#byIdentity.get(keyOf(identity)) ?? this.#add(identity)
   }
 
-  /** The tool of a name that the model has called. A tool that was never offered stays as it is: the client reports that it does not exist. */
+  /** Returns the tool for a name that the model has called. A tool that was never offered keeps its name, and the client reports that it does not exist. */
   identity(hubName: string): ToolIdentity {
     const known = this.#byHubName.get(hubName)
     if (known !== undefined) return known
-    // Some models leave the namespace out when they call; that is understood where only one tool can be meant.
+    // Some models omit the namespace in a call. The call is accepted if only one tool has that name.
     const meant = [...this.#byHubName.values()].filter(({ name }) => name === hubName)
     return meant.length === 1 && meant[0] !== undefined ? meant[0] : { kind: 'function', namespace: null, name: hubName }
   }
@@ -60,13 +60,13 @@ export class ToolNames {
   }
 }
 
-/** A tool that the model may call, and how it was declared. */
+/** A tool that the model may call, and its declaration. */
 export interface CallableTool {
   readonly identity: ToolIdentity
   readonly declared: JsonObject
 }
 
-/** The functions and freeform tools of one entry of `tools`: of a namespace all of its tools; none of a tool that a provider would run. */
+/** Returns the functions and freeform tools of one entry of `tools`: all tools of a namespace, and no tool that a provider would run. */
 export function callableTools(tool: JsonObject): readonly CallableTool[] {
   const name = textOf(tool['name'])
   switch (tool['type']) {
@@ -82,14 +82,14 @@ export function callableTools(tool: JsonObject): readonly CallableTool[] {
   }
 }
 
-/** The tool that an item of the conversation has called. */
+/** Returns the tool that an item of the conversation has called. */
 export function identityOfCall(item: JsonObject): ToolIdentity {
   if (item['type'] === 'tool_search_call') return { kind: 'tool_search', namespace: null, name: toolSearchName }
   const namespace = textOf(item['namespace'])
   return { kind: item['type'] === 'custom_tool_call' ? 'custom' : 'function', namespace: namespace === '' ? null : namespace, name: textOf(item['name']) ?? '' }
 }
 
-/** The tool that an entry of `tool_choice` names, or null when it names none. */
+/** Returns the tool that an entry of `tool_choice` names, or null if it names none. */
 export function identityOfChoice(choice: unknown): ToolIdentity | null {
   if (!isObject(choice) || (choice['type'] !== 'function' && choice['type'] !== 'custom')) return null
   const name = textOf(choice['name'])

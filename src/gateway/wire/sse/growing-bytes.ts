@@ -1,7 +1,7 @@
-/** Least room that is made. */
+/** The smallest buffer that is allocated. */
 const roomMinBytes = 1024
 
-/** Bytes that come in pieces, put together as they come: however small the pieces are, it takes time and memory by the bytes alone. */
+/** Joins bytes that come in pieces. Time and memory depend only on the number of bytes, however small the pieces are. */
 export class GrowingBytes {
   #room: Buffer | null = null
   #length = 0
@@ -10,7 +10,7 @@ export class GrowingBytes {
     return this.#length
   }
 
-  /** Bytes that it takes in memory, with the room for more. */
+  /** The size of the buffer in memory, including the spare room. */
   get roomBytes(): number {
     return this.#room?.length ?? 0
   }
@@ -27,7 +27,7 @@ export class GrowingBytes {
     this.#length = length
   }
 
-  /** All of it; the next piece starts a new one. */
+  /** Returns all of the bytes. The next piece starts a new buffer. */
   take(): Buffer {
     const taken = this.#room === null ? Buffer.alloc(0) : this.#room.subarray(0, this.#length)
     this.#room = null

@@ -1,7 +1,7 @@
-/** Pieces that are joined when a number of them has arrived. */
+/** The pieces are joined each time that this number of them has arrived. */
 const piecesMax = 4096
 
-/** Text that comes in pieces. A text that grows by `+=` keeps an object for each piece until it is read; this keeps few. */
+/** Text that comes in pieces. A text that grows by `+=` keeps an object for each piece until it is read. This class keeps few objects. */
 export class GrowingText {
   length = 0
   #joined = ''
@@ -16,7 +16,7 @@ export class GrowingText {
     this.#pieces = []
   }
 
-  /** All of it. Reading it takes time by its length, once for each reading after an `append`. */
+  /** Returns all of the text. The first reading after an `append` takes time in proportion to the length. */
   get text(): string {
     if (this.#pieces.length > 0) {
       this.#joined += this.#pieces.join('')
@@ -25,7 +25,7 @@ export class GrowingText {
     return this.#joined
   }
 
-  /** All of it; the next piece starts a new one. */
+  /** Returns all of the text. The next piece starts a new text. */
   take(): string {
     const { text } = this
     this.#joined = ''

@@ -2,14 +2,14 @@ const lf = 10
 const cr = 13
 
 /**
- * Writes LF for every line end of an event stream, over any chunking. The format ends a line in LF, CRLF or a lone CR, and the line scanner
- * knows the first two only. A chunk without a lone CR passes as the very same bytes.
+ * Writes LF for every line end of an event stream, for any chunking. The format ends a line with LF, CRLF or a lone CR, but the line scanner knows only the
+ * first two. A chunk without a lone CR is returned as the same bytes.
  */
 export class LineEnds {
-  /** A CR ended the chunk before: an LF that follows belongs to it. */
+  /** True: the previous chunk ended with a CR. If an LF comes next, it belongs to that CR. */
   #endsInCr = false
 
-  /** The chunk with LF for every line end. It is empty when the chunk was the second half of a CRLF. */
+  /** Returns the chunk with LF for every line end. The result is empty if the chunk was only the second half of a CRLF. */
   read(chunk: Uint8Array): Uint8Array {
     return this.#endsInCr || hasLoneCr(chunk) ? this.#withLf(chunk) : chunk
   }
@@ -25,7 +25,7 @@ export class LineEnds {
   }
 }
 
-/** True for a CR that is no part of a CRLF, and for one at the end, of which nobody knows yet. */
+/** True for a CR that is not part of a CRLF, and for a CR at the end, because the next byte is not known yet. */
 function hasLoneCr(bytes: Uint8Array): boolean {
   for (let at = bytes.indexOf(cr); at !== -1; at = bytes.indexOf(cr, at + 1)) if (bytes[at + 1] !== lf) return true
   return false

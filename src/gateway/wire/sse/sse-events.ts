@@ -3,19 +3,19 @@ import { isBoundedJson } from '../json/json-bounds.ts'
 import { LineEnds } from './line-ends.ts'
 import { type LineSink, SseLineScanner } from './sse-lines.ts'
 
-/** One event of a stream: its name, when it has one, and its data lines joined. A comment has no data. */
+/** One event of a stream: its name, if it has one, and its joined data lines. A comment has no data. */
 export type SseEvent = { readonly kind: 'event'; readonly name: string | undefined; readonly data: string } | { readonly kind: 'comment' }
 
-/** Longest event: more than any picture inside a reply, which comes in one line, and no danger to the memory of all. */
+/** The longest event. It allows any picture inside a reply, which comes in one line, and does not endanger the memory of the process. */
 export const eventMaxBytes = 40 * 1024 * 1024
-/** Longest event of a server that somebody has registered. */
+/** The longest event of an own server. */
 export const ownEventMaxBytes = 1024 * 1024
-/** Most bytes of an event in several lines of data: no provider writes what is long so. */
+/** Most bytes of an event that has several data lines. No provider writes long data in this way. */
 const joinedMaxBytes = 1024 * 1024
-/** Most lines of data of an event. */
+/** Most data lines of an event. */
 const dataLinesMax = 10_000
 
-/** Replaces an event that is not read: an error in the words of every format. Later events are not read either. */
+/** Replaces an event that is refused. It is an error that readers of every dialect understand. Later events are not read. */
 const refused = (message: string): SseEvent => ({
   kind: 'event',
   name: 'error',
@@ -31,8 +31,8 @@ const eventName = Buffer.from('event')
 const comment: SseEvent = { kind: 'comment' }
 
 /**
- * Cuts the bytes of an event stream into events, over any chunking, line ends and byte order mark. It takes time by the bytes alone, and
- * memory up to the bounds above, whatever a stream is made of.
+ * Splits the bytes of an event stream into events, for any chunking, any line ends, and with or without a byte order mark. Its time depends only on the number
+ * of bytes, and its memory is bounded by the constants above, whatever the stream contains.
  */
 export class SseEventReader implements LineSink {
   readonly #maxBytes: number
@@ -50,12 +50,12 @@ export class SseEventReader implements LineSink {
     this.#lines = new SseLineScanner(this, maxBytes)
   }
 
-  /** An event was refused: nothing that follows is read. */
+  /** True: an event was refused. Later bytes are not read. */
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** Bytes that are kept of the event under way. */
+  /** The number of bytes that are kept for the unfinished event. */
   get heldBytes(): number {
     return this.#lines.heldBytes + this.#dataBytes
   }
@@ -68,7 +68,7 @@ export class SseEventReader implements LineSink {
     return found
   }
 
-  /** The bytes have ended: the last event may lack its blank line. */
+  /** Ends the stream. The last event may lack its blank line. */
   end(): readonly SseEvent[] {
     return this.push(eventEnd)
   }
@@ -122,12 +122,12 @@ function startsWith(bytes: Uint8Array, start: number, end: number, word: Uint8Ar
   return true
 }
 
-/** A line of a field: its name alone, or its name and a colon. */
+/** True for a line with this field: the name alone, or the name and a colon. */
 function isField(bytes: Uint8Array, start: number, end: number, name: Uint8Array): boolean {
   return startsWith(bytes, start, end, name) && (start + name.length === end || bytes[start + name.length] === 58)
 }
 
-/** Where the value begins after the name: one space after the colon is no part of it. */
+/** Returns the offset of the value after the name. One space after the colon is not part of the value. */
 function valueAt(bytes: Uint8Array, colon: number, end: number): number {
   if (colon === end) return end
   return bytes[colon + 1] === 32 && colon + 1 < end ? colon + 2 : colon + 1

@@ -1,34 +1,34 @@
 import { GrowingBytes } from './growing-bytes.ts'
 
-/** Takes the lines of an event stream, without their line ends. */
+/** Receives the lines of an event stream, without their line ends. */
 export interface LineSink {
   /**
-   * One line: `bytes[start, end)`; an empty one ends the event. The bytes are only lent. `nextInChunk` is the offset after the line end in the pushed
-   * chunk.
+   * Receives one line, `bytes[start, end)`. An empty line ends the event. The bytes are valid only during the call. `nextInChunk` is the offset after the line
+   * end in the pushed chunk.
    */
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void
-  /** Bytes of a line that is too long to be put together, as they come, for those who pass all bytes on; its `line` is then `overlongLine`. */
+  /** Receives the bytes of a line that is too long to be joined, as they come, for sinks that pass all bytes on. The `line` for it is then `overlongLine`. */
   overlong?(part: Uint8Array): void
 }
 
-/** Replaces a line that was too long: a comment, which has no effect. */
+/** Replaces a line that was too long. It is a comment, which has no effect. */
 export const overlongLine: Uint8Array = Buffer.from(':')
 
-/** Longest line that is put together over several chunks; of a longer one only the length is known. */
+/** The longest line that is joined over several chunks. Of a longer line only the length is known. */
 export const lineMaxBytes = 8 * 1024 * 1024
 
 const lf = 10
 const cr = 13
 
 /**
- * Splits the bytes of an event stream into lines, with any chunking, without decoding or copying a line that is in one chunk. Lines end in LF or CRLF. A
- * lone CR, which the format allows and no known provider sends, is not a line end here: readers of streams of others put `LineEnds` before it. Decision
- * 0377 says why.
+ * Splits the bytes of an event stream into lines, for any chunking. A line that is in one chunk is neither decoded nor copied. Lines end with LF or CRLF. A
+ * lone CR, which the format allows and no known provider sends, is not a line end here. Readers of streams from other servers put `LineEnds` before this
+ * scanner. Decision 0377 gives the reasons.
  */
 export class SseLineScanner {
   readonly #sink: LineSink
   readonly #maxBytes: number
-  /** The line under way. */
+  /** The unfinished line. */
   readonly #line = new GrowingBytes()
   #isOverlong = false
   #eventOpen = false
@@ -38,17 +38,17 @@ export class SseLineScanner {
     this.#maxBytes = maxBytes
   }
 
-  /** True when the bytes so far end exactly between two events. */
+  /** True if the bytes so far end exactly between two events. */
   get atBoundary(): boolean {
     return !this.#eventOpen && !this.isInLine
   }
 
-  /** True when a line has begun and not ended. */
+  /** True if a line has begun and not ended. */
   get isInLine(): boolean {
     return this.#isOverlong || this.#line.length > 0
   }
 
-  /** Bytes that are kept of a line that has begun and not ended. */
+  /** The number of bytes that are kept for an unfinished line. */
   get heldBytes(): number {
     return this.#line.roomBytes
   }
@@ -91,7 +91,7 @@ export class SseLineScanner {
   }
 }
 
-/** Length without a CR at the end: that one belongs to the line end, so a line has one length over any chunking. */
+/** Returns the length without a CR at the end. That CR belongs to the line end, so a line has the same length for any chunking. */
 function bareLength(bytes: Uint8Array, start: number, end: number): number {
   return end > start && bytes[end - 1] === cr ? end - 1 - start : end - start
 }

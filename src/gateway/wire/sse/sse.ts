@@ -1,7 +1,7 @@
 /** The end mark of an OpenAI stream. */
 export const doneFrame = 'data: [DONE]\n\n'
 
-/** One event of a chat stream. */
+/** Returns one event of a chat stream. */
 export function dataFrame(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`
 }

@@ -27,7 +27,7 @@ const call = (index: number, args: string, name?: string) => ({
   function: { ...(name === undefined ? {} : { name }), arguments: args },
 })
 
-test('case 60 thinking that has gone out is not told twice when its signature comes', () => {
+test('case 60 thinking that was sent is not repeated when its signature comes', () => {
   const writer = new BlockWriter(context)
   const text =
     writer.thinking('one ') +
@@ -38,7 +38,7 @@ test('case 60 thinking that has gone out is not told twice when its signature co
   expect(said(text)).toEqual(['0[thinking', '0 one ', '0 two', '0  three', '0 sig', '0]', '1[text', '1 x', '1]'])
 })
 
-test('case 60 a signature alone, and thoughts that cannot be read, are blocks of their own', () => {
+test('case 60 a signature without text and redacted thinking get their own blocks', () => {
   const writer = new BlockWriter(context)
   const text =
     writer.thinkingBlock({ type: 'thinking', thinking: '', signature: 'sig' }) +
@@ -47,7 +47,7 @@ test('case 60 a signature alone, and thoughts that cannot be read, are blocks of
   expect(said(text)).toEqual(['0[thinking', '0 sig', '0]', '1[redacted_thinking', '1]'])
 })
 
-test('case 54 text in the middle of arguments waits for their end, and nothing is lost', () => {
+test('case 54 text between two pieces of arguments waits for their end, and nothing is lost', () => {
   const writer = new BlockWriter(context)
   const text =
     writer.toolCall(call(0, '{"a"', 'f')) +
@@ -59,7 +59,7 @@ test('case 54 text in the middle of arguments waits for their end, and nothing i
   expect(said(text)).toEqual(['0[tool_use', '0 {"a"', '0 :1}', '0]', '1[tool_use', '1 {', '1 }', '1]', '2[text', '2 hi', '2]'])
 })
 
-test('case 58 a call without arguments has no delta, and is closed before the next', () => {
+test('case 58 a call without arguments has no delta and is closed before the next call', () => {
   const writer = new BlockWriter(context)
   expect(said(writer.toolCall(call(0, '', 'f')) + writer.toolCall(call(1, '{}', 'g')) + writer.close())).toEqual([
     '0[tool_use',

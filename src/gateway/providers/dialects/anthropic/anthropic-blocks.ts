@@ -1,4 +1,4 @@
-/** Parts of hub messages as content blocks of the messages format. */
+/** Translates parts of hub messages to content blocks of the messages format. */
 import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { dataUrlOf } from '../data-url.ts'
@@ -8,7 +8,7 @@ import { textOf } from '../json-values.ts'
 export type Block = Record<string, unknown>
 
 /**
- * The content of a user, assistant or tool message as blocks. Text without a visible character is left out, because the format refuses it. Parts that
+ * Returns the content of a user, assistant or tool message as blocks. Text without a visible character is left out, because the format refuses it. Parts that
  * cannot be carried are added to `dropped`. `at` names the message in errors. Throws `bad_request` for an invalid image or file.
  */
 export function blocksOf(content: unknown, at: string, dropped: Set<string>): Block[] {
@@ -39,7 +39,7 @@ function textBlock(text: unknown, part: JsonObject): Block[] {
   return typeof text !== 'string' || text.trim() === '' ? [] : [withCacheControl({ type: 'text', text }, part)]
 }
 
-/** A mark for the prompt cache stays where it was set. */
+/** Keeps a cache mark on the block that it was set on. */
 export function withCacheControl(block: Block, part: JsonObject): Block {
   return isObject(part['cache_control']) ? { ...block, cache_control: part['cache_control'] } : block
 }
@@ -63,7 +63,7 @@ function fileBlock(part: JsonObject, at: string): Block {
   throw noFile(file, at)
 }
 
-/** An invalid file, or a file that exists only at the provider where it was stored. */
+/** Returns the error for an invalid file, or for a file that exists only at the provider where it was stored. */
 export function noFile(file: JsonObject, at: string): Error {
   const why = typeof file['file_id'] === 'string' ? `"${at}.file.file_id" names a stored file, which this provider does not have.` : `"${at}.file" has no file.`
   return fail('bad_request', { message: `${why} Send "file_data" with a data URL, or "file_url".` })

@@ -10,28 +10,28 @@ import { textOf } from '../json-values.ts'
 import { replyToolName } from './anthropic-format.ts'
 import { annotationOf, finishOf, refusalOf, signedThinking } from './anthropic-reply.ts'
 
-/** Most blocks that are open together; a real stream has one. */
+/** Most concurrently open blocks. A real stream has one. */
 const openBlocksMax = 64
-/** Longest signature of a block. */
+/** The longest signature of a block. */
 const signatureMaxChars = 1024 * 1024
-/** Most characters of arguments that came with the openings of open blocks. */
+/** Most characters of arguments that came with the start events of the open blocks. */
 const inputMaxChars = 4 * 1024 * 1024
 
-/** A block that is being sent. */
+/** An unfinished block. */
 interface OpenBlock {
   readonly kind: 'thinking' | 'call' | 'reply' | 'other'
   readonly thinking: GrowingText
   signature: string
-  /** Place among the calls. */
+  /** Its number among the calls. */
   readonly callIndex: number
-  /** Arguments that came with the opening, as JSON, sent when no delta brings any. */
+  /** Arguments from the start event, as JSON. They are sent if no delta brings any. */
   readonly input: string
   hasArguments: boolean
 }
 
 /**
- * Reads a stream of the messages format into hub chunks. Thinking is sent as it arrives, and again whole and signed when its block ends. The first chunk
- * carries what is known of the prompt's usage; the chunks from the finish reason on carry the final usage.
+ * Reads a stream of the messages format into hub chunks. Thinking is sent as it arrives, and again complete and signed when its block ends. The first chunk has
+ * the prompt's usage as far as it is known. The chunks from the finish reason on have the final usage.
  */
 export class AnthropicStreamDecoder extends EventDecoder {
   readonly #open = new Map<number | null, OpenBlock>()
@@ -125,7 +125,7 @@ export class AnthropicStreamDecoder extends EventDecoder {
     this.#inputChars -= block.input.length
     if (block.kind === 'thinking') {
       const signed = signedThinking({ type: 'thinking', thinking: block.thinking.text, signature: block.signature })
-      // Its text has gone by.
+      // `outputChars` is 0 because the text of the block has already passed.
       return signed.length === 0 ? [] : [{ ...delta({ thinking_blocks: signed }), outputChars: 0 }]
     }
     return block.hasArguments ? [] : argumentsDelta(block, block.input)
@@ -144,7 +144,7 @@ export class AnthropicStreamDecoder extends EventDecoder {
   }
 }
 
-/** The place of a block. What is no number is one place: a text of any length may be in it. */
+/** Returns the index of a block. Every index that is not a number becomes null, because it could be a text of any length. */
 const placeOf = (index: unknown): number | null => (typeof index === 'number' ? index : null)
 
 function kindOf(block: JsonObject): OpenBlock['kind'] {
@@ -153,14 +153,14 @@ function kindOf(block: JsonObject): OpenBlock['kind'] {
   return block['name'] === replyToolName ? 'reply' : 'call'
 }
 
-/** Arguments of a call, or of the tool that represents the reply: then they are its text. */
+/** Returns the arguments of a call. The arguments of the tool that represents the reply are the text of the reply. */
 function argumentsDelta(block: OpenBlock, text: string): readonly ChatStreamEvent[] {
   if (text === '' || block.kind === 'other' || block.kind === 'thinking') return []
   block.hasArguments = true
   return [block.kind === 'reply' ? delta({ content: text }) : delta({ tool_calls: [{ index: block.callIndex, function: { arguments: text } }] })]
 }
 
-/** Output for which the hub format has no place. */
+/** Reports output for which the hub format has no place. */
 function unshown(chars: number): readonly ChatStreamEvent[] {
   return chars === 0 ? [] : [{ kind: 'chunk', chunk: { choices: [] }, outputChars: chars }]
 }

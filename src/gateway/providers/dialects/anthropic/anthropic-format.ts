@@ -1,18 +1,18 @@
-/** `response_format` of the hub format, for providers that speak the messages format. */
+/** Translates `response_format` of the hub format for providers that use the messages format. */
 
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import { type SchemaSubset, withinSubset } from '../json-schema-subset.ts'
 import type { ClaudeAbilities } from './claude-version.ts'
 
-/** The tool that represents a reply in JSON. A call of it is turned back into the text of the reply. */
+/** The tool that represents a reply in JSON. A call of it is converted back to the text of the reply. */
 export const replyToolName = 'br_json_reply'
 
-/** How a wanted form of the reply is asked for. */
+/** The way in which the form of the reply is requested. */
 export type ReplyForm =
   | { readonly kind: 'free' }
   /** The format's own `output_config.format`. */
   | { readonly kind: 'native'; readonly format: Readonly<Record<string, unknown>> }
-  /** A tool that must be called. */
+  /** A tool that the model must call. */
   | { readonly kind: 'tool'; readonly tool: Readonly<Record<string, unknown>> }
   /** A sentence at the end of `system`. */
   | { readonly kind: 'told'; readonly sentence: string }
@@ -20,7 +20,7 @@ export type ReplyForm =
 const objectSentence = 'Answer with one JSON object and nothing else: no other text, no code fence.'
 const schemaSentence = 'Answer with one JSON value that is valid against this JSON schema and with nothing else, no code fence. Schema: '
 
-/** Keywords that the format takes in a schema for the reply. */
+/** Keywords that the format accepts in a schema for the reply. */
 const subset: SchemaSubset = {
   keywords: new Set(
     [
@@ -37,7 +37,7 @@ export interface FormCase {
   readonly thinks: boolean
 }
 
-/** A forced tool excludes the caller's own tools and thinking; then the form is described in words. */
+/** Returns the form of the reply. A forced tool is not possible together with the caller's own tools or with thinking. The form is then described in words. */
 export function replyFormOf(body: JsonObject, { abilities, hasTools, thinks }: FormCase, dropped: Set<string>): ReplyForm {
   const wanted = body['response_format']
   if (!isObject(wanted)) return { kind: 'free' }
@@ -59,7 +59,7 @@ export function replyFormOf(body: JsonObject, { abilities, hasTools, thinks }: F
   return { kind: 'told', sentence: schemaSentence + JSON.stringify(describedSchema(described)) }
 }
 
-/** The form of the reply in words, for a model that cannot be held to it otherwise; null: it is free. */
+/** Returns the form of the reply in words, for a model that cannot be forced otherwise; null: the form is free. */
 export function toldForm(wanted: unknown): string | null {
   if (!isObject(wanted)) return null
   if (wanted['type'] === 'json_object') return objectSentence
@@ -67,7 +67,7 @@ export function toldForm(wanted: unknown): string | null {
   return wanted['type'] === 'json_schema' && isObject(described['schema']) ? schemaSentence + JSON.stringify(describedSchema(described)) : null
 }
 
-/** The schema of a wanted reply, with what is said of it where the schema says nothing itself. */
+/** Returns the schema of a requested reply. If the schema has no description, it gets the one next to it. */
 export function describedSchema({ schema, description }: JsonObject): unknown {
   return isObject(schema) && typeof description === 'string' && schema['description'] === undefined ? { ...schema, description } : schema
 }

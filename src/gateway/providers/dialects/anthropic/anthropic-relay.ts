@@ -1,4 +1,4 @@
-/** The messages format as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
+/** Relays the messages format for its own clients: it sends requests on with few changes, and reads streams while they pass. */
 import { isObject, parsedObject } from '../../../../platform/values/json.ts'
 import { isBoundedJson } from '../../../wire/json/json-bounds.ts'
 import { hasDoubles } from '../../../wire/json/json-doubles.ts'
@@ -10,18 +10,18 @@ import { userAgent } from '../../user-agent.ts'
 import { blockChars, deltaChars } from '../anthropic-output.ts'
 import { EventTap, modelNamed } from '../event-tap.ts'
 
-/** Sent where the caller names no version. */
+/** The version that is sent if the caller names none. */
 export const anthropicVersion = '2023-06-01'
 
 /**
- * The request for a provider that speaks the messages format: the body byte for byte, except for the model when the provider knows it by another id,
- * with the query and the format's own headers unchanged.
+ * Returns the request for a provider that uses the messages format. The body is sent byte for byte, except for the model if the provider has another id for it.
+ * The query and the format's own headers are unchanged.
  */
 export function anthropicRelay(request: NativeRequest, target: Target): UpstreamRequest {
   return relayTo('messages', request, target)
 }
 
-/** The same for the count of a prompt's tokens. */
+/** Returns the request that counts the tokens of a prompt. */
 export function anthropicCountRelay(request: NativeRequest, target: Target): UpstreamRequest {
   return relayTo('messages/count_tokens', request, target)
 }
@@ -39,8 +39,8 @@ function relayTo(path: string, request: NativeRequest, target: Target): Upstream
 const none: readonly string[] = Object.freeze([])
 
 /**
- * Headers of a request to a provider that speaks the messages format, `anthropic-version` among them. A forwarded credential goes in the
- * headers in which it came, and then none of ours goes with it.
+ * Returns the headers of a request to a provider that uses the messages format, including `anthropic-version`. A forwarded credential is sent in the headers in
+ * which it came, and no credential of the gateway is sent with it.
  */
 export function anthropicHeaders({ provider, credential, forwarded }: Target, stream: boolean): Record<string, string> {
   const headers: Record<string, string> = {
@@ -60,7 +60,7 @@ export function anthropicHeaders({ provider, credential, forwarded }: Target, st
   return headers
 }
 
-/** A body with a repeated name is written again: we read the last occurrence, and a provider may read the first. */
+/** Returns the body. A body with a repeated name is written again, because the gateway reads the last occurrence and a provider may read the first. */
 function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buffer | string {
   const isNamedAsIs = body['model'] === upstreamModel
   if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify(isNamedAsIs ? body : { ...body, model: upstreamModel })
@@ -68,12 +68,12 @@ function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buff
 }
 
 /**
- * Reads a stream of the messages format while its bytes pass. Any chunking of the same bytes gives the same result. `usage` is set when the provider has
- * sent the final usage; its report about the prompt at the beginning is `partial`.
+ * Reads a stream of the messages format while its bytes pass. The same bytes give the same result for any chunking. `usage` is set when the provider has sent
+ * the final usage. `partial` is its report about the prompt at the beginning.
  */
 export class AnthropicStreamTap extends EventTap {
   partial: TokenUsage | null = null
-  /** `partial` tells of the output as well. */
+  /** True: `partial` also has the output. */
   #hasToldOutput = false
 
   protected field(bytes: Uint8Array, start: number, end: number): boolean {
@@ -105,7 +105,7 @@ export class AnthropicStreamTap extends EventTap {
         const usage = mergeMessagesUsage(this.usage ?? this.partial, event['usage'])
         if (!tellsOutput(event['usage'])) return
         this.usageChars = this.outputChars
-        // Before the reason of the end it is a running figure.
+        // Before the stop reason, the number is not final.
         if (isObject(event['delta']) && typeof event['delta']['stop_reason'] === 'string') this.usage = usage
         else {
           this.partial = usage
@@ -127,7 +127,7 @@ export class AnthropicStreamTap extends EventTap {
   }
 }
 
-/** Only the beginning of a longer error is passed on. */
+/** Only this part of a longer error is passed on. */
 const faultMaxChars = 4096
 
 const dataName = Buffer.from('data:')

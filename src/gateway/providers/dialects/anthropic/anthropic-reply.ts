@@ -1,4 +1,4 @@
-/** A whole reply of the messages format in the hub format. */
+/** Converts a whole reply of the messages format to the hub format. */
 
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { usageFromMessages } from '../../../wire/messages/reply/usage.ts'
@@ -6,10 +6,10 @@ import { usageToOpenAi } from '../../../wire/usage.ts'
 import { textOf } from '../json-values.ts'
 import { replyToolName } from './anthropic-format.ts'
 
-/** Said where a provider refuses without words. */
+/** The text of a refusal for which the provider gives none. */
 const refusalText = 'The model refused to answer.'
 
-/** The reply as a chat completion. Blocks of the provider's own tools are left out, what they found is cited in `annotations`. */
+/** Returns the reply as a chat completion. Blocks of the provider's own tools are left out; `annotations` cites their results. */
 export function completionOf(reply: JsonObject): Record<string, unknown> {
   const blocks = objectsOf(reply['content'])
   const usage = usageFromMessages(reply['usage'])
@@ -39,13 +39,13 @@ function messageOf(blocks: readonly JsonObject[], calls: readonly JsonObject[], 
   }
 }
 
-/** The text of a block; a call of the tool that represents the reply is its text. */
+/** Returns the text of a block. A call of the tool that represents the reply counts as text. */
 function saidIn(block: JsonObject): string {
   if (block['type'] === 'text') return textOf(block['text'])
   return block['type'] === 'tool_use' && block['name'] === replyToolName ? JSON.stringify(block['input'] ?? {}) : ''
 }
 
-/** A thinking block that can be given back in the next turn; one without a signature cannot. */
+/** Returns a thinking block that can be sent back in the next turn. A block without a signature cannot. */
 export function signedThinking(block: JsonObject): Record<string, unknown>[] {
   if (block['type'] === 'redacted_thinking') return [{ type: 'redacted_thinking', data: block['data'] }]
   if (block['type'] !== 'thinking' || textOf(block['signature']) === '') return []
@@ -56,13 +56,13 @@ function callOf(block: JsonObject): Record<string, unknown> {
   return { id: block['id'], type: 'function', function: { name: block['name'], arguments: JSON.stringify(block['input'] ?? {}) } }
 }
 
-/** A web page that the text quotes, as OpenAI lists it; other citations have no place there. */
+/** Returns a web page that the text cites, in OpenAI's form. Other citations have no place there. */
 export function annotationOf(citation: JsonObject): Record<string, unknown>[] {
   const { url, title } = citation
   return typeof url === 'string' ? [{ type: 'url_citation', url_citation: { url, title: textOf(title) } }] : []
 }
 
-/** What the provider says of its refusal. */
+/** Returns the provider's explanation of its refusal. */
 export function refusalOf(details: unknown): string {
   return isObject(details) && typeof details['explanation'] === 'string' && details['explanation'] !== '' ? details['explanation'] : refusalText
 }
@@ -70,7 +70,7 @@ export function refusalOf(details: unknown): string {
 const finishReasons: Readonly<Record<string, string>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
-  // The provider's own tools have run for long; the text so far is the answer.
+  // The provider's own tools ran for long. The text so far is the answer.
   pause_turn: 'stop',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
@@ -78,7 +78,7 @@ const finishReasons: Readonly<Record<string, string>> = {
   refusal: 'content_filter',
 }
 
-/** `finish_reason`, and the matched stop string when the provider names it. A call that only represents the reply is no call. */
+/** Returns `finish_reason`, and the matched stop string if the provider names it. A call that only represents the reply does not count as a call. */
 export function finishOf(stop: JsonObject, hasCalls: boolean): { finish_reason: string; stop_sequence?: string } {
   const reason = finishReasons[textOf(stop['stop_reason'])] ?? (hasCalls ? 'tool_calls' : 'stop')
   const met = stop['stop_sequence']

@@ -1,4 +1,4 @@
-/** A chat request of the hub format as a body of the messages format. */
+/** Translates a chat request of the hub format to a body of the messages format. */
 
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import type { HubRequest, Target } from '../../dialect.ts'
@@ -10,10 +10,10 @@ import { toolsOf } from './anthropic-tools.ts'
 import { type Turns, turnsOf } from './anthropic-turns.ts'
 import { abilitiesOf, type ClaudeAbilities } from './claude-version.ts'
 
-/** The ceiling when neither the caller nor the catalog names one: the format requires one. */
+/** The ceiling if neither the caller nor the catalog has one. The format requires one. */
 const maxTokensDefault = 4096
 
-/** Fields that are carried, or that this side has no use for. */
+/** Fields that are carried, or that have no meaning in this format. */
 const carried: ReadonlySet<string> = new Set(
   [
     ['model', 'messages', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'temperature', 'top_p', 'top_k', 'stop', 'tools', 'tool_choice'],
@@ -21,7 +21,7 @@ const carried: ReadonlySet<string> = new Set(
   ].flat(),
 )
 
-/** The body for the target, and the names of what it cannot carry. Throws `bad_request` that names the part. */
+/** Returns the body for the target, and the names of what it cannot carry. Throws `bad_request` that names the part. */
 export function messagesBody({ body, stream }: HubRequest, { upstreamModel, traits }: Target): { body: Record<string, unknown>; dropped: readonly string[] } {
   const dropped = new Set<string>()
   nameUncarried(body, carried, dropped)
@@ -65,8 +65,8 @@ function systemField(system: Turns['system'], form: ReplyForm): Record<string, u
 }
 
 /**
- * The format accepts temperatures up to 1, and none together with thinking. It refuses two sampling options together, and its newest models refuse all
- * of them.
+ * Returns the sampling options. The format accepts temperatures up to 1, and none together with thinking. It refuses two sampling options together, and its
+ * newest models refuse all of them.
  */
 function samplingFields(body: JsonObject, abilities: ClaudeAbilities, thinks: boolean, dropped: Set<string>): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
@@ -86,10 +86,10 @@ function samplingFields(body: JsonObject, abilities: ClaudeAbilities, thinks: bo
   }
 }
 
-/** What is the default all the same is not missed. */
+/** True for the default value, whose loss has no effect. */
 const isNeutral = (name: string, value: number): boolean => name !== 'top_k' && value === 1
 
-/** The format refuses stop strings without a visible character. */
+/** Returns the stop strings. The format refuses those without a visible character. */
 function stopField(stop: unknown, dropped: Set<string>): Record<string, unknown> {
   if (isAbsent(stop)) return {}
   const given: readonly unknown[] = Array.isArray(stop) ? stop : [stop]
@@ -98,7 +98,7 @@ function stopField(stop: unknown, dropped: Set<string>): Record<string, unknown>
   return kept.length === 0 ? {} : { stop_sequences: kept }
 }
 
-/** Who asks, and how urgent it is. */
+/** Returns the end user and the service tier. */
 function callerFields({ user, safety_identifier: newer, service_tier: tier }: JsonObject, dropped: Set<string>): Record<string, unknown> {
   const named = { auto: 'auto', standard_only: 'standard_only', default: 'standard_only' }
   const known = typeof tier === 'string' && Object.hasOwn(named, tier) ? named[tier as keyof typeof named] : undefined

@@ -1,20 +1,20 @@
-/** How much a request of the messages format thinks, and what it may not say then. */
+/** Decides how much a request of the messages format thinks, and what it must then omit. */
 
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import type { ModelTraits } from '../../dialect.ts'
 import { thinkingTokens } from '../thinking-budget.ts'
 import type { ClaudeAbilities } from './claude-version.ts'
 
-/** Least budget that the format takes. Source: its reference, `thinking.budget_tokens`. */
+/** The least budget that the format accepts. Source: its reference, `thinking.budget_tokens`. */
 export const leastBudgetTokens = 1024
-/** Tokens that are left for the answer where the budget would take all of the ceiling. */
+/** Tokens that stay for the answer if the budget would take the whole ceiling. */
 const answerTokens = 256
 
 export interface Thinking {
   /** Fields of the request. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly on: boolean
-  /** What had to be left out, or null. */
+  /** The field that had to be left out, or null. */
   readonly dropped: 'reasoning_effort' | null
 }
 
@@ -26,15 +26,15 @@ export interface ThinkingCase {
   readonly traits: ModelTraits
   readonly abilities: ClaudeAbilities
   readonly maxTokens: number
-  /** A function must be called, which the format refuses beside thinking by budget. */
+  /** True: a function must be called. The format refuses that together with a thinking budget. */
   readonly forcesTool: boolean
-  /** A run of calls goes on whose thinking was not given back. */
+  /** True: a run of calls continues whose thinking was not sent back. */
   readonly callsWithoutThinking: boolean
 }
 
 /**
- * The format's `thinking` for `reasoning_effort`. A value in the format's own words is sent on unchanged. Thinking by budget that is not possible
- * (ceiling at or under the least budget, a forced call, thinking that was not given back) is left out and named.
+ * Returns the format's `thinking` for `reasoning_effort`. A value in the format's own terms is sent unchanged. A thinking budget that is not possible (the
+ * ceiling is at or below the least budget, a call is forced, or thinking was not sent back) is left out and reported.
  */
 export function thinkingOf(given: ThinkingCase): Thinking {
   const { body, traits, abilities } = given

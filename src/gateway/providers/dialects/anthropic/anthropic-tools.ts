@@ -1,21 +1,21 @@
-/** Functions of the hub format as tools of the messages format. */
+/** Translates functions of the hub format to tools of the messages format. */
 
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { isAbsent, textOf } from '../json-values.ts'
 import { withCacheControl } from './anthropic-blocks.ts'
 
 export interface Tools {
-  /** Empty when there are no tools. */
+  /** The list is empty if there are no tools. */
   readonly tools: readonly Record<string, unknown>[]
   readonly choice: Record<string, unknown> | undefined
-  /** A function must be called. */
+  /** True: a function must be called. */
   readonly forces: boolean
 }
 
 /**
- * Tools and the choice among them. Functions become tools; an entry of another type that has a name is one of the format's own server tools
- * and goes on as it is. Functions that were called earlier and are not offered any more are declared, and no call is allowed, because
- * the format wants to know what its history speaks of.
+ * Returns the tools and the choice among them. Functions become tools. An entry of another type with a name is one of the format's own server tools and is sent
+ * unchanged. Functions that were called earlier but are no longer offered are declared with choice "none", because the format requires declarations for the
+ * calls in its history.
  */
 export function toolsOf(body: JsonObject, calledNames: readonly string[], dropped: Set<string>): Tools {
   const tools = objectsOf(body['tools']).flatMap(tool => toolOf(tool, dropped))
@@ -28,7 +28,7 @@ export function toolsOf(body: JsonObject, calledNames: readonly string[], droppe
   return { tools: calledNames.map(name => ({ name, input_schema: { type: 'object' } })), choice: { type: 'none' }, forces: false }
 }
 
-/** Whether a choice wants a call, which nothing can follow where no tool is offered. */
+/** Whether a choice demands a call. If no tool is offered, no call can be made. */
 export function demandsCall(choice: unknown): boolean {
   return !isAbsent(choice) && choice !== 'auto' && choice !== 'none'
 }

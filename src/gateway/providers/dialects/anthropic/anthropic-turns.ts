@@ -1,4 +1,4 @@
-/** Messages of the hub format as `system` and `messages` of the messages format. */
+/** Translates messages of the hub format to `system` and `messages` of the messages format. */
 import { fail } from '../../../../platform/errors.ts'
 import { type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { JsonTexts } from '../../../wire/json/json-texts.ts'
@@ -13,21 +13,21 @@ export interface Turn {
 }
 
 export interface Turns {
-  /** Text, or blocks when a part is marked for the cache; undefined without a system text. */
+  /** Text, or blocks if a part has a cache mark; undefined: there is no system text. */
   readonly system: string | Block[] | undefined
   readonly turns: readonly Turn[]
-  /** Names of the functions that were called in these turns. */
+  /** The names of the functions that were called in these turns. */
   readonly calledNames: readonly string[]
-  /** The last assistant turn of a run of calls that is still going on has no thinking in front, which thinking by budget demands. */
+  /** True: a run of calls continues, and its last assistant turn does not begin with thinking. A thinking budget requires that. */
   readonly callsWithoutThinking: boolean
 }
 
-/** The first user turn for a provider that requires one, when the request has none. */
+/** The first user turn, if the request has none. The provider requires one. */
 const opening: Block = { type: 'text', text: 'Continue.' }
 
 /**
- * The conversation in turns of alternating roles: system and developer texts are joined, results of calls begin the turn after the calls, a call without
- * a result is answered with an error, and names of calls are made unique. Throws `bad_request` for a result that answers no call, and for invalid parts.
+ * Returns the conversation in turns of alternating roles. System and developer texts are joined. Results of calls begin the turn after the calls. A call
+ * without a result gets an error as its result. Ids of calls are made unique. Throws `bad_request` for a result that answers no call, and for invalid parts.
  */
 export function turnsOf(messages: unknown, dropped: Set<string>): Turns {
   const writer = new TurnWriter(dropped)
@@ -48,12 +48,12 @@ class TurnWriter {
   readonly #system: Block[] = []
   readonly #turns: Turn[] = []
   readonly #names = new Set<string>()
-  /** By the ids that the client knows; of two calls with one id the later one. */
+  /** The calls by the ids that the client knows. Of two calls with one id, the later one counts. */
   readonly #calls = new Map<string, MadeCall>()
   readonly #made: MadeCall[] = []
-  /** Results by the turn of their calls. They begin the next turn. */
+  /** The results by the turn of their calls. They begin the next turn. */
   readonly #results = new Map<Turn, Block[]>()
-  /** The arguments of all calls. */
+  /** The JSON texts of the arguments of all calls. */
   readonly #texts = new JsonTexts()
   readonly #ids = new Set<string>()
   /** The next number that makes an id unique, by the id without a number. */
@@ -81,7 +81,7 @@ class TurnWriter {
     }
   }
 
-  /** The format has text alone in `system`. */
+  /** Adds system text. The format allows only text in `system`. */
   #addSystem(blocks: readonly Block[]): void {
     for (const block of blocks) {
       if (block['type'] === 'text') this.#system.push(block)
@@ -118,7 +118,7 @@ class TurnWriter {
     return withCacheControl({ type: 'tool_use', id: this.#uniqueId(textOf(call['id'])), name, input }, call)
   }
 
-  /** The format takes letters, digits, _ and - and each id once. */
+  /** Returns a unique id. The format accepts letters, digits, _ and -, and each id once. */
   #uniqueId(id: string): string {
     const plain = readCallId(id).id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
     let number = this.#nextNumbers.get(plain) ?? 2
@@ -139,7 +139,10 @@ class TurnWriter {
     this.#place(call.turn, withCacheControl({ type: 'tool_result', tool_use_id: call.id, ...(content.length === 0 ? {} : { content }) }, message))
   }
 
-  /** After the other results of the turn. Roles alternate, so the turn after the calls, which gets the results, is the user's or is made here. */
+  /**
+   * Adds a result after the other results of the turn. Roles alternate, so the turn after the calls, which gets the results, is a user turn. It is made here if
+   * there is none.
+   */
   #place(calls: Turn, result: Block): void {
     if (this.#turns.at(-1) === calls) this.#turns.push({ role: 'user', content: [] })
     const results = this.#results.get(calls)
@@ -160,7 +163,7 @@ class TurnWriter {
     for (const { turn, id } of this.#made) if (!this.#answered.has(id)) this.#place(turn, missingResult(id))
     this.#addResults()
     const turns = this.#turns
-    // The format needs a user turn in front: what was said as system alone is the prompt then.
+    // The format requires a user turn first. A conversation of system texts alone becomes the prompt.
     if (turns.length === 0) turns.push({ role: 'user', content: this.#system.length > 0 ? this.#system.splice(0) : [opening] })
     else if (turns[0]?.role === 'assistant') turns.unshift({ role: 'user', content: [opening] })
     trimEnd(turns.at(-1))
@@ -170,7 +173,7 @@ class TurnWriter {
 
 const missingResult = (id: string): Block => ({ type: 'tool_result', tool_use_id: id, is_error: true, content: missingResultText })
 
-/** Thinking is sent back unchanged. Thinking that is unsigned, or signed by another provider, would be refused, so it is left out. */
+/** Returns the thinking blocks, unchanged. The format would refuse thinking that is unsigned or signed by another provider, so it is left out. */
 function thinkingBlocks(blocks: unknown): Block[] {
   return objectsOf(blocks).filter(({ type, signature, data }) =>
     type === 'redacted_thinking'
@@ -185,7 +188,7 @@ function systemOf(blocks: Block[]): Turns['system'] {
   return blocks.map(block => textOf(block['text'])).join('\n\n')
 }
 
-/** The format refuses white space at the end of an answer that the model is to go on with. */
+/** Removes white space at the end of an assistant turn that the model must continue, because the format refuses it. */
 function trimEnd(last: Turn | undefined): void {
   const block = last?.role === 'assistant' ? last.content.at(-1) : undefined
   if (block?.['type'] === 'text') block['text'] = textOf(block['text']).trimEnd()

@@ -13,7 +13,7 @@ import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRel
 import { completionOf } from './anthropic-reply.ts'
 import { messagesBody } from './anthropic-request.ts'
 
-/** Anthropic messages: translated for clients of other formats, relayed to its own. It has no embeddings. */
+/** The dialect of Anthropic messages. Requests of other client formats are translated, those of its own are relayed. It has no embeddings. */
 export const anthropicDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     if (request.operation !== 'chat') throw fail('bad_request', { message: 'The provider of this model has no embeddings. Use a model of kind embedding.' })
@@ -38,7 +38,7 @@ export const anthropicDialect: Dialect = {
   tap: (): StreamTap => new AnthropicStreamTap(),
 }
 
-/** Error types of the format that say more than the status of the reply. */
+/** Classifies a failure. Some error types of the format say more than the status of the reply. */
 function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], bodyText: string): Failure {
   const error = boundedObject(bodyText)?.['error']
   const said = isObject(error) ? error : {}
@@ -51,7 +51,7 @@ function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], b
     case 'authentication_error':
       return { kind: 'credential', status }
     default:
-      // An account without money is reported with the status of a bad request.
+      // The provider reports an account without money with the status of a bad request.
       if (status === 400 && /credit balance is too low/i.test(textOf(said['message']))) return { kind: 'billing', status }
       return classifyFailure(status, headers, bodyText)
   }

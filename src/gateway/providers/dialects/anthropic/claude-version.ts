@@ -1,26 +1,26 @@
 import type { ModelTraits } from '../../dialect.ts'
 
-/** What differs between generations of the models that speak the messages format. */
+/** The differences between generations of the models that use the messages format. */
 export interface ClaudeAbilities {
-  /** Thinks by levels of effort instead of a budget of tokens. */
+  /** True: the model thinks by levels of effort instead of a token budget. */
   readonly adaptive: boolean
-  /** Takes temperature, top_p and top_k. */
+  /** True: the model accepts temperature, top_p and top_k. */
   readonly sampling: boolean
-  /** Takes temperature and top_p in one request. */
+  /** True: the model accepts temperature and top_p in one request. */
   readonly temperatureWithTopP: boolean
-  /** Takes a JSON schema for the reply. */
+  /** True: the model accepts a JSON schema for the reply. */
   readonly outputFormat: boolean
 }
 
 /**
- * What a model can do, read from the version in its id, because the format itself has no way to ask. An id that says nothing is taken for a
- * model of today that takes what most of them take; the catalog's efforts and parameters win over the id where they are known.
+ * Returns the abilities of a model, read from the version in its id, because the format has no call that reports them. For an id without a version, the
+ * abilities of most current models are assumed. Parameters from the catalog win over the id, and so do its efforts if the id has no version.
  */
 export function abilitiesOf(upstreamModel: string, traits: ModelTraits): ClaudeAbilities {
   const version = versionOf(upstreamModel)
   const known = traits.supportedParameters
   return {
-    // The level `max` came with the models that think adaptively.
+    // The level `max` was introduced together with adaptive thinking.
     adaptive: version === null ? traits.efforts.includes('max') : version >= 406,
     sampling: known.length > 0 ? known.includes('temperature') : version === null || version < 407,
     temperatureWithTopP: version !== null && version < 401,
@@ -29,7 +29,7 @@ export function abilitiesOf(upstreamModel: string, traits: ModelTraits): ClaudeA
 }
 
 /**
- * Major times 100 plus minor: 405 for `claude-opus-4-5-20251101`, 500 for `claude-fable-5`, 307 for `claude-3-7-sonnet-20250219`; null for a name
+ * Returns major times 100 plus minor: 405 for `claude-opus-4-5-20251101`, 500 for `claude-fable-5`, 307 for `claude-3-7-sonnet-20250219`; null for a name
  * without a version.
  */
 function versionOf(upstreamModel: string): number | null {

@@ -1,4 +1,4 @@
-/** Settings of a hub request as Gemini's `generationConfig`. */
+/** Translates settings of a hub request to Gemini's `generationConfig`. */
 
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import type { ModelTraits } from '../../dialect.ts'
@@ -7,22 +7,22 @@ import { isAbsent } from '../json-values.ts'
 import { thinkingTokens } from '../thinking-budget.ts'
 import { geminiSchema } from './gemini-schema.ts'
 
-/** Most stop strings that Gemini takes. */
+/** Most stop strings that Gemini accepts. */
 const stopsMax = 5
-/** Largest thinking budget that every model of the generation with budgets takes. */
+/** The largest thinking budget that every model of the generation with budgets accepts. */
 const budgetMaxTokens = 24_576
-/** Least budget of a model of that generation that cannot do without. */
+/** The least budget of a model of that generation that always thinks. */
 const leastBudgetTokens = 128
-/** Tokens that are left for the answer where the budget would take all of the ceiling. */
+/** Tokens that stay for the answer if the budget would take the whole ceiling. */
 const answerTokens = 256
 
-/** True for the generations that think by levels, and that check the signatures of calls. */
+/** True for the generations that think by levels. They also check the signatures of calls. */
 export function thinksByLevel(upstreamModel: string): boolean {
   const version = /gemini-(\d+)/.exec(upstreamModel)
   return version !== null && Number(version[1]) >= 3
 }
 
-/** The settings, without those that were left out by the caller. */
+/** Returns the settings, without those that the caller left out. */
 export function generationConfigOf(body: JsonObject, upstreamModel: string, traits: ModelTraits, dropped: Set<string>): Record<string, unknown> {
   const given = (name: string): number | undefined => (typeof body[name] === 'number' ? body[name] : undefined)
   const ceilings = [given('max_tokens'), given('max_completion_tokens')].filter(value => value !== undefined)
@@ -64,7 +64,7 @@ function formatOf(wanted: unknown, dropped: Set<string>): Record<string, unknown
   return { responseMimeType: 'application/json', responseSchema: geminiSchema(describedSchema(described), at, dropped) }
 }
 
-/** Thoughts are asked for along with thinking, or the caller would pay for what it cannot read. */
+/** Returns the thinking settings. Thoughts are always requested together with thinking, because otherwise the caller would pay for text that it cannot read. */
 function thinkingOf(
   effort: unknown,
   upstreamModel: string,

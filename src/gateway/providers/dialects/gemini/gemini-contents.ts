@@ -1,4 +1,4 @@
-/** Messages of the hub format as `contents` and `systemInstruction` of Gemini. */
+/** Translates messages of the hub format to `contents` and `systemInstruction` of Gemini. */
 import { fail } from '../../../../platform/errors.ts'
 import { type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { JsonTexts } from '../../../wire/json/json-texts.ts'
@@ -17,12 +17,12 @@ export interface Contents {
   readonly contents: readonly Content[]
 }
 
-/** What Gemini takes instead of a signature on a call that another model made. Source: its page on thought signatures. */
+/** The value that Gemini accepts instead of a signature for a call by another model. Source: its page on thought signatures. */
 const unsigned = 'skip_thought_signature_validator'
 
 /**
- * The conversation in contents of alternating roles. Signatures are where Gemini gave them: on the call whose id holds one, and on the last text of a
- * turn. `needsSignatures`: calls of other models are marked as such. Throws `bad_request` for a result that answers no call.
+ * Returns the conversation in contents of alternating roles. Signatures are where Gemini put them: on the call whose id has one, and on the last text of a
+ * turn. `needsSignatures`: calls by other models are marked as such. Throws `bad_request` for a result that answers no call.
  */
 export function contentsOf(messages: unknown, needsSignatures: boolean, dropped: Set<string>): Contents {
   const writer = new ContentWriter(needsSignatures, dropped)
@@ -43,13 +43,13 @@ class ContentWriter {
   readonly #dropped: Set<string>
   readonly #system: string[] = []
   readonly #contents: Content[] = []
-  /** Names of called functions by the ids that the client knows, and the turn of the call. */
+  /** The called functions by the ids that the client knows, with the turn of each call. */
   readonly #calls = new Map<string, MadeCall>()
   readonly #made: MadeCall[] = []
   readonly #answered = new Set<MadeCall>()
   /** The answers to the calls of a turn, by that turn. They begin the next turn. */
   readonly #answers = new Map<Content, { readonly results: Part[]; readonly media: Part[] }>()
-  /** The arguments and results of all calls. */
+  /** The JSON texts of the arguments and results of all calls. */
   readonly #texts = new JsonTexts()
 
   constructor(needsSignatures: boolean, dropped: Set<string>) {
@@ -127,8 +127,8 @@ class ContentWriter {
   }
 
   /**
-   * After the other results of the turn, before the pictures and files that came with them. Roles alternate, so the turn after the calls is the user's
-   * or is made here.
+   * Adds a result after the other results of the turn, and before the pictures and files that came with them. Roles alternate, so the turn after the calls is a
+   * user turn. It is made here if there is none.
    */
   #place(calls: Content, result: Part, media: readonly Part[]): void {
     if (this.#contents.at(-1) === calls) this.#contents.push({ role: 'user', parts: [] })
@@ -149,19 +149,19 @@ class ContentWriter {
 
   end(): Contents {
     const contents = this.#contents
-    // As many results as calls are wanted.
+    // Gemini requires as many results as calls.
     for (const call of this.#made)
       if (!this.#answered.has(call))
         this.#place(call.turn, { functionResponse: { id: readCallId(call.id).id, name: call.name, response: { error: missingResultText } } }, [])
     this.#addAnswers()
-    // Something must be asked: what was said as system alone is the prompt then.
+    // Gemini requires a user turn. A conversation of system texts alone becomes the prompt.
     if (contents.length === 0) return { system: null, contents: [{ role: 'user', parts: [{ text: this.#system.join('\n\n') || 'Continue.' }] }] }
     if (contents[0]?.role === 'model') contents.unshift({ role: 'user', parts: [{ text: 'Continue.' }] })
     return { system: this.#system.length === 0 ? null : this.#system.join('\n\n'), contents }
   }
 }
 
-/** The signature of the turn's thinking, on its last text, or on an empty text when there is none. Thinking itself is not given back. */
+/** Puts the signature of the turn's thinking on its last text, or on an empty text if there is none. The thinking itself is not sent back. */
 function signed(parts: Part[], blocks: unknown): Part[] {
   const signature = objectsOf(blocks)
     .map(block => thoughtSignatureOf(block['signature']))

@@ -7,10 +7,10 @@ import { EventDecoder } from '../event-decoder.ts'
 import { textOf } from '../json-values.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 
-/** Most candidates of one reply; what comes of more is passed over. */
+/** Most candidates of one reply. Further candidates are ignored. */
 const candidatesMax = 128
 
-/** What is known of one candidate. */
+/** The state of one candidate. */
 interface Candidate {
   readonly reader: PartReader
   begun: boolean
@@ -18,8 +18,8 @@ interface Candidate {
 }
 
 /**
- * Reads a stream of Gemini into hub chunks. The format has no end mark: a candidate with a finish reason is complete. Calls arrive whole. Usage is in
- * every chunk that reports it; the last one counts.
+ * Reads a stream of Gemini into hub chunks. The format has no end mark; a candidate with a finish reason is complete. Calls arrive complete. Several chunks may
+ * report usage; the last report counts.
  */
 export class GeminiStreamDecoder extends EventDecoder {
   readonly #candidates = new Map<number, Candidate>()
@@ -69,14 +69,14 @@ export class GeminiStreamDecoder extends EventDecoder {
   }
 }
 
-/** Output as the provider has sent it: what the hub format has no place for counts too. */
+/** Counts the output that the provider has sent, including output for which the hub format has no place. */
 function sentChars(candidates: unknown): number {
   let chars = 0
   for (const { content } of objectsOf(candidates)) chars += outputChars(content)
   return chars
 }
 
-/** Output as it goes on: arguments of calls are text there. Signed blocks say again what has gone by. */
+/** Counts the output that is passed on, in which the arguments of calls are text. Signed blocks do not count, because they repeat text that has passed. */
 function shownChars(choices: readonly Record<string, unknown>[]): number {
   let chars = 0
   for (const { delta } of choices) if (isObject(delta)) chars += outputChars({ ...delta, thinking_blocks: undefined })
@@ -87,7 +87,7 @@ function choiceOf(index: number, delta: Record<string, unknown>, finish: string 
   return { index, delta, finish_reason: finish }
 }
 
-/** Errors come as an object or as a list of one. */
+/** Returns the first object. Errors come as an object or as a list of one. */
 function firstObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text)
@@ -103,7 +103,7 @@ function faultOf(error: JsonObject): StreamFault {
   return { message: textOf(error['message']) || 'The provider broke off the stream.', type: faultTypes[status] ?? null, code: status === '' ? null : status }
 }
 
-/** Its words for a failure as `error.type` of the wire. */
+/** The provider's status of a failure -> `error.type` of the wire. */
 const faultTypes: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTED: 'rate_limit_error',
   UNAVAILABLE: 'overloaded_error',

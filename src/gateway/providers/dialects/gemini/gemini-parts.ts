@@ -1,4 +1,4 @@
-/** Parts of hub messages as parts of Gemini contents. */
+/** Translates parts of hub messages to parts of Gemini contents. */
 import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { noFile } from '../anthropic/anthropic-blocks.ts'
@@ -8,7 +8,7 @@ import { textOf } from '../json-values.ts'
 
 export type Part = Record<string, unknown>
 
-/** The content of a message as parts; empty texts are left out. `at` names the message in errors. Throws `bad_request` for invalid media. */
+/** Returns the content of a message as parts. Empty texts are left out. `at` names the message in errors. Throws `bad_request` for invalid media. */
 export function partsOf(content: unknown, at: string, dropped: Set<string>): Part[] {
   if (typeof content === 'string') return content === '' ? [] : [{ text: content }]
   return objectsOf(content).flatMap((part, index) => partOf(part, `${at}.content[${index}]`, dropped))
@@ -34,7 +34,7 @@ function partOf(part: JsonObject, at: string, dropped: Set<string>): Part[] {
   }
 }
 
-/** Media inline, or by address for the provider to fetch. */
+/** Returns media inline, or as an address that the provider fetches. */
 function mediaPart(url: unknown, at: string): Part {
   if (typeof url !== 'string') throw fail('bad_request', { message: `"${at}" must be a string.` })
   const data = dataUrlOf(url)

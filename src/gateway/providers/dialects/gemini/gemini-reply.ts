@@ -1,4 +1,4 @@
-/** Replies of Gemini in the hub format: what whole replies and streams have in common. */
+/** Converts replies of Gemini to the hub format. Whole replies and streams share this code. */
 import { createHash } from 'node:crypto'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { GrowingText } from '../../../wire/sse/growing-text.ts'
@@ -6,10 +6,10 @@ import { type TokenUsage, tokenCount } from '../../../wire/usage.ts'
 import { textOf } from '../json-values.ts'
 import { blockSignature, signedCallId } from './gemini-signature.ts'
 
-/** `usageMetadata`: thoughts count as completion, what the provider's own tools read as prompt. Null when a count in it cannot be believed. */
+/** Reads `usageMetadata`. Thoughts count as completion. Text that the provider's own tools read counts as prompt. Returns null if a count is implausible. */
 export function geminiUsage(metadata: unknown): TokenUsage | null {
   if (!isObject(metadata)) return null
-  // A count of nothing is left out.
+  // Gemini omits a count of zero.
   const count = (name: string): number | null => tokenCount(metadata[name] ?? 0)
   const prompt = tokenCount(metadata['promptTokenCount'])
   const toolPrompt = count('toolUsePromptTokenCount')
@@ -28,7 +28,7 @@ export function geminiUsage(metadata: unknown): TokenUsage | null {
   }
 }
 
-/** Tokens of sound, when the provider reports its prompt by modality. */
+/** Returns the tokens of sound if the provider reports its prompt by modality. */
 function audioIn(details: unknown): number {
   return objectsOf(details).reduce((sum, { modality, tokenCount: count }) => sum + (modality === 'AUDIO' ? (tokenCount(count) ?? 0) : 0), 0)
 }
@@ -45,7 +45,7 @@ const blocked = new Set([
   'IMAGE_RECITATION',
 ])
 
-/** `finish_reason` of a candidate; null while it has not finished. */
+/** Returns the `finish_reason` of a candidate; null: it has not finished. */
 export function finishReason(reason: unknown, hasCalls: boolean): string | null {
   if (typeof reason !== 'string' || reason === 'FINISH_REASON_UNSPECIFIED') return null
   if (reason === 'MAX_TOKENS') return 'length'
@@ -53,26 +53,26 @@ export function finishReason(reason: unknown, hasCalls: boolean): string | null 
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-/** Why an answer or a prompt was blocked, in words; null when nothing was. */
+/** Returns a text that says why an answer was blocked; null: it was not blocked. */
 export function blockedText(candidate: JsonObject): string | null {
   const reason = textOf(candidate['finishReason'])
   if (!blocked.has(reason)) return null
   return textOf(candidate['finishMessage']) || `The provider blocked the answer (${reason}).`
 }
 
-/** The same for a prompt that was not answered at all. */
+/** Returns a text that says why a prompt was blocked and not answered; null: it was not blocked. */
 export function blockedPromptText(reply: JsonObject): string | null {
   const feedback = reply['promptFeedback']
   if (!isObject(feedback) || typeof feedback['blockReason'] !== 'string') return null
   return textOf(feedback['blockReasonMessage']) || `The provider blocked the prompt (${feedback['blockReason']}).`
 }
 
-/** What one part says: fields of a hub message or delta. */
+/** The content of one or more parts, as fields of a hub message or delta. */
 export interface Said {
   content: string
   reasoning: string
   calls: Record<string, unknown>[]
-  /** Whole signed blocks of thinking. */
+  /** Complete signed blocks of thinking. */
   blocks: Record<string, unknown>[]
   images: Record<string, unknown>[]
 }
@@ -80,7 +80,7 @@ export interface Said {
 /** Reads the parts of one candidate, over all chunks of a stream. */
 export class PartReader {
   readonly #index: number
-  /** Thinking since the last signed block. */
+  /** The thinking since the last signed block. */
   readonly #thinking = new GrowingText()
   calls = 0
 
@@ -111,7 +111,7 @@ export class PartReader {
     said.blocks.push({ type: 'thinking', thinking: this.#thinking.take(), signature: blockSignature(textOf(thoughtSignature)) })
   }
 
-  /** Calls often arrive without an id; the id that is made is the same whenever the same reply is read. */
+  /** Returns a call. Calls often arrive without an id. The generated id is the same each time that the same reply is read. */
   #call(call: JsonObject, responseId: string, thoughtSignature: string): Record<string, unknown> {
     const index = this.calls++
     const text = JSON.stringify(isObject(call['args']) ? call['args'] : {})

@@ -1,7 +1,7 @@
 import { isObject } from '../../../../platform/values/json.ts'
 import { type SchemaSubset, withinSubset } from '../json-schema-subset.ts'
 
-/** Keywords that Gemini takes in a schema of a function or a reply. Source: the Schema type of its reference. */
+/** Keywords that Gemini accepts in a schema of a function or a reply. Source: the Schema type of its reference. */
 const subset: SchemaSubset = {
   keywords: new Set(
     [
@@ -15,33 +15,33 @@ const subset: SchemaSubset = {
 /** Keywords that say nothing about a value. */
 const annotations: readonly string[] = ['$schema', '$id', '$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'strict', 'additionalProperties']
 
-/** How often a reference is followed before its target is replaced by any value. */
+/** The number of nested references that are followed. A deeper reference is replaced by a schema that allows any value. */
 const referenceDepthMax = 8
-/** Deepest schema that is rewritten. */
+/** The deepest level of a schema that is rewritten. */
 const depthMax = 64
 
 /**
- * How much may be written in place of references. A definition that refers to itself several times grows by that many times with each
- * step: a few lines would take all memory and all time there is.
+ * The size that may be written in place of references. A definition that refers to itself several times multiplies with each step: a few lines would use all
+ * memory and time.
  */
 export interface ReferenceRoom {
   /** Characters of JSON. */
   chars: number
 }
 
-/** Room of a request beside what its schemas give it. */
+/** The room of a request apart from the room that its schemas add. */
 const roomChars = 8192
-/** A schema with references may grow to this many times its own length, so that the sent size stays near the weighed size. */
+/** A schema with references may grow to this many times its own length, so that the sent size stays near the measured size. */
 const roomPerChar = 2
-/** What any schema takes beside its own characters, so that empty ones are bounded, too. */
+/** The characters that every copied definition counts for in addition to its text, so that empty ones are bounded, too. */
 const schemaChars = 16
 
-/** Room for the references of one request. Further references are replaced by any value. */
+/** Returns the room for the references of one request. References that do not fit are replaced by a schema that allows any value. */
 export const referenceRoom = (): ReferenceRoom => ({ chars: roomChars })
 
 /**
- * The schema in the words that Gemini takes: references followed, `const` as an `enum` of one, `oneOf` as `anyOf`, a list of types as
- * `nullable` or `anyOf`. Keywords that would narrow a value and are refused are added to `dropped` under `at`.
+ * Returns the schema in the keywords that Gemini accepts: references are followed, `const` becomes an `enum` of one, `oneOf` becomes `anyOf`, and a list of
+ * types becomes `nullable` or `anyOf`. Refused keywords that would restrict a value are added to `dropped` under `at`.
  */
 export function geminiSchema(schema: unknown, at: string, dropped: Set<string>, room: ReferenceRoom = referenceRoom()): unknown {
   return withinSubset(new Rewriter(schema, at, dropped, room).rewrite(schema), subset, at, dropped)
@@ -50,7 +50,7 @@ export function geminiSchema(schema: unknown, at: string, dropped: Set<string>, 
 class Rewriter {
   readonly #root: unknown
   readonly #definitions: Readonly<Record<string, unknown>>
-  /** Length of each definition that a reference was followed to. */
+  /** The length of each definition whose reference was followed. */
   readonly #lengths = new Map<unknown, number>()
   readonly #at: string
   readonly #dropped: Set<string>
@@ -90,7 +90,7 @@ class Rewriter {
     return this.rewrite({ ...objectOf(target), ...beside }, depth + 1, followed + 1)
   }
 
-  /** Takes the room for one more copy of a definition. False: it is not there, and nothing was taken. */
+  /** Takes the room for one more copy of a definition. Returns false, and takes nothing, if there is not enough room. */
   #fits(target: unknown): boolean {
     if (this.#lengths.size === 0) this.#room.chars += roomPerChar * JSON.stringify(this.#root).length
     const chars = this.#lengths.get(target) ?? JSON.stringify(target).length + schemaChars
@@ -106,7 +106,7 @@ class Rewriter {
     return {}
   }
 
-  /** Of the formats of strings it knows two. */
+  /** Removes unknown formats. Gemini knows two formats of strings. */
   #dropFormat(made: Record<string, unknown>): void {
     const { type, format } = made
     if (type !== 'string' || format === undefined || format === 'date-time' || format === 'enum') return
@@ -124,7 +124,10 @@ function typesOf(type: unknown): Record<string, unknown> {
   return named.length === 1 ? { type: named[0], ...nullable } : { anyOf: named.map(name => ({ type: name })), ...nullable }
 }
 
-/** Its enums are strings: null among them is `nullable`, and other values go without the list. */
+/**
+ * Converts an enum, because Gemini's enums are lists of strings. null among the values becomes `nullable`. If another value is not a string, the list moves to
+ * the description.
+ */
 function stringEnum(made: Record<string, unknown>, values: readonly unknown[]): void {
   const texts = values.filter(value => value !== null)
   if (texts.length < values.length) made['nullable'] = true

@@ -1,28 +1,28 @@
 /**
- * Gemini signs its thoughts and calls, and requires the signatures back in the next turn. The hub format has two places that clients return unchanged:
- * the signature of a thinking block, and the id of a call. Both name the provider that signed, because every provider refuses a signature that it has
- * not made.
+ * Signatures of Gemini. Gemini signs its thoughts and calls, and requires the signatures back in the next turn. The hub format has two places that clients
+ * return unchanged: the signature of a thinking block, and the id of a call. Both name the provider that signed, because every provider refuses a signature
+ * that it has not made.
  */
 
 const blockMark = 'gemini:'
 const idMark = '--sig--'
 
-/** A signature of Gemini's as the `signature` of a thinking block. */
+/** Returns a signature of Gemini as the `signature` of a thinking block. */
 export function blockSignature(thoughtSignature: string): string {
   return blockMark + thoughtSignature
 }
 
-/** Gemini's own signature out of a thinking block, or null when another provider made it. */
+/** Returns Gemini's own signature from a thinking block, or null if another provider made it. */
 export function thoughtSignatureOf(signature: unknown): string | null {
   return typeof signature === 'string' && signature.startsWith(blockMark) ? signature.slice(blockMark.length) : null
 }
 
-/** True for a signature that Gemini made and nobody else takes. */
+/** True for a signature that Gemini made. No other provider accepts it. */
 export function foreignSignature(signature: string): boolean {
   return signature.startsWith(blockMark)
 }
 
-/** The id of a call that carries its signature: letters, digits, _ and - alone, which every API takes. */
+/** Returns the id of a call with its signature. It has only letters, digits, _ and -, which every API accepts. */
 export function signedCallId(id: string, thoughtSignature: string): string {
   return `${id}${idMark}${Buffer.from(thoughtSignature, 'utf8').toString('base64url')}`
 }
@@ -32,7 +32,7 @@ export function isSignedId(id: unknown): id is string {
   return typeof id === 'string' && id.includes(idMark)
 }
 
-/** An id of a call taken apart. */
+/** Splits the id of a call into the plain id and the signature. */
 export function readCallId(id: string): { readonly id: string; readonly thoughtSignature: string | null } {
   const at = id.indexOf(idMark)
   if (at === -1) return { id, thoughtSignature: null }

@@ -13,7 +13,7 @@ import { GeminiStreamDecoder } from './gemini-decoder.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 import { geminiBody } from './gemini-request.ts'
 
-/** Gemini's generateContent. No client speaks it, so nothing is relayed. Embeddings are not served in this dialect. */
+/** The dialect of Gemini's generateContent. No client uses the format, so nothing is relayed. Embeddings are not served in this dialect. */
 export const geminiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     if (request.operation !== 'chat')
@@ -29,11 +29,11 @@ export const geminiDialect: Dialect = {
   },
   failure: failureOf,
   decoder: (eventMaxBytes): ChatStreamDecoder => new GeminiStreamDecoder(eventMaxBytes),
-  // Streams of this format are always translated; nothing of them is read by a tap.
+  // Streams of this format are always translated, so this tap reads nothing.
   tap: (): StreamTap => new ChatStreamTap(),
 }
 
-/** The API itself is above the layer in which it speaks OpenAI's format: a provider row may give the address of either. */
+/** Returns the address. The OpenAI-compatible API has its own path below the native one. A provider row may give the address of either. */
 function urlOf({ provider, upstreamModel }: Target, stream: boolean): string {
   const base = provider.baseUrl.replace(/\/openai$/, '')
   const model = upstreamModel
@@ -44,7 +44,7 @@ function urlOf({ provider, upstreamModel }: Target, stream: boolean): string {
   return `${base}/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
 }
 
-/** A key goes in the API's own header: as a bearer it takes tokens of another kind only. */
+/** Returns the headers. A key is sent in the API's own header, because the API accepts only another kind of token as a bearer. */
 function headersOf({ provider, credential }: Target, stream: boolean): Record<string, string> {
   const auth: Provider['auth'] = provider.auth === 'bearer' ? 'x-goog-api-key' : provider.auth
   const sent = callHeaders({ ...provider, auth }, credential)
@@ -85,7 +85,7 @@ function choiceOf(candidate: JsonObject, place: number, responseId: unknown): Re
   return { index, message, logprobs: null, finish_reason: finishReason(candidate['finishReason'], calls.length > 0) ?? 'stop' }
 }
 
-/** Words for an account without money. The sentence about an exceeded quota is not among them: this API says it of every rate limit. */
+/** Matches messages about an account without money. The sentence about an exceeded quota is left out, because this API writes it for every rate limit. */
 const billingWords = /credits? (?:are|is|have been) depleted|billing (?:account|is) (?:\w+ )?(?:disabled|not|closed)|enable billing/i
 const wrongKeyWords = /API_KEY_INVALID|API[ _]key (?:not valid|expired|not found)/i
 
@@ -99,7 +99,7 @@ function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], b
   return known.kind === 'rate-limited' && known.retryAfterSeconds === null ? { ...known, retryAfterSeconds: retryDelaySeconds(bodyText) } : known
 }
 
-/** The time to wait is in the body: `"retryDelay": "37s"`. */
+/** Returns the time to wait from the body: `"retryDelay": "37s"`. */
 function retryDelaySeconds(bodyText: string): number | null {
   const found = /"retryDelay":\s*"(\d{1,5})(?:\.\d+)?s"/.exec(bodyText)
   return found === null ? null : Math.max(1, Number(found[1]))

@@ -11,7 +11,7 @@ import { chatCall, finishOf, isCall, usageOfResponse } from './responses-reply.t
 /** Most items of a reply. */
 const itemsMax = 4096
 
-/** A call that is being sent. */
+/** An unfinished call. */
 interface OpenCall {
   readonly index: number
   readonly isCustom: boolean
@@ -24,7 +24,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
   #head: JsonObject = { id: 'chatcmpl-response', object: 'chat.completion.chunk', created: 0, model: '' }
   #callCount = 0
   #hasRole = false
-  /** Items that have said something: their text is not said again when they are done. */
+  /** Items that have sent text. Their text is not repeated when they are done. */
   readonly #heard = new Set<number | null>()
   #lastThought: unknown = null
 
@@ -81,7 +81,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return text === '' ? [] : [this.#chunk({ [name]: text })]
   }
 
-  /** Parts of a summary are set apart by an empty line, as they are in a whole reply. */
+  /** Writes thinking. Parts of a summary are separated by an empty line, as in a whole reply. */
   #think(data: JsonObject): readonly ChatStreamEvent[] {
     const text = textOf(data['delta'])
     if (text === '') return []
@@ -108,7 +108,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return [this.#chunk({ tool_calls: [{ index: call.index, ...said }] })]
   }
 
-  /** What a provider says only when an item is whole, and the seal of its thinking. */
+  /** Writes what a provider sends only with the complete item, and the signature of its thinking. */
   #itemDone(place: number | null, item: JsonObject): readonly ChatStreamEvent[] {
     if (isCall(item)) {
       const opening = this.#calls.has(place) ? [] : this.#openCall(place, item)
@@ -120,7 +120,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     const text = readableText(item)
     const said = this.#heard.has(place) || text === '' ? [] : this.#think({ output_index: place, delta: text })
     const block = blockOfItem(item)
-    // Its text has gone by.
+    // `outputChars` is 0 because the text of the block has already passed.
     return block === null ? said : [...said, { ...this.#chunk({ thinking_blocks: [block] }), outputChars: 0 }]
   }
 
@@ -130,7 +130,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return [finish, ...this.#usage(response), { kind: 'done' }]
   }
 
-  /** Usage is reported before the failure, because a failed response is paid for as well. */
+  /** Reports the usage before the failure, because a failed response is charged too. */
   #fail(response: JsonObject): readonly ChatStreamEvent[] {
     return [...this.#usage(response), { kind: 'error', fault: faultOf(response['error']) }]
   }
@@ -147,15 +147,15 @@ export class ResponsesStreamDecoder extends EventDecoder {
   }
 }
 
-/** The place of an item. What is no number is one place: a text of any length may be in it. */
+/** Returns the index of an item. Every index that is not a number becomes null, because it could be a text of any length. */
 const placeOf = ({ output_index: place }: JsonObject): number | null => (typeof place === 'number' ? place : null)
 
-/** Output for which the hub format has no place. */
+/** Reports output for which the hub format has no place. */
 function unshown(chars: number): readonly ChatStreamEvent[] {
   return chars === 0 ? [] : [{ kind: 'chunk', chunk: { choices: [] }, outputChars: chars }]
 }
 
-/** The parts of a message that was sent in one piece. */
+/** Returns the parts of a message that was sent in one piece. */
 function messageText(item: JsonObject): readonly JsonObject[] {
   return objectsOf(item['content']).flatMap(part => {
     const text = textOf(part['text'])

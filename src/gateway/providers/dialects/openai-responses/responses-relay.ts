@@ -1,4 +1,4 @@
-/** The Responses API as its own clients speak it: what goes on nearly as it came, and what is learned from a stream on its way back. */
+/** Relays the Responses API for its own clients: it sends requests on with few changes, and reads streams while they pass. */
 
 import { isObject, type JsonObject, parsedObject } from '../../../../platform/values/json.ts'
 import { isBoundedJson } from '../../../wire/json/json-bounds.ts'
@@ -15,8 +15,8 @@ import { usageOfResponse } from './responses-reply.ts'
 import { effortOf } from './responses-request.ts'
 
 /**
- * The request for a provider that speaks the Responses API: the body byte for byte, except for the model when the provider knows it by another id,
- * `store`, which is always false, and fields that this gateway does not allow or the API does not know.
+ * Returns the request for a provider that uses the Responses API. The body is sent byte for byte, with these exceptions: the model if the provider has another
+ * id for it, `store`, which is always false, and fields that this gateway does not allow or the API does not know.
  */
 export function responsesRelay(request: NativeRequest, target: Target): UpstreamRequest {
   const { edits, dropped } = editsOf(request.body, target.upstreamModel)
@@ -50,22 +50,22 @@ function editsOf(body: JsonObject, upstreamModel: string): { readonly edits: Edi
 }
 
 function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
-  // Of two equal names we read the last one, and a provider may read the first.
+  // If a name occurs twice, the gateway reads the last one, and a provider may read the first.
   if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify({ ...body, ...Object.fromEntries(edits) })
   if (edits.size === 0) return bytes
   return editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)])))
 }
 
-/** Events that say who answers, what has been produced or how it ended; the bytes of all others are not read. */
+/** Events that name the model, have output, or end the stream. The bytes of all others are not read. */
 const readEvents = /^response\.(?:[\w.]+\.delta|output_item\.done|created|completed|incomplete|failed)$|^error$/
 
 /** Events that end a stream with a response. One with many probabilities has more values than are parsed: then its usage alone is read. */
 const lastEvents: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete'])
 
-/** Events with which a stream has not begun. */
+/** Events that do not count as the beginning of a stream. */
 const silentEvents: ReadonlySet<string> = new Set(['keepalive', 'response.queued', 'response.failed', 'error'])
 
-/** Only the beginning of a longer error is passed on. */
+/** Only this part of a longer error is passed on. */
 const faultMaxChars = 4096
 
 /** Most bytes of the usage of a response. */
@@ -85,7 +85,7 @@ function lastUsageOf(text: Buffer): JsonObject | null {
   return null
 }
 
-/** Reads a stream of the Responses API while its bytes go by, and counts its events. Any chunking of the same bytes gives the same result. */
+/** Reads a stream of the Responses API while its bytes pass, and counts its events. The same bytes give the same result for any chunking. */
 export class ResponsesStreamTap extends EventTap {
   #name: string | null = null
   readonly #items = new ItemChars()

@@ -3,7 +3,10 @@ import { type TokenUsage, tokenCount, usageToOpenAi } from '../../../wire/usage.
 import { textOf } from '../json-values.ts'
 import { blockOfItem, readableText } from './responses-reasoning.ts'
 
-/** The `usage` block of a response, or null when there is none worth metering. Cached tokens are part of the input. */
+/**
+ * Reads the `usage` block of a response. Cached tokens are part of the input. Returns null if there is no block, or if its input or output count is missing or
+ * implausible.
+ */
 export function usageOfResponse(usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return null
   const promptTokens = tokenCount(usage['input_tokens'])
@@ -21,7 +24,7 @@ export function usageOfResponse(usage: unknown): TokenUsage | null {
 
 const detail = (details: unknown, name: string): number => (isObject(details) ? (tokenCount(details[name]) ?? 0) : 0)
 
-/** A whole response as a chat completion. */
+/** Converts a whole response to a chat completion. */
 export function completionOfResponse(response: JsonObject): Record<string, unknown> {
   const usage = usageOfResponse(response['usage'])
   const output = objectsOf(response['output'])
@@ -35,7 +38,7 @@ export function completionOfResponse(response: JsonObject): Record<string, unkno
   }
 }
 
-/** Why a response has ended, in chat's words. */
+/** Returns the finish reason of a response in the terms of chat. */
 export function finishOf(response: JsonObject, hasCalls: boolean): string {
   const details = response['incomplete_details']
   const reason = isObject(details) ? details['reason'] : undefined
@@ -44,11 +47,12 @@ export function finishOf(response: JsonObject, hasCalls: boolean): string {
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
+/** True for a call of a function or of a custom tool. */
 export function isCall(item: JsonObject): boolean {
   return item['type'] === 'function_call' || item['type'] === 'custom_tool_call'
 }
 
-/** A call as chat writes it, with `arguments` and `input` as received up to now. */
+/** Returns a call in the format of chat, with the `arguments` or `input` that have arrived so far. */
 export function chatCall(item: JsonObject): Record<string, unknown> {
   const id = textOf(item['call_id']) || textOf(item['id'])
   if (item['type'] === 'custom_tool_call') return { id, type: 'custom', custom: { name: item['name'], input: textOf(item['input']) } }

@@ -35,7 +35,7 @@ const carriedOtherwise = [
 ] as const
 const carried: ReadonlySet<string> = new Set([...same, ...carriedOtherwise])
 
-/** A hub chat request as a request of the Responses API. Nothing is to be stored. What could not be carried is named. */
+/** Translates a hub chat request to the Responses API. Nothing is stored there. `dropped` names what could not be carried. */
 export function responsesBody(request: HubRequest, { upstreamModel, traits }: Target): { readonly body: JsonObject; readonly dropped: readonly string[] } {
   const { body: given, stream } = request
   const dropped = new Set<string>()
@@ -43,7 +43,7 @@ export function responsesBody(request: HubRequest, { upstreamModel, traits }: Ta
   for (const name of same) if (!isAbsent(given[name])) body[name] = given[name]
   if (stream) body['stream'] = true
   if (stream) addStreamOptions(given['stream_options'], body, dropped)
-  // What a thinking model has thought comes back sealed and goes along with the next turn.
+  // The sealed thinking of a reasoning model is returned, so that the client can send it with the next turn.
   if (traits.reasoning) body['include'] = ['reasoning.encrypted_content']
   addTools(given, body, dropped)
   if (!isAbsent(given['reasoning_effort'])) body['reasoning'] = { effort: effortOf(given['reasoning_effort']) }
@@ -55,7 +55,7 @@ export function responsesBody(request: HubRequest, { upstreamModel, traits }: Ta
   return { body, dropped: [...dropped] }
 }
 
-/** Usage is reported at the end of every stream anyway. */
+/** Reads the stream options. Usage is not one of them here, because every stream reports it at the end. */
 function addStreamOptions(options: unknown, body: Record<string, unknown>, dropped: Set<string>): void {
   if (!isObject(options)) return
   const { include_usage: _told, include_obfuscation: obfuscation, ...others } = options
@@ -63,7 +63,7 @@ function addStreamOptions(options: unknown, body: Record<string, unknown>, dropp
   for (const [name, value] of Object.entries(others)) if (!asksForNothing(name, value)) dropped.add(`stream_options.${name}`)
 }
 
-/** This API knows no `minimal`. */
+/** Returns the effort. This API has no `minimal`. */
 export function effortOf(effort: unknown): unknown {
   return effort === 'minimal' ? 'low' : effort
 }
@@ -91,7 +91,7 @@ function addTools(given: JsonObject, body: Record<string, unknown>, dropped: Set
   if (!isAbsent(given['parallel_tool_calls'])) body['parallel_tool_calls'] = given['parallel_tool_calls']
 }
 
-/** Chat takes functions as they are when nothing is said of `strict`; this API would take that for strict. */
+/** Translates a tool. Without `strict`, chat does not treat a function as strict but this API does, so `strict` is always set. */
 function responsesTool(tool: JsonObject, dropped: Set<string>): readonly JsonObject[] {
   if (isObject(tool['cache_control'])) dropped.add('cache_control')
   const { function: made, custom } = tool

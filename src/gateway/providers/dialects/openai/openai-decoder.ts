@@ -10,9 +10,9 @@ import { RepeatedDelta } from './repeated-delta.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Reads the chat stream of an OpenAI-compatible server into hub events, and puts right what such servers do differently: thinking in
- * `reasoning` or in typed parts, tool calls without or with equal indexes, ids and names in pieces or repeated, arguments as objects, the
- * finish reason twice, a whole `message` in place of a delta, answers beside the first.
+ * Reads the chat stream of an OpenAI-compatible server into hub events. It corrects what such servers do differently: thinking in `reasoning` or in typed
+ * parts, tool calls without or with equal indexes, ids and names in pieces or repeated, arguments as objects, the finish reason twice, a whole `message`
+ * instead of a delta, and answers in addition to the first.
  */
 export class OpenAiStreamDecoder extends EventDecoder {
   readonly #calls = new ToolCalls()
@@ -42,7 +42,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return made
   }
 
-  /** The parsed value has no other user, so it is corrected in place: this runs for every chunk of every translated stream. */
+  /** Corrects a chunk in place. The parsed value has no other user, and this code runs for every chunk of every translated stream. */
   #chunk(chunk: Record<string, unknown>): readonly ChatStreamEvent[] {
     const { choices } = chunk
     const choice: unknown = Array.isArray(choices) ? choices.find(each => isObject(each) && (each['index'] === 0 || each['index'] === undefined)) : undefined
@@ -61,7 +61,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return [...before, { kind: 'chunk', chunk, outputChars: heardChars }]
   }
 
-  /** Only where nothing has been said before: some servers repeat everything at the end. */
+  /** Returns a whole message if nothing was sent before. Some servers repeat everything at the end. */
   #wholeMessage(message: unknown): Fields {
     return isObject(message) && !this.#hasSaid ? message : {}
   }
@@ -83,7 +83,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return { delta, calls: made.length === 0 ? nothing : this.#calls.read(made), isMore }
   }
 
-  /** The first delta of a call that was held back, in a chunk of its own. */
+  /** Returns a chunk with the delayed first delta of a call. */
   #waiting({ id, created, model }: Fields): readonly ChatStreamEvent[] {
     const calls = this.#calls.flush()
     if (calls.length === 0) return []
@@ -97,13 +97,13 @@ export class OpenAiStreamDecoder extends EventDecoder {
   }
 }
 
-/** Whether the only thing that the chunk says is the delta of one choice. */
+/** Whether the chunk contains only the delta of one choice. */
 function hasOneDelta({ choices }: Fields): boolean {
   const [choice, second] = Array.isArray(choices) ? choices : nothing
   return second === undefined && isObject(choice) && isObject(choice['delta']) && !('message' in choice)
 }
 
-/** Of what it has sent all is charged, also what the hub format has no place for. */
+/** Counts everything that the provider has sent, because all of it is charged, including output for which the hub format has no place. */
 function charsOfChoices(choices: readonly unknown[]): number {
   let chars = 0
   for (const choice of choices) if (isObject(choice)) chars += outputChars(choice['delta'] ?? choice['message'])
@@ -112,12 +112,12 @@ function charsOfChoices(choices: readonly unknown[]): number {
 
 const nothing: readonly never[] = Object.freeze([])
 
-/** What is read here; the name of a prototype is no field of anybody's. */
+/** Names that this code reads. `__proto__` is also here, because it is never a real field. */
 const readNames: ReadonlySet<string> = new Set(['tool_calls', 'function_call', 'reasoning', 'reasoning_content', 'thinking_blocks', 'content', '__proto__'])
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === ''
 
-/** Content in typed parts: what is thought and what is said. */
+/** Splits content in typed parts into thinking and text. */
 function partsOf(parts: readonly unknown[]): { text: string; thinking: string } {
   let text = ''
   let thinking = ''
@@ -130,7 +130,7 @@ function partsOf(parts: readonly unknown[]): { text: string; thinking: string } 
   return { text, thinking }
 }
 
-/** A block that can be given back. Gateways of other makers also send what is thought piece by piece as blocks without a signature. */
+/** True for a block that can be sent back. Other gateways also send thinking piece by piece in blocks without a signature. */
 function isSigned(block: unknown): boolean {
   if (!isObject(block)) return false
   return block['type'] === 'redacted_thinking' || (typeof block['signature'] === 'string' && block['signature'] !== '')

@@ -1,45 +1,45 @@
-/** Tool calls of a chat stream put in order: what servers leave out, repeat or split becomes what OpenAI writes. */
+/** Normalises the tool calls of a chat stream. Servers omit, repeat or split parts of them; OpenAI's form is the result. */
 import { isObject } from '../../../../platform/values/json.ts'
 import { JsonProgress } from '../../../wire/json/json-progress.ts'
 import { GrowingText } from '../../../wire/sse/growing-text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Longest name that is put together. */
+/** The longest name that is joined from pieces. */
 const nameMaxChars = 256
 
 /** One call of the stream. */
 interface Call {
-  /** Its place among the calls, from 0. */
+  /** Its number among the calls, from 0. */
   readonly place: number
-  /** The index that the server gave it, if any. */
+  /** The index that the server gave it; null: none. */
   readonly index: number | null
   id: string
   name: string
-  /** Arguments so far. */
+  /** The arguments so far. */
   readonly args: GrowingText
   progress: JsonProgress
-  /** Its first delta has gone out. */
+  /** True: its first delta was sent. */
   isOut: boolean
 }
 
-/** One stream's calls. A first delta waits until the name is whole; every call then has an index of its own, counted from 0, and its id and name once. */
+/** The calls of one stream. A first delta waits until the name is complete. Every call then has its own index, counted from 0, and its id and name once. */
 export class ToolCalls {
   #count = 0
   /** The last call of each index that the server gave, and of each id. */
   readonly #byIndex = new Map<number, Call>()
   readonly #byId = new Map<string, Call>()
-  /** The call that the last delta belonged to. */
+  /** The call to which the last delta belonged. */
   #current: Call | null = null
 
-  /** The deltas that the given ones become. */
+  /** Returns the corrected deltas. */
   read(deltas: readonly unknown[]): readonly Fields[] {
     const out: Fields[] = []
     for (const delta of deltas) if (isObject(delta)) out.push(...this.#read(delta))
     return out
   }
 
-  /** What still waits: something else follows, or nothing. */
+  /** Returns the waiting first delta. It is called when something else comes next, or at the end. */
   flush(): readonly Fields[] {
     const held = this.#current
     return held === null || held.isOut ? [] : [this.#start(held)]
@@ -66,7 +66,7 @@ export class ToolCalls {
     return [...before, ...this.#grow(call, said.args)]
   }
 
-  /** Whose delta it is: by index, unless the server gives every call the same one; else by id; else the call under way. */
+  /** Returns the call to which a delta belongs: by index, unless the server gives every call the same one; else by id; else the current call. */
   #callOf(said: Said): Call {
     const found = said.index !== null ? this.#byIndex.get(said.index) : said.id !== '' ? this.#byId.get(said.id) : (this.#current ?? undefined)
     if (found !== undefined && !isOther(found, said)) return found
@@ -101,7 +101,7 @@ interface Said {
   readonly args: string
 }
 
-/** Whether a delta begins another call although its index, or the lack of one, says that it goes on. */
+/** Whether a delta begins another call although its index, or the lack of one, points to the current call. */
 function isOther(call: Call, { index, id, name }: Said): boolean {
   if (name === '') return false
   if (id !== '' && call.id !== '' && id !== call.id) return call.args.length === 0 || call.progress.isWhole || name !== call.name
@@ -110,7 +110,7 @@ function isOther(call: Call, { index, id, name }: Said): boolean {
 
 const isEmptyObject = ({ args }: Call): boolean => args.length === 2 && args.text === '{}'
 
-/** A name may come in pieces, or whole with every delta. */
+/** Returns the joined name. A name may come in pieces, or complete with every delta. */
 function joinedName(before: string, said: string): string {
   if (said === '' || said === before || before.length >= nameMaxChars) return before
   return said.startsWith(before) ? said : before + said

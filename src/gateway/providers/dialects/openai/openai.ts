@@ -14,7 +14,7 @@ import { withoutSignedIds } from '../signed-ids.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { plainRequest } from './openai-plain.ts'
 
-/** OpenAI chat completions and embeddings: the hub format itself, so nothing is translated and little is touched. */
+/** The dialect of OpenAI chat completions and embeddings. It is the hub format itself, so nothing is translated and few fields change. */
 export const openAiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     const { chat, embeddings } = urlsOf(target.provider)
@@ -47,7 +47,7 @@ interface Urls {
   readonly embeddings: string
 }
 
-/** Made once a provider: the same text for every call is found quicker by those who look something up by it. */
+/** The addresses of each provider. They are built once for each provider, because lookups by the same string object are faster. */
 const urlsByProvider = new WeakMap<Provider, Urls>()
 
 function urlsOf(provider: Provider): Urls {
@@ -58,7 +58,10 @@ function urlsOf(provider: Provider): Urls {
   return made
 }
 
-/** Only our own headers: nothing of the caller's headers goes to a provider. Identity encoding, so that bytes can be relayed and read immediately. */
+/**
+ * Returns the gateway's own headers only. No header of the caller is sent to a provider. The encoding is identity, so that bytes can be relayed and read
+ * immediately.
+ */
 export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, credential }: Target): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
@@ -84,8 +87,8 @@ export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, c
 }
 
 /**
- * The bytes of the client when nothing must change; else its fields in their order with the few edits that the target needs. A body with a repeated name
- * is written again: a provider that reads the first occurrence would serve something else than was priced.
+ * Returns the client's bytes if nothing must change, else its fields in their order with the few edits that the target needs. A body with a repeated name is
+ * written again, because a provider that reads the first occurrence would serve something other than what was priced.
  */
 function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
   const { body, bytes } = request
@@ -100,7 +103,7 @@ function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffe
   return JSON.stringify(edited)
 }
 
-/** Fields to set, or to take out where undefined; null = nothing must change. */
+/** Returns the fields to set; an undefined field is removed. null: nothing must change. */
 function editsOf({ body, operation, stream }: HubRequest, provider: Provider, upstreamModel: string): Record<string, unknown> | null {
   const edits: Record<string, unknown> = {}
   if (body['model'] !== upstreamModel) edits['model'] = upstreamModel
@@ -117,7 +120,7 @@ function editsOf({ body, operation, stream }: HubRequest, provider: Provider, up
   return Object.keys(edits).length === 0 ? null : edits
 }
 
-/** The lower of two ceilings is what the call is held to and charged for, and providers differ in which of them they read: so both say it. */
+/** Sets both ceilings to the lower one. The call is bounded and charged by the lower one, and providers differ in which of them they read. */
 function editCeilings(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
   const { max_tokens: plain, max_completion_tokens: newer } = body
   if (isGiven(plain) && isGiven(newer) && plain !== newer) {
@@ -130,7 +133,7 @@ function editCeilings(body: HubRequest['body'], provider: Provider, edits: Recor
   if (!isGiven(newer)) edits['max_completion_tokens'] = plain
 }
 
-/** Usage is asked for on every stream, whatever the caller said, because the call is metered by it. Other stream options stay. */
+/** Asks for usage on every stream, whatever the caller requested, because the call is metered by it. Other stream options stay. */
 function editStreamOptions(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
   const given = body['stream_options']
   const options = isObject(given) ? given : {}

@@ -1,33 +1,33 @@
 /**
- * Reads chunks that differ from an earlier one in their text alone, without parsing them. Most chunks of a stream do: a provider repeats the id, the model
- * and the frame of each piece of text.
+ * Reads chunks that differ from an earlier one only in their text, without parsing them. Most chunks of a stream do, because a provider repeats the id, the
+ * model and the frame for each piece of text.
  */
 import { isObject } from '../../../../platform/values/json.ts'
 
-/** After so many chunks in a row that were not recognised, nothing more is compared: some providers add something random to each. */
+/** The comparisons stop after this number of learnt chunks in a row that no later chunk repeated. Some providers add something random to each chunk. */
 const missesMax = 8
 
 const contentKey = '"content"'
 const contentStart = '"content":"'
-/** What a text may not have in it, so that it means what is written. */
+/** Characters that a text must not contain, so that it needs no decoding. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON does not allow them in a text
 const needsParser = /["\\\u0000-\u001f]/
 
-/** The members of a chunk in the hub format that no text is in, by name. */
+/** The members of a hub chunk by name, apart from the text. */
 type Frame = Readonly<Record<string, unknown>>
 
 /** The last plain chunk that was parsed. */
 export class RepeatedDelta {
-  /** The text of the chunk that `read` returned last. */
+  /** The text of the last chunk that `read` returned. */
   text = ''
   #frame: Frame | null = null
-  /** Members of its delta beside the text. */
+  /** Members of its delta other than the text. */
   #rest: Frame = noMembers
   #before = ''
   #after = ''
   #misses = 0
 
-  /** The chunk in the hub format that `data` says, if it repeats the learnt one; null: it has to be parsed. */
+  /** Returns the hub chunk for `data` if it repeats the learnt one; null: it must be parsed. */
   read(data: string): Record<string, unknown> | null {
     const frame = this.#frame
     if (frame === null) return null
@@ -40,12 +40,12 @@ export class RepeatedDelta {
     return { ...frame, choices: [{ index: 0, delta: { ...this.#rest, content: text }, finish_reason: null }] }
   }
 
-  /** Learns a chunk that was parsed and is in the hub format: one with a text and nothing else of note. */
+  /** Learns a parsed hub chunk if it has a text and nothing else that matters. */
   learn(data: string, chunk: Frame): void {
     this.#frame = null
     if (this.#misses >= missesMax) return
     const from = data.indexOf(contentKey)
-    // Without a backslash no name of a member is written in another way.
+    // Without a backslash, every member name is written in its plain form.
     if (from === -1 || data.includes('\\') || data.indexOf(contentKey, from + 1) !== -1 || !data.startsWith(contentStart, from)) return
     const start = from + contentStart.length
     const end = data.indexOf('"', start)
@@ -61,7 +61,7 @@ export class RepeatedDelta {
 
 const noMembers: Frame = Object.freeze({})
 
-/** The delta of a chunk whose only choice has a text, perhaps a role, and nothing else; null: it has more, or no text. */
+/** Returns the delta of a chunk whose only choice has a text, perhaps a role, and nothing else; null: it has more, or no text. */
 function plainDelta({ choices, usage, error }: Frame): { content: string; rest: Frame } | null {
   const [choice] = Array.isArray(choices) ? choices : []
   if (!isObject(choice) || (usage !== undefined && usage !== null) || (error !== undefined && error !== null)) return null

@@ -8,40 +8,40 @@ import { thinkingBlock } from './reply.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A tool call of the stream, by its index there. */
+/** A tool call of the stream. */
 interface Call {
   readonly id: string
   readonly name: string
-  /** Arguments that have come and are not written. */
+  /** Arguments that have arrived but are not written yet. */
   readonly unwritten: GrowingText
   readonly progress: JsonProgress
   state: 'waiting' | 'open' | 'closed'
 }
 
-/** What waits for its turn: text of one kind, or something whole. */
+/** Output that waits for its turn: text of one kind, or a complete block. */
 type Later = { readonly kind: 'text' | 'thinking'; readonly text: GrowingText } | { readonly kind: 'whole'; readonly say: () => string }
 
-/** Most things that wait: a stream that has more of them between two pieces of a call's arguments is none of a model. */
+/** Most waiting outputs. No model sends more of them between two pieces of a call's arguments. */
 const laterMax = 1000
 
 type Open = { readonly kind: 'text' | 'thinking' } | { readonly kind: 'call'; readonly call: Call }
 
 /**
- * Writes content blocks one after the other: each is closed before the next one opens. Tool calls that an upstream sends interleaved wait for each
- * other: the open one is sent as it arrives, the others when they are complete, and text after them. Decision 0143 says why.
+ * Writes content blocks one after the other: each is closed before the next one opens. An upstream may interleave tool calls. The open call is then sent as it
+ * arrives, the other calls when they are complete, and text after them. Decision 0143 gives the reasons.
  */
 export class BlockWriter {
   hasToolUse = false
   readonly #context: ReplyContext
   readonly #calls = new Map<number, Call>()
-  /** Calls that have begun and are not complete, and those whose block is not open yet. */
+  /** The number of started calls that are not complete, and of calls whose block is not open yet. */
   #incomplete = 0
   #waiting = 0
-  /** What came while a call was in the middle of its arguments. */
+  /** Output that arrived while the arguments of a call were incomplete. */
   #later: Later[] = []
   #open: Open | null = null
   #index = -1
-  /** What has been thought since the last signature. */
+  /** The thinking since the last signature. */
   readonly #unsigned = new GrowingText()
   #names: ToolNames | null = null
   #hasNoted = false
@@ -62,13 +62,13 @@ export class BlockWriter {
     return this.#sayInTurn('thinking', text)
   }
 
-  /** A whole block with its signature: of thinking that has gone out already only the rest and the signature. */
+  /** Writes a whole block with its signature. If its thinking was already sent, only the rest and the signature are written. */
   thinkingBlock(given: unknown): string {
     const block = thinkingBlock(given)
     return block === null ? '' : this.#inTurn(() => this.#sayBlock(block))
   }
 
-  /** A remark of ours, once a stream. */
+  /** Writes a note of the gateway, once for each stream. */
   note(text: string): string {
     if (this.#hasNoted) return ''
     this.#hasNoted = true
@@ -83,19 +83,19 @@ export class BlockWriter {
     return this.#advance(call) + this.#sayLater()
   }
 
-  /** Closes what is open, and gives out everything that waited for it. */
+  /** Closes the open block, and writes everything that waited for it. */
   close(): string {
     return this.#flushCalls() + this.#sayAllLater() + this.#end()
   }
 
-  /** Immediately, or after the call that is in the middle of its arguments. */
+  /** Writes immediately, or after the call whose arguments are incomplete. */
   #inTurn(say: () => string): string {
     if (this.#later.length === 0 && this.#incomplete === 0) return say()
     if (this.#later.length < laterMax) this.#later.push({ kind: 'whole', say })
     return ''
   }
 
-  /** The same for text, whose waiting parts are one. */
+  /** Does the same for text. Adjacent waiting texts of one kind are joined. */
   #sayInTurn(kind: 'text' | 'thinking', text: string): string {
     if (this.#later.length === 0 && this.#incomplete === 0) return this.#say(kind, text)
     const last = this.#later.at(-1)
@@ -147,7 +147,7 @@ export class BlockWriter {
     return call
   }
 
-  /** Writes what may go out now that a call has grown. */
+  /** Writes what can be sent after a call has grown. */
   #advance(call: Call): string {
     const open = this.#open
     if (open?.kind === 'call') {
@@ -159,7 +159,7 @@ export class BlockWriter {
     return call.state === 'waiting' ? this.#openCall(call) : ''
   }
 
-  /** The calls that waited, in order: complete ones immediately, and the first incomplete one stays open. */
+  /** Opens the waiting calls in their order. Complete ones are written immediately; the first incomplete one stays open. */
   #openNext(): string {
     let text = ''
     for (const call of this.#calls.values()) {
@@ -192,12 +192,12 @@ export class BlockWriter {
     return textDeltaFrame(this.#index, `${kind}_delta`, kind, said)
   }
 
-  /** Sent text is not repeated: a signature that arrives after text gets its own block without words. */
+  /** Writes a whole block. Thinking that was sent is not repeated: if its signature arrives after text, the signature gets its own block without words. */
   #sayBlock(block: Fields): string {
     if (block['type'] === 'redacted_thinking') return this.#flushCalls() + this.#begin(block, { kind: 'thinking' }) + this.#end()
     const whole = String(block['thinking'])
     const said = this.#unsigned.take()
-    // Thinking without a signature may come before it.
+    // Unsigned thinking may come before the thinking of this block.
     const isSaid = said.endsWith(whole) || (said !== '' && whole.startsWith(said))
     const before = isSaid && this.#open?.kind === 'thinking' ? '' : this.#flushCalls() + this.#begin(unsigned, { kind: 'thinking' })
     const rest = isSaid ? whole.slice(said.length) : whole

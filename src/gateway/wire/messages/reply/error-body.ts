@@ -1,6 +1,6 @@
 import { isObject } from '../../../../platform/values/json.ts'
 
-/** Words of the messages format for a status, where nobody gives a better one. */
+/** The error type of the messages format for a status, used if the error itself has no known type. */
 const typeByStatus: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   402: 'billing_error',
@@ -13,8 +13,8 @@ const typeByStatus: Readonly<Record<number, string>> = {
 }
 
 /**
- * An error as clients of the messages format and those of our envelope both read it: `{type:"error", error:{type, message, code}}`. `body`
- * is an envelope of ours, or what a provider wrote in whatever shape, with its `error.message` and `error.code` kept.
+ * Returns an error that clients of the messages format and clients of the gateway's envelope can both read: `{type:"error", error:{type, message, code}}`.
+ * `body` is a gateway envelope, or a provider's error of any shape, whose `error.message` and `error.code` are kept.
  */
 export function messagesErrorBody(body: Readonly<Record<string, unknown>>, status: number): Record<string, unknown> {
   const given = body['error']
@@ -23,7 +23,7 @@ export function messagesErrorBody(body: Readonly<Record<string, unknown>>, statu
   const type =
     status === 413 ? 'request_too_large' : (knownType(error['type']) ?? typeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error'))
   const { code } = error
-  // Clients of the format look for them inside the error.
+  // Clients of the format expect the details inside the error.
   const details = error['details'] === undefined && isObject(body['details']) ? { details: body['details'] } : {}
   const { type: _same, ...evidence } = body
   return {
@@ -41,5 +41,5 @@ export function messagesErrorBody(body: Readonly<Record<string, unknown>>, statu
 
 const typeWords: ReadonlySet<string> = new Set(['invalid_request_error', 'overloaded_error', 'api_error', ...Object.values(typeByStatus)])
 
-/** The type of an error, if clients of the format know it; else null. */
+/** Returns the type of an error if clients of the format know it, else null. */
 export const knownType = (type: unknown): string | null => (typeof type === 'string' && typeWords.has(type) ? type : null)

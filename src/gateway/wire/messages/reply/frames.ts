@@ -1,12 +1,15 @@
 import type { StreamFault } from '../../chat/chat-stream.ts'
 import { knownType } from './error-body.ts'
 
-/** One event of the messages format: its name is in the event and in the data. */
+/** Returns one event of the messages format. Its name is in the event and in the data. */
 export function messagesFrame(data: Readonly<Record<string, unknown>> & { readonly type: string }): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-/** `content_block_delta` events are nearly all of a stream, so their frame is not written again for each. `name`: the member that holds the text. */
+/**
+ * Returns a `content_block_delta` event. Nearly all events of a stream are such deltas, so only the text is serialised for each. `name` is the member that has
+ * the text.
+ */
 export function textDeltaFrame(
   index: number,
   type: 'text_delta' | 'thinking_delta' | 'input_json_delta',
@@ -16,12 +19,12 @@ export function textDeltaFrame(
   return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${name}":${JSON.stringify(text)}}}\n\n`
 }
 
-/** What keeps a silent stream alive. */
+/** The event that keeps a silent stream open. */
 export const pingFrame = messagesFrame({ type: 'ping' })
 
 /**
- * The end of a stream that did not end well. It has no message_stop, which clients would read as success. Clients of the format know its type; `code`
- * keeps the provider's own word.
+ * Returns the end of a failed stream. It has no message_stop, because clients would read that as success. Clients of the format know its type; `code` keeps the
+ * provider's own code.
  */
 export function errorFrame({ message, type, code }: StreamFault): string {
   const known = knownType(type) ?? (code === 'rate_limit_exceeded' ? 'rate_limit_error' : 'api_error')

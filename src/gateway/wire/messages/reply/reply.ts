@@ -9,10 +9,12 @@ import { usageToMessages } from './usage.ts'
 type Fields = Readonly<Record<string, unknown>>
 type Block = Record<string, unknown>
 
-/** Replaces output that the messages format has no block for. */
+/** Replaces output for which the messages format has no block. */
 export const mediaNote = '[The model answered with an image or sound, which this format cannot carry.]'
 
-/** A whole hub reply as a message. Thinking comes first, as clients of the format expect it; of several answers the first one is taken. */
+/**
+ * Converts a whole hub reply to a message. Thinking comes first, because clients of the format expect it there. Of several answers only the first one is used.
+ */
 export function messageOf(reply: Fields, usage: TokenUsage, context: ReplyContext): Record<string, unknown> {
   const choice = firstChoice(reply['choices']) ?? {}
   const message = isObject(choice['message']) ? choice['message'] : {}
@@ -35,7 +37,7 @@ export function messageOf(reply: Fields, usage: TokenUsage, context: ReplyContex
   }
 }
 
-/** Whole blocks with their signatures when the upstream has them; other thinking is around them, unsigned. */
+/** Returns whole blocks with their signatures if the upstream has them. Other thinking comes before and after them, without a signature. */
 function thinkingBlocks({ thinking_blocks: given, reasoning_content: named, reasoning }: Fields): readonly Block[] {
   const signed = Array.isArray(given) ? given.flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block))) : []
   let rest = [named, reasoning].find(text => typeof text === 'string') ?? ''
@@ -52,10 +54,10 @@ function thinkingBlocks({ thinking_blocks: given, reasoning_content: named, reas
   return [...blocks, ...unsigned(rest)]
 }
 
-/** Blank lines between thoughts are no thought. */
+/** Returns an unsigned block for some thinking. Blank lines between two pieces of thinking do not count as thinking. */
 const unsigned = (thinking: string): readonly Block[] => (thinking.trim() === '' ? [] : [{ type: 'thinking', thinking, signature: '' }])
 
-/** One block as the format writes it; null for an invalid one. */
+/** Returns one block as the format writes it, or null for an invalid one. */
 export function thinkingBlock(block: unknown): Block | null {
   if (!isObject(block)) return null
   const { type, thinking, signature, data } = block
@@ -74,7 +76,7 @@ function textBlocks(content: unknown): readonly Block[] {
   })
 }
 
-/** Images and sound are next to the content. */
+/** Returns a note for images and sound, which are members next to the content. */
 function mediaBlocks({ images, audio }: Fields): readonly Block[] {
   return (Array.isArray(images) && images.length > 0) || isObject(audio) ? [{ type: 'text', text: mediaNote }] : []
 }
@@ -91,7 +93,10 @@ function callBlocks(message: Fields, names: ToolNames, context: ReplyContext): r
   })
 }
 
-/** Arguments as an object. What was cut off in the middle cannot be read and becomes an empty one: the stop reason says that it was cut. Throws for what is beyond the bounds. */
+/**
+ * Returns the arguments as an object. Arguments that were cut off cannot be read and become an empty object; the stop reason says that they were cut. Throws
+ * for arguments beyond the bounds.
+ */
 function inputOf(args: unknown, texts: JsonTexts): Record<string, unknown> {
   if (isObject(args)) return args
   try {

@@ -2,21 +2,21 @@ import { isObject } from '../../../../platform/values/json.ts'
 import { noUsage, type TokenUsage, tokenCount } from '../../usage.ts'
 
 /**
- * The `usage` block of the messages format. Its `input_tokens` were neither read from nor written to a cache; our prompt is all three together. Null
- * when one of the two counts is missing or implausible.
+ * Reads the `usage` block of the messages format. Its `input_tokens` were neither read from a cache nor written to one. The gateway's prompt is the sum of all
+ * three numbers. Returns null if the input or the output count is missing or implausible.
  */
 export function usageFromMessages(usage: unknown): TokenUsage | null {
   return tellsOutput(usage) ? mergeMessagesUsage(null, usage) : null
 }
 
-/** True for a block with a believable count of output tokens. */
+/** True for a block with a plausible number of output tokens. */
 export function tellsOutput(usage: unknown): boolean {
   return isObject(usage) && tokenCount(usage['output_tokens']) !== null
 }
 
 /**
- * The same over the several blocks of one stream: a later block overrides the numbers that it names, and leaves the others as they were.
- * Null as long as none has told of the prompt.
+ * Merges the usage blocks of one stream. A later block overrides the numbers that it has and keeps the others. Returns null until a block has reported the
+ * prompt.
  */
 export function mergeMessagesUsage(before: TokenUsage | null, usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return before
@@ -43,12 +43,12 @@ function thinkingTokens(details: unknown): number | null {
   return isObject(details) ? tokenCount(details['thinking_tokens']) : null
 }
 
-/** Of what was written, what is kept for an hour; undefined where the block does not tell. */
+/** Returns the written cache tokens that are kept for an hour; undefined if the block does not say. */
 function longTokens(written: unknown): number | undefined {
   return isObject(written) ? (tokenCount(written['ephemeral_1h_input_tokens']) ?? undefined) : undefined
 }
 
-/** The `usage` block that says this. */
+/** Returns the `usage` block for this usage. */
 export function usageToMessages(usage: TokenUsage): Record<string, number> {
   const { promptTokens, completionTokens, cachedTokens, cacheWriteTokens } = usage
   return {

@@ -9,8 +9,8 @@ import { firstChoice, stopOf, stopSequenceOf } from './stop-reason.ts'
 import { usageToMessages } from './usage.ts'
 
 /**
- * Writes one stream of hub chunks as events of the messages format: exactly one message_start, blocks that never overlap and whose
- * indexes count up, one message_delta with the final usage and the bill, one terminal event.
+ * Writes one stream of hub chunks as events of the messages format: exactly one message_start, blocks that never overlap and have rising indexes, one
+ * message_delta with the final usage and the bill, and one terminal event.
  */
 export class MessagesWriter implements StreamWriter {
   readonly keepAlive = pingFrame
@@ -59,7 +59,7 @@ export class MessagesWriter implements StreamWriter {
     return errorFrame(fault)
   }
 
-  /** The usage that it states is the estimate of the prompt; the final message_delta has the true one. */
+  /** Writes the message_start. Its usage is the estimate of the prompt; the final message_delta has the actual usage. */
   #start(): string {
     if (this.#started) return ''
     this.#started = true
@@ -76,7 +76,7 @@ export class MessagesWriter implements StreamWriter {
     let text = ''
     if (typeof reasoning === 'string' && reasoning !== '') text += this.#blocks.thinking(reasoning)
     const said = typeof content === 'string' ? content : ''
-    // A signature that arrives with a later part of a text follows the text, and does not split it.
+    // A signature may arrive together with a later part of a text. It then comes after the text and does not split it.
     const isLate = said !== '' && this.#blocks.isInText
     if (isLate) text += this.#blocks.text(said)
     if (Array.isArray(thoughts)) for (const block of thoughts) text += this.#blocks.thinkingBlock(block)

@@ -11,7 +11,7 @@ const fieldsByType: Readonly<Record<string, readonly string[]>> = {
   tool_use: ['id', 'name', 'input'],
 }
 
-/** Notes the fields of a block that are read nowhere; a type that is not in the list above is noted or refused as a whole elsewhere. */
+/** Notes the unknown fields of a block. Blocks whose type is not in the list above are noted or refused as a whole elsewhere. */
 export function noteBlockFields(block: Fields, drop: (name: string) => void): void {
   const known = fieldsByType[String(block['type'])]
   if (known === undefined) return
@@ -19,12 +19,12 @@ export function noteBlockFields(block: Fields, drop: (name: string) => void): vo
     if (name !== 'type' && name !== 'cache_control' && !known.includes(name) && !saysNothing(name, value)) drop(`messages.content.${name}`)
 }
 
-/** Notes the fields of a message beside its role and content. */
+/** Notes the fields of a message other than its role and content. */
 export function noteMessageFields(message: Fields, drop: (name: string) => void): void {
   for (const [name, value] of Object.entries(message)) if (name !== 'role' && name !== 'content' && !saysNothing(name, value)) drop(`messages.${name}`)
 }
 
-/** A call that the model itself makes is what every call is elsewhere. */
+/** Whether a field may be dropped without a note. A call by the model itself ("direct") is the only kind in other formats. */
 function saysNothing(name: string, value: unknown): boolean {
   if (value === undefined || value === null || value === false) return true
   return name === 'caller' && typeof value === 'object' && 'type' in value && value.type === 'direct'

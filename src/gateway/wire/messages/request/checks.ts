@@ -1,4 +1,4 @@
-/** Fields of a messages request whose value is none that the format knows. */
+/** Refuses fields of a messages request whose value is invalid in this format. */
 import { fail, type GatewayError } from '../../../../platform/errors.ts'
 import { isObject } from '../../../../platform/values/json.ts'
 
@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 const thinkingTypes: readonly unknown[] = ['enabled', 'disabled', 'adaptive', 'between_tools']
 
-/** Throws `bad_request` that names the field: the format's own provider would refuse it as well, and a translation would lose it. */
+/** Throws `bad_request` that names the field. The format's own provider would also refuse such a value, and a translation would lose it. */
 export function checkFields(request: Fields): void {
   for (const name of ['temperature', 'top_p', 'top_k'])
     if (isGiven(request[name]) && typeof request[name] !== 'number') throw bad(`"${name}" must be a number.`)

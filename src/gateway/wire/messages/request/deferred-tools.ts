@@ -1,10 +1,10 @@
-/** Tools that are declared and not yet shown to the model: a search of the client finds them, and its result refers to them. */
+/** Deferred tools, which are declared but not shown to the model at first. A search by the client finds them, and its result refers to them. */
 import { isObject } from '../../../../platform/values/json.ts'
 import type { ToolNames } from '../tool-names.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The tools that the model sees: all tools of the request except deferred ones that nothing has asked for yet. */
+/** Returns the tools that the model sees: all tools of the request except deferred ones that no search result and no choice has named yet. */
 export function shownTools({ tools, messages, tool_choice: choice }: Fields): unknown {
   if (!Array.isArray(tools) || !tools.some(isDeferred)) return tools
   const wanted = new Set<unknown>(resultsIn(messages).flatMap(referencesIn))
@@ -12,7 +12,7 @@ export function shownTools({ tools, messages, tool_choice: choice }: Fields): un
   return tools.filter((tool: unknown) => !isDeferred(tool) || wanted.has(tool['name']))
 }
 
-/** Content of a tool result with words in place of references, which no other format has. */
+/** Returns the content of a tool result with a text in place of each tool reference. No other format has such references. */
 export function withoutReferences(content: unknown, names: ToolNames): unknown {
   if (!Array.isArray(content)) return content
   return content.map((block: unknown) => {
@@ -23,7 +23,7 @@ export function withoutReferences(content: unknown, names: ToolNames): unknown {
 
 const isDeferred = (tool: unknown): tool is Fields => isObject(tool) && tool['defer_loading'] === true && (tool['type'] ?? 'custom') === 'custom'
 
-/** The contents of all tool results. */
+/** Returns the contents of all tool results. */
 function resultsIn(messages: unknown): readonly unknown[] {
   return listOf(messages)
     .flatMap(message => (isObject(message) ? listOf(message['content']) : []))

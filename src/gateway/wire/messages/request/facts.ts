@@ -4,17 +4,17 @@ import { modelOf } from '../../chat/chat.ts'
 import { checkCallCount, checkMessageCount, checkPartCount, checkToolCount } from '../../json/list-bounds.ts'
 import { type PromptMedia, PromptSize } from '../../prompt-size.ts'
 
-/** What the pipeline needs to know about a messages request, whatever the route. */
+/** The facts about a messages request that the pipeline needs on every route. */
 export interface MessagesFacts {
   readonly model: string
   readonly stream: boolean
-  /** `max_tokens`; null where it is absent or no ceiling at all, which the provider, or the translation, refuses. */
+  /** `max_tokens`; null if it is absent or invalid. The provider or the translation then refuses the request. */
   readonly maxTokens: number | null
-  /** Estimate: text by its bytes, images and documents by what they are taken for. */
+  /** The estimate: text by its bytes, images and documents by their assumed tokens. */
   readonly promptTokens: number
-  /** Left out when there are none. */
+  /** Left out if the prompt has no media. */
   readonly promptMedia?: PromptMedia
-  /** The part of the estimate that a provider may ignore: thoughts of earlier turns, and settings; left out when there is none. */
+  /** The part of the estimate that a provider may not read: thinking of earlier turns, and settings. Left out if there is none. */
   readonly promptUnreadTokens?: number
   readonly hasTools: boolean
   readonly hasImages: boolean
@@ -22,14 +22,14 @@ export interface MessagesFacts {
 
 /** Tokens around each message: role and separators. */
 const messageTokens = 4
-/** The parts of the prompt besides the messages; all of them are text. */
+/** Parts of the prompt other than the messages. All of them are text. */
 const promptFields = ['tools', 'tool_choice', 'output_config', 'output_format'] as const
-/** Fields that no setting of a call is among. */
+/** Fields that are not settings of the call. */
 const readFields: ReadonlySet<string> = new Set(['model', 'messages', 'system', ...promptFields])
 
 /**
- * Reads what routing and metering need. Whether the rest is well formed is the provider's business where the request goes on as it is.
- * `digits` are those that are not in the value, by `unseenDigitsOf`. Throws `bad_request` that names the field.
+ * Reads the facts that routing and metering need. If the request is passed on unchanged, the provider checks the rest. `digits` is the number of digits that
+ * are missing in the value, from `unseenDigitsOf`. Throws `bad_request` that names the field.
  */
 export function messagesFacts(body: Readonly<Record<string, unknown>>, digits = 0): MessagesFacts {
   const model = modelOf(body)
@@ -63,7 +63,7 @@ export function messagesFacts(body: Readonly<Record<string, unknown>>, digits = 
   }
 }
 
-/** The text of the last user turn; '' without one. */
+/** Returns the text of the last user turn, or '' if there is none. */
 export function lastUserText(body: Readonly<Record<string, unknown>>): string {
   const messages: readonly unknown[] = Array.isArray(body['messages']) ? body['messages'] : []
   const last = messages.findLast(message => isObject(message) && message['role'] === 'user')
@@ -87,7 +87,7 @@ function measureMessage(message: unknown, size: PromptSize): void {
   }
 }
 
-/** A text, or a list of blocks. */
+/** Measures a text or a list of blocks. */
 function measure(content: unknown, size: PromptSize): void {
   if (typeof content === 'string') size.text(content)
   else if (Array.isArray(content)) {
@@ -99,9 +99,9 @@ function measure(content: unknown, size: PromptSize): void {
   } else size.any(content)
 }
 
-/** Members of every block that say nothing while they are short. */
+/** Members of every block that count as nothing while they are short. */
 const labels: ReadonlySet<string> = new Set(['type', 'cache_control', 'tool_use_id', 'is_error'])
-/** Members of a block that are measured by its type; all others are text. */
+/** Members of a block that are measured by its type. All others count as text. */
 const measured: Readonly<Record<string, Readonly<Record<string, (value: unknown, size: PromptSize) => void>>>> = {
   text: { text: measure },
   thinking: { thinking: (value, size) => size.thought(value), signature: (value, size) => size.sealed(value) },
@@ -130,7 +130,7 @@ function measureBlock(block: Readonly<Record<string, unknown>>, size: PromptSize
   }
 }
 
-/** A picture as base64, or by its address. */
+/** Measures a picture, given as base64 or by its address. */
 function measureImage(source: unknown, size: PromptSize): void {
   if (!isObject(source)) {
     size.image(source)
@@ -146,10 +146,10 @@ function measureImage(source: unknown, size: PromptSize): void {
   }
 }
 
-/** A value in the place of a picture is a picture for its provider, or is refused there. */
+/** Returns the media type. A provider treats a value in the place of a picture as a picture, or refuses it. */
 const imageType = (mediaType: unknown): string => (typeof mediaType === 'string' && mediaType.includes('/') ? mediaType : 'image/')
 
-/** Text is counted as text; of a file only that it is there is known. */
+/** Measures a document. Text counts as text. A file counts with an assumed number of tokens. */
 function measureSource(source: unknown, size: PromptSize): void {
   if (!isObject(source)) {
     size.link(source)

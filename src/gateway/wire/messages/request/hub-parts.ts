@@ -1,4 +1,4 @@
-/** Content blocks of a user as parts of the hub format. */
+/** Translates content blocks of a user to parts of the hub format. */
 import { fail, type GatewayError } from '../../../../platform/errors.ts'
 import { isObject } from '../../../../platform/values/json.ts'
 import { noteBlockFields } from './block-fields.ts'
@@ -7,8 +7,8 @@ type Fields = Readonly<Record<string, unknown>>
 export type Part = Record<string, unknown>
 
 /**
- * The parts of a block: text, image and document blocks, and search results as text. Names of what cannot be carried go to `drop`. Throws `bad_request`
- * that names the place, for an invalid source and for an unknown type.
+ * Returns the parts of a block: text, image and document blocks, and search results as text. `drop` receives the names of fields that cannot be carried. Throws
+ * `bad_request` that names the place, for an invalid source and for an unknown type.
  */
 export function partsOf(block: unknown, at: string, drop: (name: string) => void): readonly Part[] {
   if (!isObject(block)) throw bad(`"${at}" must be an object with a "type".`)
@@ -37,7 +37,7 @@ function uncached(block: Fields, at: string, drop: (name: string) => void): read
   }
 }
 
-/** The URL of an image or file source: a data URL for bytes. Throws `bad_request`. */
+/** Returns the URL of an image or file source. Bytes become a data URL. Throws `bad_request`. */
 function urlOf(source: unknown, at: string): string {
   if (isObject(source)) {
     const { type, data, media_type: mediaType, url } = source
@@ -63,7 +63,7 @@ function documentParts(block: Fields, at: string, drop: (name: string) => void):
   return [...about, { type: 'file', file: url.startsWith('data:') ? { filename, file_data: url } : { filename, file_url: url } }]
 }
 
-/** Content that is a string or a list of blocks. Throws `bad_request`. */
+/** Returns the parts of a content that is a string or a list of blocks. Throws `bad_request`. */
 export function contentParts(content: unknown, at: string, drop: (name: string) => void): readonly Part[] {
   if (content === undefined || content === null) return []
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]

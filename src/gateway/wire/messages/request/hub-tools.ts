@@ -1,4 +1,4 @@
-/** Tools of the messages format as the hub format has them. */
+/** Translates tools of the messages format to the hub format. */
 import { fail } from '../../../../platform/errors.ts'
 import { isObject } from '../../../../platform/values/json.ts'
 import type { ToolNames } from '../tool-names.ts'
@@ -6,12 +6,12 @@ import { takesStrict } from './strict-schema.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What of a tool goes into the hub format. `type` is "custom" or left out. */
+/** Fields of a tool that the translation reads. `type` is "custom" or left out. */
 const carriedNames: readonly string[] = ['type', 'name', 'description', 'input_schema', 'strict', 'cache_control', 'defer_loading']
 
 /**
- * The tools of the request. Names of what cannot be carried go to `drop`. Throws `bad_request` for a tool without name or schema, and for a tool that
- * only the provider of the format can run.
+ * Returns the tools of the request. `drop` receives the names of fields that cannot be carried. Throws `bad_request` for a tool without name or schema, and for
+ * a tool that only the provider of the format can run.
  */
 export function hubTools(tools: unknown, names: ToolNames, drop: (name: string) => void): readonly Record<string, unknown>[] {
   if (tools === undefined || tools === null) return []
@@ -19,17 +19,17 @@ export function hubTools(tools: unknown, names: ToolNames, drop: (name: string) 
   return tools.map((tool: unknown, index) => hubTool(tool, `tools[${index}]`, names, drop))
 }
 
-/** Tools of the format's own types that the client runs itself: they cost nothing beside their tokens. */
+/** Matches the format's own tool types that the client runs itself. They cost nothing in addition to their tokens. */
 const clientRun = /^(?:custom$|bash_|text_editor_|computer_|memory_)/
 
-/** Whether a tool of that type of the format is run by the client. */
+/** Whether the client runs tools of that type. */
 export function isClientRun(type: string): boolean {
   return clientRun.test(type)
 }
 
 /**
- * Throws `bad_request` for tools and servers that the provider itself would run and charge for beside the tokens: on a key that is not the
- * caller's own nobody could say what the call costs.
+ * Throws `bad_request` for tools and servers that the provider itself would run and charge for in addition to the tokens. On a key that is not the caller's
+ * own, the gateway could not know the cost of the call.
  */
 export function refuseProviderRun({ tools, mcp_servers: servers }: Fields): void {
   const hasServers = Array.isArray(servers) && servers.length > 0
@@ -69,7 +69,7 @@ function hubTool(tool: unknown, at: string, names: ToolNames, drop: (name: strin
   }
 }
 
-/** `tool_choice` with what it says of parallel calls. Without tools there is nothing to choose from. Throws `bad_request`. */
+/** Returns the hub's `tool_choice` and `parallel_tool_calls`. Without tools there is nothing to choose. Throws `bad_request`. */
 export function hubToolChoice({ tool_choice: choice }: Fields, hasTools: boolean, names: ToolNames, drop: (name: string) => void): Record<string, unknown> {
   if (choice === undefined || choice === null) return {}
   if (!isObject(choice)) throw fail('bad_request', { message: '"tool_choice" must be an object with a "type".' })

@@ -1,4 +1,4 @@
-/** The conversation of a messages request as messages of the hub format. */
+/** Translates the conversation of a messages request to messages of the hub format. */
 import { fail, type GatewayError } from '../../../../platform/errors.ts'
 import { isObject } from '../../../../platform/values/json.ts'
 import type { ToolNames } from '../tool-names.ts'
@@ -8,29 +8,29 @@ import { contentParts, type Part, partsOf } from './hub-parts.ts'
 
 export type HubMessage = Record<string, unknown>
 
-/** What the translation of one request shares. */
+/** The state that all parts of one translation share. */
 export interface HubContext {
   readonly names: ToolNames
   /** Notes a field that the hub format cannot carry. */
   drop(name: string): void
 }
 
-/** One turn: neighbours of the same role together, each block with its place in the request. */
+/** One turn: adjacent messages of the same role together, each block with its place in the request. */
 interface Turn {
   readonly role: 'user' | 'assistant' | 'system'
-  /** Index of its first message. */
+  /** The index of its first message. */
   readonly index: number
   readonly blocks: { readonly block: unknown; readonly at: string }[]
 }
 
-/** The system prompt and all turns, in their order. Throws `bad_request` that names the place. */
+/** Returns the system prompt and all turns, in their order. Throws `bad_request` that names the place. */
 export function hubMessages(body: Readonly<Record<string, unknown>>, context: HubContext): readonly HubMessage[] {
   const system = systemMessage(contentParts(body['system'], 'system', context.drop))
   const turns = turnsOf(body['messages'], context)
   const messages: HubMessage[] = system === null ? [] : [system]
   let open: readonly string[] = []
   for (const turn of turns) {
-    // A system turn between a call and its result changes nothing of what is owed.
+    // A system turn between a call and its result does not change which results are missing.
     if (turn.role !== 'system') checkResults(turn, open)
     if (turn.role === 'system') {
       const said = systemMessage(turn.blocks.flatMap(({ block, at }) => partsOf(block, at, context.drop)))
@@ -61,7 +61,7 @@ function turnsOf(messages: unknown, { drop }: HubContext): readonly Turn[] {
       typeof content === 'string'
         ? [{ block: { type: 'text', text: content }, at: `${at}.content` }]
         : content.map((block: unknown, part) => ({ block, at: `${at}.content[${part}]` }))
-    // An assistant turn without content does not separate its neighbours.
+    // An assistant turn without content does not separate the turns around it.
     if (role === 'assistant' && blocks.every(({ block }) => isObject(block) && block['type'] === 'text' && block['text'] === '')) continue
     const last = turns.at(-1)
     if (last?.role === role) last.blocks.push(...blocks)
@@ -74,13 +74,13 @@ function systemMessage(parts: readonly Part[]): HubMessage | null {
   return parts.length === 0 ? null : { role: 'system', content: joined(parts) }
 }
 
-/** One string where only text is there and nothing hangs on its parts. */
+/** Returns one string if there is only text without cache marks, else the parts. */
 function joined(parts: readonly Part[]): string | readonly Part[] {
   const isPlain = parts.every(part => part['type'] === 'text' && part['cache_control'] === undefined)
   return isPlain ? parts.map(part => part['text']).join('\n\n') : parts
 }
 
-/** A user turn joins the user message before it when nothing is between them: an empty assistant turn is left out. */
+/** Adds a user turn. It is joined to the user message before it if only an empty assistant turn was between them, because that one is left out. */
 function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
   const last = messages.at(-1)
   const [first, ...others] = said
@@ -88,7 +88,7 @@ function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
     for (const message of said) messages.push(message)
     return
   }
-  // The list of parts was made here, so it can grow: a copy for each turn would take the square of their number.
+  // This code made the list of parts, so the list may grow. A copy for each turn would take quadratic time.
   const parts = partsIn(last['content'])
   for (const part of partsIn(first['content'])) parts.push(part)
   messages[messages.length - 1] = { role: 'user', content: parts }
@@ -97,7 +97,10 @@ function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
 
 const partsIn = (content: unknown): unknown[] => (Array.isArray(content) ? content : [{ type: 'text', text: content }])
 
-/** Results come first, because the hub format wants them right after their calls; images of results cannot be in them and follow with the rest. */
+/**
+ * Returns the messages of a user turn. Results come first, because the hub format requires them directly after their calls. Images of results cannot be in
+ * them, so they come later with the rest.
+ */
 function userMessages({ blocks, index }: Turn, context: HubContext): readonly HubMessage[] {
   const results: HubMessage[] = []
   const parts: Part[] = []
@@ -137,7 +140,7 @@ function resultOf(block: Readonly<Record<string, unknown>>, at: string, { names,
   }
 }
 
-/** Every call of the turn before must be answered here, and nothing else may be. */
+/** Checks that this turn answers every call of the previous turn and nothing else. */
 function checkResults({ role, index, blocks }: Turn, open: readonly string[]): void {
   const owed = new Set(open)
   for (const { block, at } of blocks) {
@@ -158,7 +161,7 @@ interface ToolUse extends Record<string, unknown> {
 const isToolUse = (block: unknown): block is ToolUse =>
   isObject(block) && block['type'] === 'tool_use' && typeof block['id'] === 'string' && typeof block['name'] === 'string'
 
-/** A turn that says nothing is left out. */
+/** Returns the message of an assistant turn. A turn without text and calls gives no message. */
 function assistantMessages({ blocks }: Turn, context: HubContext): readonly HubMessage[] {
   const texts: Part[] = []
   const calls: Record<string, unknown>[] = []
@@ -205,7 +208,7 @@ function readAssistantBlock(block: unknown, at: string, { texts, calls, thoughts
       calls.push(callOf(block, names))
       return
     default:
-      // What tools of another provider did in an earlier turn: nobody else can go on from it.
+      // The block shows what tools of another provider did in an earlier turn. No other provider can continue from it.
       drop(`messages.${type}`)
   }
 }

@@ -4,12 +4,12 @@ import { isObject } from '../../../../platform/values/json.ts'
 const refused: readonly string[] = ['allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'patternProperties']
 /** Keywords whose value maps names to schemas. */
 const byName: readonly string[] = ['properties', '$defs', 'definitions']
-/** Deepest schema that is looked through. */
+/** The deepest schema that is examined. A deeper one does not count as strict. */
 const depthMax = 32
 
 /**
- * Whether OpenAI-shaped providers take a schema as strict: every object names all of its properties as required and allows no others.
- * They refuse the whole request otherwise. The messages format has optional properties in its strict schemas.
+ * Whether OpenAI-shaped providers accept a schema as strict: every object must require all of its properties and allow no others. Otherwise they refuse the
+ * whole request. Strict schemas of the messages format may have optional properties.
  */
 export function takesStrict(schema: unknown, depth = 0): boolean {
   if (!isObject(schema)) return typeof schema !== 'boolean'

@@ -17,12 +17,12 @@ export interface TranslatedMessages {
   readonly dropped: readonly string[]
 }
 
-/** Most stop strings that OpenAI-shaped providers take. */
+/** Most stop strings that OpenAI-shaped providers accept. */
 const stopsMax = 4
-/** Longest `user` that OpenAI takes. */
+/** The longest `user` that OpenAI accepts. */
 const userMaxChars = 64
 
-/** Fields that are read below, or that say nothing that another provider would do otherwise. */
+/** Fields that the code below reads. */
 const readNames: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -42,8 +42,8 @@ const readNames: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Translates a request. Nothing is lost in silence: what has no place in the hub format is named in `dropped`. Throws `bad_request` that
- * names the field, for what would be wrong for the format's own provider as well, and for tools that only that provider runs.
+ * Translates a request. Nothing is lost silently: `dropped` names every field that has no place in the hub format. Throws `bad_request` that names the field,
+ * for values that the format's own provider would also refuse, and for tools that only that provider runs.
  */
 export function messagesToHub(request: Fields): TranslatedMessages {
   const dropped = new Set<string>()
@@ -69,16 +69,16 @@ export function messagesToHub(request: Fields): TranslatedMessages {
   return { body, dropped: [...dropped] }
 }
 
-/** What is so anyway. */
+/** Values that ask for the normal behaviour. */
 const defaults: Readonly<Record<string, unknown>> = { service_tier: 'auto', speed: 'standard' }
 
 function asksForNothing(name: string, value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0) || defaults[name] === value
 }
 
-/** Services that only the format's own provider has. */
+/** Refuses services that only the format's own provider has. */
 function checkOwnServices({ mcp_servers: servers, thread }: Fields): void {
-  // The format's SDK knows these details, and sends the whole conversation then.
+  // The format's SDK knows these details. It then sends the whole conversation.
   if (isObject(thread) && thread['type'] === 'continue')
     throw fail('bad_request', {
       message: '"thread": nobody keeps conversations of this model. Send all messages, without "thread".',
@@ -108,7 +108,7 @@ function sampling({ stop_sequences: stops, temperature, top_p: topP, top_k: topK
   }
 }
 
-/** The id of the end user; an id that is too long for providers becomes its hash, which distinguishes users as well. */
+/** Returns the id of the end user. An id that is too long for providers becomes its hash, which distinguishes users equally well. */
 function userOf(metadata: unknown, drop: (name: string) => void): Record<string, unknown> {
   if (!isObject(metadata)) return {}
   const { user_id: id, ...others } = metadata
@@ -117,14 +117,17 @@ function userOf(metadata: unknown, drop: (name: string) => void): Record<string,
   return { user: id.length <= userMaxChars ? id : hash('sha256', id, 'hex') }
 }
 
-/** The effort that this many tokens of thinking, or more, count as. */
+/** The effort that stands for this number of thinking tokens or more. */
 const effortByBudget = [
   { fromTokens: 10_000, effort: 'high' },
   { fromTokens: 4000, effort: 'medium' },
   { fromTokens: 0, effort: 'low' },
 ] as const
 
-/** A stated effort says more than a budget; `adaptive` without one leaves it to the model. Whether thoughts are shown is not asked of other providers. */
+/**
+ * Returns the effort. A given effort wins over a budget. `adaptive` without an effort leaves the choice to the model. Other providers are not asked whether to
+ * show the thinking.
+ */
 function thinkingOf({ thinking, output_config: config }: Fields, drop: (name: string) => void): Record<string, unknown> {
   const stated = isObject(config) ? config['effort'] : undefined
   const kind = isObject(thinking) ? thinking['type'] : undefined
@@ -137,7 +140,7 @@ function thinkingOf({ thinking, output_config: config }: Fields, drop: (name: st
   return { reasoning_effort: effortByBudget.find(({ fromTokens }) => budget >= fromTokens)?.effort ?? 'low' }
 }
 
-/** JSON output: `output_config.format`, and `output_format` as it was called before. */
+/** Reads the schema for JSON output from `output_config.format`, or from its earlier name `output_format`. */
 function formatOf({ output_config: config, output_format: older }: Fields, drop: (name: string) => void): Record<string, unknown> {
   for (const [name, value] of Object.entries(isObject(config) ? config : {}))
     if (name !== 'effort' && name !== 'format' && value !== undefined && value !== null) drop(`output_config.${name}`)

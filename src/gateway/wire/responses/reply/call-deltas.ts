@@ -1,25 +1,25 @@
 import { isObject } from '../../../../platform/values/json.ts'
 import { textOf } from '../json.ts'
 
-/** What one delta adds to a call. */
+/** The part of a call that one delta adds. */
 export interface CallPiece {
-  /** Counts from 0 in the order in which the calls have begun. */
+  /** The number of the call, from 0, in the order in which the calls have begun. */
   readonly call: number
-  /** null = not said. */
+  /** null: not given. */
   readonly id: string | null
   readonly name: string
   readonly argumentsText: string
 }
 
 /**
- * Distinguishes the calls of a stream. Providers differ: most count with `index`, some leave it out or always say 0 and give a new id instead, some
- * repeat the id in every delta, some give arguments as an object.
+ * Distinguishes the calls of a stream, because providers differ. Most count with `index`. Some omit it or always write 0, and give a new id instead. Some
+ * repeat the id in every delta. Some give the arguments as an object.
  */
 export class CallSorter {
   readonly #byIndex = new Map<number, number>()
   readonly #ids: (string | null)[] = []
 
-  /** One entry of `delta.tool_calls`; null for what is no call. */
+  /** Reads one entry of `delta.tool_calls`. Returns null for an entry that is not a call. */
   sort(delta: unknown): CallPiece | null {
     if (!isObject(delta)) return null
     const made = isObject(delta['function']) ? delta['function'] : {}
@@ -35,7 +35,7 @@ export class CallSorter {
       if (id !== null) this.#ids[known] = id
       return known
     }
-    // The same index with another id is another call; so is an id that was seen before at whatever index.
+    // The same index with another id is another call. An id that was seen before is the same call, at any index.
     const same = id === null ? -1 : this.#ids.indexOf(id)
     const call = same === -1 ? this.#ids.push(id) - 1 : same
     if (typeof index === 'number') this.#byIndex.set(index, call)

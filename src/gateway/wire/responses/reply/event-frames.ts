@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../../platform/values/json.ts'
 
-/** Numbers and writes the events of one stream: each has its name twice and the next number. */
+/** Writes and numbers the events of one stream. Each event has its name twice, and the next sequence number. */
 export class EventFrames {
   #next: number
 

@@ -1,4 +1,4 @@
-/** The items of a streamed response that are under way: each writes its own events, and is closed once. */
+/** The unfinished items of a streamed response. Each item writes its own events and is closed once. */
 
 import type { JsonObject } from '../../../../platform/values/json.ts'
 import { GrowingText } from '../../sse/growing-text.ts'
@@ -7,7 +7,7 @@ import { freeformInput } from '../request/tools.ts'
 import type { EventFrames } from './event-frames.ts'
 import { argumentsText, callItem, callPrefix, type ItemMaker, type ItemStatus, messageItem, reasoningItem, refusalPart, textPart } from './output.ts'
 
-/** Thinking under way. */
+/** Unfinished thinking. */
 export class OpenReasoning {
   readonly kind = 'reasoning'
   readonly index: number
@@ -36,7 +36,7 @@ export class OpenReasoning {
     return opening + this.#frames.frame(`${this.#name}.delta`, { ...this.#at, delta: text })
   }
 
-  /** A whole block with its signature. Its text went by before as deltas; where it did not, it is said now. */
+  /** Keeps whole blocks with their signatures. Their text was normally sent before as deltas; otherwise it is sent now. */
   keep(blocks: readonly JsonObject[]): string {
     this.#blocks.push(...blocks)
     const text = textOfBlocks(blocks)
@@ -64,7 +64,7 @@ export class OpenReasoning {
   }
 }
 
-/** An open message: text, a refusal, or one after the other. */
+/** An unfinished message: text, a refusal, or one after the other. */
 export class OpenMessage {
   readonly kind = 'message'
   readonly index: number
@@ -121,7 +121,7 @@ export class OpenMessage {
   }
 }
 
-/** A call under way. It is announced when its name is whole, which is when its arguments begin. */
+/** An unfinished call. It is announced when its arguments begin, because its name is complete then. */
 export class OpenCall {
   readonly kind = 'call'
   index = -1
@@ -131,7 +131,7 @@ export class OpenCall {
   readonly #maker: ItemMaker
   #id = ''
   readonly #arguments = new GrowingText()
-  /** A first `{}` is held back: some providers write it before the real arguments. */
+  /** A first `{}` is not sent immediately, because some providers write it before the real arguments. */
   #held = ''
 
   constructor(frames: EventFrames, maker: ItemMaker) {

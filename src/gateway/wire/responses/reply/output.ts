@@ -6,9 +6,9 @@ import { packThinking, type Thinking } from '../reasoning.ts'
 import { freeformInput } from '../request/tools.ts'
 import { type ToolIdentity, ToolNames } from '../tool-names.ts'
 
-/** Items of a reply of the Responses API. */
+/** Builds items of a reply of the Responses API. */
 
-/** How far an item has come. */
+/** The progress of an item. */
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
 /** One part of a message. */
@@ -19,7 +19,7 @@ export function messageItem(id: string, status: ItemStatus, content: readonly Js
   return { id, type: 'message', status, role: 'assistant', content }
 }
 
-/** Thinking: as a summary where the client asked for summaries, else as the text that it is. */
+/** Returns an item for thinking: as a summary if the client asked for summaries, else as the text itself. */
 export function reasoningItem(id: string, thinking: Thinking, asSummary: boolean): JsonObject {
   const { text } = thinking
   return {
@@ -31,7 +31,7 @@ export function reasoningItem(id: string, thinking: Thinking, asSummary: boolean
   }
 }
 
-/** True when the client has asked for a summary of the reasoning. */
+/** True if the client asked for a summary of the reasoning. */
 function wantsSummary(request: JsonObject): boolean {
   const { reasoning } = request
   if (!isObject(reasoning)) return false
@@ -49,11 +49,11 @@ export interface Called {
   readonly id: string
   readonly callId: string
   readonly identity: ToolIdentity
-  /** Those of the same reply. */
+  /** The JSON texts of the same reply. */
   readonly texts: JsonTexts
 }
 
-/** A call with what has been said of its arguments, the JSON text that the model wrote. */
+/** Returns an item for a call. `argumentsText` is the JSON text that the model has written so far. */
 export function callItem({ id, callId, identity, texts }: Called, argumentsText: string, status: ItemStatus): JsonObject {
   const { kind, namespace, name } = identity
   const spaced = namespace === null ? {} : { namespace }
@@ -67,7 +67,7 @@ export function callItem({ id, callId, identity, texts }: Called, argumentsText:
   }
 }
 
-/** What the items of one reply are made with. */
+/** The values that all items of one reply need. */
 export interface ItemMaker {
   readonly names: ToolNames
   readonly asSummary: boolean
@@ -75,13 +75,13 @@ export interface ItemMaker {
   newId(prefix: string): string
 }
 
-/** For the reply to one request. */
+/** Returns the maker for the reply to one request. */
 export function makerOf(context: ReplyContext): ItemMaker {
   const { request } = context
   return { names: ToolNames.of(request), asSummary: wantsSummary(request), texts: new JsonTexts(), newId: prefix => context.newId(prefix) }
 }
 
-/** The items of a whole hub message: thinking, text, calls. */
+/** Returns the items of a whole hub message: thinking, text, calls. */
 export function itemsOf(message: JsonObject, status: ItemStatus, { names, asSummary, texts, newId }: ItemMaker): readonly JsonObject[] {
   const items: JsonObject[] = []
   const blocks = objectsOf(message['thinking_blocks'])
@@ -100,7 +100,7 @@ export function itemsOf(message: JsonObject, status: ItemStatus, { names, asSumm
   return items
 }
 
-/** Text of a message, whether it came as text or as parts. */
+/** Returns the text of a message, given as text or as parts. */
 export function saidBy(content: unknown): string {
   if (typeof content === 'string') return content
   return objectsOf(content)
@@ -108,7 +108,7 @@ export function saidBy(content: unknown): string {
     .join('')
 }
 
-/** Arguments as the JSON text that they are; a call without any has `{}`. */
+/** Returns the arguments as JSON text. A call without arguments has `{}`. */
 export function argumentsText(given: unknown): string {
   if (typeof given === 'string') return given.trim() === '' ? '{}' : given
   return isObject(given) ? JSON.stringify(given) : '{}'

@@ -8,12 +8,12 @@ const lineStart = 'data:'
 const ends: readonly unknown[] = ['response.completed', 'response.incomplete']
 
 /**
- * The last events of a stream of a provider that speaks the API, with the bill in the response that ends it, and with our own count of usage when the
- * provider reports none. Only that event is written again; all other bytes stay as they are.
+ * Returns the last events of a stream from a provider that uses this API, with the bill in the response that ends the stream. If the provider reports no usage,
+ * the gateway's own count is added too. Only that event is written again; all other bytes stay unchanged.
  */
 export function withBill(events: Uint8Array, usage: TokenUsage, bill: Bill): Uint8Array {
   const bytes = Buffer.from(events.buffer, events.byteOffset, events.byteLength)
-  // Inside of JSON text a line never begins, so that what is found is the beginning of a line of data.
+  // JSON text has no raw line breaks, so every match is the beginning of a data line.
   for (let at = lastData(bytes, bytes.length); at !== -1; at = lastData(bytes, at - 1)) {
     const found = bytes.indexOf('\n', at)
     const end = found === -1 ? bytes.length : found
@@ -26,7 +26,7 @@ export function withBill(events: Uint8Array, usage: TokenUsage, bill: Bill): Uin
   return events
 }
 
-/** Where the last line of data before `before` begins, or -1. */
+/** Returns the offset of the last data line before `before`, or -1. */
 function lastData(bytes: Buffer, before: number): number {
   if (before < 0) return -1
   const found = bytes.subarray(0, before).lastIndexOf(`\n${lineStart}`)

@@ -4,20 +4,20 @@ import type { ReplyContext } from '../../client-format.ts'
 import type { TokenUsage } from '../../usage.ts'
 import { repeatedFields } from '../repeated-fields.ts'
 
-/** How a response has ended, or not yet. */
+/** The way in which a response has ended, or that it has not. */
 export type ResponseEnd =
   | { readonly status: 'in_progress' | 'completed' }
   | { readonly status: 'incomplete'; readonly reason: 'max_output_tokens' | 'content_filter' }
   | { readonly status: 'failed'; readonly error: JsonObject }
 
-/** The end that a hub `finish_reason` means. */
+/** Returns the end for a hub `finish_reason`. */
 export function endOf(finishReason: unknown): ResponseEnd {
   if (finishReason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
   if (finishReason === 'content_filter') return { status: 'incomplete', reason: 'content_filter' }
   return { status: 'completed' }
 }
 
-/** The `response` object of the Responses API. It repeats the request as it was sent, except very long fields; nothing of it is kept. */
+/** Returns the `response` object of the Responses API. It repeats the request as it was sent, except for very long fields. The gateway does not store it. */
 export function responseObject(
   id: string,
   context: ReplyContext,
@@ -57,7 +57,7 @@ export function responseObject(
   }
 }
 
-/** The `usage` block of a response. */
+/** Returns the `usage` block of a response. */
 export function responseUsage({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens, reasoningTokens }: TokenUsage): JsonObject {
   return {
     input_tokens: promptTokens,
@@ -68,7 +68,9 @@ export function responseUsage({ promptTokens, completionTokens, cachedTokens, ca
   }
 }
 
-/** Codes of faults that no repetition cures, as clients of this API know them: others are taken for a broken connection and tried again. */
+/**
+ * Codes for faults that a retry cannot cure: gateway code -> code that clients of this API know. Clients take other codes for a broken connection and retry.
+ */
 const finalCodes: Readonly<Record<string, string>> = {
   agent_budget_exceeded: 'insufficient_quota',
   budget_exceeded: 'insufficient_quota',
@@ -78,10 +80,10 @@ const finalCodes: Readonly<Record<string, string>> = {
   invalid_api_key: 'invalid_prompt',
 }
 
-/** Codes of providers that mean the same in this API. */
+/** Provider codes that mean the same in this API. */
 const sharedCodes = new Set(['rate_limit_exceeded', 'context_length_exceeded', 'insufficient_quota', 'invalid_prompt', 'server_is_overloaded', 'slow_down'])
 
-/** The `error` of a failed response. Our own code is at the beginning of the message, because `code` has to be one that clients know. */
+/** Returns the `error` of a failed response. The gateway's own code is at the beginning of the message, because `code` must be one that clients know. */
 export function responseError({ message, type, code }: StreamFault): JsonObject {
   const final = code === null ? undefined : finalCodes[code]
   if (final !== undefined) return { code: final, message: `${code}: ${message}`, type }

@@ -11,12 +11,12 @@ import { OpenCall, OpenMessage, OpenReasoning } from './open-items.ts'
 import { type ItemMaker, type ItemStatus, makerOf, saidBy } from './output.ts'
 import { endOf, type ResponseEnd, responseError, responseObject } from './response-object.ts'
 
-/** A comment that clients pass over. */
+/** A comment, which clients ignore. */
 export const keepAlive = ': keep-alive\n\n'
 
 /**
- * Writes a hub stream as events of the Responses API. Items are opened in the order in which the model begins them and each is closed
- * once: thinking and text when something else begins, calls at the end, because their deltas may be mixed.
+ * Writes a hub stream as events of the Responses API. Items are opened in the order in which the model begins them, and each is closed once. Thinking and text
+ * are closed when something else begins. Calls are closed at the end, because their deltas may be interleaved.
  */
 export class ResponsesWriter implements StreamWriter {
   readonly keepAlive = keepAlive
@@ -34,7 +34,7 @@ export class ResponsesWriter implements StreamWriter {
   #finishReason: unknown = null
   /** The number of announced calls. */
   #started = 0
-  /** What has been thought since the last signature. */
+  /** The thinking since the last signature. */
   readonly #unsigned = new GrowingText()
 
   constructor(context: ReplyContext) {
@@ -59,7 +59,7 @@ export class ResponsesWriter implements StreamWriter {
     return closing + this.#last(end, usage)
   }
 
-  /** What is open stays open: a call that is closed would be made, with half of its arguments. */
+  /** Ends a failed stream. Open items stay open, because a client would execute a closed call with incomplete arguments. */
   fail(fault: StreamFault, usage: TokenUsage): string {
     return this.#start() + this.#last({ status: 'failed', error: responseError(fault) }, usage)
   }
@@ -82,7 +82,7 @@ export class ResponsesWriter implements StreamWriter {
     if (thought !== '') text += this.#think(thought)
     const blocks = objectsOf(delta['thinking_blocks']).filter(isBlock)
     const said = saidBy(delta['content'])
-    // A signature that arrives with a later part of a text follows the text, and does not split it.
+    // A signature may arrive together with a later part of a text. It then comes after the text and does not split it.
     const isLate = said !== '' && this.#open?.kind === 'message'
     if (isLate) text += this.#inMessage(open => open.say('text', said))
     if (blocks.length > 0) text += this.#keep(blocks)
@@ -98,7 +98,7 @@ export class ResponsesWriter implements StreamWriter {
     return this.#inReasoning(open => open.say(thought))
   }
 
-  /** Whole blocks: their text has mostly gone by as deltas, maybe in an item that is closed already, and is then not said again. */
+  /** Keeps whole blocks. Their text was mostly sent before as deltas, perhaps in an item that is closed already. It is then not sent again. */
   #keep(blocks: readonly JsonObject[]): string {
     const unsigned = this.#unsigned.take()
     const isSaid = this.#open?.kind !== 'reasoning' && unsigned !== '' && unsigned.endsWith(textOfBlocks(blocks))
@@ -128,13 +128,13 @@ export class ResponsesWriter implements StreamWriter {
     const call = this.#calls[piece.call] ?? new OpenCall(this.#frames, this.#maker)
     this.#calls[piece.call] = call
     call.callId ??= piece.id
-    // A name may arrive in two pieces; at the first argument it is whole, and some providers repeat it then.
+    // A name may arrive in two pieces. It is complete at the first argument; some providers repeat it then.
     if (!call.isStarted) call.name += call.name === piece.name ? '' : piece.name
     if (piece.argumentsText === '') return ''
     return this.#startCalls(piece.call) + call.say(piece.argumentsText)
   }
 
-  /** Announces the calls up to that one, so that they are in the order in which the model began them. */
+  /** Announces the calls up to that one, in the order in which the model began them. */
   #startCalls(last: number): string {
     let text = ''
     for (; this.#started <= last; this.#started++) {

@@ -10,15 +10,15 @@ import { hubContent } from './parts.ts'
 /** The conversation of a Responses request as hub messages. */
 export interface Conversation {
   readonly messages: readonly JsonObject[]
-  /** What of it could not be carried. */
+  /** The names of parts that could not be carried. */
   readonly dropped: ReadonlySet<string>
 }
 
-/** The assistant's turn under way: its items come one by one and are one message in the hub format. */
+/** The unfinished turn of the assistant. Its items come one by one and are one message in the hub format. */
 interface Turn {
-  /** The output of one of its calls has come: what the assistant says now is its next turn. */
+  /** True: the output of one of its calls has come. The next item of the assistant begins its next turn. */
   isAnswered: boolean
-  /** What each of its messages says. */
+  /** The texts of its messages. */
   texts: string[]
   refusals: string[]
   calls: { readonly id: string; readonly call: JsonObject; readonly at: string }[]
@@ -28,9 +28,9 @@ interface Turn {
 }
 
 /**
- * Reads `input` (text or items) into messages. Neighbouring items of the assistant become one message, up to the first output of its calls, where its
- * next step begins. The outputs follow directly after their calls, wherever they were, because chat formats require it. Throws `bad_request` and
- * `unsupported_operation`, with the place.
+ * Reads `input` (text or items) into messages. Adjacent items of the assistant become one message, up to the first output of its calls, where its next step
+ * begins. The outputs are placed directly after their calls, because chat formats require it. Throws `bad_request` and `unsupported_operation` that name the
+ * place.
  */
 export function readInput(input: unknown, instructions: string | null, names: ToolNames): Conversation {
   const reader = new InputReader(names)
@@ -52,7 +52,7 @@ class InputReader {
     this.#names = names
   }
 
-  /** The instructions are the first system message. */
+  /** Adds the instructions as the first system message. */
   instruct(text: string): void {
     this.#system(text)
   }
@@ -129,7 +129,10 @@ class InputReader {
     if (refusal !== '') refusals.push(refusal)
   }
 
-  /** Developer messages are system messages, which every server knows; those at the beginning are one, because some servers take only one. */
+  /**
+   * Adds a system or developer message. Both become system messages, because every server knows those. Messages at the beginning are joined, because some
+   * servers accept only one.
+   */
   #system(content: string | readonly JsonObject[]): void {
     const last = this.#messages.at(-1)
     const text = typeof content === 'string' ? content : content.flatMap(part => textOf(part['text']) ?? []).join('\n\n')
@@ -190,7 +193,7 @@ function assistantMessage({ texts, refusals, calls, thinking, blocks }: Turn): J
   }
 }
 
-/** Arguments as text; freeform input becomes the one argument of its function. */
+/** Returns the arguments as text. Freeform input becomes the only argument of its function. */
 function argumentsOf(item: JsonObject): string {
   if (item['type'] === 'custom_tool_call') return JSON.stringify({ input: textOf(item['input']) ?? '' })
   const given = item['arguments']

@@ -1,7 +1,7 @@
 /** Fields of items, parts and tools of the Responses API that no other format has. */
 import { type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 
-/** Fields that are read, or that only say how an item was kept. */
+/** Fields that are read, and fields that only describe how an item was stored. */
 const ofItems: ReadonlySet<string> = new Set(
   [
     ['type', 'role', 'content', 'id', 'status', 'call_id', 'name', 'namespace', 'arguments', 'input', 'output', 'execution', 'tools', 'created_by'],
@@ -13,12 +13,12 @@ const ofParts: ReadonlySet<string> = new Set(
 )
 const ofTools: ReadonlySet<string> = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format', 'tools', 'execution', 'cache_control'])
 
-/** Adds the names of what is in the items and tools of a request and goes nowhere. */
+/** Adds to `lost` the names of fields in items and tools that the translation does not carry. */
 export function noteItemFields({ input, tools }: JsonObject, lost: Set<string>): void {
   for (const item of objectsOf(input)) {
     note(item, ofItems, 'input', lost)
     for (const part of [...objectsOf(item['content']), ...objectsOf(item['output'])]) {
-      // How fine an image is looked at goes on; of other parts it does not.
+      // The detail of an image is carried; the detail of other parts is not.
       const { detail, ...others } = part
       note(part['type'] === 'input_image' ? others : part, ofParts, 'input.content', lost)
       if (part['type'] === 'input_image' && detail !== undefined && typeof detail !== 'string') lost.add('input.content.detail')

@@ -2,13 +2,16 @@ import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import { textOf } from '../json.ts'
 
-/** Content of messages and tool outputs of the Responses API as content of hub messages. Throws `bad_request` that names the place, and `unsupported_operation` for parts that are not known. */
+/**
+ * Translates the content of messages and tool outputs of the Responses API to content of hub messages. Throws `bad_request` that names the place, and
+ * `unsupported_operation` for unknown parts.
+ */
 export function hubContent(content: unknown, at: string): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) throw fail('bad_request', { message: `"${at}" must be a string or an array of parts.` })
   const parts = content.map((part: unknown, index) => hubPart(part, `${at}[${index}]`))
   const only = parts[0]
-  // One text alone goes as text, which every server takes.
+  // A single text becomes a string, which every server accepts.
   return parts.length === 1 && only !== undefined && only['type'] === 'text' && typeof only['text'] === 'string' && Object.keys(only).length === 2
     ? only['text']
     : parts
@@ -57,13 +60,13 @@ function missing(at: string, wanted: string): Error {
   return fail('bad_request', { message: `"${at}.${wanted}" must be a non-empty string.` })
 }
 
-/** What a tool has returned: the text, and what else it has shown, which goes to the model in the user's next turn. */
+/** The output of a tool: its text, and its other parts, which are sent to the model in the next user turn. */
 export interface ToolOutput {
   readonly text: string
   readonly shown: readonly JsonObject[]
 }
 
-/** A tool output, given as text or as parts. Throws like `hubContent`. */
+/** Reads a tool output, given as text or as parts. Throws the errors of `hubContent`. */
 export function toolOutput(output: unknown, at: string): ToolOutput {
   const content = hubContent(output, at)
   if (typeof content === 'string') return { text: content, shown: [] }

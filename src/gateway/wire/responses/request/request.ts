@@ -6,15 +6,15 @@ import { type PromptMedia, PromptSize } from '../../prompt-size.ts'
 import { isGiven, textOf } from '../json.ts'
 import { callableCount, checkToolChoice, checkTools } from './tools.ts'
 
-/** What the pipeline needs to know of a Responses request. */
+/** The facts about a Responses request that the pipeline needs. */
 export interface ParsedResponses {
   readonly model: string
   readonly stream: boolean
   readonly maxTokens: number | null
   readonly promptTokensEstimate: number
-  /** Left out when there are none. */
+  /** Left out if the prompt has no media. */
   readonly promptMedia?: PromptMedia
-  /** The part of the estimate that a provider may ignore: thoughts of earlier turns, and settings; left out when there is none. */
+  /** The part of the estimate that a provider may not read: thinking of earlier turns, and settings. Left out if there is none. */
   readonly promptUnreadTokens?: number
   readonly hasTools: boolean
   readonly hasImages: boolean
@@ -23,7 +23,7 @@ export interface ParsedResponses {
 /** Tokens around each item. */
 const itemTokens = 4
 
-/** Fields that ask for something that would have to be kept here between two calls. */
+/** Fields that refer to data that a server stores between two calls. The gateway stores none. */
 const keeping: Readonly<Record<string, string>> = {
   previous_response_id: 'No response is stored here; send the whole conversation as "input".',
   conversation: 'No conversation is stored here; send the whole of it as "input".',
@@ -31,8 +31,9 @@ const keeping: Readonly<Record<string, string>> = {
 }
 
 /**
- * Checks a Responses request and reads what metering and routing need. Unknown fields go on or are named as not carried. null counts
- * as absent. `digits` are those that are not in the value, by `unseenDigitsOf`. Throws `bad_request` that names the field, and `unsupported_operation` for what is not offered here on any route.
+ * Checks a Responses request and reads the facts that metering and routing need. Unknown fields are passed on, or are reported as dropped. null counts as
+ * absent. `digits` is the number of digits that are missing in the value, from `unseenDigitsOf`. Throws `bad_request` that names the field, and
+ * `unsupported_operation` for features that no route offers.
  */
 export function parseResponses(body: JsonObject, digits = 0): ParsedResponses {
   const model = modelOf(body)
@@ -64,7 +65,7 @@ export function parseResponses(body: JsonObject, digits = 0): ParsedResponses {
   }
 }
 
-/** Fields that the reply repeats, beside those that are weighed. */
+/** Fields that the reply repeats, other than `tools`, which the estimate of the prompt already serialises. */
 const repeated = [
   'metadata',
   'reasoning',
@@ -78,12 +79,15 @@ const repeated = [
   'top_p',
 ] as const
 
-/** What cannot be written is said before anybody is dialed and paid, not when the reply is made. Throws the RangeError of a body that is nested too deeply. */
+/**
+ * Throws the RangeError for a field that is nested too deeply to be written. It must be thrown before a provider is dialed and paid, not when the reply is
+ * made.
+ */
 function checkRepeated(body: JsonObject): void {
   for (const name of repeated) if (typeof body[name] === 'object') JSON.stringify(body[name])
 }
 
-/** What no route can serve is refused whatever provider is dialed: references to what would have to be stored. */
+/** Refuses references to stored data, because no route can serve them. */
 function checkItems(items: readonly unknown[]): void {
   checkMessageCount(items, 'input')
   items.forEach((item, index) => {
@@ -96,10 +100,10 @@ function checkItems(items: readonly unknown[]): void {
   })
 }
 
-/** A reference may leave out its type; what is a message then has a role. */
+/** True for a reference to a stored item. A reference may omit its type; a message without a type has a role. */
 const isReference = ({ type, role, id }: JsonObject): boolean => type === 'item_reference' || (!isGiven(type) && !isGiven(role) && isGiven(id))
 
-/** A file by its id would belong to the owner of the provider's key. */
+/** Refuses files that are given by their id. Such a file would belong to the owner of the provider's key. */
 function checkFiles(content: unknown, at: string): void {
   if (isObject(content)) checkFile(content, at)
   else if (Array.isArray(content)) {
@@ -116,7 +120,7 @@ function checkFile(part: unknown, at: string, index?: number): void {
   })
 }
 
-/** Fields that no setting of a call is among. */
+/** Fields that are not settings of the call. */
 const readFields: ReadonlySet<string> = new Set(['model', 'input', 'instructions', 'tools', 'tool_choice', 'text'])
 
 function sizeOf(body: JsonObject): PromptSize {
@@ -138,7 +142,7 @@ function sizeOf(body: JsonObject): PromptSize {
   return size
 }
 
-/** Members of items and parts that say nothing while they are short. */
+/** Members of items and parts that count as nothing while they are short. */
 const labels: ReadonlySet<string> = new Set(['type', 'id', 'role', 'status', 'phase', 'detail'])
 
 /** Members of items and parts that every provider reads. */
@@ -166,7 +170,7 @@ function weighItem(item: unknown, size: PromptSize): void {
   }
 }
 
-/** A text, a part, or a list of parts. */
+/** Measures a text, a part, or a list of parts. */
 function weighContent(content: unknown, size: PromptSize): void {
   if (isObject(content)) weighPart(content, size)
   else if (Array.isArray(content))
@@ -192,7 +196,7 @@ function weighPart(part: JsonObject, size: PromptSize): void {
   }
 }
 
-/** Sound as base64, or in an object with its format. */
+/** Measures sound, given as base64 or in an object with its format. */
 function weighAudio(audio: unknown, size: PromptSize): void {
   if (typeof audio === 'string') {
     if (!size.dataUrl(audio)) size.payload('audio/', audio)
@@ -212,7 +216,7 @@ function positive(value: unknown, name: string): number | null {
   return value
 }
 
-/** The text of the last user turn; '' without one. */
+/** Returns the text of the last user turn, or '' if there is none. */
 export function promptTextOfInput(body: JsonObject): string {
   const { input } = body
   if (typeof input === 'string') return input

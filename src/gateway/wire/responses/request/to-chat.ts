@@ -17,7 +17,7 @@ export interface HubChat {
 /** Fields that are the same in both formats. */
 const same = ['model', 'temperature', 'top_p', 'stream', 'service_tier', 'user'] as const
 
-/** Fields whose meaning is met here, so that nothing is lost when they do not go on: the reply echoes them, or they are the rule anyway. */
+/** Fields that are not reported as dropped. They are carried, or the reply repeats them, or they ask for the normal behaviour. */
 const met = new Set([
   'model',
   'input',
@@ -42,7 +42,7 @@ const met = new Set([
   'stream_options',
 ])
 
-/** Reads a checked Responses request into the hub format. Throws `bad_request` and `unsupported_operation`, naming the place. */
+/** Translates a checked Responses request to the hub format. Throws `bad_request` and `unsupported_operation` that name the place. */
 export function responsesToChat(request: JsonObject): HubChat {
   const names = ToolNames.of(request)
   const { messages, dropped } = readInput(request['input'], textOf(request['instructions']), names)
@@ -63,7 +63,7 @@ export function responsesToChat(request: JsonObject): HubChat {
   return { body, dropped: [...lost] }
 }
 
-/** What is asked for is what happens anyway. */
+/** Whether the field asks for the normal behaviour. */
 function isRule(name: string, value: unknown): boolean {
   switch (name) {
     case 'store':
@@ -93,11 +93,11 @@ function addTools(request: JsonObject, names: ToolNames, body: Record<string, un
   }
   body['tools'] = tools
   if (choice !== undefined) body['tool_choice'] = choice
-  // Calls in parallel are the rule, and not every server knows the field.
+  // Parallel calls are the default, and not every server knows the field.
   if (request['parallel_tool_calls'] === false) body['parallel_tool_calls'] = false
 }
 
-/** A tool that has been loaded twice is offered once. */
+/** Removes repeated tools, so that a tool that was loaded twice is offered once. */
 function withoutTwins(tools: readonly JsonObject[]): readonly JsonObject[] {
   const seen = new Set<unknown>()
   return tools.filter(({ function: made }) => {
@@ -106,7 +106,7 @@ function withoutTwins(tools: readonly JsonObject[]): readonly JsonObject[] {
   })
 }
 
-/** The summary is no field of its own: readable thinking is always given where the model gives it. */
+/** Reads the effort. The summary needs no hub field, because readable thinking is always returned if the model gives it. */
 function addReasoning(reasoning: unknown, body: Record<string, unknown>, lost: Set<string>): void {
   if (!isGiven(reasoning)) return
   if (!isObject(reasoning)) throw fail('bad_request', { message: '"reasoning" must be an object.' })

@@ -4,22 +4,22 @@ import { boundedObject } from '../../json/json-texts.ts'
 import { textOf } from '../json.ts'
 import { type CallableTool, callableTools, identityOfChoice, type ToolNames, toolSearchName } from '../tool-names.ts'
 
-/** Tools of the Responses API in the hub format: what is called by the client becomes a function, what a provider would run is refused. */
+/** Translates tools of the Responses API to the hub format. A tool that the client runs becomes a function. A tool that a provider would run is refused. */
 
 /**
- * A web search that the provider would run. Codex offers it unasked beside its own tools; there it is left out, and named to the caller.
- * Where it is all that is offered, or demanded, the request is refused.
+ * True for a web search that the provider would run. Codex always offers it next to its own tools. It is then left out, and the reply names it as dropped. A
+ * request that offers only this tool, or demands it, is refused.
  */
 export function isWebSearch(tool: unknown): boolean {
   return isObject(tool) && tool['type'] === 'web_search'
 }
 
-/** The name for tools that are left out. */
+/** The name under which the omitted web search is reported. */
 export const webSearchName = 'tools.web_search'
 
 /**
- * Refuses tools that are run by a provider: nothing here runs them, and what a provider charges for them is in no price of ours.
- * Throws `bad_request` and, by name, `unsupported_operation`.
+ * Refuses tools that a provider would run. The gateway does not run them, and their cost is not part of its prices. Throws `bad_request`, and
+ * `unsupported_operation` that names the tool.
  */
 export function checkTools(tools: unknown, at: string): void {
   if (tools === undefined || tools === null) return
@@ -43,7 +43,7 @@ function unsupportedTool(type: string, at: string): Error {
   })
 }
 
-/** How many tools may be called: those of a namespace and those that a search has loaded count, too. */
+/** Returns the number of tools that may be called, including those of namespaces and those that a search has loaded. */
 export function callableCount({ tools, input }: JsonObject): number {
   let count = 0
   const add = (list: unknown): void => {
@@ -54,7 +54,10 @@ export function callableCount({ tools, input }: JsonObject): number {
   return count
 }
 
-/** The hub's `tools` for everything that may be called, in order. The first tool of a namespace has its description: all of them would multiply it. */
+/**
+ * Returns the hub's `tools` for every callable tool, in order. Only the first tool of a namespace has the namespace's description, so that it is not repeated
+ * for each tool.
+ */
 export function hubTools(tools: readonly JsonObject[], names: ToolNames): readonly JsonObject[] {
   return tools.flatMap(tool => {
     const about = tool['type'] === 'namespace' ? textOf(tool['description']) : null
@@ -75,7 +78,7 @@ function hubTool({ identity, declared }: CallableTool, names: ToolNames, aboutNa
   return { type: 'function', function: { name, ...about, ...parameters, ...strict }, ...cached }
 }
 
-/** A freeform tool takes text; as a function it takes that text as its one argument. */
+/** The parameters of a freeform tool. As a function, it takes its text as the only argument. */
 const freeform: JsonObject = {
   type: 'object',
   properties: { input: { type: 'string', description: 'The whole input of the tool, as it is.' } },
@@ -90,14 +93,14 @@ function freeformText(description: string, format: unknown): string {
   return `${description}\n\nThe input must follow this ${syntax ?? 'formal'} grammar:\n${grammar}`.trim()
 }
 
-/** The text of a freeform call, of the arguments that the model wrote. Arguments that are cut off or no JSON stay as they are. */
+/** Returns the text of a freeform call from the arguments that the model wrote. Arguments that were cut off or are not JSON stay unchanged. */
 export function freeformInput(argumentsText: string): string {
   const input = boundedObject(argumentsText)?.['input']
-  // Cut off or written freely: then the text itself is the best reading.
+  // The arguments were cut off or are free text. The text itself is then the best reading.
   return typeof input === 'string' ? input : argumentsText
 }
 
-/** The hub's tool_choice, and the tools that it leaves; undefined: the default. */
+/** Returns the hub's tool_choice and the tools that it leaves. An undefined choice is the default. */
 export function hubToolChoice(
   choice: unknown,
   tools: readonly JsonObject[],
@@ -114,7 +117,7 @@ export function hubToolChoice(
 
 const choiceTypes: readonly unknown[] = ['function', 'custom', 'allowed_tools', toolSearchName]
 
-/** Refuses a `tool_choice` that demands what is not offered here. Throws `bad_request` and `unsupported_operation`. */
+/** Refuses a `tool_choice` that is not offered here. Throws `bad_request` and `unsupported_operation`. */
 export function checkToolChoice(choice: unknown): void {
   if (choice === undefined || choice === null || choice === 'auto' || choice === 'none' || choice === 'required') return
   const type = isObject(choice) ? textOf(choice['type']) : null
