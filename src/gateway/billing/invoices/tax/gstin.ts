@@ -1,4 +1,7 @@
-/** The tax number of a business: two digits for the state, the ten characters of its PAN, and three more. The last character is a check character. The functions are pure. */
+/**
+ * The tax number of a business: two digits for the state, the ten characters of its PAN, and three more. The last character is a check character. The
+ * functions are pure.
+ */
 import { stateName } from './gst-states.ts'
 
 export type GstinReason = 'format' | 'unknown_state' | 'check_digit'
