@@ -1,6 +1,6 @@
 /**
- * The low-balance warning. It is sent once when the balance falls below the threshold of the organisation, and again only after a credit has raised it
- * to the threshold or above, or after the threshold was set again. Mail goes out at most once in 24 hours.
+ * The low-balance warning. It is sent once when the balance falls below the threshold of the organisation. It is sent again only after a credit has
+ * raised the balance to the threshold or above, or after another threshold was set. Mail goes out at most once in 24 hours.
  */
 import type { Clock } from '../../platform/clock.ts'
 import { statement, type Tx } from '../../platform/db/db.ts'

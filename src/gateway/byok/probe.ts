@@ -30,7 +30,7 @@ const wrongKeyWords = /api[_ ]key[_ ](not[_ ]valid|invalid)|(invalid|incorrect|w
 
 /**
  * Tests a key at its provider: reads the list of models, and makes a call that needs a key when the list needs none. The key is sent in headers and
- * only to that provider. Failures of the provider are in the result; none throws.
+ * only to that provider. A failure of the provider is in the result and never throws.
  */
 export async function probeKey(provider: Provider, key: Secret, deps: ProbeDeps): Promise<ProbeOutcome> {
   const probe = new Probe(provider, deps)

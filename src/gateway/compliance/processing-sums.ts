@@ -7,7 +7,7 @@ export interface Sums {
   readonly requests: number
   readonly promptTokens: number
   readonly completionTokens: number
-  /** This and the next two are parts of the requests. */
+  /** Parts of `requests` by residency: `india`, `declared` and `unknown`. */
   readonly india: number
   readonly declared: number
   readonly unknown: number

@@ -61,7 +61,7 @@ export interface ProcessingRow {
   readonly errors: bigint
   readonly promptTokens: bigint
   readonly completionTokens: bigint
-  /** This and the next two are parts of the requests. */
+  /** Parts of `requests` by residency: `india`, `declared` and `unknown`. */
   readonly india: bigint
   readonly declared: bigint
   readonly unknown: bigint

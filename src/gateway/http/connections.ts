@@ -78,7 +78,7 @@ export class Connections {
   readonly #open = new WeakMap<Socket, Connection>()
   /** Connections with a place by holder, in the order in which they got it. */
   readonly #byHolder = new Map<Holder, Set<Connection>>()
-  /** The last search that found no idle connection. Until `untilMs`, a holder with at least `held` connections is not searched for again. */
+  /** The last search that found no idle connection. Until `untilMs`, no search is made for a holder with at least `held` connections. */
   #inVain = { held: 0, untilMs: Number.NEGATIVE_INFINITY }
 
   constructor(options: ConnectionsOptions) {

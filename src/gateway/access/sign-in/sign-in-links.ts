@@ -37,7 +37,7 @@ export class SignInLinks {
     this.#deps = deps
   }
 
-  /** Makes a link for the person with this address, who has a user or an invitation. Throws `not_found`. */
+  /** Makes a link for the person with this address. The person must be known here or invited. Throws `not_found`. */
   async make(email: string): Promise<SignInLink> {
     const { db, clock, ids, people, audit, ttlSeconds, baseUrl } = this.#deps
     const person = await people.findInvited(email)

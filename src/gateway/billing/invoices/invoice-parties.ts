@@ -55,7 +55,10 @@ export function stateOfGstin(gstin: string | null): string | null {
   return gstin === null ? null : currentStateCode(gstin.slice(0, 2))
 }
 
-/** Returns the buyer on this day. Without a billing address, the buyer has the organisation's name and no address. */
+/**
+ * Returns the buyer on this day. The name is the legal name, otherwise the name in the billing address, otherwise the name of the organisation.
+ * Without a billing address, the address is left out.
+ */
 export function buyerOf(row: BuyerRow, { namesBuyerGstin }: Pick<Seller, 'namesBuyerGstin'>): BuyerSnapshot {
   const name = row.legalName ?? row.name ?? row.orgName
   const place = [row.city, row.pincode].filter(part => part !== null).join(' ')

@@ -10,7 +10,7 @@ export const period = z.object({
   until_at: z.string().describe('The instant up to which calls are in it.'),
 })
 
-/** The place of a call: india only when the gateway has proof; declared when only the organisation says so about its own server. */
+/** The place of a call: india only when the gateway vouches for it; declared when only the organisation says so about its own server. */
 export const residency = z.enum(['india', 'declared', 'unknown', 'global'])
 
 const payload = z.object({

@@ -56,7 +56,7 @@ export class BodyRoom {
     return this.#bytes + this.#reserve.bytes
   }
 
-  /** Returns the upload of a request of which no byte has come yet. */
+  /** Returns the upload of a request before any byte has come. */
   open(orgId: number | null): Upload {
     return new Upload(this, orgId === null ? nobody : this.#founderOf(orgId))
   }

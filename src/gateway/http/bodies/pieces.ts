@@ -10,7 +10,7 @@ export const freePieces = 4096
 /** Minimum average size of the pieces of a body that has more than `freePieces`. */
 export const leastPieceBytes = 32
 
-/** Returns true when a body of which `bytes` have come in `pieces` is cut too finely to be read further. */
+/** Returns true when a body that came as `bytes` in `pieces` so far is cut too finely to be read further. */
 export const isTooFine = (pieces: number, bytes: number): boolean => pieces > freePieces && bytes < pieces * leastPieceBytes
 
 /**

@@ -39,7 +39,10 @@ export function admitBody(request: IncomingMessage, response: ServerResponse, li
   return null
 }
 
-/** No pattern does this, because a pattern that allows spaces on both sides takes time that grows with their square. */
+/**
+ * Returns true for `identity` and for an empty text. It uses no pattern, because one that allows spaces on both sides takes time that grows with
+ * their square.
+ */
 function isNoEncoding(encoding: string): boolean {
   const name = encoding.trim().toLowerCase()
   return name === '' || name === 'identity'

@@ -22,7 +22,10 @@ export interface RowRequest {
 
 type Caller = Principal | null
 
-/** Returns the principal of a request. Returns null for signed rows, and for public rows whose caller has no valid credential. Throws 401, 403, 503. */
+/**
+ * Returns the principal of a request. Returns null for signed rows and for public rows. The exception is a public row that counts anonymous callers:
+ * a valid credential gives its principal. Throws 401, 403, 429, 503.
+ */
 export function authenticate({ auth, at, row }: Binding, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Caller | Promise<Caller> {
   const { headers, method = '' } = request
   switch (auth) {

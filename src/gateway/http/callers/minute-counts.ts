@@ -16,7 +16,7 @@ export class MinuteCounts {
     return this.#counts.get(name) ?? 0
   }
 
-  /** Deleting a name before setting it makes it the newest, because a Map keeps the order of insertion. */
+  /** Sets the count of a name. It deletes the name first, so that the name becomes the newest: a Map keeps the order of insertion. */
   set(name: string, count: number): void {
     this.#counts.delete(name)
     this.#counts.set(name, count)

@@ -28,7 +28,7 @@ export interface Probes {
 /** The caller of the metrics endpoint. */
 export interface MetricsCaller {
   readonly authorization: string | undefined
-  /** The Host header. A browser that was redirected here by DNS (rebinding) sends another name than this machine's. */
+  /** The Host header. A page in a browser that reaches this process by DNS rebinding sends another name than this machine's. */
   readonly host: string | undefined
   /** True when the request has a header that proxies add. */
   readonly isForwarded: boolean
