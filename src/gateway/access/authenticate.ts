@@ -4,16 +4,16 @@ import type { AgentPrincipal, BearerPrincipal, KeyPrincipal } from '../../platfo
 import { looksLikeKey } from '../keys/key-format.ts'
 import type { KeyRecord, Keys } from '../keys/keys.ts'
 
-/** What verifying an agent token takes; the agents domain provides it. */
+/** Verifies agent tokens. The agents domain provides it. */
 export interface TokenVerifier {
-  /** Throws 401 (`reason` token_expired or agent_revoked) or 503; synchronous when the token was seen before. */
+  /** Throws 401 (`reason` token_expired or agent_revoked) or 503. Synchronous when the token was seen before. */
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal>
 }
 
-/** What a 401 of a bearer credential says to HTTP clients. */
+/** The challenge header of a 401 for a bearer credential. */
 export const challenge = { 'www-authenticate': 'Bearer realm="brigade", error="invalid_token"' }
 
-/** The token of `Authorization: Bearer …` (scheme in any case, extra spaces allowed), or null. */
+/** Returns the token of `Authorization: Bearer …` (scheme in any case, extra spaces allowed), or null. */
 export function bearerToken(headers: IncomingHttpHeaders): string | null {
   const header = headers.authorization
   if (header === undefined) return null
@@ -21,7 +21,7 @@ export function bearerToken(headers: IncomingHttpHeaders): string | null {
   return match?.[1] ?? null
 }
 
-/** Turns a request's bearer credential into a principal: an API key by its hash, an agent token by its signature. */
+/** Finds the principal of a request's bearer credential: of an API key by its hash, of an agent token by its signature. */
 export class Authenticator {
   readonly #keys: Keys
   readonly #tokens: TokenVerifier
@@ -32,7 +32,7 @@ export class Authenticator {
     this.#tokens = tokens
   }
 
-  /** Throws `invalid_api_key` or `key_disabled_inactive`; an unreachable database rises as what it is. Synchronous when cached. */
+  /** Throws `invalid_api_key` or `key_disabled_inactive`. When the database is unreachable, its own error is thrown. Synchronous when cached. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal> {
     const token = bearerToken(headers)
     if (token === null) throw fail('invalid_api_key', { headers: challenge })

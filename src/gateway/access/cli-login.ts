@@ -20,31 +20,34 @@ export interface CliLoginDeps {
   readonly audit: AuditTrail
 }
 
-/** Where the command line waits, and the SHA-256 (base64url) of what only it knows. Decision 0104 says why. */
+/** Where the command line waits for its code, and the SHA-256 (base64url) of the verifier that only the command line knows. Decision 0104 says why. */
 export interface Waiting {
   readonly port: number
   readonly state: string
   readonly challenge: string
 }
 
-/** Bytes that keep two keys of one day apart. */
+/** Number of random bytes in the name of a key, so that two keys of one day have different names. */
 const nameBytes = 4
 const codeBytes = 32
-/** From the button to the key: the command line waits for the code. */
+/** Time from the click to the fetch of the key. The command line waits for the code. */
 const codeLifeMs = 60_000
-/** Life of a key that a browser handed over: who still works then signs in again. */
+/** Life of a key that came through a browser. A person who still needs one signs in again. */
 export const cliKeyDays = 90
 const notValid = 'This code was used already, has run out, or is not for this verifier. Run brigade login again.'
 const notMember = 'The person of this code does not belong to the organisation any more. Sign in again and run brigade login again.'
 
-/** Lets the command line on the same computer as the browser have a key: a one-time code goes through the browser, and its verifier fetches the key. */
+/**
+ * Gives a key to the command line on the same computer as the browser. A one-time code goes through the browser, and the verifier of the command line
+ * fetches the key.
+ */
 export class CliLogin {
   readonly #deps: CliLoginDeps
   constructor(deps: CliLoginDeps) {
     this.#deps = deps
   }
 
-  /** Makes a code for the person in the organisation that they work in; the address on this computer that takes it. */
+  /** Makes a code for a signed-in person in that person's current organisation. Returns the address on this computer that receives the code. */
   async grant({ orgId, userId }: SessionPrincipal, { port, state, challenge }: Waiting): Promise<string> {
     const { db, clock, ids } = this.#deps
     const code = ids.secret('', codeBytes)
@@ -53,8 +56,8 @@ export class CliLogin {
   }
 
   /**
-   * A full key for whoever holds the code and its verifier, with an end. A code is used up by the first try, a wrong verifier included. Throws
-   * `bad_request`, also for a person who has left the organisation since. Decision 0464 says why.
+   * Makes a full key with an expiry for the holder of the code and its verifier. The first try uses up the code, even with a wrong verifier. Throws
+   * `bad_request`, also when the person has left the organisation since. Decision 0464 says why.
    */
   async redeem(code: string, verifier: string, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<CreatedKey> {
     const { db, clock, ids, keys, audit } = this.#deps
@@ -66,7 +69,7 @@ export class CliLogin {
     const made = await keys.create(
       { orgId, userId, workspaceId: null, name, scope: 'full', expiresDays: cliKeyDays },
       {
-        // The making of a key holds the row of the organisation, and so does the removal of a member: one of them comes first.
+        // Making a key locks the row of the organisation, and so does removing a member. So one of them happens before the other.
         async also(tx) {
           if ((await membershipOf(tx, orgId, userId)) === null) throw fail('bad_request', { message: notMember })
           return []
@@ -78,13 +81,13 @@ export class CliLogin {
     return made
   }
 
-  /** Deletes codes that nobody fetched. */
+  /** Deletes codes that were never used. Returns their number. */
   async sweep(): Promise<number> {
     return this.#deps.db.exec(deleteOldCodes, new Date(this.#deps.clock.nowMs()))
   }
 }
 
-/** The address of the hand-over, to come back to after signing in. Nothing in it would have to be escaped. */
+/** Returns the path of the hand-over page, to which the browser returns after sign-in. None of the values needs to be escaped. */
 export function cliLoginPath({ port, state, challenge }: Waiting): string {
   return `/cli/login?port=${port}&state=${state}&code_challenge=${challenge}&code_challenge_method=S256`
 }

@@ -14,9 +14,9 @@ const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD
 const isAgentToken = (token: string | null): token is string => token !== null && token.split('.').length === 3
 
 /**
- * Who may call a session row. A signed-in person by the cookie; an agent by its token, who reads as a plain member and writes nothing,
- * and whose token must be good for `usage:read`. An API key is no session. Throws `no_session`, `foreign_origin` for a write from another
- * site's page, `forbidden` for an agent's write and for a token without that scope.
+ * Returns the caller of a session row: a signed-in person by cookie, or an agent by token. An agent reads with the rights of a plain member, writes
+ * nothing and needs the scope `usage:read`. An API key is not accepted. Throws `no_session`, `foreign_origin` for a write from a page of another
+ * site, `forbidden` for a write by an agent and for a token without that scope.
  */
 export function sessionCaller(
   method: string,

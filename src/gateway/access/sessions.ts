@@ -19,10 +19,10 @@ export interface SessionsDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
-  /** Told the founder of an organisation whose session was loaded. Left out: nobody asks. */
+  /** Receives the founder of an organisation when one of its sessions is loaded. Without it, nothing is noted. */
   readonly founders?: Pick<Founders, 'note'>
   readonly masterKey: Buffer
-  /** Keys whose cookies are taken too, while the master key is changed. */
+  /** Keys whose cookies stay valid while the master key is changed. */
   readonly otherMasterKeys?: readonly Buffer[]
   /** SESSION_TTL_S. */
   readonly ttlSeconds: number
@@ -31,21 +31,22 @@ export interface SessionsDeps {
   readonly baseUrl: () => string
 }
 
-/** Kind of the news of an ended or moved session; the ref is its id. */
+/** Kind of the news about an ended or moved session; the ref is the session's id. */
 const sessionChanged = 'session_changed'
 const idBytes = 32
 const sessionsCachedMax = 50_000
-/** How long a signed cookie of an unknown session is remembered as unknown. */
+/** How long a session that is not in the database is remembered as unknown. */
 const unknownTtlMs = 2_000
 
 /**
- * Sign-ins. The cookie holds a random id and our signature over it, the database the hash of the id: neither a forged cookie nor a copy
- * of the table opens anything, a forged one costs no query, and an ended session is refused immediately here and within a second elsewhere.
+ * Sessions of signed-in people. The cookie has a random id and a signature over it, and the database has the hash of the id. So neither a forged
+ * cookie nor a copy of the table gives access, and a forged cookie costs no query. An ended session is refused immediately in this process and within
+ * a second in other processes.
  */
 export class Sessions {
   readonly #deps: SessionsDeps
   readonly #key: Buffer
-  /** The key that signs, then those whose signatures are taken too. */
+  /** The key that signs, then the other keys whose signatures are valid. */
   readonly #keys: readonly Buffer[]
   readonly #rows: ExpiringCache<string, SessionRow>
 
@@ -71,7 +72,7 @@ export class Sessions {
     deps.controlLog.onGap(() => this.#rows.clear())
   }
 
-  /** Signs a person in to an organisation of theirs. `setCookie` is the value of a set-cookie header. */
+  /** Signs a person in to one of their organisations. `setCookie` is the value of a set-cookie header. */
   async create(userId: number, orgId: number): Promise<{ cookie: string; setCookie: string }> {
     const { db, clock, ids, ttlSeconds } = this.#deps
     const id = ids.secret('', idBytes)
@@ -81,12 +82,12 @@ export class Sessions {
     return { cookie: `${sessionCookie}=${value}`, setCookie: this.#setCookie(value, ttlSeconds) }
   }
 
-  /** The set-cookie value that takes the cookie away. */
+  /** Returns the set-cookie value that deletes the cookie. */
   clearingCookie(): string {
     return this.#setCookie('', 0)
   }
 
-  /** Who the cookie header speaks for. Throws `no_session`; an unreachable database rises as what it is. Synchronous when cached. */
+  /** Returns the principal of a cookie header. Throws `no_session`. When the database is unreachable, its own error is thrown. Synchronous when cached. */
   principalOf(cookieHeader: string | undefined): SessionPrincipal | Promise<SessionPrincipal> {
     const sessionId = this.#idOf(cookieHeader)
     if (sessionId === null) throw fail('no_session')
@@ -94,17 +95,17 @@ export class Sessions {
     return row instanceof Promise ? row.then(found => this.#principal(sessionId, found)) : this.#principal(sessionId, row)
   }
 
-  /** Ends a session for good. */
+  /** Ends a session permanently. */
   async revoke(sessionId: string): Promise<void> {
     await this.#change(sessionId, async tx => (await tx.maybe(revokeSession, Buffer.from(sessionId, 'base64'), new Date(this.#deps.clock.nowMs()))) !== null)
   }
 
-  /** Moves a session to another organisation of the person. False when the person is no member there. */
+  /** Moves a session to another organisation of the person. Returns false when the person is not an active member there. */
   async move(sessionId: string, orgId: number): Promise<boolean> {
     return this.#change(sessionId, async tx => (await tx.maybe(moveSession, orgId, Buffer.from(sessionId, 'base64'))) !== null)
   }
 
-  /** Deletes sessions that have run out. */
+  /** Deletes expired sessions. Returns their number. */
   async sweep(): Promise<number> {
     return this.#deps.db.exec(deleteOldSessions, new Date(this.#deps.clock.nowMs()))
   }
@@ -129,7 +130,7 @@ export class Sessions {
     }
   }
 
-  /** The session's id (base64 of the hash) when the cookie carries our signature, else null. */
+  /** Returns the id of the session (base64 of the hash) when the cookie has a valid signature, otherwise null. */
   #idOf(cookieHeader: string | undefined): string | null {
     const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[sessionCookie]
     const [id, mac, ...rest] = value?.split('.') ?? []

@@ -5,13 +5,13 @@ export interface WhoamiDeps {
   readonly version: string
   orgName(orgId: number): Promise<string>
   memoryConfigured(orgId: number): Promise<boolean>
-  /** The budget with the least left among those that bind the caller; null without one. */
+  /** The budget with the smallest remaining amount among those of the caller; null without one. */
   tightestBudget(principal: BearerPrincipal): Promise<object | null>
-  /** What is left of the organisation's prepaid credit, in rupees; null where nothing is prepaid. */
+  /** The remaining prepaid balance of the organisation, in rupees; null without prepayment. */
   balanceInr(orgId: number): Promise<number | null>
 }
 
-/** Describes a caller to itself: what an agent asks first. */
+/** Describes the caller to itself, for agents that read their own identity and limits first. */
 export class Whoami {
   readonly #deps: WhoamiDeps
   constructor(deps: WhoamiDeps) {

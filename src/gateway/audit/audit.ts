@@ -11,32 +11,32 @@ export interface AuditDeps {
   readonly keepDays: number
 }
 
-/** An act of management. Ids only: never a name that a user typed, never a secret. */
+/** An act of management. It contains ids only, never a name that a user typed and never a secret. */
 export interface Act {
   readonly orgId: number | null
   readonly actor: Principal | 'operator' | 'system'
   /** Name of the endpoint row or command. */
   readonly act: string
-  /** On what, as `key=12` pairs. */
+  /** The objects of the act, as `key=12` pairs. */
   readonly target: string | null
   readonly sourceIp: string | null
   readonly requestId: string | null
 }
 
-/** Which lines to list; null or absent lets all pass. */
+/** Filters of a list of lines. Null or absent means no filter. */
 export interface AuditFilter {
-  /** Lines older than the one of this id. */
+  /** Only lines older than the one with this id. */
   readonly before?: bigint | null
   readonly actorKind?: LineRow['actorKind'] | null
   readonly actorId?: string | null
   readonly act?: string | null
-  /** Not before this instant. */
+  /** Only lines at or after this instant. */
   readonly from?: Date | null
-  /** Before this instant. */
+  /** Only lines before this instant. */
   readonly to?: Date | null
 }
 
-/** A line as it is shown. */
+/** A line in the shape of the API. */
 export interface AuditEntry {
   readonly id: number
   readonly at: string
@@ -45,26 +45,29 @@ export interface AuditEntry {
   readonly target: string | null
   readonly source_ip: string | null
   readonly request_id: string | null
-  /** 'ok' or an error code; null: the process ended before the act did. */
+  /** 'ok' or an error code; null when the process ended before the act did. */
   readonly outcome: string | null
 }
 
 const dayMs = 24 * 3600 * 1000
-/** Lines deleted by one statement, and statements of one sweep. */
+/** Maximum number of lines that one statement deletes, and of statements in one sweep. */
 const sweepBatch = 5_000
 const sweepRoundsMax = 200
 
-/** How often old lines are looked for. */
+/** Interval of sweeps for old lines. */
 export const auditSweepMs = 3600 * 1000
 
-/** Who did what to what, from where, when. */
+/** The audit trail: who did what to what, from where, and when. */
 export class AuditTrail {
   readonly #deps: AuditDeps
   constructor(deps: AuditDeps) {
     this.#deps = deps
   }
 
-  /** Writes the line of an act that is about to begin; its id, for `end`. Throws `database_unavailable` when it cannot: then the act must not happen. */
+  /**
+   * Writes the line of an act that is about to begin, and returns its id for `end`. Throws `database_unavailable` when it cannot be written. Then the
+   * act must not happen.
+   */
   async begin(act: Act): Promise<bigint> {
     try {
       return await this.#insert(act, null)
@@ -73,22 +76,22 @@ export class AuditTrail {
     }
   }
 
-  /** Completes a line: 'ok' or an error code. A target, or an organisation, that became known only by the act is filled in. */
+  /** Completes a line with 'ok' or an error code. It adds a target or an organisation that became known only during the act. */
   async end(line: bigint, outcome: string, target: string | null = null, orgId: number | null = null): Promise<void> {
     await this.#deps.db.exec(endLine, line, outcome, target, orgId)
   }
 
-  /** Writes down an act that has happened: sweeps, sign-ins, refusals. */
+  /** Writes the line of an act that has already happened, such as a sweep, a sign-in or a refusal. */
   async record(act: Act, outcome: string): Promise<void> {
     await this.#insert(act, outcome)
   }
 
-  /** The same in the transaction of the act: the line is there if, and only if, it commits. */
+  /** Writes the line in the transaction of the act, so that the line exists if, and only if, the transaction commits. */
   async recordIn(tx: Tx, act: Act, outcome: string): Promise<void> {
     await this.#insert(act, outcome, tx)
   }
 
-  /** Lines of an organisation (null: of the installation), newest first; `next_before` asks for the ones after them. */
+  /** Returns lines of an organisation (null: of the installation), newest first. `next_before` is the cursor of the next page. */
   async list(orgId: number | null, filter: AuditFilter, limit: number): Promise<{ entries: AuditEntry[]; next_before: number | null }> {
     const { before = null, actorKind = null, actorId = null, act = null, from = null, to = null } = filter
     const rows = await this.#deps.db.many(listLines, orgId, before, actorKind, actorId, act, from, to, limit + 1)
@@ -96,7 +99,7 @@ export class AuditTrail {
     return { entries: shown.map(entryOf), next_before: rows.length > limit ? Number(shown.at(-1)?.id ?? 0n) : null }
   }
 
-  /** Deletes lines older than AUDIT_KEEP_DAYS; how many. */
+  /** Deletes lines older than AUDIT_KEEP_DAYS and returns their number. */
   async sweep(): Promise<number> {
     const before = new Date(this.#deps.clock.nowMs() - this.#deps.keepDays * dayMs)
     let count = 0

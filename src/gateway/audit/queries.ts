@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** Writes a line; its id. An outcome that is null says that the act has not ended. */
+/** Writes a line and returns its id. A null outcome means that the act has not ended. */
 export const insertLine = statement<
   [
     orgId: number | null,
@@ -21,7 +21,7 @@ export const insertLine = statement<
    returning id as "id"`,
 )
 
-/** Completes a line. What is known only now, the id of what was made or of its organisation, is filled in. */
+/** Completes a line. It adds the target and the organisation when they became known only during the act. */
 export const endLine = statement<[id: bigint, outcome: string, target: string | null, orgId: number | null]>(
   'audit.end_line',
   `update audit_log set outcome = $2::text, target = coalesce($3::text, target), org_id = coalesce(org_id, $4::int) where id = $1::bigint`,
@@ -40,7 +40,7 @@ export interface LineRow {
   readonly outcome: string | null
 }
 
-/** Newest first. Without an organisation: acts on the installation itself. A filter that is null lets everything pass. */
+/** Lists lines, newest first. Without an organisation, it lists acts on the installation itself. A null filter filters nothing. */
 export const listLines = statement<
   [
     orgId: number | null,

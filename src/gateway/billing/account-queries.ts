@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** Amounts are texts of micro-rupees and times Unix milliseconds: JSON carries no bigint. */
+/** Amounts are texts in micro-rupees and times are Unix milliseconds, because JSON has no bigint. */
 export interface OverviewRow {
   readonly balanceUinr: bigint
   readonly thresholdUinr: bigint | null
@@ -33,7 +33,7 @@ export interface LedgerJson {
 export interface PaymentJson {
   readonly payment_id: string
   readonly order_id: string
-  /** `settled`: flagged, and the operator has decided without crediting it. */
+  /** `settled`: the payment was flagged, and the operator decided without crediting it. */
   readonly status: 'captured' | 'failed' | 'flagged' | 'settled'
   readonly uinr: string
   readonly bonus: string
@@ -59,9 +59,9 @@ const msOf = (column: string): string => `(extract(epoch from ${column}) * 1000)
 const debitDay = `(l.at at time zone 'Asia/Kolkata')::date`
 
 /**
- * A page is a range of the index by organisation and id, and only that index has this order. With a plain `org_id = … order by id` the planner may go
- * through the rows of all organisations by id, which is slow for an organisation without recent rows. A debit is about a call: it has the request id of
- * a call that is still kept, which is recorded on a day close to that of the debit.
+ * A page is a range of the index by organisation and id, because no other index has this order. With a plain `org_id = … order by id` the planner may
+ * read the rows of all organisations by id, which is slow for an organisation without recent rows. A debit belongs to a call and shows its request
+ * id, if the call is still stored. The call is recorded at most two days before or one day after the day of the debit.
  */
 const ledgerPage = `
   select l.id, l.kind, l.reason, l.amount_uinr, l.at, coalesce(l.ref, l.payment_id, u.request_id, l.event_id::text) as ref
@@ -82,7 +82,10 @@ const usageByDay = `
   select day, sum(requests)::bigint as requests, sum(prompt_tokens + completion_tokens)::bigint as tokens, sum(cost_uinr)::bigint as cost_uinr
   from usage_days where org_id = $1::int and day between $5::date and $6::date group by day`
 
-/** All of an account in one statement, which is one look: the balance is the sum of the very ledger beside it. Newest first, usage oldest first. */
+/**
+ * Reads a whole account in one statement, so that the balance is the sum of the ledger that is returned with it. Lists are newest first, usage is
+ * oldest first.
+ */
 export const findOverview = statement<
   [orgId: number, beforeId: bigint | null, ledgerMax: number, paymentsMax: number, fromDay: string, toDay: string],
   OverviewRow
@@ -114,7 +117,7 @@ export const saveAddress = statement<
      state_code = excluded.state_code, pincode = excluded.pincode, country = excluded.country, updated_at = excluded.updated_at`,
 )
 
-/** A threshold that is another one arms the word again; the same one sent twice does not. */
+/** A new value of the threshold arms the warning again. Setting the same value does not. */
 export const saveThreshold = statement<[orgId: number, thresholdUinr: bigint | null, at: Date]>(
   'billing.save_threshold',
   `insert into billing_accounts as a (org_id, low_balance_threshold_uinr, updated_at) values ($1::int, $2::bigint, $3::timestamptz)
@@ -136,7 +139,7 @@ export const findBillingProfile = statement<[orgId: number], ProfileRow>(
    where o.id = $1::int and (b.org_id is null or b.org_id = $1::int)`,
 )
 
-/** Of each value the flag before it says whether it is set or stays. */
+/** The flag before each value says whether the value is set or unchanged. */
 export const saveBillingProfile = statement<
   [
     orgId: number,

@@ -1,4 +1,4 @@
-/** The account of an organisation: what it has, what moved, what it paid and used, and the settings around that. */
+/** The account of an organisation: its balance, ledger, payments, usage and settings. */
 
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -12,11 +12,11 @@ import { type BillingAddress, readAddress, type SentAddress } from './profile/ad
 export interface AccountsDeps {
   readonly db: Db
   readonly clock: Clock
-  /** Brings what this process has settled into the database. */
+  /** Writes the charges of this process to the database. */
   readonly journal: Flushable
 }
 
-/** A row of the ledger as the wire has it. */
+/** A row of the ledger as the API returns it. */
 export interface LedgerEntry {
   readonly id: number
   readonly kind: LedgerJson['kind']
@@ -27,7 +27,7 @@ export interface LedgerEntry {
   readonly created_at: string
 }
 
-/** Where a page of the ledger begins: below this row, with the balance before it. */
+/** The start of a page of the ledger: rows below this id, and the balance before it. */
 export interface LedgerCursor {
   readonly id: bigint
   readonly balanceUinr: bigint
@@ -44,7 +44,7 @@ export class BillingAccounts {
     this.#deps = deps
   }
 
-  /** Everything on one page, from one look at the database. What this process served before the call is in it. */
+  /** Returns the whole account from one statement. Calls that this process served before are included. */
   async overview(orgId: number, before: LedgerCursor | null, limit: number) {
     const { db, clock, journal } = this.#deps
     await journal.flushNow()
@@ -63,7 +63,7 @@ export class BillingAccounts {
     }
   }
 
-  /** Keeps the address for the next bills; those that are written stay as they are. Throws `bad_address` that names every wrong field. */
+  /** Stores the address for future invoices. Issued invoices do not change. Throws `bad_address`, which names every invalid field. */
   async setAddress(orgId: number, sent: SentAddress): Promise<AddressJson> {
     const finding = readAddress(sent)
     if ('wrong' in finding) {
@@ -76,7 +76,7 @@ export class BillingAccounts {
     return addressView(finding.address)
   }
 
-  /** Null: no low-balance warning. Micro-rupees above zero otherwise. */
+  /** Sets the threshold in micro-rupees above zero; null switches the low-balance warning off. */
   async setThreshold(orgId: number, thresholdUinr: bigint | null): Promise<void> {
     await this.#deps.db.exec(saveThreshold, orgId, thresholdUinr, new Date(this.#deps.clock.nowMs()))
   }
@@ -87,12 +87,15 @@ function addressView({ stateCode, ...address }: BillingAddress): AddressJson {
   return { name, line1, line2, city, state, state_code: stateCode, pincode, country }
 }
 
-/** The last days in IST with today, oldest first. */
+/** Returns the last 30 IST days including today, oldest first. */
 function lastDays(nowMs: number): string[] {
   return Array.from({ length: usageDays }, (_, i) => istDay(nowMs - (usageDays - 1 - i) * dayMs))
 }
 
-/** Rows with the balance after each, counted back from the balance after the first; a row more than `limit` says that there is a next page. */
+/**
+ * Returns ledger rows with the balance after each. `balanceUinr` is the balance after the first row, and the others are computed backwards from it.
+ * One row more than `limit` shows that there is a next page.
+ */
 export function pageOf(
   rows: readonly LedgerJson[],
   balanceUinr: bigint,

@@ -1,4 +1,4 @@
-/** The account: balance, ledger, payments and usage on one page, the address, and the threshold of the word that money runs out. */
+/** The account: balance, ledger, payments and usage on one page, the address, and the threshold of the low-balance warning. */
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
@@ -69,7 +69,7 @@ const query = z.object({
   limit: z.coerce.number().int().min(1).max(pageMax).optional().describe('Rows of the ledger. Default 50.'),
 })
 
-/** The handler checks every value and names all invalid ones together; the types here are for the docs. */
+/** The handler checks every value and names all invalid ones together. The types here are only for the documents. */
 const anyText = (description: string) => z.unknown().optional().meta({ type: 'string', description })
 
 export const billingEndpoints = {

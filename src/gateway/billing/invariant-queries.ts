@@ -1,7 +1,7 @@
-/** What does not add up of payments, invoices and promo codes. Each statement looks at the whole database and answers what is wrong. */
+/** Finds contradictions among payments, invoices and promo codes. Each statement reads the whole database and returns what is wrong. */
 import { statement } from '../../platform/db/db.ts'
 
-/** A captured payment is one credit of its amount, one invoice over it, and one paid order; nothing else credits a top-up. */
+/** A captured payment has one credit of its amount, one invoice over it, and one paid order. Nothing else credits a top-up. */
 export const violationsOfCaptures = statement<
   [],
   { paymentId: string; ledger: bigint; invoices: number; invoicedUinr: bigint; paid: boolean; amountUinr: bigint }
@@ -16,7 +16,7 @@ export const violationsOfCaptures = statement<
      and (coalesce(l.amount, 0) <> p.amount_uinr or i.count <> 1 or coalesce(i.total, 0) <> p.amount_uinr or o.status <> 'paid' or o.org_id <> p.org_id)`,
 )
 
-/** Credits and invoices of payments that were not captured, and paid orders without a captured payment. */
+/** Finds credits and invoices of payments that were not captured, and paid orders without a captured payment. */
 export const violationsOfUncaptured = statement<[], { what: string; ref: string }>(
   'billing.violations_of_uncaptured',
   `select 'credit' as "what", l.payment_id as "ref" from ledger l left join payments p on p.payment_id = l.payment_id and p.status = 'captured'
@@ -36,14 +36,14 @@ export const violationsOfSeries = statement<[], { series: string; last: number; 
    having count(i.number) <> s.last or coalesce(max(i.seq), 0) <> s.last`,
 )
 
-/** A code counts its redemptions. */
+/** The counter of a promo code is the number of its redemptions. */
 export const violationsOfPromos = statement<[], { code: string; counted: number; found: number }>(
   'billing.violations_of_promos',
   `select c.code as "code", c.redemptions as "counted", count(r.org_id)::int as "found"
    from promo_codes c left join promo_redemptions r on r.code = c.code group by c.code, c.redemptions having count(r.org_id) <> c.redemptions`,
 )
 
-/** A redemption is one credit of the bonus that its payment names, and the other way round. */
+/** A redemption has one credit of the bonus of its payment, and every such credit has a redemption. */
 export const violationsOfBonuses = statement<[], { orgId: number; code: string; credited: bigint | null; bonus: bigint | null }>(
   'billing.violations_of_bonuses',
   `select coalesce(l.org_id, r.org_id) as "orgId", coalesce(l.ref, r.code) as "code", l.amount_uinr as "credited", r.bonus_uinr as "bonus"
@@ -53,7 +53,10 @@ export const violationsOfBonuses = statement<[], { orgId: number; code: string; 
    where l.amount_uinr is distinct from r.bonus_uinr`,
 )
 
-/** What went back of a captured payment, at most all of it, is what it says, and with the bonus what the ledger has taken. */
+/**
+ * The returned amount of a captured payment is the sum of its returns, at most the whole payment. Together with the returned bonus it is what the
+ * ledger has taken.
+ */
 export const violationsOfReturns = statement<[], { paymentId: string; goneUinr: bigint; returnedUinr: bigint; takenUinr: bigint }>(
   'billing.violations_of_returns',
   `select coalesce(p.payment_id, l.payment_id, r.payment_id) as "paymentId", coalesce(r.gone, 0)::bigint as "goneUinr",

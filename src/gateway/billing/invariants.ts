@@ -1,4 +1,4 @@
-/** What must always be true of payments, invoices and promo codes. `brigade doctor` and the tests ask it. */
+/** Rules that must always hold for payments, invoices and promo codes. `brigade doctor` and the tests check them. */
 import type { Queryable } from '../../platform/db/db.ts'
 import { inrTextOf } from '../../platform/values/money.ts'
 import {
@@ -11,10 +11,11 @@ import {
 } from './invariant-queries.ts'
 
 /**
- * Checks in the database: every captured payment is one credit, one invoice and one paid order of the same amount; nothing is credited,
- * invoiced or called paid without one; the numbers of an invoice series have no hole; a promo code counts its redemptions; a
- * redemption is one credit of its bonus; of a payment that went back the ledger has taken what went back, and its share of the bonus. That the balance is the sum of the ledger is checked with the other counters.
- * One sentence for each broken invariant; empty when all is well.
+ * Checks the database. Every captured payment has one credit, one invoice and one paid order of the same amount, and there is no credit, invoice or
+ * paid order without a captured payment. The numbers of an invoice series have no hole. The counter of a promo code is the number of its redemptions,
+ * and a redemption has one credit of its bonus. For a payment with returns, the ledger has taken the returned amount and its share of the bonus. The
+ * check of the other counters covers the rule that the balance is the sum of the ledger. Returns one sentence for each broken rule, and an empty list
+ * when all is well.
  */
 export async function checkBillingInvariants(db: Queryable): Promise<string[]> {
   const found: string[] = []

@@ -1,6 +1,6 @@
 /**
- * The low-balance warning. It is sent once when the balance falls below the threshold of the organisation, and again only after a credit has raised it
- * to the threshold or above, or after the threshold was set again. Mail goes out at most once in 24 hours.
+ * The low-balance warning. It is sent once when the balance falls below the threshold of the organisation. It is sent again only after a credit has
+ * raised the balance to the threshold or above, or after another threshold was set. Mail goes out at most once in 24 hours.
  */
 import type { Clock } from '../../platform/clock.ts'
 import { statement, type Tx } from '../../platform/db/db.ts'
@@ -19,18 +19,21 @@ export interface LowBalanceDeps {
   readonly baseUrl: () => string
 }
 
-/** What an organisation has left after its balance fell. */
+/** The balance of an organisation after it fell. */
 export interface FallenBalance {
   readonly orgId: number
   readonly balanceUinr: bigint
 }
 
-/** To be called in the transaction that took the money, which holds the prepaid counters of these organisations. Each at most once in the list. */
+/**
+ * Call this in the transaction that took the money. The transaction holds the locks on the prepaid counters of these organisations. The list names
+ * each organisation at most once.
+ */
 export type OnDebited = (tx: Tx, fallen: readonly FallenBalance[]) => Promise<void>
 
 const mailPauseMs = 24 * 3600_000
 
-/** Sends the warnings for balances that fell below their threshold. It is one statement for all of them while none did. */
+/** Makes the function that sends the warnings for balances below their threshold. It costs one statement when there is nothing to send. */
 export function onDebitedOf(deps: LowBalanceDeps): OnDebited {
   return async (tx, fallen) => {
     if (fallen.length === 0) return
@@ -42,7 +45,7 @@ export function onDebitedOf(deps: LowBalanceDeps): OnDebited {
   }
 }
 
-/** Arms the word again when a credit has lifted the balance to the threshold or above. In the transaction of the credit. */
+/** Arms the warning again when a credit has raised the balance to the threshold or above. Call it in the transaction of the credit. */
 export async function rearmLowBalance(tx: Tx, orgId: number, balanceUinr: bigint): Promise<void> {
   await tx.exec(armAgain, orgId, balanceUinr)
 }
@@ -66,14 +69,14 @@ async function notify({ ids, mail, baseUrl }: LowBalanceDeps, tx: Tx, row: LowRo
       data: { orgName, balance: rupees(balanceUinr), threshold: rupees(thresholdUinr), link },
       onceKey: `low_balance:${orgId}:${nowMs}:${reader}`,
     } as const
-    // An address that accepts no mail must not hold up the flush: the event is sent all the same.
+    // An address that accepts no mail must not prevent the flush. The event is sent anyway.
     await mail.enqueue(tx, letter).catch((error: unknown) => {
       if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
     })
   }
 }
 
-/** For people, with paise: rounded down, so that no message shows more than there is. */
+/** Formats an amount for people, with paise. It rounds down, so that no message shows more than the balance. */
 function rupees(uinr: bigint): string {
   const uinrPerPaisa = 10_000n
   return uinr >= 0n ? rupeesOf(uinr / uinrPerPaisa) : `-${rupeesOf((uinrPerPaisa - 1n - uinr) / uinrPerPaisa)}`
@@ -83,13 +86,13 @@ export interface LowRow {
   readonly orgId: number
   readonly balanceUinr: bigint
   readonly thresholdUinr: bigint
-  /** The last mail is long enough ago: this crossing is mailed too. */
+  /** True when the last mail is old enough, so this warning is mailed, too. */
   readonly mailDue: boolean
 }
 
 /**
- * Marks those of the given organisations whose balance is below their threshold and who are armed, and answers them. Of two flushes
- * that see the same crossing one marks the row: the other waits for its lock and then finds it marked.
+ * Marks and returns the given organisations that are armed and whose balance is below their threshold. When two flushes see the same crossing, one of
+ * them marks the row. The other waits for its lock and then finds it marked.
  */
 const markLow = statement<[orgIds: readonly number[], balances: readonly bigint[], at: Date, mailedBefore: Date], LowRow>(
   'billing.mark_low',

@@ -8,8 +8,8 @@ export interface ReturnRow {
 }
 
 /**
- * Records a report about a return. A report that is not newer than the recorded one gives no row. A report about a dispute that is won or lost (rank 2
- * or 3) gives no row either, except for the opposite result. A return stays with its payment.
+ * Records a report about a return. It gives a row only when the report is newer than the recorded one. A report that a dispute is won or lost (rank 2
+ * or 3) counts as newer than every other report about that dispute. A return stays with its payment.
  */
 export const putReturn = statement<
   [
@@ -36,7 +36,7 @@ export const putReturn = statement<
    returning return_id as "returnId"`,
 )
 
-/** The order of a payment that is here. */
+/** Finds the order of a payment by the payment's id. */
 export const orderOfPayment = statement<[paymentId: string], { orderId: string }>(
   'billing.order_of_payment',
   `select order_id as "orderId" from payments where payment_id = $1::text`,
@@ -47,11 +47,11 @@ export interface ReturnsOfPayment {
   readonly bonusUinr: bigint
   readonly returnedUinr: bigint
   readonly returnedBonusUinr: bigint
-  /** What all returns together say is gone; may be more than was paid. */
+  /** Sum of all returns that take money. It may exceed the paid amount. */
   readonly goneUinr: bigint
 }
 
-/** A captured payment with its returns; no row for a payment that was never credited. Its order is locked. */
+/** Reads a captured payment and the sum of its returns. Returns no row for a payment that was never credited. The caller has locked the order. */
 export const findReturns = statement<[orgId: number, paymentId: string], ReturnsOfPayment>(
   'billing.find_returns',
   `select p.amount_uinr as "amountUinr", p.bonus_uinr as "bonusUinr", p.returned_uinr as "returnedUinr", p.returned_bonus_uinr as "returnedBonusUinr",
@@ -64,7 +64,7 @@ export const setReturned = statement<[orgId: number, paymentId: string, returned
   `update payments set returned_uinr = $3::bigint, returned_bonus_uinr = $4::bigint where org_id = $1::int and payment_id = $2::text`,
 )
 
-/** Numbers a movement of money of a return. */
+/** Counts a movement of money of a return, and returns its number. */
 export const countMove = statement<[returnId: string], { moves: number; kind: 'refund' | 'dispute' }>(
   'billing.count_move',
   `update payment_returns set moves = moves + 1 where return_id = $1::text returning moves as "moves", kind as "kind"`,

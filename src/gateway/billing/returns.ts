@@ -1,7 +1,7 @@
 /**
- * Money of a top-up that went back, by a refund or a disputed payment: it is taken from the balance again. Refunds and disputes come in
- * any order, again, and before the payment itself; what counts is what the provider said last of each. What is taken is always what
- * all of them together say is gone, and never more than was credited, so no order of events can take twice. Decision 0382 says why.
+ * Takes money from the balance that went back to the payer by a refund or a dispute. Reports about them come in any order, repeatedly, and even
+ * before the payment itself. For each refund or dispute, the provider's last report counts. The amount taken is always the sum of all of them, and at
+ * most what was credited, so no order of reports takes money twice. Decision 0382 says why.
  */
 import type { Tx } from '../../platform/db/db.ts'
 import type { NewsItem } from '../../platform/db/db-control-log.ts'
@@ -17,12 +17,12 @@ import { countMove, findReturns, listReturns, putReturn, setReturned } from './r
 export interface ReturnDeps {
   readonly mail: Pick<Mail, 'enqueue'>
   readonly onDebited: OnDebited
-  /** The line of the audit trail, in the transaction of the return. `act`: takeBackPayment or giveBackPayment. */
+  /** Writes the line of the audit trail in the transaction of the return. `act` is takeBackPayment or giveBackPayment. */
   readonly onReturned: (tx: Tx, orgId: number, act: string, target: string) => Promise<void>
   readonly baseUrl: () => string
 }
 
-/** What the provider says of a refund or dispute. */
+/** The provider's report about a refund or dispute. */
 export interface ReportedReturn {
   readonly returnId: string
   readonly kind: 'refund' | 'dispute'
@@ -30,21 +30,21 @@ export interface ReportedReturn {
   readonly paymentId: string
   /** Micro-rupees, above zero. */
   readonly amountUinr: bigint
-  /** True: the money counts as gone. */
+  /** True when the money has gone back. */
   readonly takes: boolean
   readonly event: string
   /** When it happened, by the provider's clock. */
   readonly toldAt: Date
-  /** Of two events of one second the one with the higher rank counts. */
+  /** Of two events in the same second, the one with the higher rank counts. */
   readonly rank: number
 }
 
 export type ReturnOutcome =
-  /** No order of ours. */
+  /** The order is unknown to this gateway. */
   | { readonly kind: 'unknown' }
-  /** Nothing has moved: told before, overtaken by later news, or of a payment that is not credited. */
+  /** No money has moved: the report is a repetition, is older than another one, or is about a payment that is not credited. */
   | { readonly kind: 'noted'; readonly orgId: number }
-  /** `movedUinr`: below zero when money was taken back. */
+  /** `movedUinr` is below zero when money was taken from the balance. */
   | { readonly kind: 'moved'; readonly orgId: number; readonly movedUinr: bigint; readonly balanceUinr: bigint }
 
 /** Handles a report about a refund or dispute. The caller has checked a signature of the provider. */
@@ -59,7 +59,7 @@ export async function returnIn(deps: ReturnDeps, tx: Tx, reported: ReportedRetur
   return { outcome: { kind: 'moved', orgId, movedUinr: moved.movedUinr, balanceUinr: moved.balanceUinr }, news: moved.news }
 }
 
-/** Takes what had gone back of a payment before it was credited. In the transaction of the credit. */
+/** Takes the money that went back before the payment was credited. Call it in the transaction of the credit. */
 export async function returnsBeforeCredit(deps: ReturnDeps, tx: Tx, orgId: number, paymentId: string, at: Date): Promise<readonly NewsItem[]> {
   const last = (await tx.many(listReturns, paymentId)).at(-1)
   return last === undefined ? [] : ((await settleReturns(deps, tx, { orgId, paymentId, returnId: last.returnId, at }))?.news ?? [])
@@ -71,7 +71,7 @@ interface Moved {
   readonly news: readonly NewsItem[]
 }
 
-/** Adjusts the balance to the returns of a payment; null when it is correct already. `returnId` is what the row of the ledger names. */
+/** Adjusts the balance to the returns of a payment. Returns null when it is correct already. The row of the ledger names `returnId`. */
 async function settleReturns(
   deps: ReturnDeps,
   tx: Tx,
@@ -96,12 +96,12 @@ async function settleReturns(
   return { movedUinr, balanceUinr: await balanceOf(tx, orgId), news }
 }
 
-/** The part of a bonus that goes with a part of its payment, rounded half up: all of it with all. */
+/** Returns the share of the bonus for a part of its payment, rounded half up. The whole payment has the whole bonus. */
 function shareOf(bonusUinr: bigint, partUinr: bigint, amountUinr: bigint): bigint {
   return amountUinr === 0n ? 0n : (2n * bonusUinr * partUinr + amountUinr) / (2n * amountUinr)
 }
 
-/** How the ledger names a movement of a return. */
+/** Returns the ref of a movement in the ledger. */
 const refOf = (paymentId: string, returnId: string, moves: number): string => `${paymentId} ${returnId}${moves === 1 ? '' : ` ${moves}`}`
 
 interface Movement {
@@ -115,7 +115,7 @@ interface Movement {
 
 const uinrPerPaisa = 10_000n
 
-/** A mail to the readers of receipts. An address that takes no mail holds nothing up. */
+/** Sends a mail to the recipients of receipts. An address that accepts no mail does not stop the return. */
 async function notify({ mail, baseUrl }: ReturnDeps, tx: Tx, { orgId, paymentId, returnId, kind, movedUinr, moves }: Movement): Promise<void> {
   const isTaken = movedUinr < 0n
   const amount = rupeesOf((isTaken ? -movedUinr : movedUinr) / uinrPerPaisa)

@@ -1,12 +1,12 @@
-/** Whose a provider key is, as far as its shape tells. */
+/** Finds the provider of a key by the shape of the key. */
 import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from '../providers/provider.ts'
 
 const expressions = new Map<string, RegExp>()
-/** Most expressions that are kept; a catalog has one or two a provider. */
+/** Maximum number of cached expressions. A catalog has one or two per provider. */
 const expressionsMax = 1_000
 
-/** Ids of the providers that alone have keys of this shape; empty: its shape tells nothing. */
+/** Returns the ids of the providers whose keys have this shape. Returns an empty list when the shape identifies none. */
 export function ownersOf(key: Secret, providers: Iterable<Provider>): readonly string[] {
   const owners: string[] = []
   for (const { id, keyShape, keySign = keyShape } of providers) if (keySign !== null && expressionOf(keySign).test(key.reveal())) owners.push(id)

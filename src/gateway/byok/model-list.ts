@@ -1,20 +1,20 @@
-/** One page of a provider's list of models. */
+/** Reads one page of a provider's list of models. */
 import { isObject } from '../../platform/values/json.ts'
 import { JsonTexts } from '../wire/json/json-texts.ts'
 
 export interface ModelPage {
   readonly models: readonly string[]
-  /** What asks for the page behind this one; null = there is none. */
+  /** The cursor of the next page; null when this is the last one. */
   readonly next: string | null
 }
 
-/** Printable and short: an id of a model goes into requests, lists and headers. */
+/** Printable and short, because ids of models are used in requests, lists and headers. */
 const idShape = /^[\x21-\x7e]{1,200}$/
 const cursorMaxChars = 500
 
 /**
- * Reads the forms in which providers list their models: `{data: [{id}]}` with `has_more` and `last_id`, `{models: [{name}]}` with
- * `nextPageToken`, or a bare list. Ids that nobody could send are left out. Null when it is none of these, or beyond the bounds of JSON.
+ * Reads a list of models in the forms that providers use: `{data: [{id}]}` with `has_more` and `last_id`, `{models: [{name}]}` with `nextPageToken`,
+ * or a bare list. Ids that could not be sent are left out. Returns null for any other form and for JSON beyond the bounds.
  */
 export function modelPageOf(text: string): ModelPage | null {
   const value = parse(text)
@@ -27,7 +27,7 @@ export function modelPageOf(text: string): ModelPage | null {
 function idOf(item: unknown): string | null {
   const id: unknown = isObject(item) ? (item['id'] ?? item['name']) : item
   if (typeof id !== 'string') return null
-  // Gemini writes models/gemini-…, and takes the id without it.
+  // Gemini writes `models/gemini-…` and accepts the id without the prefix.
   const plain = id.replace(/^models\//, '')
   return idShape.test(plain) ? plain : null
 }

@@ -1,27 +1,27 @@
-/** What an organisation brings along for its calls: keys of its own at providers, servers of its own. Routing plans with it. */
+/** An organisation's own keys at providers and own servers. Routing uses them in its plans. */
 import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** A saved and verified key at a provider. */
 export interface SavedKey {
   readonly key: Secret
-  /** True: used ahead of the platform's key. */
+  /** True when it is used before the platform key. */
   readonly alwaysUse: boolean
-  /** Model ids that the provider listed, as the provider writes them. */
+  /** Model ids from the provider's list, in the provider's spelling. */
   readonly models: readonly string[]
 }
 
-/** A registered server that serves a catalog model; addressed as `byoe:<slug>`. */
+/** A registered server for a catalog model. Calls name it as `byoe:<slug>`. */
 export interface CustomRoute {
   readonly slug: string
-  /** The catalog model that it serves. */
+  /** The catalog model of the server. */
   readonly modelId: string
-  /** `id` is `byoe:<slug>`, `userGiven` is true: dialed through the guarded client only. */
+  /** `id` is `byoe:<slug>`, and `userGiven` is true, so it is dialed only through the guarded client. */
   readonly provider: Provider
   readonly upstreamModel: string
-  /** `stateKey` of its route: unique over all organisations, and new for a server that is registered again. */
+  /** The `stateKey` of its route. It is unique over all organisations, and a server that is registered again gets a new one. */
   readonly stateKey: string
 }
 
-/** Kind of the news that something of this changed; the ref is the organisation's id. */
+/** Kind of the news that own keys or servers of an organisation changed; the ref is the organisation's id. */
 export const orgRoutingChanged = 'org_routing_changed'

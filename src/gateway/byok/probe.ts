@@ -3,34 +3,34 @@ import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type ModelPage, modelPageOf } from './model-list.ts'
 
-/** What a provider said to a key. Decision 0120 says why. */
+/** The result of testing a key at its provider. Decision 0120 says why. */
 export type ProbeOutcome =
-  /** It took the key. `proven`: it would have refused a wrong one. `models` as it writes them, at most 2,000. */
+  /** The provider accepted the key. `proven` is true when it would have refused a wrong key. `models` has at most 2,000 ids in the provider's spelling. */
   | { readonly kind: 'ok'; readonly proven: boolean; readonly models: readonly string[] }
   | { readonly kind: 'rejected' }
-  /** `why` is for the caller: a status or an error code, never the provider's words. */
+  /** `why` is for the caller: a status or an error code, never the provider's text. */
   | { readonly kind: 'unreachable'; readonly why: string }
 
 export interface ProbeDeps {
   readonly dial: Outbound['toProvider']
-  /** The whole conversation may take so long. */
+  /** Time limit of all requests together. */
   readonly timeoutMs: number
 }
 
 const pagesMax = 10
 const pageModels = 1000
 const modelsMax = 2000
-/** The longest lists of today have a few hundred models with long descriptions. */
+/** The longest lists today have a few hundred models with long descriptions. */
 const pageMaxBytes = 8 * 1024 * 1024
 const errorMaxBytes = 64 * 1024
-/** Answers of a provider that knows no such address. */
+/** Statuses of a provider that does not have the path. */
 const missing: readonly number[] = [404, 405, 501]
-/** Some providers call a wrong key a bad request. */
+/** Some providers report a wrong key as a bad request. */
 const wrongKeyWords = /api[_ ]key[_ ](not[_ ]valid|invalid)|(invalid|incorrect|wrong)[_ ]api[_ ]key/i
 
 /**
- * Tries a key at its provider: reads the list of models and, where that list needs no key, makes a call that does. The key goes out
- * in headers and to that provider only. Never throws for what the provider does.
+ * Tests a key at its provider: reads the list of models, and makes a call that needs a key when the list needs none. The key is sent in headers and
+ * only to that provider. A failure of the provider is in the result and never throws.
  */
 export async function probeKey(provider: Provider, key: Secret, deps: ProbeDeps): Promise<ProbeOutcome> {
   const probe = new Probe(provider, deps)
@@ -67,13 +67,13 @@ class Probe {
     return await this.#emptyCall(key)
   }
 
-  /** Null when the provider has no such list. */
+  /** Returns null when the provider has no such list. */
   async #list(path: string, key: Secret): Promise<ProbeOutcome | null> {
     const models = new Set<string>()
     let page: ModelPage | null = null
     for (let count = 0; count < pagesMax && models.size < modelsMax; count++) {
       const verdict = await this.#get(path + this.#query(page?.next ?? null), key)
-      // A list whose first page is there proves the key; that a later one is missing costs a few models.
+      // The first page already proves the key. A missing later page only loses some models.
       if (verdict.kind !== 'ok' && page !== null) break
       if (verdict.kind === 'other' && missing.includes(verdict.status)) return null
       if (verdict.kind !== 'ok') return failed(verdict)
@@ -98,8 +98,8 @@ class Probe {
   }
 
   /**
-   * A call without content, for providers without a list: refused for its key or for its body, and never charged. It proves something
-   * only when the same call without a key is refused for that.
+   * Sends a call without content, for providers without a list. The provider refuses it for its key or its body and never charges for it. It proves
+   * the key only if the same call without a key is refused for the missing key.
    */
   async #emptyCall(key: Secret): Promise<ProbeOutcome> {
     const verdict = await this.#post(key)

@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** A saved key without the key. */
+/** A saved key without its text. */
 export interface SavedKeyRow {
   readonly providerId: string
   readonly label: string | null
@@ -40,7 +40,7 @@ export const findSealedKey = statement<[orgId: number, providerId: string], Seal
    from provider_keys where org_id = $1::int and provider_id = $2::text`,
 )
 
-/** What was left out (the flags say so) stays as it was. */
+/** Omitted values, as the flags say, do not change. */
 export const saveKey = statement<
   [
     orgId: number,
@@ -75,7 +75,7 @@ export const describeKey = statement<
    returning label, mask, always_use as "alwaysUse", verified_at as "verifiedAt", cardinality(models) as "modelsCount"`,
 )
 
-/** Only while the key is still the one that was tested. */
+/** Updates the key only if it is still the one that was tested. */
 export const confirmKey = statement<[orgId: number, providerId: string, sealed: string, models: readonly string[], verifiedAt: Date | null]>(
   'byok.confirm_key',
   `update provider_keys set models = $4::text[], verified_at = coalesce($5::timestamptz, verified_at)

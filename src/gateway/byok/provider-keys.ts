@@ -27,59 +27,59 @@ export interface ProviderKeysDeps {
   readonly log: Log
   readonly sealer: Sealer
   readonly controlLog: ControlLog
-  /** BYOK: false switches saving and using off; what is saved stays. */
+  /** BYOK. False switches saving and use off; saved keys stay in the database. */
   readonly enabled: boolean
-  /** The catalog's providers by id, as it is now. */
+  /** The providers of the current catalog by id. */
   providers(): ReadonlyMap<string, Provider>
   probe(provider: Provider, key: Secret): Promise<ProbeOutcome>
 }
 
-/** What a save changes. What is left out of a key that exists stays as it was. */
+/** The parameters of a save. Omitted values of an existing key do not change. */
 export interface KeyParams {
   readonly key?: string | undefined
   readonly label?: string | null | undefined
   readonly alwaysUse?: boolean | undefined
 }
 
-/** A key as its save answers. */
+/** A saved key in the reply to its save. */
 export interface SavedView {
   readonly label: string | null
   readonly mask: string
   readonly alwaysUse: boolean
-  /** False: the provider answered, but would have answered to any key. */
+  /** False when the provider would have given the same reply to any key. */
   readonly verified: boolean
   readonly modelsCount: number
 }
 
 const idShape = /^[a-z0-9][a-z0-9._-]{0,63}$/
-/** Goes into a header as it is. */
+/** The key is sent in a header unchanged. */
 const sendable = /^[\x21-\x7e]{1,1000}$/
 
-/** Keys that organisations have at providers: verified live when they are saved, sealed in the database, masked wherever they are shown. */
+/** Keys of organisations at providers. They are tested when they are saved, sealed in the database, and masked in every reply. */
 export class ProviderKeys {
   readonly #deps: ProviderKeysDeps
   constructor(deps: ProviderKeysDeps) {
     this.#deps = deps
   }
 
-  /** Throws `byok_disabled` when own keys are switched off here. */
+  /** Throws `byok_disabled` while own keys are switched off. */
   requireEnabled(): void {
     if (!this.#deps.enabled) throw fail('byok_disabled', { message: 'Own provider keys are switched off here. The operator switches them on with BYOK=on.' })
   }
 
-  /** Providers that take callers' keys, by name. */
+  /** Returns the providers that accept callers' keys, sorted by name. */
   accepting(): readonly Provider[] {
     return [...this.#deps.providers().values()].filter(takesKeys).sort((a, b) => a.name.localeCompare(b.name, 'en'))
   }
 
-  /** The saved keys of an organisation, masked; also those at providers that have left the catalog. */
+  /** Returns the saved keys of an organisation, masked, including those at providers that have left the catalog. */
   list(orgId: number): Promise<SavedKeyRow[]> {
     return this.#deps.db.many(listSavedKeys, orgId)
   }
 
   /**
-   * Saves a key when its provider takes it, or without `key` changes label and use of the saved one. The key before it is kept when
-   * that fails. Throws `unknown_provider`, `bad_key`, `unavailable`, and `bad_request` when there is no key to change.
+   * Saves a key when its provider accepts it. Without `key`, changes label and use of the saved one. When saving fails, the previous key stays.
+   * Throws `unknown_provider`, `bad_key`, `unavailable`, and `bad_request` when there is no key to change.
    */
   async save(orgId: number, providerId: string, params: KeyParams): Promise<SavedView> {
     const provider = this.#provider(providerId)
@@ -112,7 +112,7 @@ export class ProviderKeys {
     return { ...row, mask, verified: outcome.proven, modelsCount: outcome.models.length }
   }
 
-  /** Tries the saved key again; when it is taken, its models are those of now. Throws `unknown_provider` and `not_found`. */
+  /** Tests the saved key again. When the provider accepts it, its list of models is updated. Throws `unknown_provider` and `not_found`. */
   async test(orgId: number, providerId: string): Promise<ProbeOutcome['kind']> {
     const provider = this.#provider(providerId)
     const row = await this.#saved(orgId, provider)
@@ -126,7 +126,7 @@ export class ProviderKeys {
     return outcome.kind
   }
 
-  /** Ids of the models that the saved key was found to reach, as callers send them: `provider/model`. Throws `unknown_provider` and `not_found`. */
+  /** Returns the ids of the models found with the saved key, in the form that callers send: `provider/model`. Throws `unknown_provider` and `not_found`. */
   async models(orgId: number, providerId: string): Promise<readonly string[]> {
     const provider = this.#provider(providerId)
     return (await this.#saved(orgId, provider)).models.map(id => `${provider.id}/${id}`)
@@ -138,7 +138,7 @@ export class ProviderKeys {
     if (count === 0) throw notSaved(this.#provider(providerId))
   }
 
-  /** The saved keys of an organisation by provider id, opened. One that does not open is left out, with a line in the log. */
+  /** Returns the opened keys of an organisation by provider id. A key that cannot be opened is left out, and the log has a line about it. */
   async ofOrg(orgId: number): Promise<ReadonlyMap<string, SavedKey>> {
     const keys = new Map<string, SavedKey>()
     if (!this.#deps.enabled) return keys
@@ -156,14 +156,14 @@ export class ProviderKeys {
     return provider
   }
 
-  /** People paste keys with a line break behind them. */
+  /** The key is trimmed, because people paste keys with a line break at the end. */
   #checkedKey(provider: Provider, given: string): Secret {
     const key = given.trim()
     if (!sendable.test(key)) throw fail('bad_key', { message: 'A key is 1 to 1000 printable characters without spaces.' })
     if (provider.keyShape !== null && !new RegExp(provider.keyShape).test(key))
       throw fail('bad_key', { message: `That does not look like a key of ${provider.name}: expected the form ${provider.keyShape}. It was sent nowhere.` })
     const secret = new Secret(key)
-    // A provider that says nothing of its keys may take those of another: it may be a way to it.
+    // A provider without a known key shape may accept keys of other providers, because it may relay calls to them.
     const isKnown = (provider.keySign ?? provider.keyShape) !== null
     const owners = isKnown ? ownersOf(secret, this.#deps.providers().values()) : []
     if (owners.length > 0 && !owners.includes(provider.id))
@@ -199,10 +199,10 @@ export class ProviderKeys {
   }
 }
 
-/** A provider that is dialed without a key has no use for one. */
+/** A provider that is called without a key cannot use one. */
 const takesKeys = (provider: Provider): boolean => provider.byok && provider.auth !== 'none'
 
-/** Names the row that a sealed key belongs to. */
+/** Returns the name that binds a sealed key to its row. */
 export const providerKeyOwner = (orgId: number, providerId: string): string => `provider_key:${orgId}:${providerId}`
 
 const notSaved = (provider: Provider): Error => fail('not_found', { message: `No key is saved at ${provider.name}.` })

@@ -1,29 +1,29 @@
-/** What the rules of a key and an agent leave of the catalog. Routing and the public lists ask the same functions. */
+/** Applies the rules of a key and an agent to the catalog. Routing and the public lists use the same functions. */
 import type { CallPolicy, Principal } from '../../platform/security/principal.ts'
 import type { CatalogSnapshot, Model } from './model.ts'
 import { presetOf } from './virtual-models.ts'
 
-/** Every rule must agree. */
+/** The combined rules. Something is allowed only if every rule allows it. */
 export interface Allowance {
-  /** Catalog ids and `provider/model` ids. */
+  /** Takes catalog ids and `provider/model` ids. */
   model(id: string): boolean
-  /** Provider ids and `byoe:<slug>`. */
+  /** Takes provider ids and `byoe:<slug>`. */
   provider(id: string): boolean
-  /** Whether that virtual id may come to mean that model. */
+  /** Returns true when the virtual id may pick that model. */
   pick(virtualId: string, modelId: string): boolean
 }
 
 interface Lists {
   readonly models: ReadonlySet<string> | null
   readonly providers: ReadonlySet<string> | null
-  /** The list of models has virtual ids only: they may pick what they like, or the list would allow nothing. */
+  /** True when the list of models has only virtual ids. Then they may pick any model, because otherwise the list would allow nothing. */
   readonly isPresetsOnly: boolean
 }
 
-/** Policies live as long as the cached key or agent, so their lists are made into sets once. */
+/** Policies live as long as the cached key or agent, so their lists are converted to sets once. */
 const listsByPolicy = new WeakMap<CallPolicy, Lists | null>()
 
-/** The lists of these rules as one question, or null when no rule names models or providers. */
+/** Combines the lists of all policies. Returns null when no policy names models or providers. */
 export function allowanceOf(policies: readonly CallPolicy[]): Allowance | null {
   if (policies.length === 0) return null
   const all = policies.flatMap(policy => listsOf(policy) ?? [])
@@ -36,11 +36,11 @@ export function allowanceOf(policies: readonly CallPolicy[]): Allowance | null {
   }
 }
 
-/** The rules of the caller; a request without credential and a signed-in person have none. */
+/** Returns the rules of the caller. A request without a credential and a signed-in person have none. */
 export const allowanceOfCaller = (caller: Principal | null): Allowance | null =>
   caller === null || caller.kind === 'session' ? null : allowanceOf(caller.policies)
 
-/** The model with the routes that may be used, or null when none is left. The very same object when nothing has to go. */
+/** Returns the model with its allowed routes, or null when none is allowed. Returns the same object when all routes are allowed. */
 export function allowedPart(model: Model, allowance: Allowance): Model | null {
   const isVirtual = model.kind === 'virtual'
   if (!isVirtual && !allowance.model(model.id)) return null
@@ -49,7 +49,7 @@ export function allowedPart(model: Model, allowance: Allowance): Model | null {
   return routes.length === model.routes.length ? model : { ...model, routes }
 }
 
-/** Ids of the providers that an allowed model may be served by. */
+/** Returns the ids of the providers of allowed models. */
 export function allowedProviders({ models }: CatalogSnapshot, allowance: Allowance): ReadonlySet<string> {
   return new Set([...models.values()].flatMap(model => allowedPart(model, allowance)?.routes.map(route => route.provider.id) ?? []))
 }
@@ -70,5 +70,5 @@ function listsOf(policy: CallPolicy): Lists | null {
   return lists
 }
 
-/** `best` is another way to write `auto:best`. */
+/** Maps `best` to its other spelling `auto:best`. */
 const canonical = (id: string): string => presetOf(id)?.id ?? id

@@ -2,23 +2,23 @@ import { inrFromUinr } from '../../platform/values/money.ts'
 import { type Allowance, allowedPart, allowedProviders } from './allowance.ts'
 import { type CatalogSnapshot, cheapestRoute, type Model, type Route, type RouteId, stateKeyOf } from './model.ts'
 
-/** Live state of a route, as routing knows it. The two flags are independent of each other and of `byok_only`. */
+/** Live state of a route from routing. The two flags are independent of each other and of `byok_only`. */
 export interface RouteState {
   /** False while the circuit is open. */
   readonly available: boolean
-  /** True while the platform's route is withheld. */
+  /** True while the operator withholds the platform's route. */
   readonly maintenance: boolean
 }
 
 export interface RouteView extends RouteState {
   readonly provider: string
-  /** Only on virtual models: the concrete model of the route. */
+  /** The concrete model of the route. Only on virtual models. */
   readonly model?: string
   readonly residency: 'india' | 'global'
   readonly inputINRPerMtok: number
   readonly outputINRPerMtok: number
   readonly byok_only: boolean
-  /** Whether calls are served now, without a key that somebody saves first. */
+  /** True when calls are served now, without a saved key. */
   readonly configured: boolean
   readonly context_length: number | null
 }
@@ -54,18 +54,18 @@ export interface ProviderView {
 
 const isWell = (): RouteState => ({ available: true, maintenance: false })
 
-/** The catalog as people and programs see it. */
+/** The catalog in the shape of the public API. */
 export class Catalog {
   #snapshot: CatalogSnapshot
   #healthOf: (routeId: RouteId) => RouteState
 
-  /** Until `showHealth` is called, every route is shown as available. */
+  /** Every route is shown as available until `showHealth` is called. */
   constructor(snapshot: CatalogSnapshot, healthOf: (routeId: RouteId) => RouteState = isWell) {
     this.#snapshot = snapshot
     this.#healthOf = healthOf
   }
 
-  /** Shows each route with the state that routing knows. Routing needs the catalog first, so it joins later. */
+  /** Sets the source of the live state of routes. It is set later, because routing needs the catalog first. */
   showHealth(healthOf: (routeId: RouteId) => RouteState): void {
     this.#healthOf = healthOf
   }
@@ -74,12 +74,12 @@ export class Catalog {
     return this.#snapshot
   }
 
-  /** Swaps in a reloaded snapshot. */
+  /** Replaces the snapshot after a reload. */
   replace(snapshot: CatalogSnapshot): void {
     this.#snapshot = snapshot
   }
 
-  /** Every listed model that has all of these modalities, and those of `own` after them; with an allowance only the allowed ones. */
+  /** Returns every listed model that has all of these modalities, then those of `own`. With an allowance, only allowed models are returned. */
   publicModels(modalities: readonly string[] = [], allowance: Allowance | null = null, own: readonly Model[] = []): readonly ModelView[] {
     return [...this.#snapshot.models.values(), ...own].flatMap(model => {
       const listed = modalities.every(modality => model.modalities.includes(modality)) ? this.#allowed(model, allowance) : null
@@ -87,14 +87,14 @@ export class Catalog {
     })
   }
 
-  /** One model, or null when the id is unknown or not allowed. */
+  /** Returns one model, or null when the id is unknown or not allowed. */
   publicModel(id: string, allowance: Allowance | null = null, own: readonly Model[] = []): ModelView | null {
     const model = this.#snapshot.models.get(id) ?? own.find(entry => entry.id === id)
     const listed = model ? this.#allowed(model, allowance) : null
     return listed ? this.#view(listed) : null
   }
 
-  /** Every provider; with an allowance those that an allowed model may be served by. */
+  /** Returns every provider. With an allowance, only the providers of allowed models are returned. */
   publicProviders(allowance: Allowance | null = null): readonly ProviderView[] {
     const allowed = allowance === null ? null : allowedProviders(this.#snapshot, allowance)
     const onPlatformKey = new Set(
@@ -148,19 +148,19 @@ export class Catalog {
       outputINRPerMtok: tokens ? inrFromUinr(route.price.outputUinrPerMtok) : 0,
       ...this.#healthOf(stateKeyOf(route)),
       byok_only: route.byokOnly,
-      // A model that is not in the catalog depends on a key or a server of the organisation.
+      // A model outside the catalog depends on a key or server of the organisation.
       configured: !this.#snapshot.models.has(model.id) || (route.provider.configured && !route.byokOnly),
       context_length: route.contextLength,
     }
   }
 }
 
-/** What is not proven to be India counts as global. */
+/** A route counts as global unless it is known to be in India. */
 const shown = (residency: Route['residency']): 'india' | 'global' => (residency === 'india' ? 'india' : 'global')
 
 const pricedInTokens = (model: Model): boolean => model.kind === 'chat' || model.kind === 'embedding' || model.kind === 'virtual'
 
-/** Prices of the cheapest route. Audio has its own unit beside the two token prices, which are 0 then. */
+/** Returns the prices of the cheapest route. Audio has its own unit in addition to the two token prices, which are 0 then. */
 function pricing(model: Model): Record<string, number> {
   const cheapest = cheapestRoute(model)
   if (!cheapest) return { inputINRPerMtok: 0, outputINRPerMtok: 0 }

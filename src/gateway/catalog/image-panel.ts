@@ -1,14 +1,14 @@
 import type { Model } from './model.ts'
 
-/** The image models that a panel call runs side by side. */
+/** The image models that a panel call runs concurrently. */
 export const panelMembers = ['flux-1-schnell', 'flux-1-dev', 'sdxl'] as const
 
-/** How many pictures a panel call compares. */
+/** Number of pictures in a panel call. */
 export const panelSize = panelMembers.length
 
 /**
- * Catalog entry of the image panel `<service>/image-sangam`: the routes of its members, priced as their sum. null while a member is missing. The routes
- * of `standIn` follow; callers who can reach no other route use them (see `isSandbox`).
+ * Returns the catalog entry of the image panel `<service>/image-sangam`: the routes of its members, priced as their sum. Returns null while a member
+ * is missing. The routes of `standIn` come last; only callers who can reach no other route use them (see `isSandbox`).
  */
 export function panelModel(models: ReadonlyMap<string, Model>, serviceId: string, standIn?: Model): Model | null {
   const members = panelMembers.flatMap(id => models.get(id) ?? [])

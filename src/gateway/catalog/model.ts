@@ -5,56 +5,56 @@ import type { Rankings } from './rankings.ts'
 
 export type ModelKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'
 
-/** Prices of a route in micro-rupees per million units; ₹1/Mtok = 1,000,000n. Audio: `input…` per million seconds or characters. */
+/** Prices of a route in micro-rupees per million units; ₹1/Mtok = 1,000,000n. For audio, `input…` is per million seconds or characters. */
 export interface RoutePrice {
   readonly inputUinrPerMtok: bigint
   readonly outputUinrPerMtok: bigint
-  /** Cached prompt tokens; null = as input. */
+  /** Price of cached prompt tokens; null = as input. */
   readonly cachedInputUinrPerMtok: bigint | null
-  /** Prompt tokens that the provider writes to its cache; null = as input. */
+  /** Price of prompt tokens that the provider writes to its cache; null = as input. */
   readonly cacheWriteUinrPerMtok: bigint | null
-  /** The same for what it keeps for an hour; left out: as the others. */
+  /** Price of writes that the provider caches for an hour. Omitted: the price of other writes. */
   readonly cacheWriteLongUinrPerMtok?: bigint
-  /** Prompt tokens that are sound; left out: there is no such price. */
+  /** Price of prompt tokens that are sound. Omitted: there is no such price. */
   readonly audioInputUinrPerMtok?: bigint
-  /** One generated image; 0n for models of other kinds. */
+  /** Price of one generated image; 0n for models of other kinds. */
   readonly uinrPerImage: bigint
-  /** The price of an image that is larger, better or made with more steps than a plain one; left out: there is no such price. */
+  /** Price of an image that is larger, better or made with more steps than a plain one. Omitted: there is no such price. */
   readonly uinrPerImageMost?: bigint
-  /** A picture that comes with a request, beside those that are delivered; left out: it is in their price. */
+  /** Price of a picture in the request, in addition to the delivered ones. Omitted: it is included in their price. */
   readonly uinrPerInputImage?: bigint
-  /** The provider chooses how good a picture becomes where nobody says it, and charges for given ones. */
+  /** The provider chooses the quality of a picture when the request does not, and charges for pictures in the request. */
   readonly picksQuality?: true
-  /** The source of the price and its date, for people: never shown as a quote. */
+  /** The source of the price and its date, for people. They are never shown as a quote. */
   readonly source: string
   readonly asOf: string
 }
 
-/** A provider that serves a model. */
+/** One way to serve a model: a provider, its name for the model, and a price. */
 export interface Route {
   readonly modelId: string
   readonly provider: Provider
   /** The id that the provider knows. */
   readonly upstreamModel: string
-  /** Wire format of this route: the provider's, unless the row says otherwise. */
+  /** Wire format of this route. By default it is the provider's. */
   readonly dialect: DialectId
-  /** How images are asked for on this route; left out: as the provider says. */
+  /** Form of image requests on this route. Omitted: the provider's. */
   readonly imageStyle?: ImageStyleId
   readonly residency: Residency
   readonly price: RoutePrice
-  /** Never served on the platform's key. */
+  /** True when the platform key never serves this route. */
   readonly byokOnly: boolean
   readonly contextLength: number | null
   /** Curated quality rank, 1 is best; null = unranked. */
   readonly rank: number | null
-  /** Names the route's circuit and averages where `provider/model` is not unique: two organisations may have servers of one slug. */
+  /** Key of the route's circuit and averages where `provider/model` is not unique, because two organisations may have servers with the same slug. */
   readonly stateKey?: string
 }
 
-/** `provider/model` names a route to callers: `exclude`, lists, refusals. */
+/** `provider/model` is the name of a route for callers: in `exclude`, lists and refusals. */
 export type RouteId = string
 export const routeId = (route: Route): RouteId => `${route.provider.id}/${route.modelId}`
-/** Under which a route's circuit, averages and maintenance are kept. Never shown to callers. */
+/** Returns the key of a route's circuit, averages and maintenance. Callers never see it. */
 export const stateKeyOf = (route: Route): RouteId => route.stateKey ?? routeId(route)
 
 export interface Model extends ModelTraits {
@@ -69,26 +69,26 @@ export interface Model extends ModelTraits {
   readonly openness: 'open' | 'permissive' | 'closed' | null
   readonly inrPerImage: number | null
   readonly dimensions: number | null
-  /** Longest edge of an input image that the model makes use of, in pixels; null = not known, so images go on as they are. */
+  /** Longest useful edge of an input image, in pixels; null = not known, so images are passed on unchanged. */
   readonly imageMaxEdge: number | null
-  /** True: an image model that edits given images. */
+  /** True for an image model that edits given images. */
   readonly edits: boolean
   readonly gated: boolean
-  /** Speech: the voice of calls that name none; left out: the provider's own default. */
+  /** Speech: the voice of calls that name none. Omitted: the provider's own default. */
   readonly defaultVoice?: string
-  /** Id in the list for price comparisons; null: no comparison; left out: the id of the same name. */
+  /** Id in the list for price comparisons; null: no comparison. Omitted: the id with the same name. */
   readonly comparedWith?: string | null
   readonly routes: readonly Route[]
 }
 
-/** One validated, immutable view of the catalog. A reload makes a new one. */
+/** One validated, immutable version of the catalog. A reload makes a new one. */
 export interface CatalogSnapshot {
   readonly providers: ReadonlyMap<string, Provider>
   readonly models: ReadonlyMap<string, Model>
   readonly rankings: Rankings
 }
 
-/** The route with the lowest price of one input and one output token together; undefined when the model has none. */
+/** Returns the route with the lowest sum of the prices of an input and an output token; undefined when the model has no route. */
 export function cheapestRoute({ routes }: Pick<Model, 'routes'>): Route | undefined {
   const [first, ...rest] = routes
   return rest.reduce((best, route) => (best && bothPrices(best) <= bothPrices(route) ? best : route), first)

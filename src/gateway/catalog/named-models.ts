@@ -1,11 +1,11 @@
-/** Routes by what a reply may call their models. */
+/** Finds routes by the model names in replies. */
 import type { CatalogSnapshot, Route, RoutePrice } from './model.ts'
 
 const indexes = new WeakMap<CatalogSnapshot, ReadonlyMap<string, Route>>()
 
 /**
- * The route at the same provider whose model a reply names, when it costs more than the route that was asked; null when it names the same
- * model, a cheaper one, or none that the catalog has a price for.
+ * Returns the route of the model that a reply names, at the same provider, when it costs more than the requested route. Returns null when the reply
+ * names the same model, a cheaper one, or one without a price in the catalog.
  */
 export function dearerRoute(catalog: CatalogSnapshot, asked: Route, model: string): Route | null {
   const name = plainName(model)
@@ -14,7 +14,7 @@ export function dearerRoute(catalog: CatalogSnapshot, asked: Route, model: strin
   return found !== undefined && sumOf(found.price) > sumOf(asked.price) ? found : null
 }
 
-/** Without the prefix of a provider and the day of a snapshot: `openai/gpt-5-2026-01-31` is `gpt-5`. */
+/** Removes the prefix of a provider and the day of a snapshot: `openai/gpt-5-2026-01-31` becomes `gpt-5`. */
 const plainName = (name: string): string =>
   name
     .toLowerCase()
@@ -23,7 +23,7 @@ const plainName = (name: string): string =>
 
 const sumOf = ({ inputUinrPerMtok, outputUinrPerMtok }: RoutePrice): bigint => inputUinrPerMtok + outputUinrPerMtok
 
-/** Of several routes of one name the cheapest: nobody pays more than the least that the model costs there. */
+/** Indexes routes by provider and name. Of several routes with one name it takes the cheapest, so that nobody pays more than the lowest price there. */
 function indexOf(catalog: CatalogSnapshot): ReadonlyMap<string, Route> {
   const known = indexes.get(catalog)
   if (known !== undefined) return known

@@ -1,17 +1,17 @@
-/** Curated orders of models: what quality-prediction routing and the presets walk. Data, which the operator's file may override list by list. */
+/** Curated orders of models for quality-prediction routing and the presets. They are data, and the operator's file may override each list. */
 import { z } from 'zod'
 
-/** What a model has to be good at. */
+/** The capabilities by which models are ranked. */
 export type Capability = 'code' | 'math' | 'multilingual' | 'long-context' | 'reasoning' | 'general'
 
 export interface Rankings {
-  /** Model ids, the best first. */
+  /** Model ids, best first. */
   readonly capabilities: Readonly<Record<Capability, readonly string[]>>
-  /** Model ids by how reliably they call tools, the most reliable first. */
+  /** Model ids by how reliably they call tools, most reliable first. */
   readonly toolCalls: readonly string[]
-  /** Routes (`provider/model`) that are known to break the arguments of tool calls. */
+  /** Routes (`provider/model`) that are known to corrupt the arguments of tool calls. */
   readonly corruptsToolCalls: ReadonlySet<string>
-  /** How capable a model is: 3 one of the best, 2 good; a model that is not named is 1. */
+  /** The tier of a model: 3 is one of the best, 2 is good, and a model that is not listed is 1. */
   readonly tiers: ReadonlyMap<string, 2 | 3>
 }
 
@@ -29,7 +29,7 @@ export const rankingsFile = z.strictObject({
     .describe('How capable models are, for auto and auto:balanced. A model that is not named answers easy prompts.'),
 })
 
-/** The same in the operator's file: a list that is given replaces ours whole. */
+/** The rankings in the operator's file. A given list replaces the catalog's list completely. */
 export const rankingsOverride = z.strictObject({
   ...rankingsFile.partial().shape,
   capabilities: z.strictObject(lists).partial().optional().describe('What quality-prediction routing walks, by what the prompt asks for.'),
@@ -39,7 +39,7 @@ export const rankingsOverride = z.strictObject({
 export type RankingsFile = z.output<typeof rankingsFile>
 export type RankingsOverride = z.output<typeof rankingsOverride>
 
-/** The rankings of the data file with the lists of the operator in their place. */
+/** Returns the rankings of the data file with the operator's lists. */
 export function toRankings(file: RankingsFile, override: RankingsOverride | undefined): Rankings {
   const tiers = { good: override?.tiers?.good ?? file.tiers.good, best: override?.tiers?.best ?? file.tiers.best }
   const ofCapability = (capability: Capability): readonly string[] => override?.capabilities?.[capability] ?? file.capabilities[capability]
@@ -58,7 +58,7 @@ export function toRankings(file: RankingsFile, override: RankingsOverride | unde
   }
 }
 
-/** No order at all. */
+/** Rankings without any model. */
 export const noRankings: Rankings = {
   capabilities: { code: [], math: [], multilingual: [], 'long-context': [], reasoning: [], general: [] },
   toolCalls: [],

@@ -7,7 +7,7 @@ export interface Preset {
   readonly id: string
   /** Value of `x-br-auto-preset`. */
   readonly preset: string
-  /** Whether this model on this route is of the kind that the preset picks. */
+  /** Returns true when the preset may pick this model on this route. */
   admits(model: Model, route: Route): boolean
   readonly modalities: readonly string[]
 }
@@ -31,12 +31,12 @@ export const presets: readonly Preset[] = [
   { id: 'auto:sovereign', preset: 'sovereign', admits: (_, route) => route.residency === 'india', modalities: text },
 ]
 
-/** Bare `best` means `auto:best`; it is accepted and not listed. */
+/** Returns the preset of a model id. `best` means `auto:best`; it is accepted and not listed. */
 export const presetOf = (modelId: string): Preset | undefined => presets.find(entry => entry.id === (modelId === 'best' ? 'auto:best' : modelId))
 
 /**
- * The listed entries of the virtual ids. Each has the routes that it may take on the platform's keys; without any, the routes that it could take once
- * their providers are configured. So every listed model has a route, and none is invented.
+ * Returns the listed entries of the virtual ids. Each entry has the routes that it may take on platform keys. Without any, it has the routes that it
+ * could take once their providers are configured. So every listed model has a real route.
  */
 export function virtualModels(concrete: Iterable<Model>, ownedBy: string): readonly Model[] {
   const chats = [...concrete].filter(model => model.kind === 'chat')

@@ -1,7 +1,7 @@
 import { statement } from '../../platform/db/db.ts'
 import type { StoredStep } from '../routing/chains.ts'
 
-/** What of a collection has versions. */
+/** The versioned part of a collection. */
 export interface CollectionContent {
   readonly name: string
   readonly modelId: string
@@ -9,7 +9,7 @@ export interface CollectionContent {
   readonly readmeMd: string
 }
 
-/** A collection as its own organisation sees it. */
+/** A collection as its own organisation reads it. */
 export interface CollectionRow extends CollectionContent {
   readonly id: number
   readonly orgId: number
@@ -18,10 +18,10 @@ export interface CollectionRow extends CollectionContent {
   readonly version: number
   readonly stars: number
   readonly forks: number
-  /** Whether its own organisation has starred it. */
+  /** True when its own organisation has starred it. */
   readonly starred: boolean
   readonly forkedFromId: number | null
-  /** Slug of the source; it outlives the source. */
+  /** Slug of the source. It stays when the source is deleted. */
   readonly forkedFromSlug: string | null
   readonly monitored: boolean
   readonly createdAt: Date
@@ -39,13 +39,13 @@ const columns = `c.id, c.org_id as "orgId", c.slug, c.name, c.model_id as "model
      c.version, c.stars, c.forks, exists (select 1 from collection_stars s where s.collection_id = c.id and s.org_id = c.org_id) as "starred",
      c.forked_from_id as "forkedFromId", c.forked_from_slug as "forkedFromSlug", c.monitored, c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
-/** Newest first. */
+/** Lists the collections of an organisation, newest first. */
 export const listOwn = statement<[orgId: number], CollectionRow>(
   'collections.list_own',
   `select ${columns} from collections c where c.org_id = $1::int order by c.id desc`,
 )
 
-/** A collection of the organisation by its slug; none for a slug of somebody else, public or not. */
+/** Finds a collection of the organisation by its slug. Returns no row for a collection of another organisation, public or not. */
 export const findOwn = statement<[orgId: number, slug: string], CollectionRow>(
   'collections.find_own',
   `select ${columns} from collections c where c.org_id = $1::int and c.slug = $2::text`,
@@ -68,21 +68,21 @@ export const findVersion = statement<[orgId: number, id: number, version: number
   `select version, ${content}, readme_md as "readmeMd" from collection_versions where org_id = $1::int and collection_id = $2::int and version = $3::int`,
 )
 
-/** Holds the row against edits, stars, forks and deletion. */
+/** Locks the row against edits, stars, forks and deletion. */
 export const lockOwn = statement<[orgId: number, id: number], CollectionRow>(
   'collections.lock_own',
   `select ${columns} from collections c where c.org_id = $1::int and c.id = $2::int for no key update of c`,
 )
 
-/** Holds a row that the organisation can see: its own, or a public one. */
+/** Locks a row that the organisation can see: its own, or a public one. */
 export const lockVisible = statement<[orgId: number, slug: string], CollectionRow>(
   'collections.lock_visible',
   `select ${columns} from collections c where (c.org_id = $1::int or c.is_public) and c.slug = $2::text for no key update of c`,
 )
 
 /**
- * Holds a collection of the organisation and what it was forked from, in the order of their ids: a source is older than its forks, and its own
- * deletion goes the same way.
+ * Locks a collection of the organisation and its source, in the order of their ids. A source is older than its forks, and its own deletion uses the
+ * same order.
  */
 export const lockWithSource = statement<[orgId: number, id: number], { id: number; slug: string; isPublic: boolean }>(
   'collections.lock_with_source',
@@ -91,13 +91,13 @@ export const lockWithSource = statement<[orgId: number, id: number], { id: numbe
    order by c.id for update of c`,
 )
 
-/** The fork that the organisation has of a collection. */
+/** Finds the organisation's fork of a collection. */
 export const findFork = statement<[orgId: number, sourceId: number], CollectionRow>(
   'collections.find_fork',
   `select ${columns} from collections c where c.org_id = $1::int and c.forked_from_id = $2::int`,
 )
 
-/** New collections of one organisation wait for each other, so that their number is right. */
+/** Locks the organisation, so that its new collections are added one after the other and their number is right. */
 export const lockOrg = statement<[orgId: number], { id: number }>('collections.lock_org', `select id from orgs where id = $1::int for no key update`)
 
 export const countOwn = statement<[orgId: number], { count: number }>(
@@ -105,13 +105,13 @@ export const countOwn = statement<[orgId: number], { count: number }>(
   `select count(*)::int as "count" from collections where org_id = $1::int`,
 )
 
-/** Takes the slug itself ("last" is 1), or says which number to append and try. A transaction that wants one of the same name waits for the commit. */
+/** Takes the slug itself (then `last` is 1), or returns the number to append and try. A transaction that wants the same slug waits for the commit. */
 export const takeStem = statement<[stem: string], { last: number }>(
   'collections.take_stem',
   `insert into collection_slugs as s (slug) values ($1::text) on conflict (slug) do update set last = s.last + 1 returning last`,
 )
 
-/** Takes a slug with a number; nothing when it was given away before. */
+/** Takes a slug with a number. Returns no row when it was taken before. */
 export const takeSlug = statement<[slug: string], { slug: string }>(
   'collections.take_slug',
   `insert into collection_slugs (slug) values ($1::text) on conflict (slug) do nothing returning slug`,
@@ -149,7 +149,7 @@ export const updateCollection = statement<
    where c.org_id = $1::int and c.id = $2::int returning ${columns}`,
 )
 
-/** Writes down the present version. */
+/** Stores the present version. */
 export const keepVersion = statement<[orgId: number, id: number, userId: number | null, now: Date]>(
   'collections.keep_version',
   `insert into collection_versions (collection_id, version, org_id, name, model_id, steps, readme_md, created_by, created_at)
@@ -179,19 +179,19 @@ export const removeStar = statement<[orgId: number, id: number]>(
   `delete from collection_stars where org_id = $1::int and collection_id = $2::int`,
 )
 
-/** For a row that the transaction locks: another change of the number waits. */
+/** Counts the stars of a row that the transaction has locked, so that another change of the number waits. */
 export const countStars = statement<[id: number], { stars: number }>(
   'collections.count_stars',
   `update collections set stars = (select count(*) from collection_stars s where s.collection_id = $1::int) where id = $1::int returning stars`,
 )
 
-/** For a row that the transaction holds. */
+/** Counts the forks of a row that the transaction has locked. */
 export const countForks = statement<[id: number]>(
   'collections.count_forks',
   `update collections set forks = (select count(*) from collections f where f.forked_from_id = $1::int) where id = $1::int`,
 )
 
-/** What the organisation has starred. */
+/** Lists the collections that the organisation has starred. */
 export const listStarred = statement<[orgId: number], { id: number }>(
   'collections.list_starred',
   `select collection_id as "id" from collection_stars where org_id = $1::int`,

@@ -1,4 +1,4 @@
-/** The public registry: its pages are built outside the requests that read them, and built again when a collection changes. */
+/** The public registry. Its pages are built outside the requests that read them, and again when a collection changes. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -14,22 +14,22 @@ import { listedJson, publicJson, publicVersionsJson } from './collection-views.t
 import { collectionChanged, noCollection, versionsListedMax } from './collections.ts'
 import { findPublic, listPublic, listPublicOfModel, listPublicVersions } from './registry-queries.ts'
 
-/** The most collections that a list returns. */
+/** Maximum number of collections in a list. */
 export const listedMax = 200
 /** Characters of each readme in a list. */
 const listedReadmeMax = 2_000
-/** A change by another process or by monitoring is seen within ten times this; an edit is seen immediately. */
+/** A change by another process or by monitoring is visible within ten times this. An edit is visible immediately. */
 const pageAgeMs = 4_000
-/** For browsers and caches on the way. */
+/** How long browsers and proxies may cache a page. */
 const cachedSeconds = 10
-/** A page of one collection has up to some hundred kilobytes, mostly less than one. */
+/** Maximum number of cached pages of single collections. A page may have some hundred kilobytes, but most have less than one. */
 const pagesMax = 200
-/** The list of all, and those of models that are asked for. */
+/** Maximum number of cached lists: the list of all, and those of requested models. */
 const listsMax = 100
 
 interface Page {
   readonly page: PublicPage
-  /** Of the collections on it. */
+  /** Ids of the collections on the page. */
   readonly ids: readonly number[]
 }
 
@@ -58,24 +58,24 @@ export class CollectionRegistry {
     })
   }
 
-  /** The numbers of a collection have changed in this process. Others see it when their page is old enough. */
+  /** Drops pages of a collection whose numbers have changed in this process. Other processes show the new numbers when their page is old enough. */
   counted(slug: string): void {
     this.#pages.delete(slug)
     for (const list of this.#lists.values()) list.invalidate()
   }
 
-  /** The public collections, or those for one model: the most starred first, then the newest, at most 200. `orgId`: whose stars are shown. */
+  /** Returns the public collections, or those for one model: most stars first, then newest, at most 200. `orgId` is the organisation whose stars are shown. */
   async list(modelId: string | null, orgId: number | null): Promise<PublicPage> {
     const name = modelId === null ? '' : `model ${modelId}`
     return this.#shown(await this.#read(this.#lists, name, () => this.#loadList(modelId)), orgId)
   }
 
-  /** A public collection with its versions. Throws `not_found` for a private one as for an unknown one. */
+  /** Returns a public collection with its versions. Throws the same `not_found` for a private and an unknown one. */
   async page(slug: string, orgId: number | null): Promise<PublicPage> {
     if (!isSlug(slug)) throw noCollection()
     const found = await this.#read(this.#pages, slug, () => this.#loadPage(slug))
     if (found.ids.length === 0) {
-      // It may be published at any time; to keep it would cost room and gain little.
+      // The collection may be published at any time, so caching its absence would cost room and gain little.
       this.#pages.delete(slug)
       throw noCollection()
     }
@@ -109,7 +109,7 @@ export class CollectionRegistry {
     return { page: publicPage({ ...publicJson(row), versions: publicVersionsJson(versions) }, cachedSeconds), ids: [row.id] }
   }
 
-  /** The page as it is, or with the stars of an organisation. Without the database the numbers alone are shown. */
+  /** Returns the page, or the page with the stars of an organisation. Without the database, only the numbers are shown. */
   async #shown({ page, ids }: Page, orgId: number | null): Promise<PublicPage> {
     if (orgId === null || ids.length === 0) return page
     const rows = await this.#deps.db.many(listStarred, orgId).catch(() => [])
@@ -126,7 +126,7 @@ export class CollectionRegistry {
 
 const nothing: Page = { page: publicPage({}, cachedSeconds), ids: [] }
 
-/** A page, or every collection of a list, says of itself whether it is starred. */
+/** Sets `starred` on a page, or on every collection of a list. */
 function withStars(value: unknown, starred: ReadonlySet<number>): unknown {
   if (!isObject(value)) return value
   const { collections, id } = value

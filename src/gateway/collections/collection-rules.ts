@@ -1,4 +1,4 @@
-/** What a collection may hold, for every writer. */
+/** The rules for the content of a collection. Every writer uses them. */
 
 import { fail } from '../../platform/errors.ts'
 import { cleanName } from '../../platform/values/clean-name.ts'
@@ -11,10 +11,10 @@ const readmeMaxBytes = 64 * 1024
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const controlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 
-/** They make the text around them read as something else. Those that join letters, which scripts and emoji need, are none of them. */
+/** Characters that change the direction of surrounding text or break lines. Joiners of letters, which scripts and emoji need, are allowed. */
 const turningCharacters = /[\u202a-\u202e\u2066-\u2069\u2028\u2029]/
 
-/** A name that a client sent. Throws `bad_name`. */
+/** Checks a name from a client and returns it. Throws `bad_name`. */
 export function nameOf(given: unknown): string {
   if (typeof given !== 'string') throw fail('bad_name', { message: '"name" must be a text of 1 to 100 characters.' })
   const name = cleanName(given.toWellFormed())
@@ -23,7 +23,7 @@ export function nameOf(given: unknown): string {
   return name
 }
 
-/** A readme that a client sent; null when there is none. It is kept unchanged and never interpreted here. Throws `bad_readme`. */
+/** Checks a readme from a client and returns it; empty for null. The text is stored unchanged and never interpreted here. Throws `bad_readme`. */
 export function readmeOf(given: unknown): string {
   if (given === null) return ''
   if (typeof given !== 'string') throw fail('bad_readme', { message: '"readme_md" must be Markdown as a text.' })
@@ -35,13 +35,13 @@ export function readmeOf(given: unknown): string {
   return readme
 }
 
-/** The id of a model, as far as that can be said without the catalog. Throws `bad_model`. */
+/** Checks the id of a model as far as that is possible without the catalog. Throws `bad_model`. */
 export function modelIdOf(given: unknown): string {
   if (typeof given !== 'string') throw fail('bad_model', { message: '"model" must be the id of a model of the catalog. GET /v1/models lists the ids.' })
   return given
 }
 
-/** Nothing in a public collection may lead to servers that only its organisation has. Throws `bad_steps`. */
+/** Throws `bad_steps` when a step of a public collection names a server that only its organisation can use. */
 export function checkPublishable(steps: readonly StoredStep[]): void {
   const index = steps.findIndex(({ provider }) => provider !== undefined && isCustomReference(provider))
   if (index >= 0)
@@ -50,11 +50,11 @@ export function checkPublishable(steps: readonly StoredStep[]): void {
     })
 }
 
-/** Steps as they are shown to others: versions from before a collection was public may name servers of the organisation, and those stay its own. */
+/** Returns steps for other organisations. Versions from before publication may name servers of the organisation, and these names are not shown. */
 export const withoutOwnServers = (steps: readonly StoredStep[]): readonly StoredStep[] =>
   steps.map(step => (step.provider !== undefined && isCustomReference(step.provider) ? { model: step.model, provider: 'byoe' } : step))
 
-/** Whether two contents are the same, so that one is no new version of the other. */
+/** Returns true when two contents are the same, so that an edit creates no version. */
 export function isSameContent(a: CollectionContent, b: CollectionContent): boolean {
   return a.name === b.name && a.modelId === b.modelId && a.readmeMd === b.readmeMd && isSameSteps(a.steps, b.steps)
 }

@@ -1,4 +1,4 @@
-/** What organisations do with each other's public collections: star them, fork them, make them their routing. */
+/** Stars, forks and imports of public collections of other organisations. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
@@ -25,18 +25,18 @@ export interface Starred {
 
 export interface Forked {
   readonly collection: CollectionRow
-  /** False: the organisation had forked it before. */
+  /** False when the organisation had forked it before. */
   readonly isNew: boolean
 }
 
 export interface Imported extends Chain {
-  /** The collection of the organisation that its routing was made of. */
+  /** The collection of the organisation from which its routing was made. */
   readonly id: number
-  /** Slug of the fork that was taken, now or before; null for a collection of one's own. */
+  /** Slug of the organisation's fork, new or existing; null for a collection of its own. */
   readonly forkedAs: string | null
 }
 
-/** Numbers are counted under a lock of the collection, so they never drift from what they count. */
+/** Numbers are counted under a lock of the collection, so they always match the rows. */
 export class CollectionSharing {
   readonly #deps: CollectionSharingDeps
   constructor(deps: CollectionSharingDeps) {
@@ -58,8 +58,8 @@ export class CollectionSharing {
   }
 
   /**
-   * Copies the present version into the organisation, private and at version 1; what its author does later changes nothing in it. The fork that
-   * there is already is given instead. Throws `not_found` and `cap`.
+   * Copies the present version into the organisation, private and at version 1. Later changes by its author do not affect the copy. Returns an
+   * existing fork instead of a second one. Throws `not_found` and `cap`.
    */
   async fork(orgId: number, userId: number | null, slug: string): Promise<Forked> {
     const forked = await this.#deps.db.tx(async tx => {
@@ -71,8 +71,8 @@ export class CollectionSharing {
   }
 
   /**
-   * Makes a collection the routing of its model for the organisation: one of its own as it is, one of somebody else through a fork, all in one
-   * transaction. Throws `not_found`, `cap`, and `bad_model` or `bad_steps` for what is not in the catalog any more.
+   * Makes a collection the routing of its model for the organisation: its own collection directly, another organisation's through a fork, in one
+   * transaction. Throws `not_found`, `cap`, and `bad_model` or `bad_steps` for models that have left the catalog.
    */
   async apply(orgId: number, userId: number | null, slug: string): Promise<Imported> {
     const { chains, controlLog, counted } = this.#deps

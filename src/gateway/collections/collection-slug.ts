@@ -1,23 +1,23 @@
-/** The address of a collection: from its name, unique over the installation, given away once. Decision 0330 and Decision 0464 say why. */
+/** The address of a collection. It comes from the name, is unique in the installation, and is never given twice. Decision 0330 and Decision 0464 say why. */
 import type { Tx } from '../../platform/db/db.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import { takeSlug, takeStem } from './collection-queries.ts'
 
-/** Longest part that comes from the name. */
+/** Maximum length of the part that comes from the name. */
 const stemMaxChars = 60
-/** Segments of paths beside slugs. */
+/** Path segments at the place of a slug. */
 const reserved: ReadonlySet<string> = new Set(['star', 'fork', 'import'])
 const slugShape = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const slugMaxChars = 80
-/** The number of tries with numbers; after them come digits that nobody can have taken on purpose. */
+/** The number of tries with numbers. After them come random digits, which nobody can have taken on purpose. */
 const numberTries = 5
 const randomTries = 5
 const randomDigits = 8
 
-/** Whether a text can be a slug: anything else is looked up nowhere. */
+/** Returns true for a text that can be a slug. Other texts are not looked up. */
 export const isSlug = (text: string): boolean => text.length <= slugMaxChars && slugShape.test(text)
 
-/** Latin letters and digits of a name, without accents; `collection` for a name that has none. */
+/** Returns the Latin letters and digits of a name, without accents; `collection` when there are none. */
 export function stemOf(name: string): string {
   const plain = name
     .normalize('NFKD')

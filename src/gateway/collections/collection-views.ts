@@ -1,4 +1,4 @@
-/** Collections as they go on the wire. */
+/** Collections in the shape of the API. */
 import { z } from 'zod'
 import type { CollectionRow, VersionRow } from './collection-queries.ts'
 import { withoutOwnServers } from './collection-rules.ts'
@@ -38,12 +38,12 @@ export const collectionWithVersionsView = z.object({ ...fields, versions })
 
 type CollectionJson = z.output<typeof collectionView>
 
-/** For the organisation that has it. */
+/** Returns the view of the organisation that has the collection. */
 export function ownJson(row: CollectionRow): CollectionJson {
   return { ...common(row), public: row.isPublic, starred: row.starred }
 }
 
-/** For everybody. Who has starred it is not looked at. */
+/** Returns the view for everybody. It does not show who has starred the collection. */
 export function publicJson(row: PublicRow): CollectionJson {
   return { ...common(row), public: true, starred: false }
 }
@@ -52,12 +52,12 @@ export function listedJson(row: ListedRow): z.output<typeof listedView> {
   return { ...publicJson(row), readme_cut: row.isReadmeCut }
 }
 
-/** Versions for the organisation that has the collection. */
+/** Returns versions for the organisation that has the collection. */
 export function versionsJson(rows: readonly VersionRow[]): z.output<typeof versions> {
   return rows.map(row => ({ version: row.version, name: row.name, model: row.modelId, steps: [...row.steps], created_at: row.createdAt.toISOString() }))
 }
 
-/** Versions for everybody. */
+/** Returns versions for everybody. */
 export const publicVersionsJson = (rows: readonly VersionRow[]): z.output<typeof versions> =>
   versionsJson(rows.map(row => ({ ...row, steps: withoutOwnServers(row.steps) })))
 

@@ -1,4 +1,4 @@
-/** Collections of an organisation: a chain of steps for one model of the catalog, with a readme and its versions. */
+/** Collections of an organisation: a chain of steps for one model of the catalog, with a readme and versions. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
@@ -27,12 +27,12 @@ import {
 import { checkPublishable, isSameContent, modelIdOf, nameOf, readmeOf } from './collection-rules.ts'
 import { claimSlug } from './collection-slug.ts'
 
-/** Kind of the news that a collection which others can see, or could, is not what it was; the ref is its slug. */
+/** Kind of the news that a collection has changed which is or was public; the ref is its slug. */
 export const collectionChanged = 'collection_changed'
 
-/** Versions that are listed; older ones can be asked for by number. */
+/** Maximum number of versions in a list. Older ones can be requested by number. */
 export const versionsListedMax = 100
-/** The most versions that are kept: each may hold a readme of 64 KiB, and frequent edits must not fill the disk. */
+/** Maximum number of stored versions. Each may have a readme of 64 KiB, so frequent edits must not fill the disk. */
 const versionsKept = 500
 
 export interface CollectionsDeps {
@@ -45,7 +45,7 @@ export interface CollectionsDeps {
   readonly collectionsMax: number
 }
 
-/** What a client sent, in any shape; undefined is left out. */
+/** The parameters of a client, unchecked; undefined values are omitted. */
 export interface CollectionParams {
   readonly name?: unknown
   readonly model?: unknown
@@ -54,7 +54,7 @@ export interface CollectionParams {
   readonly isPublic?: boolean | undefined
 }
 
-/** What a new collection is made of. */
+/** The content of a new collection, and its source when it is a fork. */
 export interface NewCollection extends CollectionContent {
   readonly isPublic: boolean
   readonly source: Pick<CollectionRow, 'id' | 'slug'> | null
@@ -75,12 +75,12 @@ export class Collections {
     this.#deps = deps
   }
 
-  /** All of the organisation, newest first. */
+  /** Returns all collections of the organisation, newest first. */
   list(orgId: number): Promise<readonly CollectionRow[]> {
     return this.#deps.db.many(listOwn, orgId)
   }
 
-  /** One of the organisation, as it is or as it was in a version. Throws `not_found`. */
+  /** Returns a collection of the organisation at present or at a version. Throws `not_found`. */
   async get(orgId: number, id: number, version: number | null): Promise<CollectionWithVersions> {
     const { db } = this.#deps
     const collection = await db.maybe(findOwnById, orgId, id)
@@ -93,7 +93,7 @@ export class Collections {
     return { collection: { ...collection, ...then }, versions: await db.many(listVersions, orgId, id, versionsListedMax) }
   }
 
-  /** Makes a collection, at version 1. Throws `bad_name`, `bad_model`, `bad_steps`, `bad_readme` and `cap`. */
+  /** Creates a collection at version 1. Throws `bad_name`, `bad_model`, `bad_steps`, `bad_readme` and `cap`. */
   async create(orgId: number, userId: number | null, params: CollectionParams): Promise<CollectionRow> {
     const content = {
       name: nameOf(params.name),
@@ -110,7 +110,7 @@ export class Collections {
     })
   }
 
-  /** The insert itself, for a transaction that holds the organisation's row. Throws `cap`. */
+  /** Inserts a collection in a transaction that has locked the organisation's row. Throws `cap`. */
   async insert(tx: Tx, orgId: number, userId: number | null, { name, modelId, steps, readmeMd, isPublic, source }: NewCollection): Promise<CollectionRow> {
     const { collectionsMax, ids } = this.#deps
     if ((await tx.one(countOwn, orgId)).count >= collectionsMax)
@@ -124,8 +124,8 @@ export class Collections {
   }
 
   /**
-   * Changes what was named. Another name, model, steps or readme is a new version; the slug stays, and publishing is no version. Throws
-   * `not_found` and as `create` does.
+   * Changes the given fields. A change of name, model, steps or readme creates a version; publishing creates none. The slug stays. Throws `not_found`
+   * and the errors of `create`.
    */
   async change(orgId: number, userId: number | null, id: number, params: CollectionParams): Promise<CollectionRow> {
     if ((await this.#deps.db.maybe(findOwnById, orgId, id)) === null) throw noCollection()
@@ -153,7 +153,7 @@ export class Collections {
     })
   }
 
-  /** Removes it with its versions and stars. Forks of it stay, and so does the routing that was made of it. Throws `not_found`. */
+  /** Removes a collection with its versions and stars. Its forks stay, and so does routing that was made from it. Throws `not_found`. */
   remove(orgId: number, id: number): Promise<void> {
     return this.#deps.controlLog.change(async tx => {
       const held = await tx.many(lockWithSource, orgId, id)

@@ -1,21 +1,21 @@
 import { statement } from '../../platform/db/db.ts'
 import type { CollectionContent, VersionRow } from './collection-queries.ts'
 
-/** A public collection as everybody sees it: it shows nothing of its organisation. */
+/** A public collection as everybody reads it. It shows nothing of its organisation. */
 export interface PublicRow extends CollectionContent {
   readonly id: number
   readonly slug: string
   readonly version: number
   readonly stars: number
   readonly forks: number
-  /** Slug of the source while that is public. */
+  /** Slug of the source while the source is public. */
   readonly forkedFromSlug: string | null
   readonly monitored: boolean
   readonly createdAt: Date
   readonly updatedAt: Date
 }
 
-/** In a list, with the beginning of the readme. */
+/** A collection in a list, with the beginning of its readme. */
 export interface ListedRow extends PublicRow {
   readonly isReadmeCut: boolean
 }
@@ -28,7 +28,7 @@ const listed = (condition: string, readmeMax: string, max: string): string =>
   `select ${columns(`left(c.readme_md, ${readmeMax})`)}, length(c.readme_md) > ${readmeMax} as "isReadmeCut"
    from collections c where c.is_public${condition} order by c.stars desc, c.created_at desc, c.id desc limit ${max}`
 
-/** The most starred first, then the newest. `readmeMax` in characters. */
+/** Lists public collections, most stars first, then newest. `readmeMax` is in characters. */
 export const listPublic = statement<[readmeMax: number, max: number], ListedRow>('collections.list_public', listed('', '$1::int', '$2::int'))
 
 export const listPublicOfModel = statement<[modelId: string, readmeMax: number, max: number], ListedRow>(

@@ -1,4 +1,4 @@
-/** What an organisation shows to auditors: where its calls were served, and what processed its data. Never content. */
+/** The documents of an organisation for auditors: where its calls were served, and what processed its data. They never have content. */
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import type { AccessRule } from '../../platform/security/principal.ts'
@@ -13,14 +13,14 @@ import { defaultWindow } from './window.ts'
 
 const row = endpointOf<{ attestations: Attestations; dpias: Dpias }>()
 
-/** The role of the credential's user decides; agents act for themselves and have no role. */
+/** The role of the credential's user decides. Agents have no role and are refused. */
 const access: AccessRule = { role: 'admin', orCapability: ['usage:org:view', 'cost:org:view', 'audit:view'], noAgents: true }
 const query = z.object({
   window: z.string().optional().describe(`The last N IST days, today included: 1d to 365d. Default ${defaultWindow}.`),
   format: z.enum(['json', 'report']).optional().describe('report: Markdown.'),
 })
 const errors = ['bad_request', 'forbidden', 'database_unavailable', 'internal_error'] as const
-/** How long a verifier may keep the published keys. */
+/** How long a verifier may cache the published keys. */
 const keysMaxAgeSeconds = 300
 const notStored = { 'cache-control': 'no-store' } as const
 const markdown = (text: string) => reply.text(text, 'text/markdown; charset=utf-8', notStored)

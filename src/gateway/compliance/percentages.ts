@@ -1,11 +1,11 @@
 /**
- * The shares of counts in percent, with two decimals, in the order of the counts. They add up to exactly 100, or are all 0 when there is
- * nothing. A share is 100 only when it is everything: one request in a million outside India is not rounded away.
+ * Returns the shares of counts in percent, with two decimals, in the order of the counts. They add up to exactly 100, or are all 0 when the total is
+ * 0. A share is 100 only when it is everything, so one request in a million outside India is not rounded away.
  */
 export function percentages(counts: readonly number[]): number[] {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return counts.map(() => 0)
-  // In hundredths of a percent, as integers: the sum is right by construction, and a hundredth is the nearest double of what is written.
+  // The shares are integers in hundredths of a percent, so their sum is exact. Each result is the double nearest to its decimal text.
   const exact = counts.map(count => (count / total) * 10_000)
   const shares = exact.map(Math.floor)
   const byRest = exact.map((share, at) => ({ at, rest: share - Math.floor(share) })).sort((a, b) => b.rest - a.rest || a.at - b.at)

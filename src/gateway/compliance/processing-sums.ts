@@ -2,12 +2,12 @@ import type { ResidencyMix } from './dpia/dpia-shape.ts'
 import { percentages } from './percentages.ts'
 import type { ProcessingRow } from './queries.ts'
 
-/** Figures that add up. */
+/** Figures that can be added. */
 export interface Sums {
   readonly requests: number
   readonly promptTokens: number
   readonly completionTokens: number
-  /** Of the requests. */
+  /** Parts of `requests` by residency: `india`, `declared` and `unknown`. */
   readonly india: number
   readonly declared: number
   readonly unknown: number
@@ -15,7 +15,7 @@ export interface Sums {
 
 export const none: Sums = { requests: 0, promptTokens: 0, completionTokens: 0, india: 0, declared: 0, unknown: 0 }
 
-/** The figures of a row. */
+/** Returns the figures of a row. */
 export function sumsOf(row: ProcessingRow): Sums {
   return {
     requests: Number(row.requests),
@@ -27,7 +27,7 @@ export function sumsOf(row: ProcessingRow): Sums {
   }
 }
 
-/** Both together. */
+/** Returns the sum of two sets of figures. */
 export function add(a: Sums, b: Sums): Sums {
   return {
     requests: a.requests + b.requests,
@@ -39,12 +39,12 @@ export function add(a: Sums, b: Sums): Sums {
   }
 }
 
-/** Requests and tokens as the wire has them. */
+/** Returns requests and tokens in the shape of the API. */
 export function countsOf({ requests, promptTokens, completionTokens }: Sums) {
   return { requests, prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens }
 }
 
-/** Where the requests went. Unknown places are listed separately. */
+/** Returns the shares of requests by residency. Unknown places are listed separately. */
 export function mixOf({ requests, india, declared, unknown }: Sums): ResidencyMix {
   const counts = [india, requests - india - declared - unknown, unknown, declared]
   const pcts = percentages(counts)

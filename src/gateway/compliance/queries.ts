@@ -5,12 +5,12 @@ export interface AttestedRow {
   readonly india: bigint
   readonly declared: bigint
   readonly unknown: bigint
-  /** Prompts that were sent out to have their tokens counted; of them those that stayed in India. */
+  /** Prompts that were sent to a provider to have their tokens counted, and those of them that stayed in India. */
   readonly counts: bigint
   readonly indiaCounts: bigint
-  /** Rows of single calls of the window have been deleted, because they are kept no longer. */
+  /** True when rows of single calls in the window have been deleted by age. */
   readonly isThinned: boolean
-  /** One call; null in the one row of a window without events. */
+  /** The model of one call; null in the only row of a window without calls. */
   readonly model: string | null
   readonly provider: string
   readonly residency: string
@@ -18,13 +18,13 @@ export interface AttestedRow {
   readonly requestId: string
 }
 
-/** Versions before this one wrote `india` where an organisation says so of its own server. */
+/** Versions before this one wrote `india` when an organisation declared it about its own server. */
 const isIndia = "residency = 'india' and provider not like 'byoe:%'"
 const isDeclared = "(residency = 'declared' or residency = 'india' and provider like 'byoe:%')"
 const isUnknown = "residency not in ('india', 'declared', 'global')"
 const isDistinct = `case when ${isDeclared} then 'declared' else residency end`
 
-/** Sums of the whole window beside its newest calls, newest first. One statement sees one snapshot, so the two cannot disagree. */
+/** Reads the sums of the whole window and its newest calls, newest first. One statement reads one snapshot, so the two cannot disagree. */
 export const readAttested = statement<[orgId: number, from: string, to: string, evidenceMax: number], AttestedRow>(
   'compliance.read_attested',
   `select s.total as "total", s.india as "india", s.declared as "declared", s.unknown as "unknown",
@@ -54,18 +54,18 @@ export interface ProcessingRow {
   readonly provider: string
   readonly residency: string
   readonly byok: boolean
-  /** 0: none. */
+  /** 0 without a registered agent. */
   readonly agentId: number
   readonly agentLabel: string
   readonly requests: bigint
   readonly errors: bigint
   readonly promptTokens: bigint
   readonly completionTokens: bigint
-  /** Of the requests. */
+  /** Parts of `requests` by residency: `india`, `declared` and `unknown`. */
   readonly india: bigint
   readonly declared: bigint
   readonly unknown: bigint
-  /** First and last IST day of the window on which there was any. */
+  /** First and last IST day of the window with requests. */
   readonly firstDay: string
   readonly lastDay: string
 }
@@ -78,7 +78,7 @@ const figures = (table: 'with provider' | 'without'): string => {
        min(day) as first_day, max(day) as last_day`
 }
 
-/** What processed an organisation's data, by route and by agent, the busiest first; one statement, so that both add up to the same. */
+/** Reads the processing of an organisation's data by route and by agent, most requests first. It is one statement, so that both have the same total. */
 export const sumProcessing = statement<[orgId: number, from: string, to: string, agentsMax: number], ProcessingRow>(
   'compliance.sum_processing',
   `select part as "part", model as "model", provider as "provider", residency as "residency", byok as "byok", agent_id as "agentId",
@@ -102,7 +102,7 @@ export interface TokenCountRow {
   readonly requests: bigint
 }
 
-/** Prompts that went to a provider to have their tokens counted, the most first. */
+/** Reads the prompts that went to a provider to have their tokens counted, most requests first. */
 export const sumTokenCounts = statement<[orgId: number, from: string, to: string], TokenCountRow>(
   'compliance.sum_token_counts',
   `select model as "model", provider as "provider", residency as "residency", sum(requests)::bigint as "requests" from token_counts
@@ -130,13 +130,13 @@ export const findHmacKey = statement<[hmacKeyId: string], AttestationKeyRow>(
   `select ${keyColumns} from attestation_keys where hmac_key_id = $1::text`,
 )
 
-/** The newest first. */
+/** Newest first. */
 export const listPublicKeys = statement<[], { publicKey: unknown }>(
   'attestation_keys.list_public',
   `select public_key as "publicKey" from attestation_keys order by created_at desc, key_id`,
 )
 
-/** Does nothing while another key is current. */
+/** Inserts a key. It does nothing while another key is current. */
 export const insertKey = statement<[keyId: string, publicKey: string, sealedPrivateKey: string, hmacKeyId: string, sealedHmacKey: string, createdAt: Date]>(
   'attestation_keys.insert_key',
   `insert into attestation_keys (key_id, public_key, sealed_private_key, hmac_key_id, sealed_hmac_key, created_at)

@@ -1,7 +1,7 @@
-/** What is kept, in words. These sentences are promises: they follow the schema, and what deletes from it. */
+/** Describes in words which data is stored. These sentences are promises: they must match the schema and the code that deletes data. */
 import type { Dpia } from './dpia/dpia-shape.ts'
 
-/** What the gateway keeps of the content of calls, with a retention window of `days` days. */
+/** Returns what the gateway stores of the content of calls, with a retention window of `days` days. */
 export function retentionOf(days: number): Dpia['content_retention'] {
   if (days === 0)
     return {
@@ -21,7 +21,7 @@ export function retentionOf(days: number): Dpia['content_retention'] {
   }
 }
 
-/** What is kept of every call, whatever is said in it. */
+/** Returns what is stored about every call, whatever its content is. */
 export function usageRecords(keptDays: number): Dpia['usage_records'] {
   return {
     kept_days: keptDays,
@@ -30,7 +30,7 @@ export function usageRecords(keptDays: number): Dpia['usage_records'] {
   }
 }
 
-/** The kind of memory an organisation has, and its contents. */
+/** Returns the kind of memory of an organisation and its contents. */
 export function memoryOf(store: Dpia['memory']['store']): Dpia['memory'] {
   if (store === null) return { configured: false, store, stored: 'Nothing: no store is configured.' }
   return {
@@ -41,7 +41,7 @@ export function memoryOf(store: Dpia['memory']['store']): Dpia['memory'] {
   }
 }
 
-/** How long what has an end is kept. */
+/** How long data with a fixed period is stored. */
 export interface KeepTimes {
   readonly auditDays: number
   readonly webhookDays: number
@@ -52,7 +52,7 @@ export interface KeepTimes {
 const untilRemoved = 'Until somebody changes or removes it.'
 const forGood = 'For good.'
 
-/** Everything else that is kept: of the organisation and its people, and of calls beside their records. */
+/** Returns all other stored data: about the organisation and its people, and about calls in addition to their records. */
 export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: KeepTimes): Dpia['other_records'] {
   return [
     {

@@ -1,16 +1,16 @@
-/** Spans of IST days that end today, as compliance endpoints take them. */
+/** Windows of IST days that end today, for the compliance endpoints. */
 import { fail } from '../../platform/errors.ts'
 import { istDay, startOfIstDayMs } from '../../platform/values/ist-time.ts'
 
 const dayMs = 24 * 3600_000
-/** Ours: the longest span that is reported. */
+/** The longest window. The project chose it. */
 const daysMax = 365
-/** The default window of a caller that names none. */
+/** The window of a request that names none. */
 export const defaultWindow = '30d'
 
-/** The last N IST days, today included. */
+/** The last N IST days including today. */
 export interface Window {
-  /** As it was asked for, `30d`. */
+  /** The requested text, such as `30d`. */
   readonly text: string
   /** First and last IST day, both included. */
   readonly from: string
@@ -19,7 +19,7 @@ export interface Window {
   readonly fromMs: number
 }
 
-/** The window of `1d` to `365d` that ends with the IST day of `nowMs`. Throws `bad_request`. */
+/** Returns the window of `1d` to `365d` that ends with the IST day of `nowMs`. Throws `bad_request`. */
 export function windowOf(text: string, nowMs: number): Window {
   const days = /^[1-9]\d{0,2}d$/.test(text) ? Number(text.slice(0, -1)) : 0
   if (days < 1 || days > daysMax)
@@ -29,7 +29,7 @@ export function windowOf(text: string, nowMs: number): Window {
   return { text, from, to, fromMs: startOfIstDayMs(from) ?? nowMs }
 }
 
-/** The window as documents show it: IST days, and the instants of its bounds. */
+/** The window in a document: IST days, and the instants of its bounds. */
 export interface Period {
   readonly from: string
   readonly to: string
@@ -38,11 +38,11 @@ export interface Period {
   readonly until_at: string
 }
 
-/** The period of a window in a document that is made at `madeAtMs`. */
+/** Returns the period of a window in a document that is created at `madeAtMs`. */
 export function periodOf({ from, to, fromMs }: Window, madeAtMs: number): Period {
   const endMs = (startOfIstDayMs(to) ?? madeAtMs) + dayMs
   return { from, to, time_zone: 'Asia/Kolkata', from_at: iso(fromMs), until_at: iso(Math.min(madeAtMs, endMs)) }
 }
 
-/** An instant as documents write it. */
+/** Formats an instant for documents. */
 export const iso = (ms: number): string => new Date(ms).toISOString()

@@ -1,8 +1,8 @@
 /**
- * The open connections of clients. One that has not shown a credential counts for its address, one that has for the founder of the
- * organisation whose call came last. One that finds no place gets that of an idle connection of the holder that has the most. Where there
- * is none, it may still make one request: it gets a place when one became free meanwhile, otherwise the answer is the refusal, and the
- * connection ends. Decisions 0422 and 0465 say why.
+ * The open connections of clients. A connection without a credential counts for its address. A connection with one counts for the founder of the
+ * organisation that made its last call. When no place is free, a new connection takes the place of an idle connection of the holder with the most
+ * connections. When there is no such connection, the client may still make one request. The request is served if a place has become free by then, and
+ * refused otherwise, and the connection ends. Decisions 0422 and 0465 say why.
  */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,25 +13,25 @@ import { type AddressRanges, networkOf, plainAddress } from '../../platform/outb
 import { Shares } from '../../platform/shares.ts'
 import { connectionPlaces, noPlace } from './places.ts'
 
-/** For so long a connection that found no place may be silent. */
+/** How long a connection without a place may be silent. */
 const placelessMs = 5_000
-/** Places for those that found none, beside all others. */
+/** Extra places for connections without a place, in percent of all places, and at least `placelessLeast`. */
 const placelessPercent = 10
 const placelessLeast = 64
-/** Holders whose idle connections are looked for, the one with the most first; and the pause when there were none. */
+/** Number of holders whose idle connections are searched, those with the most connections first; and the pause after a search that found none. */
 const holdersLookedAt = 4
 const pauseMs = 100
 
-/** A head has to come within this time. */
+/** Maximum time for the head of a request. */
 const headersTimeoutMs = 20_000
-/** A whole request has to come within this time. */
+/** Maximum time for a whole request. */
 const requestTimeoutMs = 300_000
-/** An idle connection is kept for so long: longer than load balancers keep theirs. */
+/** How long an idle connection is kept. It is longer than load balancers keep theirs. */
 const keepAliveMs = 65_000
-/** How often these times are looked at. */
+/** How often the server checks these times. */
 const checkEveryMs = 5_000
 
-/** Bounds of the server in time, for `createServer`. */
+/** Time limits of the server, for `createServer`. */
 export const serverTimes = {
   headersTimeout: headersTimeoutMs,
   requestTimeout: requestTimeoutMs,
@@ -39,46 +39,46 @@ export const serverTimes = {
   connectionsCheckingInterval: checkEveryMs,
 }
 
-/** The founder of an organisation, or the network of somebody who has shown no credential. */
+/** The founder of an organisation, or the network of a client without a credential. */
 type Holder = string
 
 interface Connection {
   readonly socket: Socket
-  /** Of the call that came last; null: none came yet. */
+  /** The response of the last call; null before the first call. */
   response: ServerResponse | null
-  /** Its place has gone to another one. */
+  /** True when another connection has taken its place. */
   isEvicted: boolean
-  /** Null: it has no place. */
+  /** Null when the connection has no place. */
   holder: Holder | null
-  /** Who counts while nobody has shown a credential. */
+  /** The holder of the connection while it has shown no credential. */
   readonly network: string
-  /** Of a trusted proxy: its connections carry calls of everybody. */
+  /** True for a connection of a trusted proxy, which carries calls of many clients. */
   readonly isProxy: boolean
 }
 
-/** Connections of trusted proxies together. They have no share, only the bound of all. */
+/** The holder of all connections of trusted proxies. It has no share, only the bound of all places. */
 const proxies = 'proxies'
 
 export interface ConnectionsOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly trusted: AddressRanges
   readonly total: number
-  /** What one founder or address may have of what the others leave free. */
+  /** Percentage of the places that others leave free which one founder or address may use. */
   readonly percent: number
-  /** Who founded an organisation. Left out: each organisation has a founder of its own. */
+  /** Returns the founder of an organisation. Without it, each organisation has a founder of its own. */
   readonly founderOf?: (orgId: number) => string
 }
 
 export class Connections {
   readonly shares: Shares<Holder>
-  /** Connections that were closed without a word, because there were too many without a place. */
+  /** Number of connections that were closed without a reply, because too many had no place. */
   dropped = 0
   readonly #options: ConnectionsOptions
   readonly #placeless: Shares<string>
   readonly #open = new WeakMap<Socket, Connection>()
   /** Connections with a place by holder, in the order in which they got it. */
   readonly #byHolder = new Map<Holder, Set<Connection>>()
-  /** Nobody who holds so many finds an idle connection before then. */
+  /** The last search that found no idle connection. Until `untilMs`, no search is made for a holder with at least `held` connections. */
   #inVain = { held: 0, untilMs: Number.NEGATIVE_INFINITY }
 
   constructor(options: ConnectionsOptions) {
@@ -88,12 +88,12 @@ export class Connections {
     this.#placeless = new Shares(Math.max(placelessLeast, Math.ceil((total * placelessPercent) / 100)), percent)
   }
 
-  /** How many are open. */
+  /** Number of open connections. */
   get open(): number {
     return this.shares.held + this.#placeless.held
   }
 
-  /** Counts the connections of a server from now on. */
+  /** Starts counting the connections of a server. */
   watch(server: Server): void {
     server.maxConnections = this.shares.total + this.#placeless.total
     server.on('drop', () => {
@@ -102,7 +102,7 @@ export class Connections {
     server.on('connection', socket => this.#accept(socket))
   }
 
-  /** At the begin of a request: without a place its connection ends behind the answer. */
+  /** Notes the start of a request. Without a place, the connection ends after the reply. */
   begun(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#open.get(request.socket)
     if (connection === undefined) return
@@ -110,7 +110,10 @@ export class Connections {
     if (connection.holder === null) response.setHeader('connection', 'close')
   }
 
-  /** The connection of a call belongs to the founder of that organisation from now on; null: to nobody in particular. The refusal when there is no place. */
+  /**
+   * Assigns the connection of a call to the founder of the organisation and returns null. With `orgId` null, a connection without a place is assigned
+   * to its network. Returns the refusal when there is no place.
+   */
   admit(request: IncomingMessage, orgId: number | null): GatewayError | null {
     const connection = this.#open.get(request.socket)
     if (connection === undefined || connection.isProxy) return null
@@ -169,8 +172,9 @@ export class Connections {
   }
 
   /**
-   * Closes an idle connection and hands its place over: of the holder that has the most, which must have more than the newcomer will have, and
-   * when all places are taken otherwise one of the newcomer's own. False: there is none.
+   * Closes an idle connection and moves its place to the newcomer. It takes a connection of the holder with the most connections, which must have
+   * more than the newcomer will have. If there is none and all places are taken, it takes one of the newcomer's own. Returns false when there is
+   * none.
    */
   #takeIdlePlace(to: Holder): boolean {
     const nowMs = this.#options.clock.monotonicMs()
@@ -188,7 +192,7 @@ export class Connections {
     return true
   }
 
-  /** An idle connection of a holder that has more than so many, the one with the most first. */
+  /** Returns an idle connection of a holder with more than `moreThan` connections. Holders with the most connections come first. */
   #idleOfOthers(moreThan: number): Connection | null {
     const seen = new Set<Set<Connection>>()
     while (seen.size < holdersLookedAt) {
@@ -203,19 +207,19 @@ export class Connections {
   }
 }
 
-/** The oldest connection on which no call is under way. */
+/** Returns the oldest connection without a running call. */
 function idleOf(held: ReadonlySet<Connection> | undefined): Connection | null {
   for (const connection of held ?? []) if (connection.response === null || connection.response.writableFinished) return connection
   return null
 }
 
-/** The answers to a request that cannot be read. */
+/** The replies to requests that cannot be read, by error code of Node.js. */
 const unreadable: Readonly<Record<string, readonly [status: string, code: string, message: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time. Send it again over a faster connection.'],
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'bad_request', 'The headers are longer than the 16 KiB that this server takes.'],
 }
 
-/** Answers what is no request, or did not come in time, and ends the connection. In the middle of a reply it only closes the connection. */
+/** Replies to data that is not HTTP or did not arrive in time, and ends the connection. In the middle of a reply it only closes the connection. */
 export function refuseUnread(error: Error, socket: Duplex): void {
   if (!socket.writable) return
   if (isReplyUnderWay(socket)) {
@@ -229,7 +233,7 @@ export function refuseUnread(error: Error, socket: Duplex): void {
   socket.end(head + text)
 }
 
-/** Whether a response on the socket has sent its head. Node itself asks this field before it answers what it cannot read. */
+/** Returns true when a response on the socket has sent its head. Node.js itself reads this field before it replies to data that it cannot read. */
 function isReplyUnderWay(socket: Duplex): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage')
   return response instanceof ServerResponse && response.headersSent

@@ -1,32 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { brHeader } from '../wire/response-headers.ts'
 
-/** How long a browser may keep the answer to a preflight. */
+/** How long a browser may keep the reply to a preflight. */
 const preflightSeconds = '600'
 
 const methods = 'GET, POST, PUT, PATCH, DELETE'
-/** Headers that every browser may send to /v1, beside those that it asks for by name and that are of the allowed families. */
+/** Headers that every browser may send to /v1. In addition, a browser may send headers of the allowed families that it asks for by name. */
 const namedHeaders = ['authorization', 'content-type', 'accept', 'x-api-key', 'idempotency-key', 'if-match', 'if-none-match', 'last-event-id']
 const headerFamilies = ['x-br-', 'anthropic-', 'openai-', 'x-stainless-']
 const exposedHeaders = [...Object.values(brHeader), 'retry-after', 'x-request-id', 'x-should-retry', 'etag'].join(', ')
-/** Readable from any page. */
+/** Paths that pages of every origin may read. */
 const publicPaths = new Set(['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/mcp-server-card', '/.well-known/ai-catalog.json'])
 
 /**
- * Answers browsers for pages of other origins. /v1 takes a key in a header and never a cookie; the console takes the cookie, from its
- * own origins. Whatever is not allowed gets no header at all, which is how a browser knows.
+ * Answers browsers for pages of other origins. /v1 accepts a key in a header and never a cookie. The console accepts the cookie, from its own origins
+ * only. A request that is not allowed gets no CORS header, which tells the browser that it is refused.
  */
 export class Cors {
   readonly #apiOrigins: ReadonlySet<string>
   readonly #consoleOrigins: ReadonlySet<string>
 
-  /** `apiOrigins` may hold `*`. */
+  /** `apiOrigins` may contain `*`. */
   constructor(apiOrigins: readonly string[], consoleOrigins: readonly string[]) {
     this.#apiOrigins = new Set(apiOrigins)
     this.#consoleOrigins = new Set(consoleOrigins)
   }
 
-  /** For a request with an Origin: sets the headers of its reply, whatever that will be. True: it was a preflight, and is answered. */
+  /** Sets the CORS headers on the reply to a request with an Origin. Returns true when the request was a preflight, which is then answered. */
   answers(request: IncomingMessage, response: ServerResponse): boolean {
     const path = pathOf(request.url ?? '')
     const allowed = this.#allowed(path, request.headers.origin ?? '')
@@ -59,7 +59,7 @@ export class Cors {
   }
 }
 
-/** The named headers, and of those that are asked for the ones of allowed families, as names only. */
+/** Returns the named headers and the requested headers of allowed families. */
 function headersFor(asked: string | undefined): string {
   const names = (asked ?? '')
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** What both edges work with: the addresses of the endpoint table, and what they need of the rest. */
+/** What the HTTP edge and the MCP edge share: the addresses of the endpoint table, and their dependencies. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AnyRow, At, AuthKind } from '../../platform/endpoint.ts'
 import type { Inflight } from '../../platform/loop/inflight.ts'
@@ -16,7 +16,7 @@ import type { OpenStreams } from './replies/open-streams.ts'
 import type { ActTrail } from './rows/audited-actions.ts'
 import type { UnreadReplies } from './unread-replies.ts'
 
-/** One address of a row: the row itself, or its twin with a credential and rule of its own. */
+/** One address of a row: its own, or that of its twin with another credential and access rule. */
 export interface Binding {
   readonly name: string
   readonly row: AnyRow
@@ -25,7 +25,7 @@ export interface Binding {
   readonly access: AccessRule
 }
 
-/** What the HTTP edge needs of the rest; composition/gateway.ts gives it. */
+/** The dependencies of the HTTP edge. composition/gateway.ts provides them. */
 export interface EdgeDeps {
   readonly services: object
   readonly ids: Ids
@@ -37,22 +37,22 @@ export interface EdgeDeps {
   readonly bodyLimitBytes: number
   readonly inferenceBodyLimitBytes: number
   readonly formLimits: FormLimits
-  /** Key or agent token of the request. Throws 401; a failure of ours is never a 401. */
+  /** Returns the principal of the key or agent token of a request. Throws 401; a failure of the gateway itself is never a 401. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
-  /** Who may call a session row: the signed-in user, or an agent that reads. Throws `no_session`, `forbidden`, `foreign_origin`. */
+  /** Returns the caller of a session row: a signed-in user, or an agent that reads. Throws `no_session`, `forbidden`, `foreign_origin`. */
   authenticateSession(method: string, headers: IncomingHttpHeaders): Principal | Promise<Principal>
-  /** Address of the client; behind trusted proxies the one that they report. */
+  /** Returns the address of the client. A trusted proxy reports the address of its client. */
   clientIp(request: IncomingMessage): string
-  /** Looks at the kill switch once more, after the call was registered as in flight. */
+  /** Checks the kill switch again, after the call was registered as running. */
   recheck(principal: Principal): void
   takeRate(principal: BearerPrincipal): void | Promise<void>
-  /** Counts a request to /v1 without a valid credential against its sender. Throws `rate_limit_exceeded`. */
+  /** Counts a request without a valid credential against its sender. Throws `rate_limit_exceeded`. */
   countAnonymous(request: IncomingMessage, response?: ServerResponse): void
   /** Counts a call of a signed-in person. Throws `rate_limit_exceeded`. */
   countPerson(userId: number): void
   /** The audit trail. */
   readonly acts: ActTrail
-  /** Streams that are being sent, kept alive while they are silent. */
+  /** Streams that are being sent. They get keep-alive bytes while they are silent. */
   readonly streams: OpenStreams
   /** Replies that wait for clients who read slowly. */
   readonly unread: UnreadReplies
@@ -60,19 +60,19 @@ export interface EdgeDeps {
   readonly connections: Connections
   /** Places for streamed replies. */
   readonly streamPlaces: StreamPlaces
-  /** Answers browsers about pages of other origins. */
+  /** Answers browsers for pages of other origins. */
   readonly cors: Cors
-  /** Left out: nobody counts. */
+  /** Without it, requests are not counted. */
   readonly watch?: EdgeWatch | undefined
-  /** The place of a request in traces, from its headers; left out: nobody traces. */
+  /** Returns the place of a request in traces, from its headers. Without it, requests are not traced. */
   readonly placeOf?: ((headers: IncomingHttpHeaders) => TracePlace) | undefined
-  /** True while the process drains: new calls are turned away. */
+  /** True while the process drains and refuses new calls. */
   isDraining(): boolean
-  /** True when another process has taken over: each connection ends with its next reply. */
+  /** True when another process has taken over. Then each connection ends with its next reply. */
   isRetiring(): boolean
 }
 
-/** Documents that any program on the net fetches. They stand ready, and who fetches them without a credential is counted. */
+/** Documents that any program on the internet may fetch. They are kept in memory, and a fetch without a credential is counted. */
 const publicDocuments: readonly At[] = [
   'GET /openapi.json',
   'GET /llms.txt',
@@ -83,8 +83,8 @@ const publicDocuments: readonly At[] = [
 ]
 
 /**
- * Whether calls without a credential count against their sender: those of the API and of OAuth, those that begin a sign-in, because each of
- * them is kept for a while, the one that hands a key to the command line, and those of public documents. Health, keys and pages do not count.
+ * Returns true when calls without a credential count against their sender: calls of the API and of OAuth, calls that begin a sign-in (each is kept
+ * for a while), the call that gives a key to the command line, and public documents. Health, keys and pages do not count.
  */
 export const countsStrangers = (at: At): boolean =>
   at.includes(' /v1/') || at.includes(' /oauth/') || at === 'GET /auth/{provider}' || at === 'POST /cli/token' || publicDocuments.includes(at)

@@ -1,25 +1,25 @@
 /**
- * Ends a refusal while its request may still be coming. Closing the socket then makes the kernel throw away what was sent, and a client
- * that writes sees a broken pipe instead of the refusal. So the refusal goes out immediately, and what still comes is read and thrown
- * away for a while before the connection ends. Decision 0371 says why.
+ * Ends a refusal while its request may still be coming. If the socket closed now, the kernel would discard the refusal, and a client that is still
+ * writing would see a broken pipe. So the refusal is sent immediately. Then the rest of the request is read and discarded for a while before the
+ * connection ends. Decision 0371 says why.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { waitsForContinue } from './bodies/continue.ts'
 import { isChunked, isTooFine } from './bodies/pieces.ts'
 
-/** The rest of a body of at most this length is thrown away without ado, and the connection stays. */
+/** A rest of a body up to this length is simply discarded, and the connection stays open. */
 const keptBytes = 64 * 1024
 /**
- * Most that is thrown away before the connection ends all the same. Pieces that are too small end it earlier. The time that it may take is the
- * server's requestTimeout.
+ * Maximum number of bytes that are discarded before the connection ends. Pieces that are too small end it earlier. The time limit is the
+ * requestTimeout of the server.
  */
 const discardMaxBytes = 128 * 1024 * 1024
-/** Silence behind which nobody sends any more. */
+/** After this much silence, the client is taken to have stopped sending. */
 const silenceMs = 10_000
 
 /**
- * Whether the connection has to end behind a refusal: more of the body may come than is worth reading, or it may come although nobody has
- * asked for it, because a client waits for `100 Continue` for a second only. To be asked before the head is written.
+ * Returns true when the connection has to end after a refusal. That is so when more of the body may come than is worth reading. It is also so when
+ * the client waits for `100 Continue`, because such a client waits for a second only and then sends the body. Call it before the head is written.
  */
 export function endsConnection(request: IncomingMessage): boolean {
   const { headers, complete } = request
@@ -28,7 +28,7 @@ export function endsConnection(request: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? 0) > keptBytes
 }
 
-/** Sends the text that ends the response, whose head has been written. */
+/** Sends the text that ends the response. The head must have been written. */
 export function endWith(response: ServerResponse, text: string, isLast: boolean): void {
   const { req: request } = response
   if (!isLast) {

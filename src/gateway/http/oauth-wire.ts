@@ -1,14 +1,14 @@
-/** What is different on rows for OAuth clients: how a form comes in, how a credential may stand in Basic, how an error goes out. */
+/** The rules that differ on rows for OAuth clients: reading forms, credentials in HTTP Basic, and the shape of errors. */
 import { type ErrorName, errorTable, fail, type GatewayError } from '../../platform/errors.ts'
 import { isWellEncoded } from './url-text.ts'
 
-/** Replies of these rows carry tokens or what is known of them. */
+/** Headers of replies that contain tokens or data about tokens. */
 export const notStored = { 'cache-control': 'no-store', pragma: 'no-cache' } as const
 
-/** Errors whose own code is one of OAuth. */
+/** Errors whose own code is a code of OAuth. */
 const own: ReadonlySet<ErrorName> = new Set(['unsupported_grant_type', 'unsupported_token_type', 'invalid_target', 'invalid_scope', 'issuer_unavailable'])
 
-/** The `error` of RFC 6749 §5.2 (and RFC 6750, 7009, 8693) that stands for an error of ours. */
+/** Returns the `error` of RFC 6749 §5.2 (and RFC 6750, 7009, 8693) that corresponds to an error of the gateway. */
 export function oauthErrorCode(name: ErrorName): string {
   const { code, status } = errorTable[name]
   if (own.has(name)) return code
@@ -18,15 +18,18 @@ export function oauthErrorCode(name: ErrorName): string {
   return status >= 500 ? 'server_error' : 'invalid_request'
 }
 
-/** What RFC 6749 allows in a description: printable ASCII but the quote and the backslash. */
+/** Characters that RFC 6749 does not allow in a description. It allows printable ASCII without the quote and the backslash. */
 const notInDescription = /[^\x20-\x21\x23-\x5b\x5d-\x7e]+/g
 
-/** The body of an error as OAuth libraries read it. */
+/** Returns the body of an error in the shape of OAuth. */
 export function oauthErrorBody(error: GatewayError): { error: string; error_description: string } {
   return { error: oauthErrorCode(error.errorName), error_description: error.message.replaceAll('"', "'").replace(notInDescription, ' ') }
 }
 
-/** A form as names and values. A name that occurs twice is a list; an empty value counts as left out, as RFC 6749 §3.2 asks. Throws `unsupported_media_type`, `bad_request`. */
+/**
+ * Returns a form as names and values. A name that occurs twice has a list as its value. An empty value counts as left out, as RFC 6749 §3.2 requires.
+ * Throws `unsupported_media_type`, `bad_request`.
+ */
 export function parseFormBody(bytes: Buffer, contentType: string | undefined): Record<string, string | string[]> {
   const media = contentType?.split(';')[0]?.trim().toLowerCase()
   if (media !== undefined && media !== 'application/x-www-form-urlencoded')
@@ -43,9 +46,12 @@ export function parseFormBody(bytes: Buffer, contentType: string | undefined): R
   return Object.fromEntries(values)
 }
 
-/** The password of `Authorization: Basic`, decoded as RFC 6749 §2.3.1 has clients encode it; null for another scheme, empty for an invalid text. */
+/**
+ * Returns the password of `Authorization: Basic`, decoded as RFC 6749 §2.3.1 requires. Returns null for another scheme and an empty text for an
+ * invalid credential.
+ */
 export function basicPassword(authorization: string | undefined): string | null {
-  // Trimmed first: a pattern with room for spaces at both sides takes a time that grows with their square.
+  // The text is trimmed first, because a pattern that allows spaces on both sides takes time that grows with their square.
   const [, encoded] = /^basic\s+(\S*)$/i.exec(authorization?.trim() ?? '') ?? []
   if (encoded === undefined) return null
   const pair = Buffer.from(encoded, 'base64').toString('utf8')

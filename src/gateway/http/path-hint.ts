@@ -1,8 +1,8 @@
-/** What to say to a request for a path that is not there: the paths that clients ask for by mistake are few. */
+/** The message for a request on an unknown path. Clients ask for few paths by mistake, so most get a specific hint. */
 
 const general = 'There is no such path. Models are below /v1, tools at /mcp; GET /llms.txt and /openapi.json list what there is.'
 
-/** Ends of paths that providers have and we do not, with what to do instead. */
+/** Ends of paths that providers have and this gateway does not have, with the alternative. */
 const elsewhere: readonly (readonly [RegExp, string])[] = [
   [/\/chat\/completions\/[^/]+$/, 'Answers are not stored here, so there is none to fetch.'],
   [/\/(completions|complete|chat)$/, 'Send messages to POST /v1/chat/completions; a text alone is {"role":"user","content":"…"}.'],
@@ -18,20 +18,20 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** What clients of MCP ask for when they look for an OAuth login, on every path that they derive from the one of the server. */
+/** Paths that MCP clients try when they search for an OAuth login, on every path that they derive from the path of the server. */
 const loginProbe =
   /^(\/mcp|\/orgs\/[^/]+\/mcp)?(\/\.well-known\/(oauth-|openid-configuration)|(\/oauth)?\/(register|authorize|token)$)|^\/\.well-known\/.*\/(oauth-|openid-configuration)/
 const noLogin =
   'There is no OAuth login at this address. Send "Authorization: Bearer <API key or agent token>"; `npx brigade connect <client> --write` writes that into the settings of a client. Programs exchange tokens at POST /oauth/token. GET /llms.txt lists what there is.'
 
 const baseUrls = ' The base URL of OpenAI clients ends in /v1; Claude Code and the SDK of Anthropic add it themselves.'
-/** Longer ends are no end of any path of ours. */
+/** Number of path segments that are compared. No path of the table has more. */
 const segmentsMax = 6
 const ofInference = (path: string): boolean => path.startsWith('/v1/') && !path.startsWith('/v1/me/')
 
 /**
- * The message of a 404. `paths` are those of the table. When what was asked ends like one of them, the base URL of the client is wrong, and
- * the message says what to send; nothing of the request is repeated in it.
+ * Returns the message of a 404. `paths` are the paths of the table. When the end of the requested path is one of them, the base URL of the client is
+ * wrong, and the message names the right path. The message repeats nothing of the request.
  */
 export function pathHint(asked: string, paths: ReadonlySet<string>): string {
   if (loginProbe.test(asked)) return noLogin

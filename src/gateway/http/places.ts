@@ -1,22 +1,22 @@
-/** Places of one process that founders of organisations share: open connections and streamed replies under way. */
+/** Places of one process that founders of organisations share: open connections and running streamed replies. */
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { type NoPlace, Shares } from '../../platform/shares.ts'
 
-/** When a caller that found no place may come back. */
+/** The `retry-after` of a caller for whom there was no place. */
 const retryAfterSeconds = 5
 
-/** What callers are told of a kind of places. */
+/** The words for a kind of places in messages. */
 export interface PlaceKind {
-  /** Plural, as in a sentence. */
+  /** A plural noun that fits into a sentence. */
   readonly what: string
-  /** The setting that bounds all of them. */
+  /** The setting that bounds all places of this kind. */
   readonly setting: string
 }
 
 export const streamPlaces: PlaceKind = { what: 'streamed replies', setting: 'STREAMS_MAX' }
 export const connectionPlaces: PlaceKind = { what: 'connections', setting: 'CONNECTIONS_MAX' }
 
-/** The refusal that names the bound. */
+/** Returns the refusal, which names the bound. */
 export function noPlace({ what, setting }: PlaceKind, why: NoPlace, headers: Readonly<Record<string, string>> = {}): GatewayError {
   const message =
     why === 'share'
@@ -25,18 +25,18 @@ export function noPlace({ what, setting }: PlaceKind, why: NoPlace, headers: Rea
   return fail('places_taken', { message, retryAfterSeconds, headers, extra: { limit_name: setting, ...(why === 'share' ? { scope: 'org' } : {}) } })
 }
 
-/** Streamed replies under way; MCP messages count too, because each may be answered as a stream. */
+/** Places for running streamed replies. MCP messages count, too, because each may be answered as a stream. */
 export class StreamPlaces {
   readonly shares: Shares<string>
   readonly #founderOf: (orgId: number) => string
 
-  /** `founderOf` says who founded an organisation. Left out: each organisation has a founder of its own. */
+  /** `founderOf` returns the founder of an organisation. Without it, each organisation has a founder of its own. */
   constructor(total: number, percent: number, founderOf: (orgId: number) => string = String) {
     this.#founderOf = founderOf
     this.shares = new Shares(total, percent)
   }
 
-  /** Takes a place; what comes back gives it back, once. Throws `places_taken`. */
+  /** Takes a place and returns the function that gives it back. Calling that function again does nothing. Throws `places_taken`. */
   take(orgId: number): () => void {
     const founder = this.#founderOf(orgId)
     const why = this.shares.take(founder)

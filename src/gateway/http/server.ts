@@ -12,29 +12,30 @@ import { HotRoutes } from './rows/hot-routes.ts'
 import { serveRow } from './rows/serve-row.ts'
 import { isWellEncoded } from './url-text.ts'
 
-/** `/v1/models/{id+}/stats` as express 5 writes it: `/v1/models/*id/stats`. */
+/** Writes `/v1/models/{id+}/stats` as express 5 does: `/v1/models/*id/stats`. */
 function expressPath(path: string): string {
   return path.replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1')
 }
 
 /**
- * More literal paths first, so that `/star/{slug}` is not taken for `/{slug}/monitor`, and what goes on behind `{id+}` before what ends with
- * it, which would swallow the rest; the table test proves there is no real clash.
+ * Returns the sort key of a path; express tries paths in this order. Literal segments come first, so that `/star/{slug}` does not match
+ * `/{slug}/monitor`. A path that continues after `{id+}` comes before one that ends with it, which would match the rest. The test of the table proves
+ * that no two paths clash.
  */
 function specificity(path: string): string {
   const segments = path.split('/').map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0'))
   return `${segments.join('')}3`
 }
 
-/** The paths that speak JSON-RPC and are no rows. */
+/** The paths that use JSON-RPC and are not rows. */
 export interface McpPaths {
-  /** All of /mcp. */
+  /** Serves /mcp. */
   main(request: IncomingMessage, response: ServerResponse): void
-  /** All of /orgs/{id}/mcp; null: there is no such path. */
+  /** Serves /orgs/{id}/mcp; null when there is no such path. */
   readonly ofOrg: ((orgId: number, request: IncomingMessage, response: ServerResponse) => void) | null
 }
 
-/** Routes every row and MCP, answers misses with 404 and wrong methods with 405 in the envelope. */
+/** Makes the server that routes every row and MCP. Unknown paths get 404 and wrong methods 405, in the error envelope. */
 export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: McpPaths): Server {
   const hot = new HotRoutes(bindings)
   const app = express()
@@ -73,7 +74,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
     })
   }
   app.use((request: Request, response: Response) => miss(request, response, deps, fail('not_found', { message: pathHint(request.path, known) })))
-  // express would answer with HTML of its own; ours is the envelope.
+  // express would reply with its own HTML. The gateway replies with the error envelope.
   app.use((_error: unknown, request: Request, response: Response, _next: unknown) => miss(request, response, deps, malformed()))
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (isQueued(response)) {
@@ -94,15 +95,15 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
   }
   const server = createServer({ noDelay: true, ...serverTimes }, serve)
   deps.connections.watch(server)
-  // Without this listener Node would ask every body to come; now it does when somebody is about to read it.
+  // Without this listener, Node.js would ask for every body. With it, the gateway asks only when it is about to read the body.
   server.on('checkContinue', serve)
   server.on('clientError', (error, socket) => refuseUnread(error, socket))
   return server
 }
 
 /**
- * Whether a response waits behind an earlier one of its connection. Such a response tells nobody when its client has left, so no bound that
- * waits for that holds, and a connection that sends a request before the earlier reply has ended is closed. Decision 0434 says why.
+ * Returns true when a response waits for an earlier one on its connection. Such a response emits no event when its client leaves, so bounds that
+ * depend on that event would fail. So a connection that sends a request before the earlier reply has ended is closed. Decision 0434 says why.
  */
 const isQueued = (response: ServerResponse): boolean => response.socket === null
 

@@ -2,7 +2,7 @@ import { DatabaseUnavailableError } from '../../platform/db/db.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { CallCutError } from '../../platform/loop/inflight.ts'
 
-/** Failures that have a name of their own on the wire. */
+/** Returns the error of the error table for a known failure, and every other failure unchanged. */
 export function translate(thrown: unknown): unknown {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof DatabaseUnavailableError) return fail('database_unavailable', { cause: thrown, retryAfterSeconds: 2 })
@@ -11,10 +11,10 @@ export function translate(thrown: unknown): unknown {
   return thrown
 }
 
-/** JSON is read to any depth, but written, measured and checked only as deep as the stack is. */
+/** Parsing JSON has no limit of depth, but writing, measuring and checking it are recursive and limited by the stack. */
 const isTooDeep = (thrown: unknown): boolean => thrown instanceof RangeError && thrown.message === 'Maximum call stack size exceeded'
 
-/** What a call that the gateway itself ended answers, when nothing has been sent yet. */
+/** Returns the error for a call that the gateway itself ended before anything was sent. */
 export function cutError(cut: CallCutError): GatewayError {
   switch (cut.reason) {
     case 'agent_revoked':

@@ -1,38 +1,38 @@
 /**
- * Replies that wait in this process because their clients do not read: bytes of all of them together, a share of it for the
- * organisations of each founder, and the least speed at which they must be read. A reply that the network takes immediately never comes here. Decision 0423 says why.
+ * Replies that wait in this process because their clients do not read them. They have three bounds: bytes of all replies together, a share for the
+ * organisations of each founder, and a minimum reading speed. A reply that the network takes immediately is never counted. Decision 0423 says why.
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../platform/clock.ts'
 
 export interface UnreadLimits {
-  /** Bytes of all replies together. */
+  /** Maximum bytes of all replies together. */
   readonly totalBytes: number
-  /** What one founder's organisations may have of what the others leave free. Callers without an organisation share one share. */
+  /** Percentage of the bytes that others leave free which one founder's organisations may use. All callers without an organisation have one share together. */
   readonly orgPercent: number
-  /** Least speed of reading; 0: none. */
+  /** Minimum speed of reading; 0: no minimum. */
   readonly leastBytesPerSecond: number
 }
 
-/** Why connections were cut. */
+/** The reasons for closing a connection. */
 export type UnreadCut = 'total' | 'organisation' | 'slow'
 
-/** For so long a client may read nothing: people pause their programs, and networks have holes. */
+/** Time during which a client may read nothing, because people pause their programs and networks have gaps. */
 export const readGraceMs = 30_000
-/** How often readers are looked at. */
+/** How often the gateway checks readers. */
 const sweepMs = 1_000
 
 interface FounderReaders {
   bytes: number
-  /** The one that waits longest comes first. */
+  /** The reader that waits longest comes first. */
   readonly readers: Set<UnreadReply>
 }
 
 /** A reply that waits for its reader. */
 export class UnreadReply {
-  /** Bytes that this process holds of it. */
+  /** Bytes of the reply in the memory of this process. */
   readonly heldBytes: number
-  /** Bytes that have been handed over since it began to wait, those that wait included. */
+  /** Bytes that have been passed to the socket since the reply began to wait, including those that waited then. */
   handedBytes: number
   readonly response: ServerResponse
   readonly founder: string
@@ -47,12 +47,12 @@ export class UnreadReply {
   }
 }
 
-/** In place of a founder: callers without an organisation. */
+/** The founder under which replies to callers without an organisation count. */
 const nobody = 'nobody'
 
-/** The room of one process. */
+/** The waiting replies of one process. */
 export class UnreadReplies {
-  /** How often a connection was cut, by reason. */
+  /** Number of closed connections by reason. */
   readonly cuts: Record<UnreadCut, number> = { total: 0, organisation: 0, slow: 0 }
   readonly limits: UnreadLimits
   readonly #clock: Pick<Clock, 'monotonicMs' | 'every'>
@@ -61,21 +61,21 @@ export class UnreadReplies {
   #bytes = 0
   #stop: (() => void) | null = null
 
-  /** `founderOf` says who founded an organisation. Left out: each organisation has a founder of its own. */
+  /** `founderOf` returns the founder of an organisation. Without it, each organisation has a founder of its own. */
   constructor(limits: UnreadLimits, clock: Pick<Clock, 'monotonicMs' | 'every'>, founderOf: (orgId: number) => string = String) {
     this.limits = limits
     this.#founderOf = founderOf
     this.#clock = clock
   }
 
-  /** Bytes of all replies that wait. */
+  /** Bytes of all waiting replies. */
   get bytes(): number {
     return this.#bytes
   }
 
   /**
-   * A reply begins to wait: `heldBytes` of it are in memory, and `handedBytes` have been handed over. Where there is no room, the connections
-   * of those that have waited longest are cut, of the same founder's organisations or of the founder who has the most.
+   * Notes that a reply begins to wait. `heldBytes` of it are in memory, and `handedBytes` have been passed to the socket. When there is no room, the
+   * connections that have waited longest are closed: those of the same founder's organisations, or those of the founder with the most bytes.
    */
   open(response: ServerResponse, orgId: number | null, heldBytes: number, handedBytes: number): UnreadReply {
     const reply = new UnreadReply(response, orgId === null ? nobody : this.#founderOf(orgId), heldBytes, handedBytes, this.#clock.monotonicMs())
@@ -89,7 +89,7 @@ export class UnreadReplies {
     return reply
   }
 
-  /** It does not wait any more. A second time does nothing. */
+  /** Notes that a reply no longer waits. A second call does nothing. */
   close(reply: UnreadReply): void {
     const own = this.#byFounder.get(reply.founder)
     if (own === undefined || !own.readers.delete(reply)) return
@@ -98,7 +98,7 @@ export class UnreadReplies {
     if (own.readers.size === 0) this.#byFounder.delete(reply.founder)
   }
 
-  /** A reply that is over for its maker, though bytes of it wait: it stays until they are sent. */
+  /** Counts the remaining bytes of a reply until they are sent. Its writer has already finished. */
   closeWhenSent(response: ServerResponse, orgId: number | null): void {
     if (response.destroyed) return
     const bytes = response.writableLength
@@ -107,7 +107,7 @@ export class UnreadReplies {
     response.once('close', () => this.close(reply))
   }
 
-  /** Looks at every write of a reply that somebody else writes, who waits for room: what waits counts until there is room again. */
+  /** Watches the writes of a reply whose writer waits for room itself. Bytes that wait count until the socket has room again. */
   watchWrites(response: ServerResponse, orgId: number | null): void {
     const { write } = response
     let waiting: UnreadReply | null = null
@@ -149,7 +149,7 @@ export class UnreadReplies {
   #cut(reply: UnreadReply, why: UnreadCut): void {
     this.cuts[why]++
     this.close(reply)
-    // A response behind another one on its connection has no socket of its own, and its `destroy` frees nothing.
+    // A response that waits for another one on its connection has no socket of its own, so its `destroy` frees nothing.
     reply.response.req.socket.destroy()
     reply.response.destroy()
   }

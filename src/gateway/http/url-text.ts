@@ -1,8 +1,8 @@
-/** The one place that decides which URLs can be read. Behind it, decoding a path or a query of a request neither fails nor replaces anything. */
+/** This file decides which URLs the gateway accepts. After this check, decoding the path or query of a request neither fails nor replaces characters. */
 
 /**
- * Whether a URL or a part of one is well formed: every `%` has two hex digits, and the bytes are UTF-8. Else two names could be read as one.
- * Bytes without `%` are no matter of ours: Node's parser takes ASCII alone.
+ * Returns true when a URL or a part of one is well formed: every `%` has two hex digits, and the decoded bytes are UTF-8. Otherwise two names could
+ * be read as one. Bytes without `%` need no check, because Node's parser accepts only ASCII.
  */
 export function isWellEncoded(text: string): boolean {
   if (!text.includes('%')) return true

@@ -19,7 +19,7 @@ describe('credentials', () => {
     return [reply.status, reply.json.error?.code]
   }
 
-  test('AUTH-06 a key is br- and random text, and no two are alike', async () => {
+  test('AUTH-06 a key is br- and random text, and no two keys are the same', async () => {
     const keys = await Promise.all(Array.from({ length: 5 }, () => app.newKey()))
     for (const { key } of keys) expect(key).toMatch(/^br-[A-Za-z0-9_-]{32,}$/)
     expect(new Set(keys.map(({ key }) => key)).size).toBe(5)
@@ -69,7 +69,7 @@ describe('credentials', () => {
     expect(reply.status).toBe(200)
   })
 
-  test('AUTH-12 an agent token that is expired, meant for others, unsigned or signed by another hand is 401 invalid_api_key', async () => {
+  test('AUTH-12 an agent token that is expired, for another audience, unsigned or signed with another key is 401 invalid_api_key', async () => {
     const { token } = await app.newAgent('forged-agent')
     expect((await whoami(token)).status).toBe(200)
     const [head = '', body = '', signature = ''] = token.split('.')
@@ -95,7 +95,7 @@ describe('credentials', () => {
     for (const [what, text] of Object.entries(forged)) expect(await codeOf(text), what).toEqual([401, 'invalid_api_key'])
   })
 
-  test('AUTH-12 a token of our own signature with another issuer, audience or type is refused, and so is one that has ended', async () => {
+  test("AUTH-12 a token with the gateway's own signature is refused when its issuer, audience or type is wrong or when it has expired", async () => {
     const { token } = await app.newAgent('strayed-agent')
     const { kid, key } = await app.gateway.app.agents.signingKeys.current()
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())

@@ -34,7 +34,7 @@ describe('the hand-over of a key to the command line', () => {
   const codeIn = (location: string | null): string => new URL(location ?? '').searchParams.get('code') ?? ''
   const keysMade = async () => (await app.dump()).match(/"CLI \d{4}/g)?.length ?? 0
 
-  test('SESS-12, HARD-15 a signed-in person who presses the button is sent to 127.0.0.1 with a one-time code, and its verifier fetches a key with an end', async () => {
+  test('SESS-12, HARD-15 a signed-in person who presses the button is sent to 127.0.0.1 with a one-time code, and its verifier fetches a key that expires', async () => {
     const member = await app.newMember('member')
     const names = new Set<string>()
     for (let round = 0; round < 2; round++) {
@@ -98,7 +98,7 @@ describe('the hand-over of a key to the command line', () => {
     expect(await keysMade()).toBe(before + 1)
   })
 
-  test('a code of somebody who was removed meanwhile gives no key', async () => {
+  test('a code gives no key after its person was removed from the organisation', async () => {
     const member = await app.newMember('member')
     const code = codeIn((await press(member.cookie, form)).headers.get('location'))
     const owner = await app.signIn()
@@ -109,7 +109,7 @@ describe('the hand-over of a key to the command line', () => {
     expect(await keysMade()).toBe(before)
   })
 
-  test('HARD-01 whoever asks for a key without a credential is counted, and sends a small body', async () => {
+  test('HARD-01 requests for a key without a credential are counted, and their body must be small', async () => {
     const large = await redeem('c'.repeat(5000))
     expect([large.status, large.json.error.message]).toEqual([413, expect.stringContaining('4096')])
     const few = await startApp({ env: { ANON_RPM: '3' } })
@@ -122,7 +122,7 @@ describe('the hand-over of a key to the command line', () => {
     }
   })
 
-  test('HARD-15 nothing is made without the button: not by opening the address, whatever the browser says of where it came from, nor by a page of another site', async () => {
+  test('HARD-15 no code is made without the button: neither by opening the address, whatever headers the browser sends, nor by a page of another site', async () => {
     const cookie = await app.signIn()
     const codes = async () => (await app.dump()).match(/cli_codes/g)?.length ?? 0
     const before = [await keysMade(), await codes()]
@@ -150,7 +150,7 @@ describe('the hand-over of a key to the command line', () => {
     expect([await keysMade(), await codes()]).toEqual(before)
   })
 
-  test('SESS-13 somebody who is not signed in is sent to sign in and comes back into the flow', async () => {
+  test('SESS-13 a person who is not signed in is sent to sign in and returns to the flow', async () => {
     const browser = new TestBrowser()
     const first = await browser.open(app.baseUrl + path)
     expect([first.status, first.setCookies]).toEqual([302, []])
@@ -161,7 +161,7 @@ describe('the hand-over of a key to the command line', () => {
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token: key })).json.user).not.toBeNull()
   })
 
-  test('with more than one way to sign in, or none, the page with the ways keeps the way back', async () => {
+  test('the sign-in page keeps the way back when there is no way to sign in or more than one', async () => {
     const github = await startGithub()
     const both = await startApp({ env: { ...google.env, ...github.env } })
     const none = await startApp()
@@ -212,12 +212,12 @@ describe('the hand-over of a key to the command line', () => {
     }
   })
 
-  test('the edges of what is allowed pass', async () => {
+  test('the highest and lowest permitted values are accepted', async () => {
     for (const query of [`port=8080&state=a.b_c~d-e`, `port=1024&state=${'a'.repeat(8)}`, `port=65535&state=${'a'.repeat(200)}`])
       expect((await app.call('GET', `/cli/login?${query}&code_challenge=${challenge}`, undefined, { cookie: await app.signIn() })).status).toBe(200)
   })
 
-  test('an API key or an agent token is no session here', async () => {
+  test('an API key or an agent token does not count as a session here', async () => {
     const agent = await app.newAgent('not-a-person')
     for (const token of [app.key, agent.token]) {
       const reply = await app.call('GET', path, undefined, { token })

@@ -40,7 +40,7 @@ describe('fetch for identity providers', () => {
   const call = (path: string, more: object = {}) =>
     providerFetch(outbound)(url + path, { method: 'GET', headers: {}, body: undefined, redirect: 'manual', ...more })
 
-  test('a form goes out with its headers, and the reply comes back with status and headers', async () => {
+  test('a form is sent with its headers, and the reply has its status and headers', async () => {
     const response = await call('/echo', {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -51,13 +51,13 @@ describe('fetch for identity providers', () => {
     expect(echo).toMatchObject({ method: 'POST', body: 'a=b+c', headers: { 'user-agent': 'brigade', 'content-type': 'application/x-www-form-urlencoded' } })
   })
 
-  test('a redirect is not followed, and a reply without a body is one', async () => {
+  test('a redirect is not followed, and a reply without a body is valid', async () => {
     expect((await call('/redirect')).status).toBe(302)
     const empty = await call('/empty')
     expect([empty.status, await empty.text()]).toEqual([204, ''])
   })
 
-  test('a reply that is too large, a silence and a closed port are a provider that did not answer', async () => {
+  test('a reply that is too large, a silent provider and a closed port are a ProviderUnreachableError', async () => {
     await expect(call('/large')).rejects.toThrow(ProviderUnreachableError)
     await expect(call('/silent', { signal: AbortSignal.timeout(50) })).rejects.toThrow(ProviderUnreachableError)
     await expect(providerFetch(outbound)('http://127.0.0.1:9/', { method: 'GET', headers: {}, body: undefined, redirect: 'manual' })).rejects.toThrow(

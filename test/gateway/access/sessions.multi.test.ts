@@ -35,7 +35,7 @@ describe.runIf(onPostgres)('sessions over several processes', () => {
   const statusOf = async (process: GatewayProcess, cookie: string): Promise<number> =>
     (await fetch(`${process.baseUrl}/me/memory-store`, { headers: { cookie } })).status
 
-  test('a session made at one process works at the other, and one that ended at one is refused at the other within two seconds', async () => {
+  test('a session of one process works at the other, and one that ended at one process is refused at the other within two seconds', async () => {
     const cookie = await signIn(one)
     expect([await statusOf(one, cookie), await statusOf(two, cookie)]).toEqual([200, 200])
     expect((await fetch(`${one.baseUrl}/auth/logout`, { method: 'POST', headers: { cookie } })).status).toBe(200)
@@ -43,7 +43,7 @@ describe.runIf(onPostgres)('sessions over several processes', () => {
     await until(async () => (await statusOf(two, cookie)) === 401, 'the other process heard of it', 2_000)
   })
 
-  test('a link that is used at two processes concurrently works at one', async () => {
+  test('a link that is used at two processes concurrently works at one of them', async () => {
     const token = randomBytes(32).toString('base64url')
     await fleet.db.exec(addLink, hashKey(token), fleet.orgId)
     const replies = await Promise.all([one, two, one, two].map(process => new TestBrowser().open(`${process.baseUrl}/auth/link`, { form: { token } })))

@@ -41,7 +41,7 @@ describe('sessions', () => {
       }
   })
 
-  test('AUTH-09 an agent token reads session endpoints as a plain member and writes none', async () => {
+  test('AUTH-09 an agent token reads session endpoints as a plain member, and writes are refused', async () => {
     const { token } = await app.newAgent('console-reader')
     const kinds = new Set<string>()
     for (const { at, access } of sessionRows) {
@@ -55,14 +55,14 @@ describe('sessions', () => {
     expect([...kinds].sort()).toEqual(['admin', 'open', 'write'])
   })
 
-  test('a revoked agent reads nothing', async () => {
+  test('a revoked agent cannot read', async () => {
     const agent = await app.newAgent('gone')
     await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})
     const reply = await app.call('GET', '/me/memory-store', undefined, { token: agent.token })
     expect([reply.status, reply.json.error.code]).toEqual([401, 'invalid_api_key'])
   })
 
-  test('AUTH-10 a session cookie opens no endpoint for keys', async () => {
+  test('AUTH-10 a session cookie is not accepted on endpoints for keys', async () => {
     const cookie = await app.signIn()
     expect(keyRows.length).toBeGreaterThan(10)
     for (const { at, row } of keyRows) {
@@ -86,7 +86,7 @@ describe('sessions', () => {
     expect(await outcome(other)).toBe('200')
   })
 
-  test('a session ends by itself after SESSION_TTL_S, and its row is swept', async () => {
+  test('a session expires after SESSION_TTL_S, and its row is swept', async () => {
     const cookie = await app.signIn()
     clock.advance(2_592_000_000 - 60_000)
     expect(await outcome(cookie)).toBe('200')
@@ -96,7 +96,7 @@ describe('sessions', () => {
     expect(await outcome(cookie)).toBe('401 no_session')
   })
 
-  test('a cookie that was changed, cut, mixed or made up opens nothing', async () => {
+  test('a cookie that was changed, cut, mixed or invented is refused', async () => {
     const value = (await app.signIn()).replace('br_session=', '')
     const [id = '', mac = ''] = value.split('.')
     const [otherId = '', otherMac = ''] = (await app.signIn()).replace('br_session=', '').split('.')
@@ -122,7 +122,7 @@ describe('sessions', () => {
     expect(await outcome(`br_session=${id}.${mac}.rest`)).toBe('401 no_session')
   })
 
-  test('the database holds neither the cookie nor the id in it', async () => {
+  test('the database contains neither the cookie nor its id', async () => {
     const [id = '', mac = ''] = (await app.signIn()).replace('br_session=', '').split('.')
     const dump = await app.dump()
     expect(dump).not.toContain(id)
@@ -130,7 +130,7 @@ describe('sessions', () => {
     expect(dump).not.toContain(Buffer.from(id, 'base64url').toString('hex'))
   })
 
-  test('SESS-11 a write that the page of another site sent with the cookie is 403, on every endpoint that takes one', async () => {
+  test('SESS-11 a write with the cookie from a page of another site is 403, on every endpoint that accepts the cookie', async () => {
     const cookie = await app.signIn()
     const foreign: Record<string, string>[] = [
       { origin: 'https://evil.test' },
@@ -153,7 +153,7 @@ describe('sessions', () => {
     expect(await outcome(cookie, { origin: 'https://evil.test' })).toBe('200')
   })
 
-  test('a write from a page of ours, of a permitted console, of another name of this computer, or from a program passes', async () => {
+  test('a write passes from a page of the gateway, a permitted console, another name of this computer, and a program', async () => {
     const port = new URL(app.baseUrl).port
     for (const headers of [
       {},
@@ -169,7 +169,7 @@ describe('sessions', () => {
     }
   })
 
-  test('a person who is taken out of the organisation has no session there', async () => {
+  test('a person who is removed from the organisation has no session there', async () => {
     const member = await app.newMember('member')
     expect(await outcome(member.cookie)).not.toContain('401')
     const removed = await app.call('DELETE', `/me/members/${member.userId}`, undefined, { cookie: await app.signIn() })

@@ -5,7 +5,7 @@ import { type GithubServer, startGithub } from '../../harness/github-server.ts'
 import { type GoogleServer, startGoogle } from '../../harness/google-server.ts'
 import { addMembership, endMembership, person, usersOf } from './people-rows.ts'
 
-describe('sign-in with GitHub, and who somebody is by both', () => {
+describe('sign-in with GitHub, and one person with both providers', () => {
   let github: GithubServer
   let google: GoogleServer
   let app: TestApp
@@ -37,7 +37,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     }
   }
 
-  test('the code goes with the client secret and the PKCE verifier, and the person is signed in', async () => {
+  test('the code is exchanged with the client secret and the PKCE verifier, and the person is signed in', async () => {
     account(1, 'one@example.test')
     const browser = new TestBrowser()
     const before = github.exchanges()
@@ -51,7 +51,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     expect(await person(app.db, 'one@example.test')).toMatchObject({ name: 'Person 1', avatarUrl: 'https://avatars.test/1' })
   })
 
-  test('a code of another sign-in does not pass, because its challenge is another', async () => {
+  test('a code of another sign-in is refused, because its challenge differs', async () => {
     const [mine, theirs] = [new TestBrowser(), new TestBrowser()]
     const stolen = new URL(await toCallback(theirs, 'github')).searchParams.get('code') ?? ''
     const back = new URL(await toCallback(mine, 'github'))
@@ -61,14 +61,14 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     expect(reply.setCookies).toEqual([])
   })
 
-  test('a state of Google does not end a sign-in at GitHub', async () => {
+  test('a state of a sign-in with Google does not finish a sign-in with GitHub', async () => {
     const browser = new TestBrowser()
     const back = (await toCallback(browser, 'google')).replace('/auth/google/', '/auth/github/')
     const reply = await browser.open(back)
     expect([reply.status, reply.json.error.code]).toEqual([400, 'bad_request'])
   })
 
-  test('a wrong client secret and a broken API are said to be what they are', async () => {
+  test('a wrong client secret is an error for the operator, and a broken API makes no session', async () => {
     github.clientSecret = 'changed'
     const wrongSecret = await signIn('github')
     expect([wrongSecret.status, wrongSecret.json.error.code]).toEqual([400, 'unavailable'])
@@ -80,7 +80,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     expect(JSON.stringify(app.logLines)).not.toContain('gho_')
   })
 
-  test('SESS-08 the first sign-in makes the user, a personal organisation named after them, and them its owner; the second makes nothing', async () => {
+  test('SESS-08 the first sign-in makes the user, a personal organisation with their name, and them its owner; the second makes nothing', async () => {
     account(8, 'Ada.Lovelace@Example.test', { name: 'Ada Lovelace' })
     const browser = new TestBrowser()
     for (let round = 0; round < 2; round++) {
@@ -96,7 +96,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     expect(me.json).toMatchObject({ email: 'Ada.Lovelace@Example.test', role: 'owner' })
   })
 
-  test('somebody without a name is called by the login, and the organisation too', async () => {
+  test('a user without a name, and their organisation, get the login as their name', async () => {
     account(9, 'nameless@example.test', { name: null, avatar_url: 'javascript:alert(1)' })
     await signIn('github')
     expect(await person(app.db, 'nameless@example.test')).toMatchObject({ name: 'login9', avatarUrl: null })
@@ -115,7 +115,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     expect(found[0]).toMatchObject({ kind: 'personal', role: 'owner' })
   })
 
-  test('the same verified address at the other provider is the same person, and the account is known by its id afterwards', async () => {
+  test('the same verified address at the other provider is the same person, and from then on the account is known by its id', async () => {
     account(11, 'mira@example.test')
     await signIn('github')
     google.person = { sub: 'mira-g', email: 'MIRA@example.test', email_verified: true, name: 'Other Name' }
@@ -128,7 +128,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     expect(await person(app.db, 'mira.new@example.test')).toBeNull()
   })
 
-  test('only the verified primary address counts', async () => {
+  test('only the verified primary address is used', async () => {
     for (const emails of [
       [],
       [{ email: 'owner@test-org.test', primary: true, verified: false }],
@@ -141,7 +141,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     }
   })
 
-  test('who is a member already gets no organisation of their own and keeps their name', async () => {
+  test('a person who is already a member gets no organisation of their own and keeps their name', async () => {
     account(13, 'OWNER@test-org.test', { name: 'Owner at GitHub' })
     const browser = new TestBrowser()
     expect((await signIn('github', browser)).status).toBe(302)
@@ -149,7 +149,7 @@ describe('sign-in with GitHub, and who somebody is by both', () => {
     expect((await browser.open(`${app.baseUrl}/me`)).json.email).toBe('owner@test-org.test')
   })
 
-  test('a new sign-in ends the session that the browser had, and starts where the person worked last', async () => {
+  test('a new sign-in ends the previous session of the browser, and starts in the organisation that the person used last', async () => {
     const team = await app.otherOrg('Second Team')
     account(14, 'owner@second-team.test')
     const browser = new TestBrowser()

@@ -31,7 +31,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
   }
   const isSignedIn = async (browser: TestBrowser): Promise<boolean> => (await browser.open(`${app.baseUrl}/me/memory-store`)).status === 200
 
-  test('SESS-01 the browser is sent to the identity provider with state, nonce and a PKCE challenge, each of its own every time', async () => {
+  test('SESS-01 the browser is sent to the identity provider with state, nonce and a PKCE challenge, which are new every time', async () => {
     const replies = [await start(new TestBrowser()), await start(new TestBrowser())]
     const urls = replies.map(reply => new URL(reply.location ?? ''))
     for (const [index, reply] of replies.entries()) {
@@ -52,7 +52,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     for (const name of ['state', 'nonce', 'code_challenge']) expect(urls[0]?.searchParams.get(name)).not.toBe(urls[1]?.searchParams.get(name))
   })
 
-  test('SESS-04 the callback sets br_session, HttpOnly and SameSite=Lax, and goes on to /me', async () => {
+  test('SESS-04 the callback sets br_session, HttpOnly and SameSite=Lax, and redirects to /me', async () => {
     const browser = new TestBrowser()
     const reply = await signIn(browser)
     expect(reply.status).toBe(302)
@@ -63,7 +63,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(await isSignedIn(browser)).toBe(true)
   })
 
-  test('neither the state, the verifier nor the cookie is in the database', async () => {
+  test('the database contains neither the state, the verifier nor the cookie', async () => {
     const browser = new TestBrowser()
     const first = await start(browser)
     const state = new URL(first.location ?? '').searchParams.get('state') ?? ''
@@ -77,7 +77,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(dump).not.toContain('"verifier"')
   })
 
-  test('return_to is where it goes on to, when it is a path of ours', async () => {
+  test('return_to is the path after sign-in, when it is a path of this gateway', async () => {
     const reply = await signIn(new TestBrowser(), `?return_to=${encodeURIComponent('/me/keys?limit=1')}`)
     expect(reply.location).toBe(`${app.baseUrl}/me/keys?limit=1`)
   })
@@ -99,20 +99,20 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(reply.json.error.message).toContain('return_to')
   })
 
-  describe('SESS-05 a callback without a good state is 400 bad_request and makes no session', () => {
+  describe('SESS-05 a callback without a valid state is 400 bad_request and makes no session', () => {
     const expectRefused = (reply: { status: number; json: { error: { code: string } }; setCookies: readonly string[] }) => {
       expect([reply.status, reply.json?.error.code]).toEqual([400, 'bad_request'])
       expect(reply.setCookies.filter(line => line.startsWith('br_session'))).toEqual([])
     }
 
-    test('no state, a made up one, two of them', async () => {
+    test('no state, an invented one, two of them', async () => {
       const browser = new TestBrowser()
       await start(browser)
       for (const query of ['', '?code=abc', '?code=abc&state=', `?code=abc&state=${'x'.repeat(43)}`, '?code=abc&state=a&state=b'])
         expectRefused(await browser.open(`${app.baseUrl}/auth/google/callback${query}`))
     })
 
-    test('a state that was used: also when two come together', async () => {
+    test('a state that was used, also by two concurrent callbacks', async () => {
       const browser = new TestBrowser()
       const back = (await browser.open((await start(browser)).location ?? '')).location ?? ''
       const cookie = browser.cookieHeader(back)
@@ -130,7 +130,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
       expectRefused(await new TestBrowser().open((await mine.open((await start(mine)).location ?? '')).location ?? ''))
     })
 
-    test('a state that has run out', async () => {
+    test('a state that has expired', async () => {
       const browser = new TestBrowser()
       const back = (await browser.open((await start(browser)).location ?? '')).location ?? ''
       clock.advance(600_001)
@@ -143,7 +143,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
       expectRefused(await browser.open(`${app.baseUrl}/auth/google/callback?state=${state}`))
     })
 
-    test('a code that the issuer does not know', async () => {
+    test('a code that is unknown to the issuer', async () => {
       const browser = new TestBrowser()
       const state = new URL((await start(browser)).location ?? '').searchParams.get('state')
       google.refusal = { status: 400, body: { error: 'invalid_grant' } }
@@ -151,7 +151,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     })
   })
 
-  test('a browser that comes under another name of this computer is sent to the proper one first, and gets through', async () => {
+  test('a browser that uses another name of this computer is redirected to the proper one first, and the sign-in works', async () => {
     const browser = new TestBrowser()
     const other = app.baseUrl.replace('127.0.0.1', 'localhost')
     const first = await browser.open(`${other}/auth/google?return_to=%2Fme%2Fkeys`)
@@ -165,14 +165,14 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     }
   })
 
-  test('two tabs of one browser may sign in side by side', async () => {
+  test('two tabs of one browser can sign in concurrently', async () => {
     const browser = new TestBrowser()
     const [one, two] = [await start(browser), await start(browser)]
     expect((await browser.open((await browser.open(one.location ?? '')).location ?? '')).status).toBe(302)
     expect((await browser.open((await browser.open(two.location ?? '')).location ?? '')).status).toBe(302)
   })
 
-  test('who says no at the provider is told so', async () => {
+  test('a person who declines at the provider gets an error that says so', async () => {
     google.error = 'access_denied'
     const reply = await signIn(new TestBrowser())
     expect([reply.status, reply.json.error.code]).toEqual([400, 'bad_request'])
@@ -197,7 +197,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     }
   })
 
-  test('an address that the provider has not verified is refused with what to do', async () => {
+  test('an address that the provider has not verified is refused, and the message says what to do', async () => {
     for (const email_verified of [false, undefined, 'false']) {
       google.person = { sub: 'g-unverified', email: 'unverified@example.test', ...(email_verified === undefined ? {} : { email_verified }) }
       const reply = await signIn(new TestBrowser())
@@ -207,7 +207,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(await app.dump()).not.toContain('unverified@example.test')
   })
 
-  test('an address with a letter that some database takes for another one does not lead to the account of the other', async () => {
+  test('an address with a letter that some databases treat as another letter does not give access to the account of the other address', async () => {
     google.person = { sub: 'g-kate', email: 'kate@example.test', email_verified: true, name: 'Kate' }
     expect((await signIn(new TestBrowser())).status).toBe(302)
     // The Kelvin sign is a k in lower case.
@@ -219,7 +219,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(await app.dump()).not.toContain('Mallory')
   })
 
-  test('a wrong client secret is for the operator to mend, and the log says which provider and why', async () => {
+  test('a wrong client secret gives an error for the operator, and the log names the provider and the code', async () => {
     google.refusal = { status: 401, body: { error: 'invalid_client' } }
     const reply = await signIn(new TestBrowser())
     expect([reply.status, reply.json.error.code]).toEqual([400, 'unavailable'])
@@ -228,7 +228,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(app.logLines.join('\n')).not.toContain('google-client-secret')
   })
 
-  test('a browser reads a page where a program reads JSON', async () => {
+  test('a browser gets a page where a program gets JSON', async () => {
     const page = await new TestBrowser().open(`${app.baseUrl}/auth/google/callback?error=access_denied`, { headers: { accept: 'text/html,*/*' } })
     expect(page.status).toBe(400)
     expect(page.headers.get('content-type')).toContain('text/html')
@@ -244,7 +244,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
   })
 })
 
-describe('sign-in where something is missing', () => {
+describe('sign-in without a working provider', () => {
   test('SESS-02 a known provider that is not configured is 503 provider_not_configured', async () => {
     const app = await startApp({ env: { GOOGLE_CLIENT_ID: 'id-without-secret' } })
     try {
@@ -275,7 +275,7 @@ describe('sign-in where something is missing', () => {
     }
   })
 
-  test('a provider that does not answer is named, and tried again the next time', async () => {
+  test('a provider that does not reply is named in the error, and tried again at the next sign-in', async () => {
     const google = await startGoogle()
     const { port } = new URL(google.url)
     await google.stop()

@@ -23,7 +23,7 @@ describe('one-time sign-in links', () => {
     expect(reply.json.error.message).toContain('Ask the operator')
   }
 
-  test('TEST-06 admin create makes an organisation with its owner and key, admin key one of scope inference, admin sign-in a link that signs the owner in', async () => {
+  test('TEST-06 admin create makes an organisation with its owner and key, admin key makes a key of scope inference, and admin sign-in makes a link that signs the owner in', async () => {
     const created = await run('create', { email: 'first@team.test', org: 'First Team' })
     const whoami = (await app.call('GET', '/v1/me/whoami', undefined, { token: created.key })).json
     expect(whoami).toMatchObject({ org: { id: created.org_id, name: 'First Team' }, role: 'owner', scope: 'full' })
@@ -43,7 +43,7 @@ describe('one-time sign-in links', () => {
     expect((await browser.open(`${app.baseUrl}/me`)).json).toMatchObject({ email: 'first@team.test', role: 'owner' })
   })
 
-  test('looking at a link, as often as one likes, does not use it up; pressing the button does', async () => {
+  test('the page of a link can be opened any number of times; pressing the button uses the link up', async () => {
     const url = await linkFor('owner@test-org.test')
     for (let look = 0; look < 3; look++) {
       const page = await new TestBrowser().open(url)
@@ -61,21 +61,21 @@ describe('one-time sign-in links', () => {
     expectUsedUp(await new TestBrowser().open(url))
   })
 
-  test('of many who press together one gets in', async () => {
+  test('a link that many people use concurrently signs in one of them', async () => {
     const url = await linkFor('owner@test-org.test')
     const replies = await Promise.all(Array.from({ length: 8 }, () => press(new TestBrowser(), url)))
     expect(replies.filter(reply => reply.status === 302).length).toBe(1)
     expect(replies.flatMap(reply => reply.setCookies).length).toBe(1)
   })
 
-  test('a link runs out', async () => {
+  test('a link expires', async () => {
     const url = await linkFor('owner@test-org.test')
     clock.advance(900_001)
     expectUsedUp(await press(new TestBrowser(), url))
     expectUsedUp(await new TestBrowser().open(url))
   })
 
-  test('the page of another site cannot press the button, and the link stays good', async () => {
+  test('a page of another site cannot press the button, and the link stays valid', async () => {
     const url = await linkFor('owner@test-org.test')
     for (const headers of [{ origin: 'https://evil.test' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }] as Record<string, string>[]) {
       const reply = await press(new TestBrowser(), url, headers)
@@ -84,7 +84,7 @@ describe('one-time sign-in links', () => {
     expect((await press(new TestBrowser(), url)).status).toBe(302)
   })
 
-  test('an invalid token is 400, and what it says is not put into the page', async () => {
+  test('an invalid token is 400, and its text does not appear in the page', async () => {
     for (const token of ['', 'short', '<script>alert(1)</script>', 'x'.repeat(43)]) {
       const browser = new TestBrowser()
       for (const accept of ['application/json', 'text/html']) {
@@ -104,16 +104,16 @@ describe('one-time sign-in links', () => {
     expect(page.text).toContain('<strong>o&#39;brien&amp;sons@odd.test</strong>')
   })
 
-  test('the database does not hold the token', async () => {
+  test('the database does not contain the token', async () => {
     const token = new URL(await linkFor('owner@test-org.test')).searchParams.get('token') ?? ''
     expect(await app.dump()).not.toContain(token)
   })
 
-  test('for an address that nobody has, the command says how to make an organisation', async () => {
+  test('the command says how to make an organisation when the address is unknown', async () => {
     await expect(run('sign-in', { email: 'nobody@nowhere.test' })).rejects.toThrow('brigade admin create --email nobody@nowhere.test')
   })
 
-  test('a person who belongs nowhere gets an organisation of their own', async () => {
+  test('a person without an organisation gets one of their own', async () => {
     const { userId, orgId } = await app.otherOrg('Left Behind')
     await app.db.exec(endMembership, orgId, userId)
     expect((await press(new TestBrowser(), await linkFor('owner@left-behind.test'))).status).toBe(302)
@@ -122,7 +122,7 @@ describe('one-time sign-in links', () => {
     ])
   })
 
-  test('making and using a link, and signing out, stand in the audit trail', async () => {
+  test('making a link, using a link and signing out are in the audit trail', async () => {
     const browser = new TestBrowser()
     await press(browser, await linkFor('owner@test-org.test'))
     await browser.open(`${app.baseUrl}/auth/logout`, { method: 'POST' })
@@ -132,7 +132,7 @@ describe('one-time sign-in links', () => {
     expect(await app.dump()).toContain(`operator,,makeSignInLink,user=${app.userId}`)
   })
 
-  test('somebody whom an invitation waits for gets a link before they belong anywhere, and nobody else does', async () => {
+  test('a person with an open invitation gets a link before they are a member; an unknown person gets none', async () => {
     await expect(linkFor('newcomer@else.test')).rejects.toThrow('no invitation waits for it')
     const invited = await app.call('POST', '/me/members', { email: 'Newcomer@else.test', role: 'member' }, { cookie: await app.signIn() })
     const browser = new TestBrowser()
@@ -147,7 +147,7 @@ describe('one-time sign-in links', () => {
     await expect(linkFor('withdrawn@else.test')).rejects.toThrow('no invitation waits for it')
   })
 
-  test('what has run out is swept away', async () => {
+  test('expired links are swept', async () => {
     await linkFor('owner@test-org.test')
     clock.advance(900_001)
     const before = (await app.dump()).length

@@ -27,7 +27,7 @@ describe('the audit trail', () => {
   }
   const count = async (): Promise<number> => (await app.db.many(lines)).length
 
-  test('a line names the object of the reply also when it is next to ok', async () => {
+  test('a line names the object of the reply, even when the object is beside ok', async () => {
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: app.keyId, monthly_budget_inr: 500 }, { cookie: owner })
     await app.call('POST', '/me/orgs/switch', { org_id: app.orgId }, { cookie: owner })
     expect((await entries('?limit=2')).map((each: { act: string; target: string }) => [each.act, each.target])).toEqual([
@@ -37,7 +37,7 @@ describe('the audit trail', () => {
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: app.keyId, monthly_budget_inr: null }, { cookie: owner })
   })
 
-  test('AUDIT-01 an act leaves one line: who, what, on what, from where, when, how it ended', async () => {
+  test('AUDIT-01 an act leaves one line: who, what, to what, from where, when, and the outcome', async () => {
     const before = await count()
     const made = await app.call('POST', '/v1/me/agents', { name: 'auditor-test' }, { headers: from })
     expect(made.status).toBe(201)
@@ -73,7 +73,7 @@ describe('the audit trail', () => {
     ])
   })
 
-  test('AUDIT-01 what is no act of management leaves no line: reading, inference, memory data, requests that are refused for their form or credential', async () => {
+  test('AUDIT-01 reading, inference, memory data and requests with an invalid form or credential leave no line', async () => {
     const before = await count()
     await app.call('PUT', '/me/memory-store', { store: 'folder' }, { cookie: owner })
     expect(await count()).toBe(before + 1)
@@ -88,7 +88,7 @@ describe('the audit trail', () => {
     expect(await count()).toBe(before + 1)
   })
 
-  test('AUDIT-01 who is kept from an act by role, scope, page or kind of credential leaves one line', async () => {
+  test('AUDIT-01 an act that role, scope, page or kind of credential forbids leaves one line', async () => {
     const inference = await app.newKey({ scope: 'inference' })
     const agent = await app.newAgent('kept-out')
     const member = await app.newMember('member')
@@ -113,7 +113,7 @@ describe('the audit trail', () => {
     ])
   })
 
-  test('AUDIT-01 it is read by owners, admins and holders of audit:view, and by nobody else', async () => {
+  test('AUDIT-01 the trail is read by owners, admins and holders of audit:view, and by nobody else', async () => {
     for (const [role, capabilities, status] of [
       ['owner', [], 200],
       ['admin', [], 200],
@@ -131,7 +131,7 @@ describe('the audit trail', () => {
     expect((await entries('', await app.signIn(other.userId, other.orgId))).length).toBe(0)
   })
 
-  test('pages go back in time without a gap, and filters narrow them', async () => {
+  test('pages go back in time without a gap, and filters select lines', async () => {
     const { cookie } = await app.newMember('admin')
     for (let i = 0; i < 5; i++) await app.call('POST', '/v1/me/agents', { name: `paged-${i}` })
     const all = (await entries('?limit=200', cookie)).map((each: { id: number }) => each.id)
@@ -176,7 +176,7 @@ describe('the audit trail', () => {
       expect((await app.call('GET', `/me/audit?${bad}`, undefined, { cookie })).json.error.code, bad).toBe('bad_request')
   })
 
-  test('AUDIT-01 no secret that a caller sends in a path, query, header or body of any row comes into the trail', async () => {
+  test('AUDIT-01 no secret in a path, query, header or body of any row gets into the trail', async () => {
     const secrets = [
       `br-${'aB3'.repeat(10)}x`,
       'sk-proj-abcdefghijklmnopqrstuvwxyz',
@@ -213,7 +213,7 @@ describe('the audit trail', () => {
     await reply.arrayBuffer()
   }
 
-  test("the operator's commands stand in the trail of the organisation, and are listed by a command", async () => {
+  test("the operator's commands are in the trail of the organisation, and a command lists them", async () => {
     const run = (name: string, args: Record<string, unknown>) => adminHandler(app.gateway.app)({ name, args })
     const created = (await run('create', { email: 'new@org.test', org: 'New Org' })) as { org_id: number; user_id: number; key_id: number }
     await run('budget', { org: created.org_id, scope: 'key', id: created.key_id, inr: 10 })
@@ -243,7 +243,7 @@ describe('the audit trail', () => {
 })
 
 describe('an audit trail that cannot be written', () => {
-  test('AUDIT-01 keeps the act from happening: 503 database_unavailable', async () => {
+  test('AUDIT-01 an act does not happen when its line cannot be written: 503 database_unavailable', async () => {
     const app = await startApp()
     try {
       await app.db.script('alter table audit_log rename to audit_log_away')
@@ -256,7 +256,7 @@ describe('an audit trail that cannot be written', () => {
     }
   })
 
-  test('a line whose act never ended shows with outcome null', async () => {
+  test('a line of an act that never ended has outcome null', async () => {
     const app = await startApp()
     try {
       const owner = await app.signIn()

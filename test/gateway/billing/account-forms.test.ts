@@ -23,7 +23,7 @@ const good = { name: 'Asha Rao', line1: '12, MG Road', city: 'Bengaluru', state:
 const kept = { ...good, line2: null, state_code: '29', country: 'IN' }
 
 describe('the billing address', () => {
-  test('BILL-02 SHAPE-11 is set by an owner, comes back with everybody’s next look, and every wrong field is named', async () => {
+  test('BILL-02 SHAPE-11 the billing address is set by an owner, is read by every member, and an invalid one is refused with every wrong field', async () => {
     expect((await get('/me/billing')).json.address).toBeNull()
     const set = await post('/me/billing/address', good)
     expect([set.status, set.json]).toEqual([200, { ok: true, ...kept }])
@@ -53,7 +53,7 @@ describe('the billing address', () => {
     expect((await get('/me/billing')).json.address).toEqual(kept)
   })
 
-  test('texts and states come to one form; what does not fit the PIN is refused', async () => {
+  test('texts and states are normalised, and a state that does not fit the PIN code is refused', async () => {
     const forms: [object, object][] = [
       [{ ...good, name: '  Asha   Rao ', line2: ' ', state: ' karnataka ', pincode: ' 560 001 ', country: 'in' }, kept],
       [{ ...good, state: 'KA' }, kept],
@@ -107,7 +107,7 @@ describe('the billing address', () => {
 })
 
 describe('PIN codes', () => {
-  test('BILL-03 SHAPE-12 tell city and state; malformed ones and unknown ones are told apart', async () => {
+  test('BILL-03 SHAPE-12 a PIN code gives city and state; malformed and unknown codes have different errors', async () => {
     const places: [string, string, string][] = [
       ['560001', 'Bengaluru', 'Karnataka'],
       ['110001', 'New Delhi', 'Delhi'],
@@ -134,7 +134,7 @@ describe('PIN codes', () => {
 })
 
 describe('settings', () => {
-  test('BILL-14 SHAPE-16 the threshold of a low balance is stored, changed and cleared; what is no amount is refused', async () => {
+  test('BILL-14 SHAPE-16 the low-balance threshold is stored, changed and cleared; an invalid amount is refused', async () => {
     const threshold = async (cookie?: string) => (await get('/me/billing', cookie)).json.low_balance_threshold_inr
     expect(await threshold()).toBeNull()
     for (const inr of [500, 0.01, 99.99, 10_000_000]) {
@@ -159,7 +159,7 @@ describe('settings', () => {
 const iocl = '29AAACI1681G1ZL'
 
 describe('the billing profile', () => {
-  test('BILL-18 is read by everybody and set by owners; a tax number is unavailable while business invoices are off, and checked and kept once they are on', async () => {
+  test('BILL-18 the billing profile is read by every member and set by owners; a tax number is refused while business invoices are off, and checked and stored while they are on', async () => {
     const unset = { legal_name: null, billing_email: null, gstin: null, pan: null, state: null, state_code: null, business_invoices: false }
     const elsewhere = await app.otherOrg('Elsewhere')
     const foreign = await app.signIn(elsewhere.userId, elsewhere.orgId)
@@ -203,7 +203,7 @@ describe('the billing profile', () => {
     }
   })
 
-  test('BILL-19 SHAPE-17 a tax number is checked, and tells its PAN and state', async () => {
+  test('BILL-19 SHAPE-17 a tax number is checked, and the reply has its PAN and state', async () => {
     const check = async (gstin: unknown) => (await post('/me/billing/validate-gstin', { gstin })).json
     expect(await check(iocl)).toEqual({ valid: true, pan: 'AAACI1681G', state: 'Karnataka', state_code: '29' })
     expect(await check(' 27aagcg4576j1z6 ')).toEqual({ valid: true, pan: 'AAGCG4576J', state: 'Maharashtra', state_code: '27' })
@@ -233,7 +233,7 @@ describe('roles', () => {
     ['POST', '/me/billing/validate-gstin', {}],
   ]
 
-  test('BILL-17 PERM-05 what only owners may is 403 for members and admins, whatever is sent', async () => {
+  test('BILL-17 PERM-05 acts of owners are 403 for members and admins, whatever the body is', async () => {
     for (const [method, path, body] of ownerOnly) {
       const headers = { origin: new URL(app.baseUrl).origin }
       for (const [cookie, status] of [
@@ -250,7 +250,7 @@ describe('roles', () => {
     expect(done.status).toBe(403)
   })
 
-  test('PERM-06 what everybody may read is open to members, admins and owners, and to nobody without a session', async () => {
+  test('PERM-06 members, admins and owners read the billing data that is open to all; a request without a session is refused', async () => {
     const open = ['/me/billing', '/me/invoices', '/me/billing/pincode/560001', '/me/billing/profile']
     for (const path of open) {
       for (const cookie of [owner, admin.cookie, member.cookie]) expect([path, (await get(path, cookie)).status]).toEqual([path, 200])

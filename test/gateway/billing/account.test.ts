@@ -43,7 +43,7 @@ function expectChain(entries: readonly Entry[], balanceInr: number): void {
 }
 
 describe('the account', () => {
-  test('BILL-01 SHAPE-10 a member reads the balance with every movement, payment and day of usage behind it', async () => {
+  test('BILL-01 SHAPE-10 a member reads the balance with every ledger row, payment and day of usage', async () => {
     const payer = await newPayer(app)
     const member = await app.newMember('member', { orgId: payer.orgId })
     const today = istDay(Date.now())
@@ -100,7 +100,7 @@ describe('the account', () => {
     expect((await billing(await app.signIn())).json).toMatchObject({ balance_inr: 0, ledger: [], payments: [] })
   })
 
-  test('pages of the ledger join without a hole or a repetition, and balances hold over them, whatever was credited and taken', async () => {
+  test('pages of the ledger have no gap and no repetition, and the balances continue across pages', async () => {
     const amount = fc.oneof(fc.bigInt(1n, 9_000_000_000n), fc.bigInt(-9_000_000_000n, -1n))
     await fc.assert(
       fc.asyncProperty(fc.array(amount, { maxLength: 24 }), fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 3 }), async (amounts, limit, later) => {
@@ -130,7 +130,7 @@ describe('the account', () => {
     )
   })
 
-  test('an invalid page size or place is refused', async () => {
+  test('an invalid page size or cursor is refused', async () => {
     const cookie = await app.signIn()
     for (const query of [
       'limit=0',

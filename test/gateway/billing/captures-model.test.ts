@@ -81,7 +81,7 @@ describe('captures against a small model', () => {
     expect(await world.violations()).toEqual([])
   }
 
-  test('one after the other, in whatever order, with whatever facts, and with a crash at any point: each step does and says what the model does', async () => {
+  test('reports in any order, with any data and with a crash at any point do and return what the model does', async () => {
     let crashes = 0
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14, size: 'max' }), async steps => {
@@ -101,7 +101,7 @@ describe('captures against a small model', () => {
     expect(crashes).toBeGreaterThan(runs / 4)
   }, 120_000)
 
-  test("concurrent captures with crashes: no order is credited twice, and the provider's next report credits the rest", async () => {
+  test("concurrent captures with crashes credit no order twice, and the provider's next report credits the rest", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 24, size: 'max' }), async steps => {
         const world = await CaptureWorld.start(database.db)

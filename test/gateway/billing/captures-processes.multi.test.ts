@@ -85,7 +85,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     expect(await checkBillingInvariants(db)).toEqual([])
   }
 
-  test('fifty concurrent captures, each reported to three processes in four ways, are credited once, and one reply says so', {
+  test('fifty concurrent captures, each reported to three processes in four ways, are credited once, and exactly one reply says so', {
     timeout: 120_000,
   }, async () => {
     await fleet.db.exec(addPromo, 'FLEET', 10_000_000n, 0n, null, null)
@@ -105,7 +105,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     expect((await fleet.db.one(promoRedemptions, 'FLEET')).redemptions).toBe(1)
   })
 
-  test('kill -9 among captures: what the provider tells again credits what was lost, and nothing else', { timeout: 120_000 }, async () => {
+  test('after kill -9 among captures, a repeated report credits what was lost and nothing else', { timeout: 120_000 }, async () => {
     for (let round = 0; round < 4; round++) {
       const victim = await fleet.start()
       const proofs = await newProofs(20)
@@ -127,7 +127,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     }
   })
 
-  test('database sessions that end inside a capture: 503 or credited, and told again credited once', { timeout: 120_000 }, async () => {
+  test('a capture whose database session ends is 503 or credited, and a repeated report leaves it credited once', { timeout: 120_000 }, async () => {
     const proofs = await newProofs(30)
     let running = true
     let killed = 0

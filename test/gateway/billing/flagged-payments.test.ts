@@ -30,7 +30,7 @@ async function captured(facts: PaymentFacts): Promise<string> {
 const billing = async () => (await app.call('GET', '/me/billing', undefined, { cookie })).json
 const invoices = async (): Promise<unknown[]> => (await app.call('GET', '/me/invoices', undefined, { cookie })).json.invoices
 
-test('a payment of another amount is listed with what to do, and credited once with what was paid', async () => {
+test('a payment of another amount is listed with the possible decisions, and credited once with the paid amount', async () => {
   const orderId = await order(500)
   const paymentId = await captured({ orderId, amount: 40_000 })
   expect((await billing()).balance_inr).toBe(0)
@@ -67,7 +67,7 @@ test('a payment of another amount is listed with what to do, and credited once w
   expect((await run('payments-flagged')).payments).toEqual([])
 })
 
-test('a second payment of a paid order is credited beside the first, by as many hands as there are', async () => {
+test('a second payment of a paid order is credited in addition to the first, once, also by concurrent decisions', async () => {
   const before = (await billing()).balance_inr
   const orderId = await order(100)
   await captured({ orderId })
@@ -89,7 +89,7 @@ test('a second payment of a paid order is credited beside the first, by as many 
   expect((await run('payments-flagged')).payments).toEqual([])
 })
 
-test('a payment in another currency is not credited by its number', async () => {
+test('a payment in another currency cannot be credited as rupees', async () => {
   const paymentId = await captured({ orderId: await order(100), currency: 'USD', amount: 1234 })
   expect((await run('payments-flagged')).payments).toMatchObject([{ reason: 'currency_differs', amount_inr: null, currency: 'USD', amount: 1234 }])
   await expect(run('payments-credit', { payment: paymentId })).rejects.toThrow(`--ref ${paymentId}`)
@@ -98,7 +98,7 @@ test('a payment in another currency is not credited by its number', async () => 
   expect((await run('payments-flagged')).payments).toEqual([])
 })
 
-test('a payment that was credited and is told otherwise later is put right by hand', async () => {
+test('a credited payment that a later report contradicts is corrected manually', async () => {
   const orderId = await order(300)
   const proof = provider.checkout(orderId)
   expect((await app.call('POST', '/me/billing/verify', proof, { cookie })).json).toMatchObject({ ok: true, credited: true })
@@ -110,7 +110,7 @@ test('a payment that was credited and is told otherwise later is put right by ha
   expect((await run('payments-flagged')).payments).toEqual([])
 })
 
-test('payments that were never flagged, failed or do not exist are named', async () => {
+test('payments that were never flagged, failed or do not exist get an error that says so', async () => {
   const orderId = await order(100)
   const failed = providerId('pay')
   const { body, headers } = provider.webhook('payment.failed', { orderId, paymentId: failed })

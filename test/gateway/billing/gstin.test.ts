@@ -27,14 +27,14 @@ const gstin = fc
     return body + gstinCheckDigit(body)
   })
 
-test('real tax numbers are valid, in small letters and with spaces around them too', () => {
+test('real tax numbers are valid, also in lower case and with spaces around them', () => {
   for (const number of real) {
     expect(readGstin(number)).toMatchObject({ valid: true, gstin: number, pan: number.slice(2, 12), stateCode: number.slice(0, 2) })
     expect(readGstin(` ${number.toLowerCase()} `).valid).toBe(true)
   }
 })
 
-test('one wrong character is always found', () => {
+test('one wrong character is always detected', () => {
   fc.assert(
     fc.property(gstin, fc.nat(14), any, (number, place, other) => {
       fc.pre(number[place] !== other)
@@ -44,7 +44,7 @@ test('one wrong character is always found', () => {
   )
 })
 
-test('two neighbours that changed places are always found', () => {
+test('two swapped neighbours are always detected', () => {
   fc.assert(
     fc.property(gstin, fc.nat(13), (number, place) => {
       const [left = '', right = ''] = number.slice(place)
@@ -55,7 +55,7 @@ test('two neighbours that changed places are always found', () => {
   )
 })
 
-test('what is wrong is said: form, state, check character', () => {
+test('the reason of an invalid number is form, state or check character', () => {
   const reasonOf = (text: string) => {
     const finding = readGstin(text)
     return finding.valid ? null : finding.reason

@@ -41,7 +41,7 @@ describe('numbers of a series', async () => {
   const newOrg = async (name: string): Promise<number> => (await db.one(addOrg, name)).id
   const numbered = (series: string, count: number): string[] => Array.from({ length: count }, (_, k) => `${series}/${String(k + 1).padStart(6, '0')}`)
 
-  test('20 concurrent transactions, of which every third rolls back: those that commit have 1 to n; a second try takes the next number', async () => {
+  test('20 concurrent transactions, of which every third rolls back, leave numbers 1 to n without a hole; a repetition takes the next number', async () => {
     const orgId = await newOrg('Many')
     const ids = Array.from({ length: 20 }, (_, k) => `pay_${k}`)
     for (const id of ids) await db.exec(addPayment, orgId, id, at)
@@ -72,7 +72,7 @@ describe('numbers of a series', async () => {
     expect(await issue(orgId, 'pay_next', twice)).toEqual({ number: 'TW/26-27/000002' })
   })
 
-  test('every financial year and every prefix counts for itself', async () => {
+  test('every financial year and every prefix has its own numbers', async () => {
     const orgId = await newOrg('Years')
     const issueAt = async (id: string, when: string, prefix: string): Promise<string> => {
       await db.exec(addPayment, orgId, id, new Date(when))
@@ -97,7 +97,7 @@ describe('numbers of a series', async () => {
     expect(text).not.toMatch(/Tax invoice|GSTIN|CGST|SGST|IGST|Reverse charge|Place of supply/)
   })
 
-  test('a registered buyer is supplied where it is registered; without an address the place is the seller’s; a territory has UTGST', async () => {
+  test('the place of supply is where a registered buyer is registered; without an address it is the seller’s state; a territory has UTGST', async () => {
     const orgId = await newOrg('Registered')
     await db.exec(addGstin, orgId, '07AAPFU0939F1ZX')
     await db.exec(addPayment, orgId, 'pay_delhi', at)

@@ -13,7 +13,7 @@ import { loadConfig } from '../../../src/platform/config.ts'
 const anyPaise = fc.bigInt({ min: 1n, max: 10n ** 13n })
 
 describe('the tax inside an amount', () => {
-  test('its parts are the total to the paisa, CGST is SGST, and each is within half a paisa of what the rate asks', () => {
+  test('its parts add up to the total to the paisa, CGST equals SGST, and each is within half a paisa of the exact rate', () => {
     fc.assert(
       fc.property(anyPaise, fc.constantFrom<TaxKind>('none', 'intra', 'inter'), (totalPaise, kind) => {
         const { taxablePaise, cgstPaise, sgstPaise, igstPaise } = splitTax(totalPaise, kind)
@@ -42,7 +42,7 @@ describe('the tax inside an amount', () => {
     expect(splitTax(total, kind)).toEqual({ totalPaise: total, taxablePaise: taxable, cgstPaise: cgst, sgstPaise: cgst, igstPaise: igst })
   })
 
-  test('the states of both decide; a seller without a GSTIN charges none', () => {
+  test('the kind of tax depends on the states of both parties; a seller without a GSTIN charges none', () => {
     expect([taxKindOf('29', '29'), taxKindOf('29', '27'), taxKindOf(null, '29')]).toEqual(['intra', 'inter', 'none'])
     // Andhra Pradesh was 28 and is 37; Daman and Diu, 25, is a part of 26.
     expect([stateOfGstin('28AAGCB7383J1Z6'), stateOfGstin('25AAGCB7383J1ZC'), stateOfGstin('29AAGCB7383J1Z4'), stateOfGstin(null)]).toEqual([
@@ -53,21 +53,21 @@ describe('the tax inside an amount', () => {
     ])
   })
 
-  test('an invoice is for whole paise above zero', () => {
+  test('an invoice needs a whole number of paise above zero', () => {
     expect(paiseOf(100_000_000n)).toBe(10_000n)
     for (const wrong of [0n, -10_000n, 1n, 10_001n]) expect(() => paiseOf(wrong)).toThrow(RangeError)
   })
 })
 
 describe('numbers of invoices', () => {
-  test('the financial year turns at midnight IST between 31 March and 1 April', () => {
+  test('the financial year changes at midnight IST between 31 March and 1 April', () => {
     expect(financialYear(Date.parse('2027-03-31T18:29:59.999Z'))).toBe('26-27')
     expect(financialYear(Date.parse('2027-03-31T18:30:00.000Z'))).toBe('27-28')
     expect(financialYear(Date.parse('2026-12-31T18:30:00.000Z'))).toBe('26-27')
     expect(financialYear(Date.parse('2099-06-01T00:00:00.000Z'))).toBe('99-00')
   })
 
-  test('an instant belongs to the year whose first April midnight IST is the last one before it', () => {
+  test('an instant is in the financial year that began at the last 1 April midnight IST before it', () => {
     const april = (year: number): number => Date.parse(`${year}-03-31T18:30:00.000Z`)
     fc.assert(
       fc.property(fc.integer({ min: 2017, max: 2098 }), fc.integer({ min: 0, max: 365 * 24 * 3600_000 - 1 }), (year, laterMs) => {
@@ -78,7 +78,7 @@ describe('numbers of invoices', () => {
     )
   })
 
-  test('a number has at most 16 characters and sorts as it was given; a series that is full says so instead of breaking the rule', () => {
+  test('a number has at most 16 characters and sorts in the order of issue; a full series is an error', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Z0-9]{1,3}$/), fc.integer({ min: 1, max: 999_998 }), (prefix, seq) => {
         const series = seriesOf(prefix, Date.parse('2026-11-22T00:00:00Z'))
@@ -97,7 +97,7 @@ describe('numbers of invoices', () => {
 describe('the seller', () => {
   const seller = (env: Record<string, string>) => sellerOf(loadConfig(env))
 
-  test('is what the configuration says; commas of the address are lines', () => {
+  test('the seller comes from the configuration; commas separate the lines of the address', () => {
     expect(seller({ INVOICE_SELLER_NAME: ' Brigade Systems ', INVOICE_SELLER_ADDRESS: '4th Floor, 27 Residency Road, , Bengaluru 560025' })).toMatchObject({
       name: 'Brigade Systems',
       addressLines: ['4th Floor', '27 Residency Road', 'Bengaluru 560025'],
@@ -107,7 +107,7 @@ describe('the seller', () => {
     expect(seller({ INVOICE_SELLER_GSTIN: '29aagcb7383j1z4' }).gstin).toBe('29AAGCB7383J1Z4')
   })
 
-  test('what could not stand on an invoice stops the start, with the name of the setting', () => {
+  test('a value that must not be on an invoice prevents the start, and the error names the setting', () => {
     for (const prefix of ['BRIG', 'br', 'B-', 'ब']) expect(() => seller({ INVOICE_PREFIX: prefix })).toThrow(/INVOICE_PREFIX/)
     for (const gstin of ['29AAGCB7383J1Z5', '29', '99AAGCB7383J1Z4']) expect(() => seller({ INVOICE_SELLER_GSTIN: gstin })).toThrow(/INVOICE_SELLER_GSTIN/)
     for (const sac of ['8315', '123456', '9983150']) expect(() => seller({ INVOICE_SAC: sac })).toThrow(/INVOICE_SAC/)
@@ -128,7 +128,7 @@ describe('amounts on paper', () => {
     expect(amountInWords(paise)).toBe(words)
   })
 
-  test('words say every number, and no other', () => {
+  test('a number in words reads back as the same number', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), number => {
         expect(readWords(numberInWords(number))).toBe(number)
@@ -136,7 +136,7 @@ describe('amounts on paper', () => {
     )
   })
 
-  test('rupees are grouped by lakh and crore, as the locale data has it', () => {
+  test('rupees are grouped by lakh and crore, as in the locale data', () => {
     expect([0n, 5n, 99_999n, 10_000_000n, 1_234_567_890n].map(rupeesOf)).toEqual(['₹0.00', '₹0.05', '₹999.99', '₹1,00,000.00', '₹1,23,45,678.90'])
     fc.assert(
       fc.property(anyPaise, rupees => {
@@ -145,14 +145,14 @@ describe('amounts on paper', () => {
     )
   })
 
-  test('days and minutes are those of IST', () => {
+  test('days and minutes are in IST', () => {
     expect(longDay(Date.parse('2027-03-31T18:30:00Z'))).toBe('1 April 2027')
     expect(longMinute(Date.parse('2026-11-22T08:35:00Z'))).toBe('22 November 2026, 14:05 IST')
   })
 })
 
 describe('the state list', () => {
-  test('has every state and union territory once, by code', () => {
+  test('the list has every state and union territory once, by code', () => {
     expect(gstStates).toHaveLength(37)
     expect(new Set(gstStates.map(({ name }) => name)).size).toBe(37)
     expect(gstStates.map(({ code }) => code)).toEqual([...gstStates.map(({ code }) => code)].sort())
@@ -163,7 +163,7 @@ describe('the state list', () => {
 })
 
 describe('HTML templates', () => {
-  test('whatever text is put in, no markup comes of it, and no direction of text leaks', () => {
+  test('no text in a template can produce markup or change the direction of other text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), typed => {
         const { text } = html`<p class="${typed}">${[typed, html`<b>${typed}</b>`]}</p>`

@@ -64,7 +64,7 @@ describe('invoices and receipts', () => {
   const pune = { name: 'Meera Kulkarni', line1: 'Plot 14, Hinjawadi', city: 'Pune', state: 'Maharashtra', pincode: '411057' }
   const codeOf = ({ status, json }: TestReply): [number, string] => [status, json.error.code]
 
-  test('INV-02 INV-03 concurrent captures, some of which crash after their invoice, leave no hole; another year begins at IST midnight', async () => {
+  test('INV-02 INV-03 concurrent captures, some of which crash after their invoice, leave no hole; a new year begins at midnight IST', async () => {
     const payer = await newPayer(app)
     const reported = await Promise.all(
       Array.from({ length: 6 }, async (_, k) => ({ orderId: await payer.order(100 + k), paymentId: k % 3 === 0 ? `pay_crash${k}` : providerId('pay') })),
@@ -95,7 +95,7 @@ describe('invoices and receipts', () => {
     ])
   })
 
-  test('INV-01 a captured top-up has one invoice, one invoice.created and one payment.captured, and a receipt goes to owners and to the address for bills', async () => {
+  test('INV-01 a captured top-up has one invoice, one invoice.created and one payment.captured, and a receipt goes to owners and to the billing address', async () => {
     const payer = await newPayer(app)
     const second = await app.newMember('owner', { orgId: payer.orgId })
     await app.newMember('admin', { orgId: payer.orgId })
@@ -124,7 +124,7 @@ describe('invoices and receipts', () => {
       expect(mail?.text).toContain(word)
   })
 
-  test('INV-04 PERM-06 every role reads invoices, the newest first and in pages, and other facts of billing; each invoice is a page to print', async () => {
+  test('INV-04 PERM-06 every role reads invoices (newest first, in pages) and other billing data; each invoice is a printable page', async () => {
     const payer = await newPayer(app)
     const paid: string[] = []
     for (const amountInr of [100, 200, 300]) paid.unshift(await topUp(payer, amountInr))
@@ -159,7 +159,7 @@ describe('invoices and receipts', () => {
     }
   })
 
-  test('INV-05 the payment of another organisation, one that failed and one that never was are 404, to all alike', async () => {
+  test('INV-05 the payment of another organisation, a failed payment and an unknown one are 404 with the same message', async () => {
     const payer = await newPayer(app)
     const stranger = await newPayer(app)
     const theirs = await topUp(stranger, 100)
@@ -179,7 +179,7 @@ describe('invoices and receipts', () => {
     expect((await get(`/me/invoices/${theirs}`, stranger.cookie)).status).toBe(200)
   })
 
-  test('INV-06 text that people typed is text on the page: no element, attribute, script or remote resource comes of it', async () => {
+  test('INV-06 text that people typed stays text on the page: it produces no element, attribute, script or remote resource', async () => {
     const payer = await newPayer(app)
     const hostile = `<script>alert(1)</script>"><img src=//evil.test/x onerror='alert(1)'></style></title><a href="javascript:alert(1)">&lt;b&gt;\u202egnp.exe`
     await app.db.exec(putAddressName, payer.orgId, hostile, `</bdi></address>${hostile}`)
@@ -210,7 +210,7 @@ describe('invoices and receipts', () => {
     }
   })
 
-  test('INV-07 a buyer in the state of the seller pays CGST and SGST, another IGST, at 18 % inside the total; the parts are the total to the paisa', async () => {
+  test('INV-07 a buyer in the state of the seller pays CGST and SGST, another buyer IGST, at 18 % inside the total; the parts add up to the total to the paisa', async () => {
     const payer = await newPayer(app)
     const inside = await topUp(payer, 1234)
     await setAddress(payer, pune)
@@ -229,7 +229,7 @@ describe('invoices and receipts', () => {
     expect(await page(outside)).not.toContain('CGST')
   })
 
-  test('an issued invoice stays what it is when the buyer moves, is renamed or registers; the next one is of the new buyer', async () => {
+  test('an issued invoice does not change when the buyer moves, is renamed or registers; the next one has the new data', async () => {
     const payer = await newPayer(app)
     const first = await topUp(payer, 500)
     const before = (await get(`/me/invoices/${first}`, payer.cookie)).text
@@ -241,7 +241,7 @@ describe('invoices and receipts', () => {
     expect(before).not.toContain('Sahyadri')
   })
 
-  test('BILL-16 the receipt has payment, order, amount, payer, address, method and time in IST, for owners alone', async () => {
+  test('BILL-16 the receipt has payment, order, amount, payer, address, method and time in IST, and only owners read it', async () => {
     const payer = await newPayer(app)
     await setAddress(payer, pune)
     const orderId = await payer.order(2500)

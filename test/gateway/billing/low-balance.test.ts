@@ -68,7 +68,7 @@ async function spend(key: string): Promise<void> {
 }
 
 describe('a low balance', () => {
-  test('BILL-15 is told once when a call takes the balance below the threshold, with a mail to owners and the address for bills, and again after a top-up', async () => {
+  test('BILL-15 a low balance is reported once when a call takes the balance below the threshold, by mail to owners and the billing address, and again after a top-up', async () => {
     const payer = await newPayer(app)
     const { orgId } = payer
     const second = await app.newMember('owner', { orgId })
@@ -106,7 +106,7 @@ describe('a low balance', () => {
     expect([(await events(orgId)).length, (await mails(orgId)).length]).toEqual([3, 6])
   })
 
-  test('a top-up that does not reach the threshold leaves it told; the same threshold again too; another one arms it', async () => {
+  test('a top-up below the threshold and setting the same threshold do not arm the warning again; another threshold does', async () => {
     const payer = await newPayer(app)
     const { orgId } = payer
     await topUp(payer, 200)
@@ -130,7 +130,7 @@ describe('a low balance', () => {
     expect(await mails(orgId)).toHaveLength(1)
   })
 
-  test('money that the operator takes counts, and below nothing is told as what it is', async () => {
+  test('money that the operator takes can cause the warning, and a balance below zero is shown as it is', async () => {
     const payer = await newPayer(app)
     await setThreshold(payer, 0.01)
     const { credits } = app.gateway.app.operator
@@ -140,7 +140,7 @@ describe('a low balance', () => {
     expect((await mails(payer.orgId))[0]?.data).toMatchObject({ balance: '-₹0.01', threshold: '₹0.01' })
   })
 
-  test('when many processes book concurrently, one sends the warning; an address that accepts no mail holds nobody up', async () => {
+  test('when many processes charge concurrently, one sends the warning; an address that accepts no mail delays nothing', async () => {
     const payer = await newPayer(app)
     const { orgId } = payer
     await setThreshold(payer, 10)

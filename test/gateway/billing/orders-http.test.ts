@@ -28,7 +28,7 @@ describe('orders for top-ups', () => {
   const check = (body: unknown, cookie = payer.cookie) => app.call('POST', '/me/billing/promo/check', body, { cookie })
   const codeOf = ({ status, json }: { status: number; json: { error: { code: string } } }) => [status, json.error.code]
 
-  test('BILL-04 without a billing address there is no order, and none is made at the provider', async () => {
+  test('BILL-04 without a billing address no order is made, neither here nor at the provider', async () => {
     const { orgId, userId } = await app.otherOrg('No Address')
     const cookie = await app.signIn(userId, orgId)
     const before = provider.requests.length
@@ -40,7 +40,7 @@ describe('orders for top-ups', () => {
     expect((await order({ amount_inr: 500 }, cookie)).status).toBe(201)
   })
 
-  test('BILL-05 BILL-07 SHAPE-13 an order of 100 to 100000 whole rupees is made at the provider in paise, under a receipt of ours', async () => {
+  test('BILL-05 BILL-07 SHAPE-13 an order of 100 to 100000 whole rupees is made at the provider in paise, with a receipt id of the gateway', async () => {
     for (const amount_inr of [100, 250, 100_000]) {
       const made = await order({ amount_inr })
       const there = provider.orders.at(-1)
@@ -54,7 +54,7 @@ describe('orders for top-ups', () => {
     expect(JSON.parse(sent?.body ?? '')).toMatchObject({ payment_capture: true })
   })
 
-  test('BILL-06 what is no whole number of rupees from 100 to 100000 is refused with the bounds, and asks the provider nothing', async () => {
+  test('BILL-06 an amount that is not a whole number of rupees from 100 to 100000 is refused with the bounds, and the provider gets no request', async () => {
     const before = provider.requests.length
     for (const amount_inr of [99, 100_001, 250.5, '500', null, undefined, 0, -500, true, [500], 1e30]) {
       const refused = await order({ amount_inr })
@@ -65,7 +65,7 @@ describe('orders for top-ups', () => {
     expect(provider.requests.length).toBe(before)
   })
 
-  test('BILL-08 BILL-13 SHAPE-15 a promo code is checked without being redeemed; a bad one and one that was used say so', async () => {
+  test('BILL-08 BILL-13 SHAPE-15 a promo code is checked without being redeemed; an unknown code and a redeemed code have their errors', async () => {
     await app.db.exec(addPromo, 'WELCOME', 50_000_000n, 0n, 2, null)
     await app.db.exec(addPromo, 'BIG-ONE', 500_000_000n, 5_000_000_000n, null, null)
     await app.db.exec(addPromo, 'SHORT', 10_000_000n, 0n, null, new Date(clock.nowMs() + dayMs))
@@ -112,7 +112,7 @@ describe('orders for top-ups', () => {
     }
   })
 
-  test('a provider that fails is 502 payment_provider_failed, whatever it does, and no order of ours', async () => {
+  test('a failure of the provider is 502 payment_provider_failed and leaves no order here', async () => {
     const failures: ProviderFailure[] = [
       { status: 500 },
       { status: 503, body: '<html>' },
@@ -145,14 +145,14 @@ describe('orders for top-ups', () => {
       expect(log).not.toContain(secret)
   })
 
-  test('an id that the provider gave before is refused: the orders stay apart', async () => {
+  test('an order id that the provider returned before is refused, and the orders stay separate', async () => {
     const orderId = await newPayer(app).then(each => each.order(300))
     provider.failNext({ change: { id: orderId } })
     expect(codeOf(await order({ amount_inr: 100 }))).toEqual([502, 'payment_provider_failed'])
     expect((await app.call('POST', '/me/billing/verify', provider.checkout(orderId), { cookie: payer.cookie })).status).toBe(404)
   })
 
-  test('another PAYMENT_PROVIDER id names the path and the header; without the secret of the webhook its calls are refused, and verify goes on', async () => {
+  test('another PAYMENT_PROVIDER id changes the path and the header; without a webhook secret webhooks are refused and verify works', async () => {
     const other = await newPayer(app)
     const proof = provider.checkout(await other.order(500))
     const { body, headers } = provider.webhook('payment.captured', { orderId: proof.order_id, paymentId: proof.payment_id })
@@ -164,13 +164,13 @@ describe('orders for top-ups', () => {
     expect((await other.verify(proof)).json.credited).toBe(true)
   })
 
-  test('nothing is credited by orders alone', async () => {
+  test('an order without a payment credits nothing', async () => {
     const other = await newPayer(app)
     await other.order(500)
     expect(await app.db.many(ledgerOf, other.orgId)).toEqual([])
   })
 
-  test('a payment of which neither browser nor webhook told is found by asking: seldom, not for long, and not while the provider cannot say', async () => {
+  test('a payment that neither browser nor webhook reported is found by asking the provider: rarely, not for long, and with pauses after failures', async () => {
     const other = await newPayer(app)
     const orderId = await other.order(700)
     const stale = await newPayer(app)
@@ -217,7 +217,7 @@ describe('orders for top-ups', () => {
   })
 })
 
-test('BILL-09 without a payment provider orders, verify, promo codes and its webhook are 503 billing_disabled', async () => {
+test('BILL-09 orders, verify, promo codes and the webhook are 503 billing_disabled without a payment provider', async () => {
   const app = await startApp()
   const cookie = await app.signIn()
   const calls = [

@@ -52,7 +52,7 @@ describe('payments', () => {
   const flagged = () => app.logLines.filter(line => line.includes('a payment was not credited')).map(line => JSON.parse(line))
   const balanceOf = async ({ cookie }: Payer) => (await app.call('GET', '/me/billing', undefined, { cookie })).json.balance_inr
 
-  test('BILL-10 SHAPE-14 a good signature credits the whole amount once, and again changes nothing', async () => {
+  test('BILL-10 SHAPE-14 a valid signature credits the whole amount once, and a repetition changes nothing', async () => {
     const payer = await newPayer(app)
     const orderId = await payer.order(500)
     const proof = provider.checkout(orderId)
@@ -69,7 +69,7 @@ describe('payments', () => {
     expect(await balanceOf(payer)).toBe(600)
   })
 
-  test('BILL-11 a bad signature is 400 bad_signature and credits nothing', async () => {
+  test('BILL-11 an invalid signature is 400 bad_signature and credits nothing', async () => {
     const payer = await newPayer(app)
     const orderId = await payer.order(500)
     const proof = provider.checkout(orderId)
@@ -96,7 +96,7 @@ describe('payments', () => {
     expect((await payer.verify(proof)).json.credited).toBe(true)
   })
 
-  test('BILL-12 an order of another organisation, or of nobody, is 404 not_found whatever its signature', async () => {
+  test('BILL-12 an order of another organisation and an unknown order are 404 not_found, whatever the signature is', async () => {
     const payer = await newPayer(app)
     const stranger = await newPayer(app)
     const orderId = await payer.order(500)
@@ -143,7 +143,7 @@ describe('payments', () => {
     expect((await deliver(app, { body, headers })).json.outcome).toBe('credited')
   })
 
-  test('PAYHOOK-03 INV-01 the same webhook again, or after verify, or before it: one credit, one invoice, one event each', async () => {
+  test('PAYHOOK-03 INV-01 a webhook that is repeated, or comes before or after verify, gives one credit, one invoice and one event of each kind', async () => {
     const payer = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
     const facts = { orderId: proof.order_id, paymentId: proof.payment_id, method: 'card' }
@@ -171,7 +171,7 @@ describe('payments', () => {
     expect(await written(other)).toEqual(once(900))
   })
 
-  test('PAYHOOK-04 payment.failed is noted and credits nothing; it never undoes a capture, and a capture after it credits', async () => {
+  test('PAYHOOK-04 payment.failed is recorded and credits nothing; it never undoes a capture, and a capture after it credits', async () => {
     const payer = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
     const facts = { orderId: proof.order_id, paymentId: proof.payment_id, errorReason: 'incorrect_pin' }
@@ -189,7 +189,7 @@ describe('payments', () => {
     expect(app.logLines.join('')).not.toContain('Asha typed')
   })
 
-  test('PAYHOOK-05 events that are unknown and orders that are nobody’s are 200 and ignored', async () => {
+  test('PAYHOOK-05 unknown events and unknown orders are 200 and ignored', async () => {
     const payer = await newPayer(app)
     const orderId = await payer.order(500)
     const before = await app.dump()
@@ -220,7 +220,7 @@ describe('payments', () => {
     expect(await app.dump()).toBe(before)
   })
 
-  test('PAYHOOK-07 an amount or currency that is not that of the order is flagged and logged, never credited, not by verify either', async () => {
+  test('PAYHOOK-07 a payment whose amount or currency differs from its order is flagged and logged, never credited, not by verify either', async () => {
     const payer = await newPayer(app)
     const cases = [
       { reported: { amount: 49_999 }, reason: 'amount_differs' },
@@ -244,7 +244,7 @@ describe('payments', () => {
     expect((await payer.verify(provider.checkout(orderId))).json).toEqual({ ok: true, balance_inr: 500, credited: true })
   })
 
-  test('a webhook that does not fit what verify has credited is logged and noted once; the credit stays', async () => {
+  test('a webhook that contradicts a payment credited by verify is logged and recorded once; the credit stays', async () => {
     const payer = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
     await payer.verify(proof)
@@ -266,7 +266,7 @@ describe('payments', () => {
     expect({ ...(await written(payer)), payments: ['captured'] }).toEqual(once(500))
   })
 
-  test('a payment that belongs to one order is none of another, within an organisation and between two', async () => {
+  test('a payment of one order is refused for another order, within an organisation and between two', async () => {
     const payer = await newPayer(app)
     const other = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
@@ -281,7 +281,7 @@ describe('payments', () => {
     expect(await written(other)).toEqual(nothing)
   })
 
-  test('signatures are those of the provider’s own package, both ways', async () => {
+  test('signatures agree with the provider’s own package in both directions', async () => {
     const payer = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
     expect(validatePaymentVerification({ order_id: proof.order_id, payment_id: proof.payment_id }, proof.signature, provider.keySecret)).toBe(true)
@@ -294,7 +294,7 @@ describe('payments', () => {
     expect((await payer.verify(forged)).json.error.code).toBe('bad_signature')
   })
 
-  test('the bonus of a promo code comes with the capture, once for an organisation; if the code is gone by then, the top-up comes without it and says why', async () => {
+  test('the bonus of a promo code comes with the capture, once for an organisation; if the code has ended by then, the top-up comes without it and with the reason', async () => {
     await app.db.exec(addPromo, 'ONE', 25_000_000n, 0n, 1, null)
     await app.db.exec(addPromo, 'ENDS', 25_000_000n, 0n, null, null)
     await app.db.exec(addPromo, 'TIMED', 25_000_000n, 0n, null, new Date(clock.nowMs() + 3_600_000))

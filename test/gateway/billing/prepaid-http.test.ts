@@ -83,7 +83,7 @@ describe('prepaid credit', () => {
     }
   })
 
-  test('BILL-20 a zero or negative balance on a platform route is 402 insufficient_credits for a standard key; nothing is dialed', async () => {
+  test('BILL-20 a zero or negative balance on a platform route is 402 insufficient_credits for a standard key; no provider is called', async () => {
     const org = await on.newOrg()
     await on.credit(org, 0.005)
     expect((await on.chat(org.key)).status).toBe(200)
@@ -104,7 +104,7 @@ describe('prepaid credit', () => {
     expect((await on.chat(org.key)).status).toBe(200)
   })
 
-  test('while a call with a picture runs, the balance is held for the most that its provider may count', async () => {
+  test('while a call with a picture runs, the balance is held for the most tokens that its provider may count', async () => {
     const org = await on.newOrg()
     // The estimate of the picture is ₹0.015, its most ₹0.16.
     await on.credit(org, 0.05)
@@ -136,7 +136,7 @@ describe('prepaid credit', () => {
     }
   })
 
-  test('BILL-21 every credit and debit is one row of the ledger, and their sum is the balance', async () => {
+  test('BILL-21 every credit and debit is one row of the ledger, and the balance is their sum', async () => {
     const org = await on.newOrg()
     await on.credit(org, 10)
     await on.credit(org, -0.5)
@@ -153,7 +153,7 @@ describe('prepaid credit', () => {
     expect(new Set(rows.flatMap(row => row.eventId ?? [])).size).toBe(6)
   })
 
-  test('BILL-22 a debit is tokens at the price of the route that served, whole micro-rupees, rounded half up once for the call', async () => {
+  test('BILL-22 a debit is tokens at the price of the route that served, in whole micro-rupees, rounded half up once per call', async () => {
     const org = await on.newOrg()
     await on.credit(org, 10)
     const cases: readonly [string, Record<string, number>, bigint][] = [
@@ -177,7 +177,7 @@ describe('prepaid credit', () => {
     expect(events.map(event => event.costUinr)).toEqual(cases.map(([, , debit]) => debit))
   })
 
-  test('of many concurrent calls exactly as many are served as the balance pays for', async () => {
+  test('of many concurrent calls, exactly the number that the balance pays for is served', async () => {
     const org = await on.newOrg()
     // Each costs what it holds: 50 tokens of output at ₹40 a million, and nothing else.
     app.alpha.reset()
@@ -196,7 +196,7 @@ describe('prepaid credit', () => {
     expect(await on.balance(org)).toBe(0n)
   })
 
-  test('a stream is cut when the balance ends inside it, with insufficient_credits in its own protocol', async () => {
+  test('a stream is cut when the balance ends during it, with insufficient_credits in its own protocol', async () => {
     const org = await on.newOrg()
     await on.credit(org, 0.03)
     // A budget with room does not take the blame.
@@ -212,7 +212,7 @@ describe('prepaid credit', () => {
     expect((await on.chat(org.key)).status).toBe(402)
   })
 
-  test('a budget that is spent says so before the balance does', async () => {
+  test('a spent budget is reported before a spent balance', async () => {
     const org = await on.newOrg()
     await on.credit(org, 1)
     await app.gateway.app.limits.budgets.set(org.orgId, 'org', String(org.orgId), 3000n)
@@ -222,8 +222,8 @@ describe('prepaid credit', () => {
     expect([refused.status, refused.json.error.code]).toEqual([429, 'budget_exceeded'])
   })
 
-  describe('what the organisation brings along', () => {
-    test('BYOK-14 ROUTE-56 a saved key with always_use false serves when no platform route may or the balance is out, and behind it platform routes come first', async () => {
+  describe('own keys', () => {
+    test('BYOK-14 ROUTE-56 a saved key with always_use false serves when no platform route may serve or the balance is spent; otherwise platform routes come first', async () => {
       const org = await on.newOrg()
       const cookie = await app.signIn(org.userId, org.orgId)
       expect((await app.call('PUT', '/me/byok/alpha', { key: 'sk-own-key-of-alpha-123456', always_use: false }, { cookie })).status).toBe(200)
@@ -247,7 +247,7 @@ describe('prepaid credit', () => {
       expect(await keyOf()).toEqual([200, false])
     })
 
-    test('IMG-14 a picture on an own key has cost_uinr 0 and the value of its pictures in its usage row, and the balance stays as it is', async () => {
+    test('IMG-14 a picture on an own key has cost_uinr 0 and the value of its pictures in its usage row, and the balance does not change', async () => {
       const org = await on.newOrg()
       await on.credit(org, 1)
       app.alpha.reset()
@@ -261,7 +261,7 @@ describe('prepaid credit', () => {
   })
 
   describe('trial keys', () => {
-    test('KEY-26 a trial key is free on a platform model that is hosted in India', async () => {
+    test('KEY-26 a trial key can call a platform model that is hosted in India without charge', async () => {
       const org = await on.newOrg()
       const served = await on.chat(org.key, { model: 'test-model' })
       expect([served.status, served.headers.get('x-br-provider'), served.headers.get('x-br-cost-inr')]).toEqual([200, 'indus', '0'])
@@ -274,7 +274,7 @@ describe('prepaid credit', () => {
       expect(app.alpha.requests).toHaveLength(0)
     })
 
-    test('KEY-27 a trial key on another platform model is 402 insufficient_credits, and nothing is dialed', async () => {
+    test('KEY-27 a trial key on another platform model is 402 insufficient_credits, and no provider is called', async () => {
       const org = await on.newOrg()
       for (const body of [{ model: 'alpha-only' }, { model: 'global-only' }, { model: 'test-model', provider: 'alpha' }]) {
         const refused = await on.chat(org.key, body)
@@ -293,7 +293,7 @@ describe('prepaid credit', () => {
       expect([preview.status, preview.json.error.code]).toEqual([402, 'insufficient_credits'])
     })
 
-    test('what a trial key may not call is not counted on the platform’s account either', async () => {
+    test('tokens of a model that a trial key may not call are estimated, not counted by the provider', async () => {
       const org = await on.newOrg()
       app.beta.script(() => ({ body: { input_tokens: 12 } }))
       const count = async () => {
@@ -313,7 +313,7 @@ describe('prepaid credit', () => {
       expect(await on.balance(org)).toBe(0n)
     })
 
-    test('KEY-25 with billing on keys are trial keys until the first credit, then all keys of the organisation are standard', async () => {
+    test('KEY-25 keys are trial keys while billing is on, until the first credit makes all keys of the organisation standard', async () => {
       const org = await on.newOrg()
       const cookie = await app.signIn(org.userId, org.orgId)
       const second = (await app.call('POST', '/me/keys', { name: 'second' }, { cookie })).json
@@ -331,7 +331,7 @@ describe('prepaid credit', () => {
     })
   })
 
-  test('an agent asks whoami what is left', async () => {
+  test('whoami tells an agent the remaining balance', async () => {
     const org = await on.newOrg()
     const creditOf = async () => (await app.call('GET', '/v1/me/whoami', undefined, { token: org.key })).json.credit
     expect(await creditOf()).toEqual({ balance_inr: 0, trial: true })
@@ -341,7 +341,7 @@ describe('prepaid credit', () => {
     expect(await creditOf()).toEqual({ balance_inr: 0.997, trial: false })
   })
 
-  test('an agent token is on trial as long as the key that minted it', async () => {
+  test('an agent token is on trial as long as the key that made it', async () => {
     const org = await on.newOrg()
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'trier' }, { token: org.key })).json
     const token = (await app.call('POST', `/v1/me/agents/${id}/token`, {}, { token: org.key })).json.access_token
@@ -353,7 +353,7 @@ describe('prepaid credit', () => {
   })
 })
 
-test('KEY-25 with billing off every key is standard and no call is refused for credit', async () => {
+test('KEY-25 every key is standard while billing is off, and no call is refused for credit', async () => {
   const app = await startApp()
   try {
     const cookie = await app.signIn()

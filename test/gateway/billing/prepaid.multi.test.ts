@@ -63,7 +63,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
   }
   let served = 0
 
-  test('of 200 concurrent calls, however they are spread, exactly as many are served as the balance pays for', async () => {
+  test('of 200 concurrent calls on any processes, exactly the number that the balance pays for is served', async () => {
     for (const round of times(3)) {
       fleet.upstream.requests.length = 0
       await haveExactly(10n * costUinr)
@@ -81,7 +81,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
     }
   })
 
-  test('what a killed process had been paid for is debited once, and what it held comes back', async () => {
+  test('calls that a killed process served are debited once, and its holds are released', async () => {
     await haveExactly(1000n * costUinr)
     const victim = await fleet.start({}, folder)
     const before = fleet.upstream.requests.length
@@ -101,7 +101,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
     served = count
   }, 90_000)
 
-  test('every process knows of a top-up immediately', async () => {
+  test('every process applies a top-up immediately', async () => {
     await haveExactly(0n)
     for (const process of members) expect((await buy(process)).status).toBe(402)
     await haveExactly(9n * costUinr)

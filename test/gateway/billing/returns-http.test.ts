@@ -39,7 +39,7 @@ describe('money of a top-up that went back', () => {
   const account = async ({ cookie }: Payer) => (await app.call('GET', '/me/billing', undefined, { cookie })).json
   const lines = async ({ orgId }: Payer) => (await app.db.many(ledgerOf, orgId)).map(({ reason, inr }) => `${reason} ${inr}`)
 
-  test('HARD-18 a refund is taken from the balance once, in parts and never above what was paid, with a line of its own, an audit line and a mail', async () => {
+  test('HARD-18 a refund is taken from the balance once, in parts and at most the paid amount, with its own ledger row, an audit line and a mail', async () => {
     const { payer, orderId, paymentId } = await paid(500)
     const first = { id: providerId('rfnd'), orderId, paymentId, amount: 20_000 }
     expect(await notify('refund.created', first)).toBe('taken_back')
@@ -62,7 +62,7 @@ describe('money of a top-up that went back', () => {
     ])
   })
 
-  test('HARD-18 the bonus of a promo code goes with its payment in proportion', async () => {
+  test('HARD-18 a refund takes back the bonus of a promo code in proportion', async () => {
     await app.db.exec(addPromo, 'RETURNING', 100_000_000n, 0n, null, null)
     const { payer, orderId, paymentId } = await paid(400, 'RETURNING')
     expect((await account(payer)).balance_inr).toBe(500)
@@ -72,7 +72,7 @@ describe('money of a top-up that went back', () => {
     expect((await account(payer)).balance_inr).toBe(0)
   })
 
-  test('HARD-18 a disputed payment is taken when the dispute opens, given again when it is won or closed, and gone when it is lost', async () => {
+  test('HARD-18 a disputed payment is taken when the dispute opens, given back when it is won or closed, and stays taken when it is lost', async () => {
     for (const [end, left, said] of [
       ['won', 300, 'given_back'],
       ['closed', 300, 'given_back'],
@@ -93,7 +93,7 @@ describe('money of a top-up that went back', () => {
     expect((await account(payer)).balance_inr).toBe(300)
   })
 
-  test('HARD-18 a balance goes below zero, and then calls that cost money are refused with 402 until it is paid', async () => {
+  test('HARD-18 a balance can go below zero, and then calls that cost money are refused with 402 until it is paid', async () => {
     const { payer, orderId, paymentId } = await paid(100)
     const made = await app.gateway.app.keys.create({
       orgId: payer.orgId,
@@ -118,7 +118,7 @@ describe('money of a top-up that went back', () => {
     expect((await chat()).status).toBe(200)
   })
 
-  test('HARD-18 a refund that is told before its payment is credited is taken with the credit, and one of no payment of ours changes nothing', async () => {
+  test('HARD-18 a refund that is reported before its payment is taken with the credit, and a refund of an unknown payment changes nothing', async () => {
     const payer = await newPayer(app)
     const orderId = await payer.order(200)
     const proof = provider.checkout(orderId)

@@ -75,7 +75,7 @@ describe('returns against a small model', () => {
   afterAll(() => database?.dispose())
 
   for (const together of [false, true])
-    test(`HARD-18 refunds, disputes, webhooks and checkouts ${together ? 'all concurrently' : 'in any order'}, told again and with crashes: the balance is what the last word on each says, taken once`, async () => {
+    test(`HARD-18 refunds, disputes, webhooks and checkouts ${together ? 'all concurrently' : 'in any order'}, repeated and with crashes: the balance follows the last report on each, and nothing is taken twice`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.oneof(capture, { weight: 2, arbitrary: back }), { minLength: 6, maxLength: 24, size: 'max' }), async steps => {
           const world = await CaptureWorld.start(database.db)

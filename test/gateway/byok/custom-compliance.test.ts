@@ -48,7 +48,7 @@ describe('the test of a custom endpoint', () => {
   const failures = ({ checks }: Compliance): Record<string, string> =>
     Object.fromEntries(checks.filter(check => !check.pass).map(({ name, detail }) => [name, detail]))
 
-  test('a good server passes every check with four small requests that carry its key and its model', async () => {
+  test('a good server passes every check with four small requests, each with its key and its model', async () => {
     const result = await run()
     expect(failures(result)).toEqual({})
     expect(result.pass).toBe(true)
@@ -67,13 +67,13 @@ describe('the test of a custom endpoint', () => {
     expect(server.requests.every(({ raw }) => raw.length < 1000)).toBe(true)
   })
 
-  test('tools are not tried for a model that calls none', async () => {
+  test('tools are not tested for a model that calls none', async () => {
     const { checks } = await run({ expectsTools: false })
     expect(checks.find(({ name }) => name === 'tools')).toMatchObject({ pass: true, detail: expect.stringContaining('skipped') })
     expect(server.requests.some(asksForTool)).toBe(false)
   })
 
-  test('missing usage, tools that are not called and strange errors are warnings', async () => {
+  test('missing usage, uncalled tools and unusual errors are warnings', async () => {
     server.misbehave(request => (isMalformed(request) ? { status: 200, body: { choices: [] } } : { usage: null }))
     const result = await run()
     expect(result.pass).toBe(true)
@@ -96,7 +96,7 @@ describe('the test of a custom endpoint', () => {
     ['a redirect', { status: 307, body: '', headers: { location: 'http://127.0.0.1:1/' } }, 'redirects are not followed'],
     ['a broken connection', { reset: true }, 'closed the connection'],
     ['too much', { body: 'x'.repeat(300_000) }, 'larger than'],
-  ])('a chat that is answered with %s fails, and nothing else is tried', async (_what, script, detail) => {
+  ])('a server that answers a chat with %s fails, and nothing else is tested', async (_what, script, detail) => {
     server.misbehave(() => script)
     const result = await run()
     expect(result.pass).toBe(false)
@@ -112,21 +112,21 @@ describe('the test of a custom endpoint', () => {
     ['no chunks', { rawStream: ['data: [DONE]\n\n'] }, 'no chunk'],
     ['something else than JSON', { rawStream: ['data: hello\n\ndata: [DONE]\n\n'] }, 'no JSON'],
     ['a break', { breakAfterChunks: 2 }, 'closed the connection'],
-  ])('a stream that is %s keeps the server out', async (_what, script, detail) => {
+  ])('a server whose stream is %s fails', async (_what, script, detail) => {
     server.misbehave(request => (isStream(request) ? script : null))
     const result = await run()
     expect(result.pass).toBe(false)
     expect(failures(result)['stream']).toContain(detail)
   })
 
-  test('a server that takes the output limit under its newer name passes', async () => {
+  test('a server that expects the output limit under its newer name passes', async () => {
     server.misbehave(({ json }) =>
       json?.['max_tokens'] === undefined ? null : { status: 400, body: { error: { message: 'Use max_completion_tokens instead.' } } },
     )
     expect(failures(await run())).toEqual({})
   })
 
-  test('what a detail quotes of the server is short and has neither its key nor the prompt', async () => {
+  test("a detail quotes the server's text shortened, without its key and the prompt", async () => {
     server.misbehave(({ headers }) => ({ status: 401, body: { error: { message: `Bad key ${headers.authorization} ${'very '.repeat(200)}` } } }))
     const detail = failures(await run())['chat'] ?? ''
     expect(detail).toContain('401: Bad key Bearer [secret]')
@@ -135,7 +135,7 @@ describe('the test of a custom endpoint', () => {
     expect(detail.length).toBeLessThan(300)
   })
 
-  test('the whole test ends within its time, whatever hangs', async () => {
+  test('the whole test ends within its time limit, whatever request hangs', async () => {
     server.misbehave(() => ({ hang: true }))
     expect(failures(await run({ timeoutMs: 200 }))['chat']).toContain('within the 0.2 s')
     server.misbehave(request => (isStream(request) ? { holdAfterChunks: 1 } : null))
@@ -144,7 +144,7 @@ describe('the test of a custom endpoint', () => {
     expect(failures(result)['errors']).toContain('within the 0.4 s')
   })
 
-  test('somebody who leaves ends the test', async () => {
+  test('a caller who leaves ends the test', async () => {
     server.misbehave(() => ({ hang: true }))
     const signal = new Cancellation()
     const running = run({ signal })
@@ -153,11 +153,11 @@ describe('the test of a custom endpoint', () => {
     await expect(running).rejects.toThrow('gone')
   })
 
-  test('a server that is not there is said to be not there', async () => {
+  test('a server that cannot be reached is reported as such', async () => {
     expect(failures(await run({ url: 'http://127.0.0.1:1/v1' }))['chat']).toContain('nothing listens')
   })
 
-  test('an address that a user may not reach is refused, not tested', async () => {
+  test('an address that a user may not reach is refused and not tested', async () => {
     await expect(run({ url: 'https://localhost:1/v1' })).rejects.toMatchObject({ code: 'bad_request' })
     await expect(run({ url: 'https://10.0.0.1/v1' })).rejects.toMatchObject({ code: 'bad_request' })
   })

@@ -32,7 +32,7 @@ describe('custom endpoints', () => {
   const params = (more: object = {}) => ({ name: 'Our Server', model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: secret, ...more })
   const post = (more: object = {}, cookie = owner) => app.call('POST', '/me/endpoints', params(more), { cookie })
 
-  test('EDGE-22 a server at another origin never gets the key that was kept: it has to be given again, or given up', async () => {
+  test('EDGE-22 a server at another origin never gets the saved key: the change must give it again or remove it', async () => {
     const { id } = (await post()).json.endpoint
     const patch = (body: object) => app.call('PATCH', `/me/endpoints/${id}`, body, { cookie: owner })
     const url = new URL(server.url)
@@ -54,7 +54,7 @@ describe('custom endpoints', () => {
     expect((await patch({ base_url: other })).status, 'without a key there is none to lose').toBe(200)
   })
 
-  test('EDGE-22 a registered endpoint is edited: its slug stays, its key too unless one is given, and a new address, model or key is tested first', async () => {
+  test('EDGE-22 a registered endpoint is edited: its slug stays, its key stays unless one is given, and a new address, model or key is tested first', async () => {
     const { id, slug } = (await post()).json.endpoint
     const patch = (body: object, cookie = owner) => app.call('PATCH', `/me/endpoints/${id}`, body, { cookie })
     const chat = () => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], provider: `byoe:${slug}` })
@@ -106,7 +106,7 @@ describe('custom endpoints', () => {
     expect((await app.call('PATCH', '/me/endpoints/999999', { name: 'x' }, { cookie: owner })).status).toBe(404)
   })
 
-  test('ENDP-01 SHAPE-20 an owner or admin registers a server, which is tested immediately; the result comes back and it is saved on a pass only', async () => {
+  test('ENDP-01 SHAPE-20 an owner or admin registers a server; it is tested immediately, the reply has the result, and it is saved only if it passes', async () => {
     for (const cookie of [owner, admin]) {
       const made = await post({ residency: 'india' }, cookie)
       expect(made.status).toBe(201)
@@ -141,7 +141,7 @@ describe('custom endpoints', () => {
     for (const path of ['/me/endpoints', '/me/endpoints/test']) expect((await app.call('POST', path, params(), { cookie: member })).status).toBe(403)
   })
 
-  test('ENDP-02 an invalid URL, or one that leads where a user may not go, is 400 bad_request, and so is what cannot be sent', async () => {
+  test('ENDP-02 an invalid URL, a URL that a user may not reach, and an invalid key or model are 400 bad_request', async () => {
     const before = server.requests.length
     for (const more of [
       { base_url: 'not a url' },
@@ -174,7 +174,7 @@ describe('custom endpoints', () => {
     expect(await listed()).toEqual([])
   })
 
-  test('ENDP-04 a test of what is not registered answers the result and writes nothing', async () => {
+  test('ENDP-04 a test of an unregistered server returns the result and writes nothing', async () => {
     await app.gateway.app.limits.flushNow()
     const before = await app.dump()
     const good = await app.call('POST', '/me/endpoints/test', params(), { cookie: admin })
@@ -186,7 +186,7 @@ describe('custom endpoints', () => {
     expect(await listed()).toEqual([])
   })
 
-  test('ENDP-05 every role and an agent sees the endpoints, with the key masked; nothing stored or logged holds it', async () => {
+  test('ENDP-05 every role and an agent sees the endpoints with a masked key; no table and no log line contains the key', async () => {
     await post()
     server.behave()
     expect((await post({ name: 'No key needed', key: null })).status).toBe(201)
@@ -230,7 +230,7 @@ describe('custom endpoints', () => {
     expect((await app.call('DELETE', `/me/endpoints/${id}`, undefined, { cookie: admin })).status).toBe(404)
   })
 
-  test('a retest keeps the new result; the endpoint stays', async () => {
+  test('a retest stores the new result, and the endpoint stays', async () => {
     const { id } = (await post()).json.endpoint
     server.misbehave(() => ({ status: 500, body: { error: { message: 'out of memory' } } }))
     const failed = await app.call('POST', `/me/endpoints/${id}/retest`, undefined, { cookie: admin })
@@ -242,7 +242,7 @@ describe('custom endpoints', () => {
     expect((await listed())[0].compliance.pass).toBe(true)
   })
 
-  test('the URL is kept as it is dialed, and slugs are made from any name', async () => {
+  test('the URL is stored as it is dialed, and every name gives a slug', async () => {
     const shouted = server.url.replace('http://', ' HTTP://')
     expect((await post({ base_url: `${shouted}/./x/..//` })).json.endpoint.base_url).toBe(server.url)
     const slugs = []
@@ -250,7 +250,7 @@ describe('custom endpoints', () => {
     expect(slugs).toEqual(['uberserver-no1', 'endpoint', 'endpoint-2', 'endpoint-3', 'x'.repeat(40)])
   })
 
-  test('registrations at the same time get slugs of their own, and no more than 50 in all', async () => {
+  test('concurrent registrations get different slugs, and at most 50 in all', async () => {
     const made = await Promise.all(Array.from({ length: 6 }, () => post({ name: 'Same' })))
     expect(made.map(({ json }) => json.endpoint.slug).sort()).toEqual(['same', 'same-2', 'same-3', 'same-4', 'same-5', 'same-6'])
     for (let count = 6; count < 49; count += 7) await Promise.all(Array.from({ length: Math.min(7, 49 - count) }, () => post({ name: 'Same' })))
@@ -268,7 +268,7 @@ describe('custom endpoints, switched off', () => {
   })
   afterAll(() => app.stop())
 
-  test('ENDP-03 with the feature off everything is 400 unavailable, behind the role and before the body', async () => {
+  test('ENDP-03 every row is 400 unavailable while the feature is off; the check comes after the role and before the body', async () => {
     const owner = await app.signIn()
     const member = (await app.newMember('member')).cookie
     for (const [method, path] of [

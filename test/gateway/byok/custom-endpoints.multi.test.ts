@@ -41,7 +41,7 @@ describe.runIf(onPostgres)('custom endpoints over two processes', () => {
       })
     ).status
 
-  test('an endpoint that is registered or removed at one process is there or gone at the other within seconds', async () => {
+  test('an endpoint that is registered or removed at one process appears or disappears at the other within seconds', async () => {
     expect(await statusOf(there)).toBe(400)
     const params = { name: 'Ours', model: 'fixed-model', base_url: server.url, upstream_model: 'm', key: 'key-of-our-server' }
     const { endpoint } = await change('POST', '/me/endpoints', params)

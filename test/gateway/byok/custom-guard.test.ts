@@ -52,7 +52,7 @@ const names: Record<string, string[][]> = {
   'permitted.test': [['127.0.0.1']],
 }
 
-describe('where custom endpoints may not lead', () => {
+describe('forbidden addresses of custom endpoints', () => {
   let app: TestApp
   let server: OwnServer
   let trap: Trap
@@ -109,7 +109,7 @@ describe('where custom endpoints may not lead', () => {
       'user:password@127.0.0.1',
     ].map(host => `${host}:${port}`)
 
-  test('ENDP-08 private, loopback, link-local and other reserved targets are refused with 400 at registration, and at every dial of what is in the database; nobody is connected to', async () => {
+  test('ENDP-08 private, loopback, link-local and other reserved targets are refused with 400 at registration and at every dial of a stored server, and no connection is made', async () => {
     const urls = hosts(trap.port).flatMap(host => [`https://${host}/v1`, `http://${host}/v1`])
     for (const url of urls)
       for (const path of ['/me/endpoints', '/me/endpoints/test']) {
@@ -148,7 +148,7 @@ describe('where custom endpoints may not lead', () => {
     expect(trap.connections()).toBe(0)
   })
 
-  test('OUTBOUND_ALLOW permits exactly its host on its port, wherever the name leads', async () => {
+  test('OUTBOUND_ALLOW permits exactly its host on its port, whatever address the name resolves to', async () => {
     const made = await post(`http://permitted.test:${server.port}/v1`)
     expect(made.status).toBe(201)
     expect((await chat(made.json.endpoint.provider_ref)).status).toBe(200)
@@ -157,7 +157,7 @@ describe('where custom endpoints may not lead', () => {
     expect(trap.connections()).toBe(0)
   })
 
-  test('a registered name that has moved to a private place fails its retest, with the reason', async () => {
+  test('a registered name that now resolves to a private address fails its retest with the reason', async () => {
     await store([`https://private.test:${trap.port}/v1`])
     const [moved] = (await app.call('GET', '/me/endpoints', undefined, { cookie: owner })).json.endpoints
     const { status, json } = await app.call('POST', `/me/endpoints/${moved.id}/retest`, undefined, { cookie: owner })

@@ -49,7 +49,7 @@ describe('calls on custom endpoints', () => {
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], ...more }, options)
   const dialed = () => [app.alpha, app.beta, app.indus].reduce((sum, upstream) => sum + upstream.requests.length, 0)
 
-  test('ENDP-07 a call on byoe:slug dials that base URL with its key and its model, whole and streamed, and debits nothing', async () => {
+  test('ENDP-07 a call on byoe:slug goes to that base URL with its key and its model, whole and streamed, and debits nothing', async () => {
     await register('Ours')
     for (const stream of [false, true]) {
       server.requests.length = 0
@@ -78,7 +78,7 @@ describe('calls on custom endpoints', () => {
     expect(app.logLines.join('\n')).not.toContain(secret)
   })
 
-  test('ROUTE-25 provider "byoe:slug" pins that endpoint of several for one model; where it serves another model, is unknown or belongs to others, nothing is dialed', async () => {
+  test('ROUTE-25 provider "byoe:slug" pins that endpoint of several for one model; if it serves another model, is unknown or belongs to others, no provider is called', async () => {
     await register('One')
     await register('Two', { base_url: second.url })
     await register('Elsewhere', { model: 'alpha-only' })
@@ -104,7 +104,7 @@ describe('calls on custom endpoints', () => {
     expect((await chat({})).headers.get('x-br-provider')).toBe('alpha')
   })
 
-  test('a step of a chain may name an endpoint; when it fails the next step serves, and exclude takes it out', async () => {
+  test('a step of a chain may name an endpoint; when the endpoint fails the next step serves, and exclude removes it', async () => {
     await register('Ours')
     const fallbacks = [
       { model: 'test-model', provider: 'byoe:ours' },
@@ -118,7 +118,7 @@ describe('calls on custom endpoints', () => {
     expect(server.requests.length).toBe(0)
   })
 
-  test('ROUTE-54 an endpoint is global unless the organisation declares it to be in India: not proven it never counts, by no way to it', async () => {
+  test('ROUTE-54 an endpoint is global unless the organisation declares it to be in India; a global one never serves india_only calls, by pin or by chain', async () => {
     for (const residency of ['unknown', 'IN', '', null]) {
       const refused = await app.call(
         'POST',
@@ -164,7 +164,7 @@ describe('calls on custom endpoints', () => {
     expect((await chat({ model: 'alpha-only', ...indiaOnly })).status).toBe(422)
   })
 
-  test('a removed endpoint takes no more calls from that moment on; a new one of its name does', async () => {
+  test('a removed endpoint gets no calls from then on; a new one with its name does', async () => {
     const id = await register('Ours')
     expect((await chat({ provider: 'byoe:ours' })).status).toBe(200)
     await remove(id)
@@ -189,7 +189,7 @@ describe('calls on custom endpoints', () => {
     expect(server.requests.length).toBe(0)
   })
 
-  test('the circuit of an endpoint that fails opens for it alone: two organisations may have one slug, and a new endpoint starts afresh', async () => {
+  test('the circuit of a failing endpoint opens for it alone: the same slug of another organisation and a new endpoint are not affected', async () => {
     const neighbour = await app.otherOrg('Same Slug')
     const cookie = await app.signIn(neighbour.userId, neighbour.orgId)
     const id = await register('Shared')
@@ -205,7 +205,7 @@ describe('calls on custom endpoints', () => {
     expect(app.gateway.app.circuits.openRoutes()).not.toContain(`byoe#${await register('Shared')}`)
   })
 
-  test('a reply that is larger than any answer is not taken', async () => {
+  test('a reply that is larger than the bound is refused', async () => {
     await register('Endless')
     server.misbehave(() => ({ body: { id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [], padding: 'x'.repeat(9 * 1024 * 1024) } }))
     const reply = await chat({ provider: 'byoe:endless' })

@@ -34,7 +34,7 @@ describe('shapes of own keys', () => {
   const put = (provider: string, body: object) => app.call('PUT', `/me/byok/${provider}`, body, { cookie: owner })
   const answer = (body: unknown, status = 200) => upstream.script(() => ({ status, body }))
 
-  test('EDGE-14 the test call decides over an OpenAI key of any shape, and a key that is surely of another provider is sent nowhere', async () => {
+  test('EDGE-14 the test call decides about an OpenAI key of any shape, and a key that surely belongs to another provider is sent nowhere', async () => {
     const issued = [
       `sk-${'a1B2'.repeat(12)}`,
       `sk-${'A1'.repeat(10)}T3BlbkFJ${'b2'.repeat(10)}`,
@@ -74,7 +74,7 @@ describe('shapes of own keys', () => {
     }
   })
 
-  test('EDGE-14 an upstream_key of an old shape goes to the provider that its shape tells, or to the first that takes keys', async () => {
+  test('EDGE-14 an upstream_key of an old shape goes to the provider of that shape, or to the first that accepts keys', async () => {
     const send = (upstream_key: string, model = 'test-model') =>
       app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hi' }], upstream_key })
     expect((await send(`sk-${'a1B2'.repeat(12)}`)).headers.get('x-br-provider')).toBe('alpha')

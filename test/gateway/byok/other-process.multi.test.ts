@@ -61,7 +61,7 @@ describe.runIf(onPostgres)('saved keys and kept content over two processes', () 
     call(at, fleet.key, 'POST', '/v1/chat/completions', { model, stream, messages: [{ role: 'user', content: 'hi' }] })
   const keptIds = async () => (await fleet.db.many(contentIds)).map(({ id }) => id)
 
-  test('a key that is saved, changed or removed at one process counts at the other within seconds', async () => {
+  test('a key that is saved, changed or removed at one process is used or not used at the other within seconds', async () => {
     const usedThere = () => upstream.requests.at(-1)?.headers.authorization
     expect((await chat(there, 'own-model')).json.error.code).toBe('no_route')
     await change('PUT', '/me/byok/own', { key: 'first-key-of-own' })
@@ -73,7 +73,7 @@ describe.runIf(onPostgres)('saved keys and kept content over two processes', () 
     await until(async () => (await chat(there, 'own-model')).status === 400, effectDeadlineMs)
   })
 
-  test('a window that closes at one process keeps the other from writing what it still holds, even when a new window opens', async () => {
+  test('a window that closes at one process keeps the other from writing the content that it still has, even when a new window opens', async () => {
     await change('PUT', '/me/org/data-retention', { days: 7 })
     await until(async () => {
       await chat(there, 'fixed-model')

@@ -39,7 +39,7 @@ describe('trying a key at its provider', () => {
     probeKey(provider(more), new Secret('the-key'), { dial: request => outbound.toProvider(request), timeoutMs })
   const sent = () => upstream.requests.map(({ path, headers }) => ({ path, headers }))
 
-  test('the anthropic form sends x-api-key and the version, and follows the pages', async () => {
+  test('the anthropic form sends x-api-key and the version, and reads all pages', async () => {
     upstream.script([
       { body: { data: ids(0, 3), has_more: true, first_id: 'm0', last_id: 'm2' } },
       { body: { data: ids(3, 1), has_more: false, last_id: 'm3' } },
@@ -51,14 +51,14 @@ describe('trying a key at its provider', () => {
     }
   })
 
-  test('the gemini form sends x-goog-api-key, follows page tokens and takes models/ off the ids', async () => {
+  test('the gemini form sends x-goog-api-key, uses page tokens and removes models/ from the ids', async () => {
     upstream.script([{ body: { models: [{ name: 'models/gemini-a' }], nextPageToken: 'n&1' } }, { body: { models: [{ name: 'models/gemini-b' }] } }])
     expect(await probe({ dialect: 'gemini' })).toEqual({ kind: 'ok', proven: true, models: ['gemini-a', 'gemini-b'] })
     expect(sent().map(({ path }) => path)).toEqual(['/v1/models?pageSize=1000', '/v1/models?pageSize=1000&pageToken=n%261'])
     for (const { headers } of sent()) expect([headers['x-goog-api-key'], headers.authorization]).toEqual(['the-key', undefined])
   })
 
-  test('pages without an end are followed ten times, and no more than 2,000 models are kept', async () => {
+  test('endless pages are read ten times, and at most 2,000 models are kept', async () => {
     let page = 0
     upstream.script(() => ({ body: { data: ids(page++ * 10, 10), has_more: true, last_id: `m${page}` } }))
     expect(await probe({ dialect: 'anthropic' })).toMatchObject({ kind: 'ok', models: { length: 100 } })
@@ -78,7 +78,7 @@ describe('trying a key at its provider', () => {
     expect(await probe({ baseUrl: 'http://127.0.0.1:1/v1' })).toEqual({ kind: 'unreachable', why: 'ECONNREFUSED' })
   })
 
-  test('a check outside the base path, and none of a list, are asked for relative to the base URL', async () => {
+  test('a key check outside the base path and another path of the list are requested relative to the base URL', async () => {
     upstream.script({ body: { email: 'a@b.test' } })
     expect(await probe({ modelsPath: null, keyCheckPath: '../v9/user/account' })).toEqual({ kind: 'ok', proven: true, models: [] })
     expect(sent().map(({ path }) => path)).toEqual(['/v9/user/account'])
@@ -88,7 +88,7 @@ describe('trying a key at its provider', () => {
     expect(sent().map(({ path, headers }) => [path, headers['api-key'], headers.authorization])).toEqual([['/v1/lists/models', 'the-key', undefined]])
   })
 
-  test('an unknown 400 is no refusal of the key', async () => {
+  test('an unknown 400 does not count as a refusal of the key', async () => {
     upstream.script({ status: 400, body: { error: 'Incorrect API key provided: th***ey.' } })
     expect(await probe()).toEqual({ kind: 'rejected' })
     upstream.script({ status: 400, body: { error: 'maintenance' } })
@@ -96,7 +96,7 @@ describe('trying a key at its provider', () => {
   })
 })
 
-test('lists of models come in several forms, and ids that nobody can send are left out', () => {
+test('lists of models are read in several forms, and ids that cannot be sent are left out', () => {
   expect(modelPageOf('[{"id":"a"},"b",{"name":"c"},{"id":"d d"},{"id":""},null,7]')).toEqual({ models: ['a', 'b', 'c'], next: null })
   expect(modelPageOf('{"data":[{"id":"models/x"}],"has_more":true,"last_id":"x"}')).toEqual({ models: ['x'], next: 'x' })
   for (const text of ['', '<html>', '{}', '"x"', 'null', '{"data":{}}']) expect(modelPageOf(text)).toBeNull()

@@ -57,7 +57,7 @@ describe('own keys at providers', () => {
   const saved = async () => (await app.call('GET', '/me/byok', undefined, { cookie: member })).json.keys
   const answer = (body: unknown, status = 200) => upstream.script(() => ({ status, body }))
 
-  test('BYOK-01 every member sees the providers that take keys and the saved keys, masked', async () => {
+  test('BYOK-01 every member sees the providers that accept keys and the saved keys, masked', async () => {
     answer(list)
     await put('gamma', { key: secret, label: 'Team key', always_use: true })
     for (const cookie of [owner, admin, member]) {
@@ -83,7 +83,7 @@ describe('own keys at providers', () => {
     }
   })
 
-  test('BYOK-02 SHAPE-08 the owner saves a key after it was tried at the provider, and its models are found', async () => {
+  test('BYOK-02 SHAPE-08 the owner saves a key after it was tested at the provider, and its models are listed', async () => {
     answer(list)
     const reply = await put('gamma', { key: `${secret}\n`, label: 'L' })
     expect(reply.status).toBe(200)
@@ -93,7 +93,7 @@ describe('own keys at providers', () => {
     expect(models.json).toEqual({ provider: 'gamma', models: ['gamma/gamma-large', 'gamma/gamma-small'] })
   })
 
-  test('a save without a key changes label and use and dials nobody; what is left out stays', async () => {
+  test('a save without a key changes label and use without a call of the provider; omitted values stay', async () => {
     expect((await put('gamma', { label: 'too early' })).json.error.code).toBe('bad_request')
     answer(list)
     await put('gamma', { key: secret, label: 'first', always_use: true })
@@ -106,7 +106,7 @@ describe('own keys at providers', () => {
     expect((await put('gamma', { key: otherSecret })).json).toMatchObject({ label: 'kept', always_use: true, mask: 'gm-a…COND' })
   })
 
-  test('BYOK-03 PERM-04 only the owner saves, tests and removes; admins and members get 403 forbidden and nobody is dialed', async () => {
+  test('BYOK-03 PERM-04 only the owner saves, tests and removes; admins and members get 403 forbidden and no provider is called', async () => {
     answer(list)
     await put('gamma', { key: secret })
     upstream.requests.length = 0
@@ -126,7 +126,7 @@ describe('own keys at providers', () => {
     expect((await app.call('DELETE', '/me/byok/gamma', undefined, { cookie: owner })).json).toEqual({ ok: true, provider: 'gamma' })
   })
 
-  test('BYOK-04 an unknown provider, or one that takes no keys, is 404 unknown_provider', async () => {
+  test('BYOK-04 an unknown provider, and one that accepts no keys, is 404 unknown_provider', async () => {
     for (const provider of ['nowhere', 'closed', 'open', 'a%00b', 'GAMMA', 'x'.repeat(300)])
       for (const [method, path, body] of [
         ['PUT', '', { key: secret }],
@@ -140,7 +140,7 @@ describe('own keys at providers', () => {
     expect((await put('nowhere', { key: 7 })).json.error.code).toBe('bad_request')
   })
 
-  test('BYOK-05 a key of the wrong shape is 400 bad_key and goes nowhere', async () => {
+  test('BYOK-05 a key of the wrong shape is 400 bad_key and is sent nowhere', async () => {
     for (const key of ['sk-not-of-gamma', '', '   ', 'gm-with space', 'gm-é', `gm-${'x'.repeat(1000)}`, 'gm-a\r\nx-evil: 1']) {
       const reply = await put('gamma', { key })
       expect([reply.status, reply.json.error.code], JSON.stringify(key)).toEqual([400, 'bad_key'])
@@ -151,7 +151,7 @@ describe('own keys at providers', () => {
     expect(await saved()).toEqual([])
   })
 
-  test('BYOK-06 a key that the provider refuses is 400 bad_key, and the key before it is kept', async () => {
+  test('BYOK-06 a key that the provider refuses is 400 bad_key, and the previous key stays', async () => {
     answer(list)
     await put('gamma', { key: secret })
     for (const [status, body] of [
@@ -188,7 +188,7 @@ describe('own keys at providers', () => {
     expect(await saved()).toEqual([])
   })
 
-  test('BYOK-09 SHAPE-09 a test of the saved key says ok, rejected or unreachable, and ok reads the models again', async () => {
+  test('BYOK-09 SHAPE-09 a test of the saved key returns ok, rejected or unreachable, and ok reads the models again', async () => {
     const run = async () => (await app.call('POST', '/me/byok/gamma/test', undefined, { cookie: owner })).json
     expect((await run()).error.code).toBe('not_found')
     answer(list)
@@ -213,7 +213,7 @@ describe('own keys at providers', () => {
     expect([gone.status, gone.json.error.code]).toEqual([404, 'not_found'])
   })
 
-  test('BYOK-12 BYOK-15 no reply, log line or table holds a saved key', async () => {
+  test('BYOK-12 BYOK-15 no reply, log line or table contains a saved key', async () => {
     answer(list)
     const texts = [(await put('gamma', { key: secret, label: 'L' })).text]
     for (const [method, path] of [
@@ -241,7 +241,7 @@ describe('own keys at providers', () => {
     return (await app.call('GET', '/v1/usage', undefined, { token })).json.totals
   }
 
-  test('BYOK-13 a call on a saved key is metered in value and counts in budgets, and nothing is debited', async () => {
+  test('BYOK-13 a call on a saved key is metered at its value and counts in budgets, and nothing is debited', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 100 })
     expect((await chat(key)).json.error.code).toBe('no_route')
     answer(list)
@@ -263,7 +263,7 @@ describe('own keys at providers', () => {
     expect([(await chat(key)).status, (await chat(key)).json.error?.code]).toEqual([429, 'budget_exceeded'])
   })
 
-  test('a removed key is used by no more calls, and a changed one immediately', async () => {
+  test('a removed key is used by no more calls, and a changed key is used immediately', async () => {
     answer(list)
     await put('gamma', { key: secret })
     upstream.reset()
@@ -277,7 +277,7 @@ describe('own keys at providers', () => {
     expect((await chat()).json.error.code).toBe('no_route')
   })
 
-  test('another organisation sees, changes and uses nothing of it', async () => {
+  test('another organisation cannot see, change or use the key', async () => {
     answer(list)
     await put('gamma', { key: secret })
     const other = await app.otherOrg('Other Keys')
@@ -293,7 +293,7 @@ describe('own keys at providers', () => {
     expect(await saved()).toHaveLength(1)
   })
 
-  test('a provider whose list needs no key is asked where the key counts', async () => {
+  test('a provider whose list needs no key is tested with a call that needs one', async () => {
     upstream.script(request => (request.path === '/v1/key' ? { status: 401, body: {} } : { body: list }))
     expect((await put('delta', { key: 'anything-goes' })).json.error.code).toBe('bad_key')
     upstream.reset()
@@ -302,7 +302,7 @@ describe('own keys at providers', () => {
     expect(upstream.requests.map(request => request.path)).toEqual(['/v1/key', '/v1/models'])
   })
 
-  test('a provider without a list is asked with an empty call, which is called verified only when it tells a wrong key', async () => {
+  test('a provider without a list is tested with an empty call, which verifies the key only if it would detect a wrong one', async () => {
     const refuses = (request: RecordedRequest) =>
       request.method === 'GET' ? { status: 404, body: {} } : { status: request.headers.authorization === `Bearer ${secret}` ? 422 : 401, body: {} }
     upstream.script(refuses)
@@ -317,7 +317,7 @@ describe('own keys at providers', () => {
     expect((await put('gamma', { key: secret })).json.error.code).toBe('unavailable')
   })
 
-  test('a key that does not open is left out, the others work, and the log says which', async () => {
+  test('a key that cannot be opened is left out, the others work, and the log names it', async () => {
     answer(list)
     await put('gamma', { key: secret })
     await put('delta', { key: 'delta-key-123456' })
@@ -330,7 +330,7 @@ describe('own keys at providers', () => {
     expect((await app.call('DELETE', '/me/byok/delta', undefined, { cookie: owner })).status).toBe(200)
   })
 
-  test('a sealed key that was moved to another row does not open', async () => {
+  test('a sealed key that was moved to another row cannot be opened', async () => {
     answer(list)
     await put('gamma', { key: secret })
     const dump = await app.dump()
@@ -348,7 +348,7 @@ describe('own keys at providers', () => {
   })
 })
 
-test('BYOK-08 with BYOK off every row is 503 byok_disabled, behind the role and ahead of the body', async () => {
+test('BYOK-08 every row is 503 byok_disabled while BYOK is off; the check comes after the role and before the body', async () => {
   const app = await startApp({ env: { BYOK: 'off' } })
   try {
     const owner = await app.signIn()

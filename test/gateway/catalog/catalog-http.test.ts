@@ -18,7 +18,7 @@ describe('the public catalog', () => {
     expect(reply.json.data.length).toBeGreaterThan(20)
   })
 
-  test('Codex, which asks with its version, finds the list that it looks for, and an empty one', async () => {
+  test('Codex, which sends its version, gets the extra list that it expects, empty', async () => {
     expect((await app.call('GET', '/v1/models?client_version=0.169.0')).json).toMatchObject({ object: 'list', models: [] })
     expect((await app.call('GET', '/v1/models')).json).not.toHaveProperty('models')
   })
@@ -39,7 +39,7 @@ describe('the public catalog', () => {
     for (const entry of models) expect(Array.isArray(entry.routes) && Array.isArray(entry.modalities) && Array.isArray(entry.languages), entry.id).toBe(true)
   })
 
-  test('CAT-03 CAT-04 reasoning models list the modality, and where they take it the parameters', () => {
+  test('CAT-03 CAT-04 reasoning models list the modality, and the parameters where they accept them', () => {
     const thinkers = models.filter(entry => entry.modalities.includes('reasoning') && entry.kind === 'chat')
     expect(thinkers.length).toBeGreaterThan(0)
     expect(thinkers.some(entry => entry.supported_parameters.includes('reasoning') && entry.supported_parameters.includes('reasoning_effort'))).toBe(true)
@@ -61,13 +61,13 @@ describe('the public catalog', () => {
     for (const entry of models) for (const route of entry.routes) expect(['india', 'global'], entry.id).toContain(route.residency)
   })
 
-  test('CAT-07 the modality filter asks for all that it names', async () => {
+  test('CAT-07 the modality filter returns models that have all named modalities', async () => {
     const { data } = (await app.call('GET', '/v1/models?modality=text,reasoning')).json
     expect(data.length).toBeGreaterThan(0)
     for (const entry of data) expect(entry.modalities).toEqual(expect.arrayContaining(['text', 'reasoning']))
   })
 
-  test('CAT-08 IMG-09 each of the fifteen image models is listed with its price an image', () => {
+  test('CAT-08 IMG-09 each of the fifteen image models is listed with its price per image', () => {
     const ids = [
       'sdxl',
       'flux-1-schnell',
@@ -88,20 +88,20 @@ describe('the public catalog', () => {
     for (const id of ids) expect(model(id)?.inrPerImage, id).toBeGreaterThan(0)
   })
 
-  test('CAT-09 CAT-10 one model by its id, plain and encoded; an unknown one is 404 model_not_found', async () => {
+  test('CAT-09 CAT-10 one model is found by its id, plain and encoded; an unknown id is 404 model_not_found', async () => {
     expect((await app.call('GET', '/v1/models/test-model')).json.id).toBe('test-model')
     for (const path of ['/v1/models/auto:cheapest', '/v1/models/auto%3Acheapest']) expect((await app.call('GET', path)).json.id, path).toBe('auto:cheapest')
     const unknown = await app.call('GET', '/v1/models/some/unknown')
     expect([unknown.status, unknown.json.error.code]).toEqual([404, 'model_not_found'])
   })
 
-  test('CAT-13 providers say whether they are configured, where they are, and whose keys they take', async () => {
+  test('CAT-13 providers show whether they are configured, their residency, and whether they accept own keys', async () => {
     const { data } = (await app.call('GET', '/v1/providers', undefined, { token: null })).json
     expect(data).toContainEqual(expect.objectContaining({ id: 'indus', configured: true, residency: 'india', byok: true, platform_fallback: true }))
     expect(data).toContainEqual(expect.objectContaining({ id: 'openai', configured: false, residency: 'global', platform_fallback: false }))
   })
 
-  test('CAT-19 a bad bearer does not shut the public catalog', async () => {
+  test('CAT-19 an invalid bearer credential does not block the public catalog', async () => {
     for (const path of ['/v1/models', '/v1/providers', '/health'])
       expect((await app.call('GET', path, undefined, { token: 'br-wrong' })).status, path).toBe(200)
   })
@@ -110,7 +110,7 @@ describe('the public catalog', () => {
     for (const entry of models) expect(entry.routes.length, entry.id).toBeGreaterThan(0)
   })
 
-  test('CAT-23 prices are numbers of rupees a million tokens, input and output apart', () => {
+  test('CAT-23 prices are numbers of rupees per million tokens, with input and output separate', () => {
     for (const entry of models.filter(each => each.kind === 'chat')) {
       expect(typeof entry.pricing.inputINRPerMtok, entry.id).toBe('number')
       expect(typeof entry.pricing.outputINRPerMtok, entry.id).toBe('number')

@@ -29,7 +29,7 @@ describe('the public view of a model', () => {
     expect(view?.routes.find(route => route.provider === 'openrouter')?.byok_only).toBe(true)
   })
 
-  test('shows the live flags of that route only', () => {
+  test('shows the live flags of each route separately', () => {
     const view = catalogOf({}, id => (id === 'zhipu/glm-4.7' ? { available: false, maintenance: true } : up)).publicModel('glm-4.7')
     expect(view?.routes.map(route => [route.provider, route.available, route.maintenance])).toEqual([
       ['zhipu', false, true],
@@ -38,19 +38,19 @@ describe('the public view of a model', () => {
     ])
   })
 
-  test('counts as India-resident when a route of it is', () => {
+  test('counts as India-resident when at least one route is', () => {
     expect(catalogOf().publicModel('bge-m3')).toMatchObject({ residency: 'india', dimensions: 1024 })
     expect(catalogOf().publicModel('llama-3.1-8b-instruct')?.residency).toBe('india')
     expect(catalogOf().publicModel('gpt-4o')?.residency).toBe('global')
   })
 
-  test('prices images by the piece and audio by its own unit', () => {
+  test('shows prices of images per piece and of audio per its own unit', () => {
     expect(catalogOf().publicModel('sdxl')?.inrPerImage).toBe(0.3)
     expect(catalogOf().publicModel('whisper-large-v3')?.pricing).toEqual({ inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMinute: 0.3 })
     expect(catalogOf().publicModel('kokoro-82m')?.pricing['inrPerMillionCharacters']).toBe(60)
   })
 
-  test('of a virtual id names the models behind its routes', () => {
+  test('of a virtual id names the concrete models of its routes', () => {
     const view = catalogOf({ GROQ_API_KEY: 'k' }).publicModel('auto:reasoning')
     expect(view?.kind).toBe('virtual')
     expect(view?.routes.map(route => `${route.provider}/${route.model}`)).toEqual(['groq/qwen3-32b', 'groq/gpt-oss-20b', 'groq/gpt-oss-120b'])
@@ -61,7 +61,7 @@ describe('the public view of a model', () => {
   })
 })
 
-test('the modality filter wants all of the named modalities', () => {
+test('the modality filter requires all named modalities', () => {
   const ids = (...modalities: string[]): string[] =>
     catalogOf()
       .publicModels(modalities)
@@ -73,12 +73,12 @@ test('the modality filter wants all of the named modalities', () => {
   expect(ids('smell')).toEqual([])
 })
 
-test('every model of the public list is the one that its id finds', () => {
+test('every model of the public list is found by its id', () => {
   const catalog = catalogOf()
   for (const view of catalog.publicModels()) expect(catalog.publicModel(view.id)).toEqual(view)
 })
 
-test('providers say whether they are configured, where they are, and on whose key they serve', () => {
+test('providers show whether they are configured, their residency, and whether a platform key or an own key serves', () => {
   const find = (id: string, env: Record<string, string> = {}) =>
     catalogOf(env)
       .publicProviders()
@@ -88,7 +88,7 @@ test('providers say whether they are configured, where they are, and on whose ke
   expect(find('anthropic', { ANTHROPIC_API_KEY: 'k' })).toMatchObject({ configured: true, byok: true, platform_fallback: false })
 })
 
-test('a reload replaces what is served', () => {
+test('a reload replaces the served catalog', () => {
   const catalog = catalogOf()
   catalog.replace({ providers: new Map(), models: new Map(), rankings: noRankings })
   expect(catalog.publicModels()).toEqual([])

@@ -12,7 +12,7 @@ describe("the page of the operator's file", () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-documented-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('its example loads unchanged, and does what the page says', () => {
+  test('its example loads unchanged, with the effects that the page describes', () => {
     const operatorFile = join(folder, 'brigade.config.json')
     writeFileSync(operatorFile, /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? '')
     const { models, providers, rankings } = loadCatalog({ config: loadConfig({ GANGA_API_KEY: 'g', KAVERI_API_KEY: 'k' }), operatorFile })
@@ -34,7 +34,7 @@ describe("the page of the operator's file", () => {
     expect(rankings.capabilities.code).toEqual(['ganga-thinker', 'gpt-4o'])
   })
 
-  test('names only fields that there are, and every price', () => {
+  test('names only existing fields, and every price field', () => {
     const known = JSON.stringify(operatorFileJsonSchema())
     const tables = page.slice(page.indexOf('## What the fields do'), page.indexOf('## Is it right?'))
     const named = [...tables.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z_]+)`/g)].map(match => match[1] ?? ''))

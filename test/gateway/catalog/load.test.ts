@@ -31,7 +31,7 @@ describe('the data files', () => {
     for (const ids of [data.providers.map(entry => entry.id), allModels.map(entry => entry.id)]) expect(ids).toEqual([...new Set(ids)])
   })
 
-  test('every model that has to be there is there', () => {
+  test('every required model is in the catalog', () => {
     const { models } = loadCatalog({ config: bare, operatorFile: null })
     const images =
       'sdxl flux-1-schnell flux-1-dev flux-1-pro cogview-4 qwen-image sd-3.5-large seedream gemini-image minimax-image step-1x grok-2-image gpt-image-1 gpt-image-1-mini dall-e-3'.split(
@@ -68,7 +68,7 @@ describe('the data files', () => {
       ).toBe(true)
   })
 
-  test('every route names a provider of the catalog, once, and a positive price with a source and a day', () => {
+  test('every route names a provider of the catalog, once per model, with a positive price, a source and a day', () => {
     const providers = new Set(data.providers.map(entry => entry.id))
     const sources = { ...data.models.sources, ...data.images.sources }
     for (const model of allModels) {
@@ -98,18 +98,18 @@ describe('the rankings', () => {
   const { rankings, models } = load({})
   const named = [...Object.values(rankings.capabilities).flat(), ...rankings.toolCalls, ...rankings.tiers.keys()]
 
-  test('name chat models of the catalog, each once a list', () => {
+  test('name chat models of the catalog, each once per list', () => {
     expect(named.filter(id => models.get(id)?.kind !== 'chat')).toEqual([])
     for (const list of [...Object.values(rankings.capabilities), rankings.toolCalls]) expect(new Set(list).size).toBe(list.length)
     for (const id of rankings.corruptsToolCalls) expect([...models.values()].some(model => model.routes.some(route => routeId(route) === id))).toBe(true)
   })
 
-  test('are right about what models can do', () => {
+  test('agree with the abilities of the models', () => {
     for (const id of rankings.toolCalls) expect(models.get(id)?.tools, id).toBe(true)
     for (const id of rankings.capabilities['long-context']) expect(models.get(id)?.contextLength, id).toBeGreaterThanOrEqual(100_000)
   })
 
-  test("are the operator's where the file gives a list", () => {
+  test("come from the operator's file where it gives a list", () => {
     const { rankings: own } = load({ rankings: { capabilities: { code: ['krutrim-2'] }, tiers: { best: ['krutrim-2'] } } })
     expect(own.capabilities.code).toEqual(['krutrim-2'])
     expect(own.capabilities.math).toEqual(rankings.capabilities.math)
@@ -118,13 +118,13 @@ describe('the rankings', () => {
 })
 
 describe('the environment', () => {
-  test('a key makes a provider configured; its base URL comes from the environment when given', () => {
+  test('a key makes a provider configured; its base URL comes from the environment if set there', () => {
     const { providers } = loadCatalog({ config: loadConfig({ GROQ_API_KEY: 'k', GROQ_BASE_URL: 'http://127.0.0.1:9/v1/' }), operatorFile: null })
     expect(providers.get('groq')).toMatchObject({ configured: true, baseUrl: 'http://127.0.0.1:9/v1' })
     expect(providers.get('openai')).toMatchObject({ configured: false, baseUrl: 'https://api.openai.com/v1' })
   })
 
-  test('vLLM is configured by its base URL alone, and sends a key when there is one', () => {
+  test('vLLM is configured by its base URL alone, and uses a key when there is one', () => {
     const of = (env: Record<string, string>) => loadCatalog({ config: loadConfig(env), operatorFile: null }).providers.get('vllm')
     expect(of({})).toMatchObject({ configured: false, byok: false })
     expect(of({ VLLM_BASE_URL: 'http://10.0.0.5:8000/v1' })).toMatchObject({ configured: true, auth: 'none' })
@@ -155,7 +155,7 @@ describe("the operator's file", () => {
     })
   })
 
-  test('says where a local server is without giving its address, running or not', () => {
+  test('sets name and residency of a local server without its address, whether it runs or not', () => {
     const file = operatorFile({ providers: [{ id: 'local-ollama', name: 'Rack 4', residency: 'india' }] })
     const here = { provider: { ...sandboxProvider('http://127.0.0.1:11434').provider, id: 'local-ollama' }, models: [] }
     expect(loadCatalog({ config: bare, operatorFile: file, extraProviders: [here] }).providers.get('local-ollama')).toMatchObject({
@@ -195,11 +195,11 @@ describe("the operator's file", () => {
     ],
     [{ models: [{ id: 'm', routes: [{ provider: 'groq', input_inr_per_mtok: 1 }] }] }, 'models[0].routes[0].output_inr_per_mtok: expected a price'],
     [{ models: [{ id: 'm', kind: 'image', routes: [{ provider: 'groq' }] }] }, 'models[0].inr_per_image: expected a price'],
-  ])('a mistake is named with its place: %j', (content, message) => {
+  ])('an error message names the place of a mistake: %j', (content, message) => {
     expect(() => load(content)).toThrow(message)
   })
 
-  test('a file that was asked for by name must exist', () => {
+  test('a file that is named explicitly must exist', () => {
     expect(() => loadCatalog({ config: bare, operatorFile: '/nowhere/at/all.json' })).toThrow('/nowhere/at/all.json: cannot be read')
     expect(() => loadCatalog({ config: loadConfig({ CONFIG_FILE: '/nowhere/x.json' }) })).toThrow('cannot be read')
   })
@@ -222,7 +222,7 @@ describe('the sandbox', () => {
   const withSandbox = (env: Record<string, string>) =>
     loadCatalog({ config: loadConfig(env), operatorFile: null, extraProviders: [sandboxProvider('http://127.0.0.1:5001/v1')] })
 
-  test('is wanted while no other provider is configured, unless the setting says otherwise', () => {
+  test('is on while no other provider is configured, unless the setting says otherwise', () => {
     const wanted = (env: Record<string, string>) => sandboxIsWanted(loadConfig(env), withSandbox(env))
     expect(wanted({})).toBe(true)
     expect(wanted({ OPENAI_API_KEY: 'k' })).toBe(false)
@@ -232,19 +232,19 @@ describe('the sandbox', () => {
     expect(wanted({ ANTHROPIC_API_KEY: 'k' })).toBe(true)
   })
 
-  test('is reached by its origin as well as by its base URL', () => {
+  test('accepts its origin as well as its base URL', () => {
     for (const url of ['http://127.0.0.1:5001', 'http://127.0.0.1:5001/', 'http://127.0.0.1:5001/v1', 'http://127.0.0.1:5001/v1/'])
       expect(sandboxProvider(url).provider.baseUrl, url).toBe('http://127.0.0.1:5001/v1')
   })
 
-  test('brings its six models, priced, outside India', () => {
+  test('has six models with prices, outside India', () => {
     const { models } = withSandbox({})
     for (const id of ['chat', 'reasoning', 'vision', 'embed', 'image', 'audio']) expect(models.get(`sandbox-${id}`)?.routes[0]?.residency, id).toBe('global')
     expect(models.get('sandbox-chat')?.routes[0]?.price).toMatchObject({ inputUinrPerMtok: 20_000_000n, outputUinrPerMtok: 80_000_000n })
     expect(models.get('sandbox-embed')?.dimensions).toBe(1024)
   })
 
-  test('serves presets only while nothing else is configured', () => {
+  test('serves presets only while no other provider is configured', () => {
     const providersOf = (env: Record<string, string>) => [
       ...new Set(
         withSandbox(env)

@@ -66,13 +66,13 @@ describe('a local server', () => {
     expect(models.get('auto:cheapest')?.routes.map(route => route.modelId)).toEqual(['llama3.2:3b'])
   })
 
-  test('keeps the context window that it states', async () => {
+  test('keeps the context window that it reports', async () => {
     const port = await listening(JSON.stringify({ data: [{ id: 'Qwen/Qwen3-8B', max_model_len: 40_960 }] }))
     const [part] = await search({ 'local-vllm': port })
     expect(part?.models[0]).toMatchObject({ id: 'Qwen/Qwen3-8B', context_length: 40_960 })
   })
 
-  test('never takes the place of a catalog model of the same id', async () => {
+  test('never replaces a catalog model with the same id', async () => {
     const port = await listening(listOf('gpt-4o', 'mine'))
     const parts = await search({ 'local-vllm': port })
     const { models } = loadCatalog({ config: loadConfig({}), operatorFile: null, extraProviders: parts })
@@ -87,16 +87,16 @@ describe('a local server', () => {
     ['is a gateway itself', JSON.stringify({ object: 'list', data: [{ id: 'm', routes: [] }] }), 200],
     ['lists ids that are no ids', JSON.stringify({ data: [{ id: 7 }, { id: 'a b' }, { id: '' }, null] }), 200],
     ['never answers', null, 200],
-  ])('that %s is left alone', async (_, body, status) => {
+  ])('that %s is ignored', async (_, body, status) => {
     expect(await search({ 'local-llamacpp': await listening(body, status) })).toEqual([])
   })
 
-  test('on a port of this process is not asked', async () => {
+  test('on a port of this process is not queried', async () => {
     const port = await listening(listOf('x'))
     expect(await search({ 'local-llamacpp': port }, { ownPorts: [port] })).toEqual([])
   })
 
-  test('is not looked for when LOCAL_SERVERS is off', async () => {
+  test('is not searched for when LOCAL_SERVERS is off', async () => {
     const port = await listening(listOf('x'))
     expect(await search({ 'local-llamacpp': port }, { config: loadConfig({ LOCAL_SERVERS: 'off' }) })).toEqual([])
   })

@@ -65,7 +65,7 @@ afterAll(async () => {
 })
 
 describe('GET /v1/pricing/compare', () => {
-  test('CAT-14 their prices in ₹ beside our cheapest route', async () => {
+  test("CAT-14 the reply has the other router's prices in ₹ beside the cheapest route of the catalog", async () => {
     const reply = await settledAt(json => json.models.length > 0)
     expect(reply.status).toBe(200)
     expect(reply.json).toEqual({
@@ -97,7 +97,7 @@ describe('GET /v1/pricing/compare', () => {
     expect(servers.requests.toSorted()).toEqual(['prices', 'rates'])
   })
 
-  test('CAT-14 ?model narrows; a model that they do not have is an empty list, an unknown one 404', async () => {
+  test('CAT-14 ?model selects one model; a model that the other router lacks gives an empty list, an unknown one 404', async () => {
     expect(ours(await compare('?model=renamed-here'))).toEqual(['renamed-here'])
     for (const id of ['nobody-else-has-it', 'kept-apart', 'auto']) expect((await compare(`?model=${id}`)).json, id).toMatchObject({ usd_inr: 90, models: [] })
     const unknown = await compare('?model=nobody')
@@ -125,7 +125,7 @@ describe('GET /v1/pricing/compare', () => {
     expect(servers.requests).toEqual([])
   })
 
-  test('CAT-14 it is fetched at most once an hour, also when that fails, and stays as it was: stale, with its age', async () => {
+  test('CAT-14 the prices are fetched at most once an hour, also after a failure, and then stay as they were: stale, with their age', async () => {
     servers.requests.length = 0
     servers.status = 503
     clock.advance(hourMs)
@@ -152,7 +152,7 @@ describe('GET /v1/pricing/compare', () => {
     ['a list without prices', { data: [listed('a', 'free', 'free'), listed('b', '-1', '-1')] }, { rates: { INR: 90 } }],
     ['a rate of another currency', { data: [listed('vendor/sonar-4.5-mini', '1e-7', '1e-7')] }, { base: 'EUR', rates: { INR: 90 } }],
     ['a rate that cannot be', { data: [listed('vendor/sonar-4.5-mini', '1e-7', '1e-7')] }, { rates: { INR: 0 } }],
-  ])('CAT-14 with %s there, and nothing kept: 200 with an empty list that says so', async (_what, prices, rates) => {
+  ])('CAT-14 with %s there and nothing stored, the reply is 200 with an empty list marked as stale', async (_what, prices, rates) => {
     await app.db.exec(forget)
     servers.prices = prices
     servers.rates = rates
@@ -163,16 +163,16 @@ describe('GET /v1/pricing/compare', () => {
     expect([reply.status, reply.json.stale, reply.json.models]).toEqual([200, true, []])
   })
 
-  test('nothing that is read or written down holds the key in a URL', async () => {
+  test('the key in a URL is in no reply, log line or table', async () => {
     for (const text of [(await compare()).text, app.logLines.join('\n'), await app.dump()]) expect(text).not.toMatch(/list-secret|rate-secret/)
   })
 })
 
-describe('who fetches, and when', () => {
+describe('times and processes of fetches', () => {
   const prices = { data: [listed('vendor/x', '0.000001', '0.000002')] }
   const everyMs = hourMs
 
-  test('CAT-14 of many processes one fetches in an hour; a job goes on for a day behind the last who asked, then nobody is called', async () => {
+  test('CAT-14 one of many processes fetches per hour; a job continues for a day after the last request, then no source is called', async () => {
     await app.db.exec(forget)
     servers.prices = prices
     servers.rates = { rates: { INR: 90 } }
@@ -209,7 +209,7 @@ describe('who fetches, and when', () => {
     await outbound.close()
   })
 
-  test('a source that hangs holds the first request up for a moment only', async () => {
+  test('a source that hangs delays the first request only briefly', async () => {
     await app.db.exec(forget)
     servers.hang = true
     clock.advance(2 * hourMs)
@@ -219,7 +219,7 @@ describe('who fetches, and when', () => {
     servers.hang = false
   })
 
-  test('an empty PRICE_FEED_URL: an empty list, and nobody is called', async () => {
+  test('an empty PRICE_FEED_URL gives an empty list, and no source is called', async () => {
     servers.requests.length = 0
     const quiet = await startApp({ env: { ...servers.env, PRICE_FEED_URL: '' } })
     try {

@@ -29,7 +29,7 @@ describe('decimal texts', () => {
       expect(decimalOf(wrong), String(wrong)).toBeNull()
   })
 
-  test('a price becomes micro-rupees exactly, rounded half up once', () => {
+  test('a price is converted to micro-rupees exactly, rounded half up once', () => {
     expect(uinrPerMtokOf(decimal('0.00000025'), decimal('83.125'))).toBe(20_781_250n)
     // 0.1 and 0.2 are no floats here.
     expect(uinrPerMtokOf(decimal('0.0000001'), decimal('0.3'))).toBe(30_000n)
@@ -49,7 +49,7 @@ describe('decimal texts', () => {
 })
 
 describe('replies of the sources', () => {
-  test('rates come in the shapes of public services; other currencies and impossible ones are refused', () => {
+  test('rates are read in the shapes of public services; other currencies and impossible rates are refused', () => {
     for (const reply of [
       { result: 'success', base_code: 'USD', rates: { INR: 88.25 } },
       { base: 'USD', date: '2026-11-01', rates: { INR: '88.25' } },
@@ -75,7 +75,7 @@ describe('replies of the sources', () => {
     expect(() => rateOf({ base: 'EUR', rates: { INR: 88 } })).toThrow(/EUR/)
   })
 
-  test('of a price list only entries with a price are taken, however odd the rest is', () => {
+  test('only entries with a price are read from a price list, whatever the other entries are', () => {
     const entry = (id: unknown, prompt: unknown, completion: unknown) => ({ id, pricing: { prompt, completion } })
     const good = [entry('a/b', '0.000001', '0'), entry('c', 0.000002, 1e-6)]
     const odd = [
@@ -100,7 +100,7 @@ describe('replies of the sources', () => {
   })
 })
 
-test('models of our catalog are found under the names that others write', () => {
+test('models of the catalog are found under the names that other routers use', () => {
   const { snapshot } = new Catalog(loadCatalog({ config: loadConfig({}), operatorFile: null }), () => ({ available: true, maintenance: false }))
   const price = (id: string) => ({ id, input: '0.000001', output: '0.000001' })
   const index = indexPrices(
@@ -153,7 +153,7 @@ function raise(id: string): never {
   throw new Error(`the catalog has no ${id}`)
 }
 
-test('the addresses are http, or off', () => {
+test('the addresses must be http URLs, or off', () => {
   expect(loadConfig({ PRICE_FEED_URL: '', FX_URL: 'off' })).toMatchObject({ PRICE_FEED_URL: null, FX_URL: null })
   expect(loadConfig({ PRICE_FEED_URL: ' OFF ', FX_URL: '' })).toMatchObject({ PRICE_FEED_URL: null, FX_URL: null })
   expect(loadConfig({}).PRICE_FEED_URL).toMatch(/^https:/)

@@ -40,7 +40,7 @@ export function alertsOfCollections(world: () => Watched): void {
   }
 
   describe('alerts', () => {
-    test('MON-05 SHAPE-22 an alert is made of a metric, a threshold, a channel and perhaps a target; anything else is a bad request', async () => {
+    test('MON-05 SHAPE-22 an alert has a metric, a threshold, a channel and optionally a target; any other body is a bad request', async () => {
       const { slug } = await watched.make([alpha])
       const made = await watched.addAlert(slug, errorRate())
       expect([made.status, made.json]).toEqual([
@@ -98,7 +98,7 @@ export function alertsOfCollections(world: () => Watched): void {
       for (const threshold of [0, 1]) expect((await watched.addAlert(other.slug, errorRate({ threshold }))).status).toBe(201)
     })
 
-    test('MON-06 every role reads alerts, owners and admins make and remove them; MON-07 one that is unknown is not found', async () => {
+    test('MON-06 every role reads alerts, and owners and admins create and delete them; MON-07 an unknown alert is not found', async () => {
       const { app, member, admin } = watched
       const { slug } = await watched.make([alpha])
       const path = `/me/collections/${slug}/alerts`
@@ -120,13 +120,13 @@ export function alertsOfCollections(world: () => Watched): void {
     })
   })
 
-  describe('what an alert does', () => {
+  describe('notifications of an alert', () => {
     const firing = async (slug: string): Promise<boolean[]> =>
       (await watched.app.call('GET', `/me/collections/${slug}/alerts`, undefined, { cookie: watched.owner })).json.alerts.map(
         (alert: { firing: boolean }) => alert.firing,
       )
 
-    test('it is mailed once when the worst step crosses, again after the cool-down, and once when it is over', async () => {
+    test('an alert is mailed once when the worst step crosses the threshold, again after the cool-down, and once when it is over', async () => {
       const { slug } = await watched.make([alpha, beta], 'test-model', { name: 'Night shift' })
       await watched.addAlert(slug, errorRate({ threshold: 0.5 }))
       await rounds(slug, 2, { betaFails: true })
@@ -154,7 +154,7 @@ export function alertsOfCollections(world: () => Watched): void {
       expect([await firing(slug), (await mailed()).length]).toEqual([[false], 3])
     })
 
-    test('rounds of monitoring look at alerts too; turned off, nothing is above a threshold any more', async () => {
+    test('rounds of monitoring evaluate alerts, too; after monitoring is switched off, no alert is firing', async () => {
       const { slug } = await watched.make([alpha])
       await watched.addAlert(slug, errorRate({ target: watched.member.email }))
       watched.app.alpha.script(() => fails)
@@ -170,7 +170,7 @@ export function alertsOfCollections(world: () => Watched): void {
       expect(await firing(slug)).toEqual([false])
     })
 
-    test('a webhook target is made a webhook with a secret of its own, is used again, and is told alone', async () => {
+    test('a webhook target gets a webhook with its own secret, is reused by later alerts, and is the only one that is notified', async () => {
       const { app, receiver, owner } = watched
       await listen(app, receiver, '/all', {}, owner)
       const { slug } = await watched.make([alpha, beta])
@@ -219,7 +219,7 @@ export function alertsOfCollections(world: () => Watched): void {
       expect(await isHeard(slug)).toBe(false)
     })
 
-    test('without a target every subscribed webhook receives it; slow answers cross a threshold of latency', async () => {
+    test('an alert without a target goes to every subscribed webhook; slow replies cross a threshold of latency', async () => {
       const { app, receiver, owner } = watched
       await listen(app, receiver, '/every', { event_types: ['collection.alert'] }, owner)
       await listen(app, receiver, '/others', { event_types: ['key.created'] }, owner)

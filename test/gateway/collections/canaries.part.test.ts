@@ -25,7 +25,7 @@ export function canariesOfCollections(world: () => Watched): void {
 
   const fails = { status: 500, body: { error: { message: 'down' } } }
   describe('canaries', () => {
-    test('MON-02 PERM-08 any role asks for one of every step now and gets fresh health; nothing is sent twice within seconds', async () => {
+    test('MON-02 PERM-08 any role requests a canary of every step and gets fresh health; nothing is sent twice within seconds', async () => {
       const { app, member, owner } = watched
       const { slug } = await watched.make([{ model: 'test-model', provider: 'indus' }, 'test-model', { model: 'global-only', provider: 'alpha' }, 'test-model'])
       const path = `/me/collections/${slug}/check`
@@ -71,7 +71,7 @@ export function canariesOfCollections(world: () => Watched): void {
       expect(fork.status, fork.text).toBeLessThan(300)
     })
 
-    test('an organisation whose servers hang leaves room for the others', async () => {
+    test('canaries of an organisation whose servers hang leave room for the others', async () => {
       const slots = new CanarySlots(3, 2)
       const begun: string[] = []
       const ends: (() => void)[] = []
@@ -91,7 +91,7 @@ export function canariesOfCollections(world: () => Watched): void {
       await Promise.all(all)
     })
 
-    test('an organisation begins at most 20 rounds a minute by asking', async () => {
+    test('an organisation starts at most 20 rounds a minute by request', async () => {
       const { app, owner } = watched
       // Minutes of the clock are counted, and one must not end while this asks.
       watched.clock.moveTo(Math.ceil(watched.clock.nowMs() / 60_000 + 1) * 60_000)
@@ -110,7 +110,7 @@ export function canariesOfCollections(world: () => Watched): void {
       expect((await ask(made.at(-1)?.slug ?? '')).checked).toBe(true)
     })
 
-    test('an organisation and the installation have so many canaries a day, whoever sends them; one that has none left costs the others nothing', async () => {
+    test('canaries per day are limited for each organisation and for the installation; an organisation at its limit costs the others nothing', async () => {
       const { app, owner, clock } = watched
       const stranger = await app.otherOrg('Spenders')
       const cookie = await app.signIn(stranger.userId, stranger.orgId)
@@ -142,7 +142,7 @@ export function canariesOfCollections(world: () => Watched): void {
       expect([(await ask(mine.slug, cookie)).checked, (await ask(theirs.slug, owner)).checked]).toEqual([true, true])
     })
 
-    test('HARD-11 the organisations of one person have the canaries of one day and founder together, and others keep theirs', async () => {
+    test('HARD-11 organisations of one person share the daily canaries of one founder, and others keep theirs', async () => {
       const { app, owner, clock } = watched
       const person = await app.otherOrg('Founders')
       const first = await app.signIn(person.userId, person.orgId)
@@ -168,7 +168,7 @@ export function canariesOfCollections(world: () => Watched): void {
       clock.advance(86_400_000)
     })
 
-    test('MON-08 canaries are not billed, not in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {
+    test('MON-08 canaries are not billed, do not appear in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {
       const { app, check } = watched
       const { slug } = await watched.make([{ model: 'test-model', provider: 'alpha' }, 'test-embed'])
       const chat = () => app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hi' }] })
@@ -196,7 +196,7 @@ export function canariesOfCollections(world: () => Watched): void {
       expect(app.logLines.join('\n')).not.toContain('ping')
     })
 
-    test('failures have codes; a step that pins no provider fails over as a call does; a provider that hangs is given up', async () => {
+    test('failures have codes; a step without a pinned provider fails over as a call does; a provider that hangs is given up', async () => {
       const { app, check } = watched
       const { slug } = await watched.make([{ model: 'test-model', provider: 'beta' }, 'test-model'])
       const code = async (script: object): Promise<unknown> => {
@@ -225,7 +225,7 @@ export function canariesOfCollections(world: () => Watched): void {
       expect([down.provider, down.state, down.last_code, down.uptime < 1]).toEqual(['beta', 'failing', 'upstream_error', true])
     })
 
-    test('the saved key and the servers of the organisation serve its canaries; a step that nothing can serve has no_route', async () => {
+    test("canaries use the organisation's saved keys and servers; a step that nothing can serve has no_route", async () => {
       const { app, check, owner, own } = watched
       const server = await app.call(
         'POST',
@@ -251,7 +251,7 @@ export function canariesOfCollections(world: () => Watched): void {
       await app.call('DELETE', '/me/byok/alpha', undefined, { cookie: owner })
     })
 
-    test('embeddings are asked for one word; of images and audio nothing is sent and nothing is said to be down', async () => {
+    test('embeddings get one word; images and audio get no canary and are never reported as down', async () => {
       const { app, check, owner } = watched
       const embeds = await watched.make(['test-embed'], 'test-embed')
       expect((await check(embeds.slug)).json.health[0]).toMatchObject({ state: 'ok', uptime: 1, provider: 'alpha' })

@@ -52,7 +52,7 @@ async function make(name: string, steps: readonly object[], cookie: string): Pro
 
 const check = (slug: string, cookie: string): Promise<TestReply> => app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie })
 
-test('HARD-11 the organisations of one person share the concurrent canaries of a founder, and those of another founder run beside them', async () => {
+test('HARD-11 organisations of one person share the concurrent canaries of one founder, and canaries of another founder run beside them', async () => {
   const { userId, orgId } = await app.otherOrg('First')
   const first = await app.signIn(userId, orgId)
   const second = await app.signIn(userId, orgId)
@@ -75,7 +75,7 @@ test('HARD-11 the organisations of one person share the concurrent canaries of a
   expect(app.alpha.requests).toHaveLength(16)
 })
 
-test('HARD-11 rounds of one founder that hang leave places for those of the others', async () => {
+test('HARD-11 hanging rounds of one founder leave places for rounds of the others', async () => {
   const hog = await founder('Hog')
   const stranger = await founder('Neighbour')
   const watch = async (name: string, steps: readonly object[], cookie: string): Promise<void> => {

@@ -35,7 +35,7 @@ describe.runIf(onPostgres)('monitoring by several processes', () => {
     return json
   }
 
-  test('no round runs twice, an alert is told once, and a process that is killed loses no more than the round that it ran', async () => {
+  test('no round runs twice, an alert is sent once, and a killed process loses only the round that it ran', async () => {
     fleet.upstream.script(() => ({ status: 500, body: { error: { message: 'down' } } }))
     const slugs: string[] = []
     for (let count = 0; count < 6; count++) {

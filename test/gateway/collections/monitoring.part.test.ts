@@ -27,7 +27,7 @@ export function monitoringOfCollections(world: () => Watched): void {
   const rounds = async (id: number): Promise<number> => (await watched.app.db.many(roundsOf, id)).length
 
   describe('monitoring', () => {
-    test('MON-01 LIFE-15 owners and admins turn it on and off: the first canaries run immediately, then regularly; off keeps the history', async () => {
+    test('MON-01 LIFE-15 owners and admins switch monitoring: on, the first canaries run immediately, then regularly; off, the history stays', async () => {
       const { app, clock, member, admin, owner, on } = watched
       const { slug, id } = await watched.make(['alpha-only', { model: 'test-model', provider: 'indus' }])
       const path = `/me/collections/${slug}/monitor`
@@ -98,7 +98,7 @@ export function monitoringOfCollections(world: () => Watched): void {
         }
     })
 
-    test('deleting a collection removes all that was found, and a round under way stores nothing', async () => {
+    test('deleting a collection removes all its results, and a running round stores nothing', async () => {
       const { app, owner } = watched
       const { slug, id } = await watched.make([{ model: 'test-model', provider: 'beta' }])
       expect((await watched.addAlert(slug, { metric: 'error_rate', threshold: 0.5, channel: 'email' })).status).toBe(201)
@@ -112,7 +112,7 @@ export function monitoringOfCollections(world: () => Watched): void {
       expect([(await running).status, (await app.db.one(leftOf, id)).count]).toEqual([404, 0])
     })
 
-    test('a monitored round that is under way when monitoring is turned off stores nothing', async () => {
+    test('a monitoring round that runs while monitoring is switched off stores nothing', async () => {
       const { app } = watched
       const { slug, id } = await watched.make([{ model: 'test-model', provider: 'beta' }])
       app.beta.hold()
@@ -129,7 +129,7 @@ export function monitoringOfCollections(world: () => Watched): void {
   })
 
   describe('health', () => {
-    test('MON-03 SHAPE-21 tells uptime, p95 and last canary of each step over 7 days, and keeps them when steps are moved and edited', async () => {
+    test('MON-03 SHAPE-21 health has uptime, p95 and last canary of each step over 7 days, and keeps them when steps are moved and edited', async () => {
       const { app, check, owner } = watched
       const { slug, id } = await watched.make([
         { model: 'test-model', provider: 'alpha' },
@@ -163,7 +163,7 @@ export function monitoringOfCollections(world: () => Watched): void {
       expect(await stepsOf(slug)).toEqual([{ model: 'alpha-only', provider: null, ...nothing }, before[1], before[0]])
     })
 
-    test('MON-04 days may be 1 to 90; anything else is a bad request', async () => {
+    test('MON-04 days may be 1 to 90; any other value is a bad request', async () => {
       const { app, owner } = watched
       const { slug } = await watched.make(['alpha-only'])
       for (const days of [1, 2, 7, 9, 10, 89, 90]) {
@@ -176,7 +176,7 @@ export function monitoringOfCollections(world: () => Watched): void {
       }
     })
 
-    test('the window rolls: old canaries become sums of days, are seen as far as it reaches, and end behind 90 days', async () => {
+    test('the window moves: old canaries become sums of days, stay visible within the window, and are deleted after 90 days', async () => {
       const { app, clock, check } = watched
       const { slug, id } = await watched.make(['alpha-only'])
       const checks = async (days: number): Promise<number> => (await stepsOf(slug, `?days=${days}`))[0].checks

@@ -31,7 +31,7 @@ export function ownCollections(world: () => Watched): void {
 
     const outcome = ({ status, json }: { status: number; json: { error?: { code: string } } }) => [status, json.error?.code]
 
-    test('COLL-01 SHAPE-19 owner and admin make a collection from name, model and steps: 201 with the record, at version 1', async () => {
+    test('COLL-01 SHAPE-19 owner and admin create a collection from name, model and steps: 201 with the record, at version 1', async () => {
       const readme = '# Title\r\n\n<script>alert(1)</script>\tकम्पनी 😀'
       const steps = ['alpha-only', { model: 'test-model', provider: 'beta' }, { model: 'auto', provider: null }]
       const made = await home.post('', { name: '  My Chain ', model: 'test-model', steps, readme_md: readme })
@@ -66,7 +66,7 @@ export function ownCollections(world: () => Watched): void {
       expect(Object.keys(listed).sort()).toEqual([...Object.keys(byAdmin.json), 'readme_cut'].sort())
     })
 
-    test('COLL-02 a bad name, readme, steps or model is 400 with its own code, at making and at editing, and nothing changes', async () => {
+    test('COLL-02 an invalid name, readme, steps or model is 400 with its own code, when creating and editing, and nothing changes', async () => {
       const { json: kept } = await home.post('', params({ name: 'Kept as it is' }))
       const before = (await home.list()).json
       const half = '\ud800'
@@ -104,7 +104,7 @@ export function ownCollections(world: () => Watched): void {
       expect((await home.patch(kept.id, { readme_md: null, name: `half ${half}` })).json).toMatchObject({ readme_md: '', name: 'half \ufffd', version: 3 })
     })
 
-    test('COLL-03 COLLECTIONS_MAX bounds the collections of an organisation, forks among them: 400 cap, also when all requests are concurrent', async () => {
+    test('COLL-03 COLLECTIONS_MAX bounds the collections of an organisation including forks: 400 cap, also for concurrent requests', async () => {
       const team = await newTeam('Collectors')
       const replies = await Promise.all(Array.from({ length: collectionsMax + 5 }, (_, index) => team.post('', params({ name: `Number ${index}` }))))
       expect(replies.filter(({ status }) => status === 201)).toHaveLength(collectionsMax)
@@ -124,7 +124,7 @@ export function ownCollections(world: () => Watched): void {
       expect((await team.post(`/fork/${foreign.slug}`)).status).toBe(200)
     })
 
-    test('COLL-04 an edit is the next version and every one is kept; what changes nothing and publishing are no versions, and the slug stays', async () => {
+    test('COLL-04 an edit creates the next version and every version is kept; an edit without effect and publishing create none, and the slug stays', async () => {
       const { json: made } = await home.post('', params({ name: 'Evolving', readme_md: 'one' }))
       const at = (id: number, query = '') => home.get(`/${id}${query}`, home.member)
       const edits: readonly (readonly [object, number])[] = [
@@ -165,7 +165,7 @@ export function ownCollections(world: () => Watched): void {
       expect([(await at(made.id, '?version=6')).status, (await at(made.id, '?version=7')).status]).toEqual([404, 200])
     })
 
-    test('COLL-05 a deleted collection is gone with its slug for good; forks of it and the routing made of it stay', async () => {
+    test('COLL-05 a deleted collection and its slug are gone for good; its forks and the routing made from it stay', async () => {
       const { json: made } = await home.post('', params({ name: 'Short lived', public: true }))
       const fork = await other.post('/fork/short-lived')
       await home.post('/import/short-lived')
@@ -181,7 +181,7 @@ export function ownCollections(world: () => Watched): void {
       expect((await home.post('', params({ name: 'Short lived', public: true }))).json.slug).toBe('short-lived-2')
     })
 
-    test('COLL-09 every member sees the private, public and forked ones of the organisation, newest first, and nobody else does', async () => {
+    test('COLL-09 every member sees the private, public and forked collections of the organisation, newest first; other organisations do not', async () => {
       const team = await newTeam('Lookers')
       const mine = (await team.post('', params({ name: 'Private one' }))).json
       const open = (await team.post('', params({ name: 'Open one', public: true }))).json
@@ -196,7 +196,7 @@ export function ownCollections(world: () => Watched): void {
       expect((await app.call('GET', '/me/collections')).status).toBe(401)
     })
 
-    test('COLL-10 another organisation cannot edit, delete or read by id: 404 not_found, public or not, as for unknown ids', async () => {
+    test('COLL-10 another organisation cannot edit, delete or read a collection by id: 404 not_found, public or not, as for unknown ids', async () => {
       for (const isPublic of [true, false]) {
         const { json: made } = await home.post('', params({ name: `Guarded ${isPublic}`, public: isPublic }))
         const asked = [made.id, 999_999, 0, -1, 'x', '1e3', '99999999999', made.slug]
@@ -211,7 +211,7 @@ export function ownCollections(world: () => Watched): void {
       }
     })
 
-    test('a member reads, stars and forks but does not make, edit, delete or import: 403; an agent token only reads', async () => {
+    test('a member reads, stars and forks, but does not create, edit, delete or import: 403; an agent token only reads', async () => {
       const { json: made } = await home.post('', params({ name: 'For roles', public: true }))
       const changes = [
         home.post('', params(), home.member),
@@ -228,7 +228,7 @@ export function ownCollections(world: () => Watched): void {
       await home.remove(made.id)
     })
 
-    test('slugs come from any name, are unique over all organisations and never words of paths', async () => {
+    test('slugs are made from any name, are unique over all organisations and are never reserved path segments', async () => {
       const named = {
         'Ünïcode  Näme!': 'unicode-name',
         हिन्दी: 'collection',
@@ -257,7 +257,7 @@ export function ownCollections(world: () => Watched): void {
       for (const each of [home, other, team]) await each.clear()
     })
 
-    test('a private collection of another organisation cannot be found by a name, and keeps its slug when it is published', async () => {
+    test('a private collection of another organisation cannot be detected by its name, and keeps its slug when it is published', async () => {
       const { json: secret } = await other.post('', params({ name: 'Merger of Acme' }))
       const slugsOf = async (isPublic: boolean) => (await home.post('', params({ name: 'Merger of Acme', public: isPublic }))).json.slug
       // What an organisation gets is the same as if there were no other one.
@@ -268,7 +268,7 @@ export function ownCollections(world: () => Watched): void {
       for (const each of [home, other]) await each.clear()
     })
 
-    test('a public collection names no server of its organisation, and its versions from before do not say which one it was', async () => {
+    test('a public collection names no server of its organisation, and its older versions hide the name of such a server', async () => {
       const endpoint = { name: 'Ours', model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: 'own-server-key-0123456789-TAIL' }
       const registered = await app.call('POST', '/me/endpoints', endpoint, { cookie: home.owner })
       expect(registered.status, registered.text).toBe(201)
@@ -295,7 +295,7 @@ export function ownCollections(world: () => Watched): void {
       expect(outcome(await home.post(`/import/${copy.slug}`))).toEqual([400, 'bad_steps'])
     })
 
-    test('every change is in the audit trail by id', async () => {
+    test('every change is in the audit trail with the id', async () => {
       const { json: made } = await home.post('', params({ name: 'Audited' }))
       await home.patch(made.id, { name: 'Audited again' })
       await home.post(`/star/${made.slug}`)

@@ -41,7 +41,7 @@ export function sharedCollections(world: () => Watched): void {
     const slugsOf = (reply: { json: { collections: { slug: string }[] } }) => reply.json.collections.map(({ slug }) => slug)
     const own = async (team: Team, slug: string) => (await team.list()).json.collections.find((each: { slug: string }) => each.slug === slug)
 
-    test('COLL-06 any role gives and takes back the one star of its organisation, and the number is right after any concurrent requests', async () => {
+    test('COLL-06 any role adds and removes the one star of its organisation, and the number is right after concurrent requests', async () => {
       const { slug } = await publish()
       for (const [cookie, starred] of [
         [reader.member, true],
@@ -73,7 +73,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(await app.db.many(drifted)).toEqual([])
     })
 
-    test('COLL-07 a fork is a private copy of the present version in the organisation of the caller; the one that is there is given again; private is 404', async () => {
+    test("COLL-07 a fork is a private copy of the present version in the caller's organisation; a second fork returns the first; a private source is 404", async () => {
       const source = await publish({ readme_md: '# Old', steps: ['alpha-only'] })
       await author.patch(source.id, { readme_md: '# New', steps: ['same-id', { model: 'test-model', provider: 'beta' }] })
       const replies = await Promise.all(Array.from({ length: 6 }, () => reader.post(`/fork/${source.slug}`, undefined, reader.member)))
@@ -115,7 +115,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(await app.db.many(drifted)).toEqual([])
     })
 
-    test('COLL-08 an import becomes the routing of the organisation: through a fork when it is foreign, as it is when it is one of its own', async () => {
+    test('COLL-08 an import becomes the routing of the organisation: a foreign collection through a fork, an own one directly', async () => {
       const source = await publish({ model: 'test-model', steps: [{ model: 'test-model', provider: 'beta' }] })
       const servedBy = async () => {
         const reply = await app.call(
@@ -158,7 +158,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(await app.db.many(drifted)).toEqual([])
     })
 
-    test('CAT-16 COLL-11 the registry shows public collections only, the most starred first and then the newest, and tells nothing of who has them', async () => {
+    test('CAT-16 COLL-11 the registry shows public collections only, most stars first, then newest, and nothing of their organisations', async () => {
       for (const team of [author, reader, third]) await team.clear()
       const hidden = (await author.post('', params({ name: 'Hidden thing' }))).json
       const slugs = []
@@ -193,7 +193,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(outcome(await see(`/${hidden.slug}`))).toEqual([404, 'not_found'])
     })
 
-    test('CAT-17 a public collection is shown with its versions; private and unknown are the same 404 for everybody, their owner too', async () => {
+    test('CAT-17 a public collection is shown with its versions; private and unknown ones are the same 404 for everybody, also for their owner', async () => {
       const source = await publish({ name: 'With history', readme_md: 'whole '.repeat(1000) })
       await author.patch(source.id, { steps: ['same-id'] })
       await author.patch(source.id, { name: 'With more history' })
@@ -227,7 +227,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(await own(reader, fork.slug)).toMatchObject({ forked_from: 'with-history' })
     })
 
-    test('public pages have a strong ETag, answer 304 to whoever has them, and ask the database only when something changed or they are old', async () => {
+    test('public pages have a strong ETag, answer 304 to a reader who has them, and query the database only after a change or when they are old', async () => {
       const source = await publish({ name: 'Asked for often' })
       for (const path of ['', '/asked-for-often', '?model=test-model']) {
         const first = await see(path)
@@ -276,7 +276,7 @@ export function sharedCollections(world: () => Watched): void {
       }
     })
 
-    test('stars and forks match a model of them after any concurrent actions of several organisations', async () => {
+    test('stars and forks match a model after any concurrent actions of several organisations', async () => {
       const teams = [author, reader, third]
       const source = fc.nat(1)
       const deed = fc.oneof(
@@ -329,7 +329,7 @@ export function sharedCollections(world: () => Watched): void {
       )
     })
 
-    test('collections that fork each other may all be deleted concurrently, by their owners', async () => {
+    test('collections that fork each other can be deleted concurrently by their owners', async () => {
       for (let round = 0; round < 2; round++) {
         const source = await publish()
         const fork = (await reader.post(`/fork/${source.slug}`)).json

@@ -56,7 +56,7 @@ describe('attestations', () => {
   const attest = (query = '', key = app.key): Promise<TestReply> => app.call('GET', path + query, undefined, { token: key })
   const published = async (): Promise<{ keys: { kid: string; x: string }[] }> => (await app.call('GET', keysPath, undefined, { token: null })).json
 
-  test('ATT-01 ATT-06 RCPT-01 ATT-02 nothing was called: a signed payload with the figures 0, with ids of keys and no key', async () => {
+  test('ATT-01 ATT-06 RCPT-01 ATT-02 an attestation without calls is a signed payload with zero figures, with ids of keys and without keys', async () => {
     const reply = await attest('?window=30d')
     expect(reply.status).toBe(200)
     const { payload, alg, key_id, signature, ed25519 } = reply.json
@@ -87,7 +87,7 @@ describe('attestations', () => {
     expect(verifySignature(null, Buffer.from(canonical(payload)), key, Buffer.from(ed25519.signature, 'base64url'))).toBe(true)
   })
 
-  test('ATT-02 ATT-03 ATT-11 shares of what was called: a place that is not known and a call that was abroad first are not India', async () => {
+  test('ATT-02 ATT-03 ATT-11 shares count a call as India only if its place is known and no attempt went abroad', async () => {
     await chat(app, home(app), 'alpha')
     await chat(app, home(app), 'indus')
     await chat(app, home(app), 'indus')
@@ -127,7 +127,7 @@ describe('attestations', () => {
     expect(after.text).not.toContain('secret words')
   })
 
-  test('ATT-04 evidence is capped at the newest, the summary is of all; rows that are gone are told apart', async () => {
+  test('ATT-04 evidence lists the newest calls up to the cap, the summary counts all; deleted rows are reported as such', async () => {
     const { payload } = (await attest()).json
     expect(payload.summary.total).toBe(5)
     expect(payload.evidence).toMatchObject({ count: 4, capped: true, capped_by: 'limit' })
@@ -146,7 +146,7 @@ describe('attestations', () => {
     expect((await attest('?window=2d', org.key)).json.payload).toMatchObject({ summary: { total: 2 }, evidence: { count: 2, capped: false } })
   })
 
-  test('ATT-03 a server of which the organisation itself says that it is in India never counts as India in what the gateway signs', async () => {
+  test('ATT-03 a server that only the organisation itself declares to be in India never counts as India in a signed payload', async () => {
     const cookie = await app.signIn()
     const before = (await attest()).json.payload.summary
     const made = await app.call(
@@ -173,7 +173,7 @@ describe('attestations', () => {
     expect((await dpia()).audit_log).toContainEqual(expect.objectContaining({ provider: 'byoe:says-so', residency: 'declared' }))
   })
 
-  test('ATT-08 ATT-09 the window is 1d to 365d, 30d when none is given, and counts IST days', async () => {
+  test('ATT-08 ATT-09 the window is 1d to 365d, 30d by default, and counts IST days', async () => {
     for (const window of ['0d', '366d', '9999d', '30', '1m', '-1d', '01d', '1.5d', '', 'd', '30D', '30d ', '٣d']) {
       const reply = await attest(`?window=${encodeURIComponent(window)}`)
       expect([reply.status, reply.json.error.code], window).toEqual([400, 'bad_request'])
@@ -195,7 +195,7 @@ describe('attestations', () => {
     expect((await attest('?window=2d', org.key)).json.payload.summary).toMatchObject({ total: 2, india_requests: 1 })
   })
 
-  test('ATT-05 the HMAC is over the payload as RFC 8785 writes it: only the gateway checks it, and any change breaks it', async () => {
+  test('ATT-05 the HMAC covers the payload in the form of RFC 8785: only the gateway can check it, and any change invalidates it', async () => {
     const { text, json } = await attest()
     const admin = adminHandler(app.gateway.app)
     const check = (changed: string) => admin({ name: 'check-attestation', args: checkArgsOf(changed) })
@@ -231,7 +231,7 @@ describe('attestations', () => {
     expect(report.text).toContain(signed.ed25519.key_id.replaceAll('_', '&#95;'))
   })
 
-  test('a rotated key: its old signatures stay valid, both keys are published, and several concurrent rotations agree', async () => {
+  test('after a rotation, signatures of the old key stay valid, both keys are published, and concurrent rotations agree', async () => {
     const before = (await attest()).json
     const made = await Promise.all([1, 2, 3].map(() => adminHandler(app.gateway.app)({ name: 'rotate-attestation-key', args: {} })))
     const after = (await attest()).json
@@ -244,7 +244,7 @@ describe('attestations', () => {
     expect((await app.gateway.app.audit.list(null, { before: null }, 10)).entries.some(({ act }: { act: string }) => act === 'rotateAttestationKey')).toBe(true)
   })
 
-  test('nothing is signed with a key that does not open, nor over sums that are not whole', async () => {
+  test('an attestation is not signed with a key that cannot be opened, nor over incomplete sums', async () => {
     const intact = (await published()).keys
     await app.db.exec(sealUnderAnother)
     const reply = await attest()

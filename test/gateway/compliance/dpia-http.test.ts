@@ -63,7 +63,7 @@ describe('assessments', () => {
   const assess = async (query = '', key = app.key) => (await app.call('GET', dpiaPath + query, undefined, { token: key })).json
   const report = (query = '?format=report'): Promise<TestReply> => app.call('GET', dpiaPath + query)
 
-  test('DPIA-01 DPIA-04 DPIA-05 what processed data, where, how open it is, and for which agent', async () => {
+  test('DPIA-01 DPIA-04 DPIA-05 an assessment says which models processed data, where, how open they are, and for which agents', async () => {
     const agent = await app.newAgent(hostile.slice(0, 60))
     await chat(app, home(app), 'alpha')
     await chat(app, home(app), 'indus', 'test-model', { 'x-br-agent-id': 'www.evil.test' })
@@ -114,7 +114,7 @@ describe('assessments', () => {
     expect((await assess('?window=0d')).error.code).toBe('bad_request')
   })
 
-  test('DPIA-02 the report is Markdown with the same facts, in which names are text', async () => {
+  test('DPIA-02 the report is Markdown with the same facts, and names in it are plain text', async () => {
     await app.call('PATCH', '/me/org', { name: hostile.slice(0, 60) }, { cookie: await app.signIn() })
     const { status, headers, text } = await report()
     expect([status, headers.get('content-type')]).toEqual([200, 'text/markdown; charset=utf-8'])
@@ -128,7 +128,7 @@ describe('assessments', () => {
       expect(new Set(block.split('\n').map(line => line.replaceAll('\\|', '').split('|').length)).size, block).toBe(1)
   })
 
-  test('DPIA-06 zero retention unless a window is set, then its days; memory by the kind of its store, without its credentials', async () => {
+  test("DPIA-06 an assessment reports zero retention, or the days of a window; it names the kind of the memory's store, without credentials", async () => {
     const cookie = await app.signIn()
     expect((await assess()).content_retention).toMatchObject({ mode: 'zero', days: 0, stored: expect.stringMatching(/^Nothing/) })
     expect((await assess()).memory).toMatchObject({ configured: false, store: null })
@@ -153,7 +153,7 @@ describe('assessments', () => {
     expect((await assess()).content_retention.mode).toBe('zero')
   })
 
-  test('more agents than are listed are counted', async () => {
+  test('agents above the maximum of the list are counted', async () => {
     const org = await app.otherOrg('Many Agents')
     const day = new Date(Date.now() + 5.5 * 3600_000).toISOString().slice(0, 10)
     await app.db.exec(addLabels, org.orgId, day, 1203)
@@ -164,7 +164,7 @@ describe('assessments', () => {
     expect(dpia.models).toEqual([expect.objectContaining({ model: 'gone-model', openness: 'unknown', purpose: 'unknown' })])
   })
 
-  test('ATT-10 DPIA-03 PERM-11 SCOPE-12 the role of the person behind a key or a session decides, or one capability; agents are refused', async () => {
+  test('ATT-10 DPIA-03 PERM-11 SCOPE-12 the role or one capability of the person behind a key or session decides; agents are refused', async () => {
     const met = async (path: string, options: { token?: string; cookie?: string }): Promise<unknown> => {
       const { status, json } = await app.call('GET', path, undefined, options)
       return status === 200 ? 200 : [status, json.error.code]
@@ -189,7 +189,7 @@ describe('assessments', () => {
     }
   })
 
-  test('PERM-11 who loses the capability reads neither from the next call on, with a session or a key that was just used', async () => {
+  test('PERM-11 a person who loses the capability cannot read from the next call on, with a session or a key that was just used', async () => {
     const cookie = await app.signIn()
     const auditor = await app.newMember('member', { capabilities: ['audit:view'] })
     const key = (await app.call('POST', '/me/keys', {}, { cookie: auditor.cookie })).json.key
@@ -202,7 +202,7 @@ describe('assessments', () => {
     expect(await all()).toEqual([403, 403, 403, 403])
   })
 
-  test('what another organisation did is in neither document', async () => {
+  test('both documents leave out calls of other organisations', async () => {
     for (const path of both)
       for (const format of ['json', 'report']) {
         const ours = await app.call('GET', `${path}?format=${format}`)
@@ -214,7 +214,7 @@ describe('assessments', () => {
   })
 })
 
-test('every table of the schema is in an assessment, or holds nothing of people and calls', () => {
+test('every table of the schema is in an assessment, or has no data about people and calls', () => {
   const tables = [...readFileSync(new URL('../../../migrations/schema.sql', import.meta.url), 'utf8').matchAll(/^create table (\w+)/gm)].map(([, name]) => name)
   expect(tables.length).toBeGreaterThan(60)
   expect(tables.filter(name => name === undefined || !keptIn.has(name))).toEqual([])
@@ -222,7 +222,7 @@ test('every table of the schema is in an assessment, or holds nothing of people 
   expect([...new Set(keptIn.values())].filter(place => !named.includes(place))).toEqual([])
 })
 
-test('shares add up to 100, and none is 100 that is not everything', () => {
+test('shares add up to 100, and a share of 100 is everything', () => {
   expect(percentages([0, 0])).toEqual([0, 0])
   expect(percentages([1, 2])).toEqual([33.33, 66.67])
   expect(percentages([1, 1, 1])).toEqual([33.34, 33.33, 33.33])

@@ -50,7 +50,7 @@ describe('attestations that others check', () => {
   const isValid = (changed: string): boolean => verifyAttestation(changed, JSON.parse(keys)).isValid
   const env = { BRIGADE: '', BRIGADE_KEY: undefined, XDG_CONFIG_HOME: folder }
 
-  test('RCPT-01 brigade verify and a program of its own check an attestation offline, and say what it states', async () => {
+  test('RCPT-01 brigade verify and a separate program check an attestation offline, and show its statements', async () => {
     const file = written('attestation.json', text)
     const ran = await runHere(['verify', file, '--keys', keysFile], { ...env, BRIGADE: 'http://127.0.0.1:9' })
     expect(ran).toMatchObject({ code: 0, err: '' })
@@ -74,7 +74,7 @@ describe('attestations that others check', () => {
     expect((await runHere(['verify', report, '--keys', keysFile], env)).code).toBe(0)
   })
 
-  test('a report whose text is not what its signed JSON says is refused, by whichever command', async () => {
+  test('a report whose text does not match its signed JSON is refused by every command', async () => {
     const report = (await app.call('GET', '/v1/org/residency/attestation?format=report')).text
     expect(isValid(report.replaceAll('\n', '\r\n'))).toBe(true)
     const json = report.slice(report.indexOf('```json'))
@@ -92,7 +92,7 @@ describe('attestations that others check', () => {
     expect(isValid(json.split('\n')[1] ?? '')).toBe(true)
   })
 
-  test('without --keys the keys are those of the gateway that is set, never of the address in the attestation', async () => {
+  test('without --keys the keys come from the configured gateway, never from the address in the attestation', async () => {
     const file = written('attestation.json', text)
     const ran = await runHere(['verify', file], { ...env, BRIGADE: app.baseUrl })
     expect(ran).toMatchObject({ code: 0, out: expect.stringContaining(`of ${app.baseUrl}/.well-known/attestation-keys.json`) })
@@ -120,7 +120,7 @@ describe('attestations that others check', () => {
     expect(verifyAttestation(forged(thumbprintOf(x)), theirs(thumbprintOf(x))).isValid).toBe(true)
   })
 
-  test('ATT-05 RCPT-01 any changed byte of the payload or of its signature breaks it', async () => {
+  test('ATT-05 RCPT-01 any changed byte of the payload or of its signature makes the attestation invalid', async () => {
     expect(isValid(text)).toBe(true)
     const bytes = Buffer.from(text)
     const from = text.indexOf('"payload":') + '"payload":'.length
@@ -136,7 +136,7 @@ describe('attestations that others check', () => {
       }
   })
 
-  test('any other value, name, order or length of any field breaks it', () => {
+  test('any other value, name, order or length of a field makes the attestation invalid', () => {
     const { payload, ...rest } = JSON.parse(text)
     const changes: unknown[] = []
     const walk = (value: unknown, put: (changed: unknown) => unknown): void => {
@@ -158,7 +158,7 @@ describe('attestations that others check', () => {
     for (const changed of changes) expect(isValid(JSON.stringify({ payload: changed, ...rest })), JSON.stringify(changed).slice(0, 200)).toBe(false)
   })
 
-  test('a text that means two things is refused by both: a name twice, a number that no double holds, bytes that are no UTF-8', async () => {
+  test('a text with two meanings is refused by both: a name twice, a number that no double has, bytes that are not UTF-8', async () => {
     const total = /"total":(\d+)/
     const texts = [
       text.replace(total, '"total":9,"total":$1'),
@@ -194,7 +194,7 @@ describe('attestations that others check', () => {
       expect(verifyAttestation(text, set).isValid).toBe(false)
   })
 
-  test('what cannot be read or had says what to do', async () => {
+  test('an error says what to do when a file or key set cannot be read or fetched', async () => {
     const file = written('attestation.json', text)
     for (const [words, code, says] of [
       [['verify', join(folder, 'none.json'), '--keys', keysFile], 2, 'there is no such file'],
@@ -216,14 +216,14 @@ describe('attestations that others check', () => {
   })
 })
 
-test('numbers are taken when they say what a double holds, however they are written', () => {
+test('numbers are accepted if they are exact as a double, in any spelling', () => {
   for (const same of ['1', '1.0', '10e-1', '0.1', '66.67', '1E+2', '0', '-0.5', '0.0', '1e21', '5e-324', '123456789012345680000'])
     expect(parseStrictJson(`{"n":${same}}`)).toEqual({ n: Number(same) })
   for (const other of ['1.00000000000000001', '9007199254740993', '1e400', '0.1000000000000000055', '-1e-400'])
     expect(() => parseStrictJson(`[${other}]`), other).toThrow('more exact')
 })
 
-test('every JSON value is taken as JSON.parse takes it, and with a name twice it is not', () => {
+test('every JSON value is read as JSON.parse reads it, and refused when it has a name twice', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.integer({ min: 0, max: 3 }), (value, indent) => {
       const text = JSON.stringify(value, null, indent)

@@ -34,7 +34,7 @@ describe('requests without a valid credential', () => {
     refused: replies.filter(reply => reply.status === 429).length,
   })
 
-  test('LIM-01 of 121 anonymous calls in a minute the last is 429 rate_limit_exceeded with the seconds to the end of the minute; the next minute is open', async () => {
+  test('LIM-01 the 121st anonymous call in a minute is 429 rate_limit_exceeded with the seconds to the end of the minute; calls in the next minute pass', async () => {
     const replies = await askTimes(121, '198.51.100.1')
     expect(statuses(replies)).toEqual({ ok: 120, refused: 1 })
     const last = replies[120]
@@ -46,7 +46,7 @@ describe('requests without a valid credential', () => {
     expect((await ask('198.51.100.1')).status).toBe(200)
   })
 
-  test('LIM-01 a wrong or missing credential counts, and over the limit the answer is 429 and no longer 401', async () => {
+  test('LIM-01 calls with a wrong or missing credential count; over the limit they get 429 instead of 401', async () => {
     const tries = [null, 'br-wrong', 'a.b.c', `br-${'A'.repeat(32)}`]
     for (let i = 0; i < 120; i++) {
       const reply = await ask('198.51.100.3', {}, { path: i % 2 === 0 ? '/v1/me/whoami' : '/v1/usage', token: tries[i % tries.length] ?? null })
@@ -61,7 +61,7 @@ describe('requests without a valid credential', () => {
     expect((await ask('198.51.100.3', {}, { path: '/v1/me/whoami', token: app.key })).status).toBe(200)
   })
 
-  test('LIM-02 calls with a key are not counted, on public paths either; the rate of the key holds there', async () => {
+  test('LIM-02 calls with a key do not count as anonymous, on public paths either; there the rate of the key applies', async () => {
     for (let i = 0; i < 121; i++)
       expect((await ask('198.51.100.4', {}, { token: app.key, path: i % 2 === 0 ? '/v1/models' : '/v1/me/whoami' })).status).toBe(200)
     expect((await ask('198.51.100.4')).status).toBe(200)
@@ -70,7 +70,7 @@ describe('requests without a valid credential', () => {
     expect((await Promise.all(slow)).map(reply => reply.status).sort()).toEqual([200, 200, 200, 429])
   })
 
-  test('LIM-02 the token of an agent that was revoked keeps hearing why, however often it calls', async () => {
+  test('LIM-02 the token of a revoked agent gets 401 with the reason, however often it calls', async () => {
     const agent = await app.newAgent('runaway')
     await app.call('POST', `/v1/me/agents/${agent.id}/revoke`)
     for (let i = 0; i < 125; i++) {
@@ -80,12 +80,12 @@ describe('requests without a valid credential', () => {
     expect((await ask('198.51.100.5')).status).toBe(200)
   })
 
-  test('a public path that is called with a credential that does not work answers as to anybody, and counts', async () => {
+  test('a call of a public path with an invalid credential is answered as an anonymous call, and counts', async () => {
     for (let i = 0; i < 120; i++) expect((await ask('198.51.100.6', {}, { token: 'br-wrong' })).status).toBe(200)
     expect((await ask('198.51.100.6', {}, { token: 'br-wrong' })).status).toBe(429)
   })
 
-  test('LIM-03 a browser gets a signed cookie and is counted by it; a forged one is counted by address', async () => {
+  test('LIM-03 a browser gets a signed cookie and is counted by it; a browser with a forged cookie is counted by address', async () => {
     const first = await ask('198.51.100.7', browser)
     const cookie = cookieOf(first)
     expect(first.headers.get('set-cookie')).toMatch(/^br_device=[\w-]+\.[\w-]+; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Lax$/)
@@ -102,7 +102,7 @@ describe('requests without a valid credential', () => {
     expect((await ask('198.51.100.7', { cookie: `br_device=${id}` })).status).toBe(429)
   })
 
-  test('LIM-03 programs and pages of other sites get no cookie, and neither do calls with a credential or outside /v1', async () => {
+  test('LIM-03 programs, pages of other sites, calls with a credential and calls outside /v1 get no cookie', async () => {
     expect(cookieOf(await ask('198.51.100.9'))).toBeNull()
     expect(cookieOf(await ask('198.51.100.9', { 'sec-fetch-site': 'cross-site' }))).toBeNull()
     expect(cookieOf(await ask('198.51.100.9', browser, { token: app.key }))).toBeNull()
@@ -110,7 +110,7 @@ describe('requests without a valid credential', () => {
     expect(cookieOf(await ask('198.51.100.9', browser, { path: '/v1/me/whoami' }))).not.toBeNull()
   })
 
-  test('LIM-03 fresh cookies do not multiply what an address may do', async () => {
+  test('LIM-03 fresh cookies do not raise the limit of an address', async () => {
     const few = await startApp({ clock, env: { TRUSTED_PROXIES: '127.0.0.1, ::1', ANON_RPM: '12' } })
     const times = async (count: number, headers: Record<string, string>): Promise<TestReply[]> => {
       const replies: TestReply[] = []
@@ -140,7 +140,7 @@ describe('requests without a valid credential', () => {
     expect((await ask('2001:db8:0:8::1')).status).toBe(200)
   })
 
-  test('HARD-12 public documents count for anonymous callers, and a caller with a key reads on', async () => {
+  test('HARD-12 calls of public documents count for anonymous callers; a caller with a key can still read them', async () => {
     const paths = [
       '/openapi.json',
       '/llms.txt',
@@ -159,7 +159,7 @@ describe('requests without a valid credential', () => {
     }
   })
 
-  test('HARD-12 public documents bear an ETag, answer 304 to a reader who has them, and are the same bytes each time', async () => {
+  test('HARD-12 public documents have an ETag, answer 304 to a reader who has them, and have the same bytes each time', async () => {
     for (const path of ['/openapi.json', '/llms.txt', '/mcp/server-card', '/.well-known/mcp/server-card.json', '/.well-known/ai-catalog.json']) {
       const first = await ask('198.51.100.33', {}, { path })
       const etag = first.headers.get('etag') ?? ''
@@ -176,13 +176,13 @@ describe('requests without a valid credential', () => {
     }
   })
 
-  test('health and the console are not counted', async () => {
+  test('calls of health and of the console do not count', async () => {
     for (let i = 0; i < 122; i++) expect((await ask('198.51.100.11', {}, { path: '/health' })).status).toBe(200)
     expect((await ask('198.51.100.11', {}, { path: '/me/audit' })).status).toBe(401)
     expect((await ask('198.51.100.11')).status).toBe(200)
   })
 
-  test('MCP-20 the 121st request to /mcp without a valid credential in a minute is 429 with retry-after, together with those to /v1', async () => {
+  test('MCP-20 the 121st request without a valid credential in a minute, to /mcp and /v1 together, is 429 with retry-after', async () => {
     const initialize = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
     const mcp = (token: string | null) =>
       ask('198.51.100.12', { accept: 'application/json, text/event-stream' }, { method: 'POST', path: '/mcp', body: initialize, token })
@@ -194,7 +194,7 @@ describe('requests without a valid credential', () => {
     expect((await mcp(app.key)).status).toBe(200)
   })
 
-  test('sign-ins that are begun count, because each of them is kept for a while', async () => {
+  test('starts of sign-ins count, because each of them is kept for a while', async () => {
     const begin = () => ask('198.51.100.77', {}, { path: '/auth/google' })
     for (let count = 0; count < 120; count++) expect((await begin()).json.error.code).toBe('provider_not_configured')
     expect([(await begin()).status, (await ask('198.51.100.77', {}, { path: '/auth' })).status]).toEqual([429, 200])

@@ -43,7 +43,7 @@ describe('bodies and URLs', () => {
     ['MCP', '/mcp', () => list, accept],
   ]
 
-  test.each(rows)('EDGE-09 %s: bytes that are no UTF-8 are 400 and reach nobody, a byte order mark is read over', async (_name, path, body, headers) => {
+  test.each(rows)('EDGE-09 %s: a body that is not UTF-8 is 400 and reaches no provider; a byte order mark is skipped', async (_name, path, body, headers) => {
     const before = app.alpha.requests.length
     const broken = Buffer.concat([Buffer.from(body().slice(0, -1)), Buffer.from(',"x":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
     const refused = await raw('POST', path, broken, { ...json, ...headers })
@@ -66,19 +66,19 @@ describe('bodies and URLs', () => {
     expect((await raw('POST', '/v1/chat/completions', chat, { ...json, 'content-encoding': ' Identity ' })).status).toBe(200)
   })
 
-  test('EDGE-09 a body that goes on as it came goes on without its byte order mark', async () => {
+  test('EDGE-09 a body that is relayed unchanged reaches the provider without its byte order mark', async () => {
     const body = JSON.stringify({ model: 'same-id', messages: [{ role: 'user', content: 'Hello' }] })
     expect((await raw('POST', '/v1/chat/completions', Buffer.from(`\ufeff${body}`), json)).status).toBe(200)
     expect(app.alpha.requests.at(-1)?.raw.toString()).toBe(body)
   })
 
-  test.each(rows)('EDGE-09 %s: a content-encoding is 415 and named', async (_name, path, body, headers) => {
+  test.each(rows)('EDGE-09 %s: a body with a content-encoding is 415, and the message names the encoding', async (_name, path, body, headers) => {
     const packed = await raw('POST', path, gzipSync(body()), { ...json, ...headers, 'content-encoding': 'gzip' })
     expect([packed.status, packed.text]).toEqual([415, expect.stringContaining('gzip')])
     expect((await raw('POST', path, body(), { ...json, ...headers, 'content-encoding': 'identity' })).status).toBeLessThan(300)
   })
 
-  test('EDGE-09 inference and management take the content-types that curl and careless clients send, and name the others in a 415; forms name theirs', async () => {
+  test('EDGE-09 inference and management accept the content-types that curl and careless clients send; for others, and for forms, a 415 names what was sent', async () => {
     for (const [, path, body] of rows.slice(0, 2)) {
       for (const type of ['application/json; charset=utf-8', 'application/vnd.api+json', 'text/plain', 'application/x-www-form-urlencoded'])
         expect((await raw('POST', path, body(), { 'content-type': type })).status, type).toBeLessThan(300)
@@ -93,7 +93,7 @@ describe('bodies and URLs', () => {
     expect([form.status, form.text]).toEqual([415, expect.stringContaining('br')])
   })
 
-  test('EDGE-10 a malformed percent and bytes that are no UTF-8 are 400 in queries and paths of every row', async () => {
+  test('EDGE-10 a malformed percent sign or bytes that are not UTF-8 are 400 in the query and path of every row', async () => {
     const bad = ['%', '%z', '%zz', '%ff', '%fe', '%c3', '%ed%a0%80', '%c0%80', '\xff', '\xc3']
     for (const text of bad)
       for (const [method, path, body] of [
@@ -110,7 +110,7 @@ describe('bodies and URLs', () => {
       }
   })
 
-  test('EDGE-10 two keys of memory are never one: names that are UTF-8 are kept as they are', async () => {
+  test('EDGE-10 two different names of memory objects never become one: names in UTF-8 are kept unchanged', async () => {
     await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
     const mine = `users/${app.userId}`
     for (const [key, content] of [

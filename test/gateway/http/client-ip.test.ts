@@ -11,44 +11,44 @@ const clientIp = (peer: string, forwarded: string | undefined, trusted: readonly
   })
 
 describe('the address of the client', () => {
-  test('without a trusted proxy it is the address of the connection, whatever the header says', () => {
+  test('the address of the client is that of the connection when no proxy is trusted, whatever the header says', () => {
     expect(clientIp('203.0.113.9', '198.51.100.1')).toBe('203.0.113.9')
     expect(clientIp('203.0.113.9', undefined)).toBe('203.0.113.9')
     expect(clientIp('127.0.0.1', '198.51.100.1', [])).toBe('127.0.0.1')
   })
 
-  test('behind trusted proxies it is the rightmost address that is not one of them', () => {
+  test('the address of a client of trusted proxies is the rightmost address that is not one of them', () => {
     expect(clientIp('127.0.0.1', '198.51.100.1')).toBe('198.51.100.1')
     expect(clientIp('10.1.2.3', '1.1.1.1, 198.51.100.1, 10.9.9.9')).toBe('198.51.100.1')
     expect(clientIp('10.1.2.3', undefined)).toBe('10.1.2.3')
     expect(clientIp('fd12::1', '2001:DB8::0:1')).toBe('2001:db8::1')
   })
 
-  test('IPv4 that is written as IPv6 is IPv4', () => {
+  test('an IPv4 address in IPv6 notation becomes IPv4', () => {
     expect(clientIp('::ffff:127.0.0.1', '::ffff:198.51.100.1')).toBe('198.51.100.1')
     expect(clientIp('::ffff:203.0.113.9', undefined)).toBe('203.0.113.9')
   })
 
-  test('what is no address ends the search at the last good one', () => {
+  test('an invalid address ends the search at the last valid one', () => {
     expect(clientIp('10.0.0.1', 'unknown')).toBe('10.0.0.1')
     expect(clientIp('10.0.0.1', '198.51.100.1, rubbish, 10.0.0.2')).toBe('10.0.0.2')
     expect(clientIp('10.0.0.1', '')).toBe('10.0.0.1')
     for (const odd of ['0x7f000001', '1', '127.1', '010.0.0.1', '<script>', '1.2.3.4.5']) expect(clientIp('10.0.0.1', odd), odd).toBe('10.0.0.1')
   })
 
-  test('ports and zones do not belong to an address', () => {
+  test('ports and zones are not part of an address', () => {
     expect(clientIp('10.0.0.1', '198.51.100.1:4711')).toBe('198.51.100.1')
     expect(clientIp('10.0.0.1', '[2001:db8::5]:443')).toBe('2001:db8::5')
     expect(networkOf('fe80::1%eth0')).toBe('fe80:0:0:0::/64')
     expect(networkOf('nobody')).toBeNull()
   })
 
-  test('a chain of trusted proxies alone names the first of them', () => {
+  test('a chain of trusted proxies only gives the address of the first of them', () => {
     expect(clientIp('10.0.0.1', '10.0.0.3, 10.0.0.2')).toBe('10.0.0.3')
     expect(clientIp('10.0.0.1', Array.from({ length: 5000 }, () => '10.0.0.2').join(','))).toBe('10.0.0.2')
   })
 
-  test('TRUSTED_PROXIES that cannot be read are named at the start', () => {
+  test('invalid TRUSTED_PROXIES are named in an error at the start', () => {
     for (const bad of ['10.0.0.0/33', 'proxy.internal', '10.0.0.0/8/8', '10.0.0/8', '::/129', '10.0.0.0/', '1'])
       expect(() => loadConfig({ TRUSTED_PROXIES: `127.0.0.1,${bad}` }), bad).toThrow(
         `TRUSTED_PROXIES must list IP addresses or CIDR ranges such as 10.0.0.0/8, not "${bad}"`,
@@ -70,11 +70,11 @@ describe('LIM-10 X-Forwarded-For', () => {
     }
   }
 
-  test('LIM-10 is believed from configured proxies, so that their clients are told apart', async () => {
+  test('LIM-10 X-Forwarded-For is read from configured proxies, so their clients are counted separately', async () => {
     expect(await tries({ TRUSTED_PROXIES: '127.0.0.0/8,::1' })).toEqual([200, 200, 200, 200, 200, 200])
   })
 
-  test('LIM-10 is not believed from anybody else: an invented header does not help', async () => {
+  test('LIM-10 X-Forwarded-For is ignored from all other senders, so an invented header does not help', async () => {
     // A minute may end between two calls, which opens two more.
     const isServed = (await tries({ TRUSTED_PROXIES: '10.0.0.0/8' })).filter(status => status === 200).length
     expect(isServed).toBeGreaterThanOrEqual(2)

@@ -17,7 +17,7 @@ describe('pages of other origins', () => {
   const preflight = (path: string, origin: string, asks: Record<string, string> = {}) =>
     fetch(app.baseUrl + path, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST', ...asks } })
 
-  test('CORS-01 a page of an allowed origin may call /v1 with its key, reads our headers, also on errors and streams, and never with credentials', async () => {
+  test('CORS-01 a page of an allowed origin may call /v1 with its key and may read the headers, also on errors and streams, but never with credentials', async () => {
     for (const path of ['/v1/chat/completions', '/v1/models', '/v1/me/agents']) {
       const asked = 'Authorization, content-type, X-BR-Agent-Id, anthropic-beta, idempotency-key, x-stainless-os, x-evil'
       const answer = await preflight(path, page, { 'access-control-request-headers': asked })
@@ -53,7 +53,7 @@ describe('pages of other origins', () => {
     }
   })
 
-  test('an origin that is not listed, or is listed for something else, gets no header, and its preflight is a 405', async () => {
+  test('an origin that is not listed, or is listed for another part, gets no header, and its preflight is a 405', async () => {
     for (const [path, origin] of [
       ['/v1/chat/completions', stranger],
       ['/v1/chat/completions', console_],
@@ -68,14 +68,14 @@ describe('pages of other origins', () => {
     expect([reply.status, corsOf(reply.headers)]).toEqual([200, []])
   })
 
-  test('a preflight needs no credential, counts against nobody and reaches no provider', async () => {
+  test('a preflight needs no credential, does not count as a request and reaches no provider', async () => {
     const dialed = app.alpha.requests.length
     for (let count = 0; count < 40; count++) expect((await preflight('/v1/chat/completions', page)).status).toBe(204)
     expect((await app.call('GET', '/v1/models', undefined, { token: null })).status).toBe(200)
     expect(app.alpha.requests).toHaveLength(dialed)
   })
 
-  test('the server card is readable from every page, also when the page asks for it by condition', async () => {
+  test('the server card is readable from every page, also with a conditional request', async () => {
     for (const path of ['/.well-known/mcp/server-card.json', '/mcp/server-card']) {
       const reply = await app.call('GET', path, undefined, { token: null, headers: { origin: stranger } })
       expect([reply.status, reply.headers.get('access-control-allow-origin')]).toEqual([200, '*'])
@@ -85,7 +85,7 @@ describe('pages of other origins', () => {
     }
   })
 
-  test('the console at another address may send the session cookie, with reads and with writes', async () => {
+  test('a console on another origin may send the session cookie, for reads and writes', async () => {
     const cookie = await app.signIn()
     const headers = { origin: console_ }
     for (const reply of [
@@ -101,7 +101,7 @@ describe('pages of other origins', () => {
 })
 
 describe('CORS_ORIGINS', () => {
-  test('none is allowed by default, and * allows all without naming any', async () => {
+  test('CORS_ORIGINS allows no origin by default, and * allows all origins', async () => {
     for (const [env, status, origin] of [
       [{}, 405, null],
       [{ CORS_ORIGINS: '*' }, 204, '*'],
@@ -117,7 +117,7 @@ describe('CORS_ORIGINS', () => {
     }
   })
 
-  test('what no browser sends as an origin is refused at the start, with what it should be', () => {
+  test('an invalid origin is refused at the start, with the expected form', () => {
     expect(() => loadConfig({ CORS_ORIGINS: 'https://app.example.test/' })).toThrow('https://app.example.test, not')
     expect(() => loadConfig({ CORS_ORIGINS: 'app.example.test' })).toThrow('CORS_ORIGINS must list origins')
     expect(() => loadConfig({ CONSOLE_ORIGINS: '*' })).toThrow('CONSOLE_ORIGINS must list origins')

@@ -66,7 +66,7 @@ async function takenInTurn(keys: readonly string[], call: (key: string) => Promi
 
 describe('several organisations of one person', () => {
   test(
-    'HARD-11 have one share of the streamed replies together, and another person still gets a whole share',
+    'HARD-11 organisations of one person have one share of the streamed replies together, and another person still gets a whole share',
     async () => {
       const { keys, other } = await startWithFounder({ STREAMS_MAX: '60' })
       app.alpha.script(({ raw }) => (raw.includes('wait for it') ? { holdAfterChunks: 1 } : {}))
@@ -80,7 +80,7 @@ describe('several organisations of one person', () => {
   )
 
   test(
-    'HARD-11 have one share of the connections together, and another person still gets a whole share',
+    'HARD-11 organisations of one person have one share of the connections together, and another person still gets a whole share',
     async () => {
       const { keys, other } = await startWithFounder({ CONNECTIONS_MAX: '100' })
       const agent = new Agent({ keepAlive: true, maxSockets: 300 })
@@ -97,7 +97,7 @@ describe('several organisations of one person', () => {
   )
 
   test(
-    'HARD-02 have one share of the room for bodies together, and another person still has room',
+    'HARD-02 organisations of one person have one share of the room for bodies together, and another person still has room',
     async () => {
       const limits = { INFERENCE_BODY_LIMIT_BYTES: String(MiB), FORM_LIMIT_BYTES: String(MiB), BODIES_MAX_BYTES: String(4 * MiB), BODIES_ORG_PERCENT: '25' }
       const { keys, other } = await startWithFounder(limits)
@@ -117,7 +117,7 @@ describe('several organisations of one person', () => {
   )
 
   test(
-    'HARD-11 have one share of the looks together, and make room on streams of changes for another person',
+    'HARD-11 organisations of one person have one share of the polls together, and give up streams of changes for another person',
     async () => {
       const { keys, other } = await startWithFounder({ POLLS_MAX: '20', CHANGE_STREAMS_MAX: '6' })
       const account = ['brigade://budget', 'brigade://usage', 'brigade://whoami']

@@ -64,7 +64,7 @@ describe('rows that an MCP tool calls', () => {
 
   const call = { principal: fullKey, requestId: 'req_1', agentLabel: null, signal: new AbortController().signal, clientIp: () => '198.51.100.1' }
 
-  test('an act leaves one line of the same kind as over HTTP; reading, inference and data leave none', async () => {
+  test('an act through MCP leaves one audit line, as over HTTP; reading, inference and data leave none', async () => {
     await invoke(table.makeThing, {}, call)
     await expect(invoke(table.endThing, { path: { id: '31' } }, call)).rejects.toMatchObject({ code: 'not_found' })
     await expect(invoke(table.breakThing, { path: { id: 'br-SeCrEtSeCrEtSeCrEtSeCrEt' } }, call)).rejects.toThrow('a bug')

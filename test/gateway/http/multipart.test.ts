@@ -31,7 +31,7 @@ describe('forms', () => {
     return { status: reply.status, json: (await reply.json()) as { error?: { code: string; message: string } } }
   }
 
-  test('what is not well formed is 400 with the reason, dials nobody and opens no circuit', async () => {
+  test('a malformed form is 400 with the reason, reaches no provider and opens no circuit', async () => {
     const wrong: [string, string][] = [
       [file + model + part('name="prompt"', 'x', 'Content-Type: text/plain; charset=utf-16\r\n') + end, 'charset'],
       [file + model + part('name="prompt"', 'x', 'Content-Type: text/plain; charset=nonsense\r\n') + end, 'charset'],
@@ -58,7 +58,7 @@ describe('forms', () => {
     expect((await send(file + model + end)).status).toBe(200)
   })
 
-  test('HARD-02 a form of nothing but boundaries is refused at its first bytes, however it is cut', async () => {
+  test('HARD-02 a form that consists of boundaries is refused at its first bytes, whatever its pieces are', async () => {
     const block = Buffer.from('--XX\r\na:b\r\n\r\n\r\n'.repeat(40_000))
     for (const sizes of [[block.length], [1, 2, 3, 5, 7, 11, 1024]]) {
       let sent = 0
@@ -80,7 +80,7 @@ describe('forms', () => {
     }
   })
 
-  test('HARD-02 a part that contains the text of the boundary many times is read whole', async () => {
+  test('HARD-02 a part that contains the text of the boundary many times is read completely', async () => {
     const text = 'a--XX '.repeat(500)
     expect((await send(file + model + part('name="prompt"', text) + end)).status).toBe(200)
     expect(app.alpha.requests[0]?.raw.toString('latin1')).toContain(text)
@@ -104,7 +104,7 @@ describe('forms', () => {
     }
   })
 
-  test('a text that looks like the end of its part adds no field that was not priced', async () => {
+  test('a text that looks like the end of its part adds no field to the form, so none without a price', async () => {
     const sent = `a\r\n--brigade-\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper-large`
     expect((await send(file + model + part('name="prompt"', sent) + end)).status).toBe(200)
     const [request] = app.alpha.requests

@@ -10,7 +10,7 @@ describe('how often a signed-in person may call the console', () => {
   })
   afterAll(() => app.stop())
 
-  test('the limit is the person’s, over all sessions; another person and the next minute are not held up', async () => {
+  test('the limit counts one person over all sessions; another person and the next minute are not affected', async () => {
     const { userId, cookie } = await app.newMember('member')
     const again = await app.signIn(userId)
     const other = await app.newMember('member')
@@ -26,7 +26,7 @@ describe('how often a signed-in person may call the console', () => {
     expect((await me(cookie)).status).toBe(200)
   })
 
-  test('HEAD reads what GET reads, but not where reading does something', async () => {
+  test('HEAD works where GET only reads, and not where GET has an effect', async () => {
     const { cookie } = await app.newMember('member')
     const head = (path: string) => fetch(app.baseUrl + path, { method: 'HEAD', redirect: 'manual', headers: { cookie } })
     expect((await head('/health')).status).toBe(200)

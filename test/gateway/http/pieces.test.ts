@@ -91,14 +91,14 @@ describe('a body in small pieces', () => {
     expect(answer.text.toLowerCase()).toContain('connection: close')
   })
 
-  test.each(rows)('HARD-02 %s: a body of up to 4,096 one-byte chunks, or of many chunks of 40 bytes, is taken', async (_name, path, type, body) => {
+  test.each(rows)('HARD-02 %s: a body of up to 4,096 one-byte chunks, or of many chunks of 40 bytes, is accepted', async (_name, path, type, body) => {
     const short = type === formType ? form(3500) : body.trimEnd()
     expect((await wire(headOf('POST', path, type, app.key), [chunked(short, 1)])).text).toMatch(/^HTTP\/1.1 20[01]/)
     const long = type === formType ? form(400_000) : body.trimEnd().padEnd(400_000, ' ')
     expect((await wire(headOf('POST', path, type, app.key), [chunked(long, 40)])).text).toMatch(/^HTTP\/1.1 (20[01]|409)/)
   })
 
-  test('HARD-02 what a form in small pieces holds reaches the provider as it was sent', async () => {
+  test('HARD-02 the content of a form in small pieces reaches the provider as it was sent', async () => {
     app.beta.reset()
     app.beta.script(() => ({ body: { text: 'x', usage: { type: 'duration', seconds: 1 } } }))
     const content = Array.from({ length: 8000 }, (_, index) => `line ${index}\r\n--X${index}`).join('')
@@ -119,7 +119,7 @@ describe('a body in small pieces', () => {
     ['a preflight', 'OPTIONS', '/v1/models', () => null, 'origin: https://a.test\r\naccess-control-request-method: POST\r\n', 204],
   ]
 
-  test.each(unread)('HARD-02 of a body in one-byte chunks that nobody reads little is taken before the connection ends: %s', async (...row) => {
+  test.each(unread)('HARD-02 little of a discarded body in one-byte chunks is read before the connection ends: %s', async (...row) => {
     const [, method, path, tokenOf, more, status] = row
     const answer = await wire(headOf(method, path, json, tokenOf(app.key), more), endless)
     // The end of the connection may overtake the answer.

@@ -155,7 +155,7 @@ describe('places', () => {
   )
 
   test(
-    'HARD-11 connections that show no credential have a share by their address; other addresses get theirs',
+    'HARD-11 connections without a credential have a share by their address; other addresses get theirs',
     async () => {
       app = await startApp({ env: { CONNECTIONS_MAX: '60' } })
       const silent = Array.from({ length: 150 }, () => unread('', '127.0.0.2'))
@@ -171,7 +171,7 @@ describe('places', () => {
   )
 
   test(
-    'HARD-11 in a full process a newcomer gets the place of an idle connection of the address that has the most, and no call under way is closed',
+    'HARD-11 in a full process a newcomer gets the place of an idle connection of the address with the most connections, and no running call is closed',
     async () => {
       app = await startApp({ env: { CONNECTIONS_MAX: '20' } })
       app.alpha.script(() => ({ holdAfterChunks: 1 }))
@@ -196,7 +196,7 @@ describe('places', () => {
   )
 
   test(
-    'HARD-11 a connection that found no place is told so at its first request without a credential, and gets one with it; idle connections end first',
+    'HARD-11 a connection without a place is refused at its first request without a credential, and gets a place with one; idle connections end first',
     async () => {
       app = await startApp({ env: { CONNECTIONS_MAX: '20' } })
       const silent = Array.from({ length: 20 }, () => unread(''))
@@ -230,7 +230,7 @@ describe('replies that nobody reads', () => {
   const asked = { model: 'test-model', messages: [{ role: 'user', content: 'Tell me all.' }] }
 
   test(
-    'HARD-02 have a bound of the process, a share of the organisation and a least speed; the one that waits longest is cut, and readers get all of theirs',
+    'HARD-02 unread replies have a bound of the process, a share of the organisation and a minimum speed; the oldest one is cut, and readers get all of theirs',
     async () => {
       aheadMs = 0
       app = await startApp({ clock, env: { UNREAD_MAX_BYTES: String(30 * 1024 * 1024) } })
@@ -255,7 +255,7 @@ describe('replies that nobody reads', () => {
   )
 
   test(
-    'HARD-02 a stream whose client reads nothing is cut behind the bound and charged for what it was sent',
+    'HARD-02 a stream is cut at the bound when its client reads nothing, and is charged for what was sent',
     async () => {
       aheadMs = 0
       app = await startApp({ clock })
@@ -275,7 +275,7 @@ describe('replies that nobody reads', () => {
   )
 
   test(
-    'HARD-02 a second request before the end of the reply ends the connection, because nothing bounds replies behind others',
+    'HARD-02 a second request before the end of the reply ends the connection, because no bound covers replies that wait for others',
     async () => {
       aheadMs = 0
       app = await startApp({ clock })
@@ -295,7 +295,7 @@ describe('replies that nobody reads', () => {
   )
 
   test(
-    'HARD-02 what is no request is not answered in the middle of a reply',
+    'HARD-02 data that is not HTTP gets no answer in the middle of a reply',
     async () => {
       aheadMs = 0
       app = await startApp({ clock })

@@ -50,7 +50,7 @@ describe('a body over the limit', () => {
   )
 
   test(
-    'EDGE-11 curl gets the 413 envelope 100 of 100 times, whether it waits to be told to go on or not',
+    'EDGE-11 curl gets the 413 envelope 100 of 100 times, whether it waits for 100 Continue or not',
     async () => {
       const curl = (expect100: string) => (): Promise<string> =>
         new Promise((resolve, reject) => {
@@ -73,7 +73,7 @@ describe('a body over the limit', () => {
   )
 
   test(
-    'EDGE-11 a sender that writes all of it slowly before it reads gets the 413 envelope 100 of 100 times, on every sort of body',
+    'EDGE-11 a client that slowly writes its whole body before it reads gets the 413 envelope 100 of 100 times, on every sort of body',
     async () => {
       const send = (at: string, type: string, framing: 'length' | 'chunks') => (): Promise<string> =>
         new Promise((resolve, reject) => {
@@ -113,7 +113,7 @@ describe('a body over the limit', () => {
   )
 
   test(
-    'EDGE-11 who waits to be told to go on is not told to when the body is refused, and is when it is taken',
+    'EDGE-11 a client that waits for 100 Continue gets it when the body is accepted, and not when it is refused',
     async () => {
       const { hostname, port } = new URL(app.baseUrl)
       const ask = (length: number, token = app.key): Promise<{ status: number; told: boolean }> =>
@@ -201,7 +201,7 @@ describe('bodies under way', () => {
     return Number(line?.split(' ')[1] ?? Number.NaN)
   }
 
-  test('HARD-02 have a bound of the process and a share of the organisation, beyond which they are 503 with retry-after, on every sort of row', async () => {
+  test('HARD-02 bodies under way have a bound of the process and a share of the organisation; above these they are 503 with retry-after, on every sort of row', async () => {
     const nearly = MiB - 1
     const held = upload(app.key, MiB, nearly).catch(() => null)
     await until(async () => (await figure('brigade_request_bodies_bytes')) === nearly, 'bytes of bodies')
@@ -238,7 +238,7 @@ describe('bodies under way', () => {
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 0, 'bytes of bodies')
   })
 
-  test('HARD-02 that are announced and never sent take no room, and what arrives of many is bounded', async () => {
+  test('HARD-02 bodies that are announced and never sent take no room, and the arrived bytes of many are bounded', async () => {
     const third = await app.otherOrg('Announcers')
     for (let count = 0; count < 12; count++) void upload(third.key, MiB, 100).catch(() => null)
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 12 * 100, 'bytes of bodies')
@@ -254,7 +254,7 @@ describe('bodies under way', () => {
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 0, 'bytes of bodies')
   })
 
-  test('HARD-02 that come more slowly than the least speed are 503 with retry-after, and give their room back', async () => {
+  test('HARD-02 bodies that come more slowly than the minimum speed are 503 with retry-after, and give their room back', async () => {
     const slow = [upload(app.key, 500_000, 1000), upload(other.key, null, 1000), upload(app.key, 500_000, 1000, '/mcp')]
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 3000, 'bytes of bodies')
     aheadMs = 9000

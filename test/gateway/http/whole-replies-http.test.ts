@@ -100,7 +100,7 @@ async function expectBounded(calls: readonly Promise<TestReply>[], bytes: number
   expect(await figure('brigade_replies_held_bytes')).toBe(0)
 }
 
-test('HARD-11 objects of a store that stops hold a share of the process; other founders read theirs, and all are read once the store goes on', async () => {
+test('HARD-11 objects from a store that stalls hold a share of the process; other founders read theirs, and all are read once the store continues', async () => {
   const [evil, other] = [await withStore(app.key), await withStore((await app.otherOrg('Neighbour')).key)]
   expect((await app.call('PUT', object, 'y'.repeat(replyBytes), { token: other })).status).toBe(200)
   const bytes = Buffer.alloc(replyBytes, 120)
@@ -115,7 +115,7 @@ test('HARD-11 objects of a store that stops hold a share of the process; other f
   await expectBounded(calls, replyBytes)
 })
 
-test('HARD-11 whole replies of a registered server that stops hold a share of the process, and all callers get theirs once it goes on', async () => {
+test('HARD-11 whole replies from a registered server that stalls hold a share of the process, and all callers get theirs once it continues', async () => {
   const cookie = await app.signIn()
   const base_url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${new URL(good.url).pathname}`
   const made = await app.call('POST', '/me/endpoints', { name: 'Stops', model: 'test-model', base_url, upstream_model: 'm' }, { cookie })
@@ -128,7 +128,7 @@ test('HARD-11 whole replies of a registered server that stops hold a share of th
   )
 })
 
-test('a caller who leaves while its reply waits for room gives nothing to wait for', async () => {
+test('a reply that waits for room takes none after its caller has left', async () => {
   const evil = await withStore((await app.otherOrg('Leaver')).key)
   store.faults.answer = (request, response, url) => {
     if (request.method !== 'GET' || url.searchParams.has('list-type')) return false

@@ -12,7 +12,7 @@ export interface GoogleOptions {
   readonly clock: Clock
 }
 
-/** How long a discovery document is believed; keys have a cache of their own in the client. */
+/** How long a discovery document is used. The client caches keys itself. */
 const discoveryTtlMs = 3600_000
 
 /** Sign-in over OpenID Connect: discovery, authorization code with PKCE and nonce, signed id token. */
@@ -56,14 +56,17 @@ export function createGoogle(options: GoogleOptions): IdentityProvider {
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/** The discovered configuration, looked up when it is first needed and again when it is old. A failure is not remembered. */
+/**
+ * Returns a function that gives the discovered configuration. It fetches the configuration at the first call and when the last one is too old. A
+ * failure is not cached.
+ */
 function discovered({ issuer, clientId, clientSecret, fetch, clock }: GoogleOptions): () => Promise<openid.Configuration> {
   let current: { readonly found: Promise<openid.Configuration>; readonly atMs: number } | null = null
   const discover = (): Promise<openid.Configuration> =>
     openid.discovery(new URL(issuer), clientId, undefined, openid.ClientSecretPost(clientSecret), {
       [openid.customFetch]: fetch,
       timeout: providerTimeoutMs / 1000,
-      // The signature of the id token is checked even though it comes straight from the issuer.
+      // The signature of the id token is checked, even though the token comes directly from the issuer.
       execute: [openid.enableNonRepudiationChecks, ...(issuer.startsWith('http:') ? [openid.allowInsecureRequests] : [])],
     })
   return () => {

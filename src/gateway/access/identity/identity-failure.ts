@@ -3,13 +3,13 @@ import { fail, type GatewayError } from '../../../platform/errors.ts'
 import type { IdentityProvider } from './identity-provider.ts'
 import { ProviderUnreachableError } from './provider-fetch.ts'
 
-/** Codes with which a provider says that this gateway's own client id or secret is wrong. */
+/** Codes by which a provider reports that this gateway's own client id, secret or callback URL is wrong. */
 const clientErrors = new Set(['invalid_client', 'unauthorized_client', 'incorrect_client_credentials', 'redirect_uri_mismatch'])
 const unreachableCodes = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_PARSE_ERROR'])
-/** Causes of causes that are looked at. */
+/** Maximum number of nested causes that are examined. */
 const depthMax = 5
 
-/** What a failed exchange with an identity provider is to the person who signs in: `unavailable` when waiting or the operator helps, else `bad_request`. */
+/** Returns the error for a person whose sign-in failed at an identity provider: `unavailable` when waiting or the operator helps, otherwise `bad_request`. */
 export function identityFailure({ title }: Pick<IdentityProvider, 'title'>, cause: unknown): GatewayError {
   const code = oauthErrorOf(cause)
   if (clientErrors.has(code))
@@ -22,7 +22,7 @@ export function identityFailure({ title }: Pick<IdentityProvider, 'title'>, caus
   return fail('bad_request', { message: `The answer of ${title} did not hold, so nobody was signed in. Begin again at /auth.`, cause })
 }
 
-/** A short code for the log, free of what the provider sent: an OAuth error code, a code of the client, or the name of the error. */
+/** Returns a short code for the log that contains no data of the provider: an OAuth error code, a code of the client, or the name of the error. */
 export function oauthErrorOf(thrown: unknown): string {
   for (const error of causesOf(thrown)) if (error instanceof ProviderUnreachableError) return 'unreachable'
   for (const error of causesOf(thrown)) {
@@ -43,7 +43,7 @@ function causesOf(thrown: unknown): unknown[] {
   return found
 }
 
-/** GitHub says what is wrong with status 200; the client keeps the body that it could not use in the cause. */
+/** GitHub reports errors with status 200. The client keeps such a body in the cause of its error. */
 function errorInBody(cause: unknown): string | null {
   if (typeof cause !== 'object' || cause === null || !('body' in cause)) return null
   const { body } = cause

@@ -1,10 +1,10 @@
 import type { ProvenIdentity } from '../../orgs/accounts/people.ts'
 
-/** The ways to sign in; there are no others. */
+/** The names of all supported identity providers. */
 export const providerNames = ['google', 'github'] as const
 export type ProviderName = (typeof providerNames)[number]
 
-/** What one sign-in carries from its start to its end. */
+/** The secrets of one sign-in, from its start to its end. */
 export interface SignInSecrets {
   readonly state: string
   /** PKCE code verifier. */
@@ -16,18 +16,18 @@ export interface SignInSecrets {
 /** An identity provider that the operator has configured. */
 export interface IdentityProvider {
   readonly name: ProviderName
-  /** For people: "Google". */
+  /** The name for people, such as "Google". */
   readonly title: string
-  /** Where to send the browser. */
+  /** Returns the address to which the browser is sent. */
   authorizationUrl(redirectUri: string, secrets: SignInSecrets): Promise<URL>
-  /** Exchanges the code of the callback and says who it is. */
+  /** Exchanges the code of the callback and returns the identity of the person. */
   identify(callbackUrl: URL, secrets: SignInSecrets): Promise<ProvenIdentity>
 }
 
-/** The configured providers by name; null is known but not configured. */
+/** The supported providers by name; null when a provider is not configured. */
 export type IdentityProviders = Readonly<Record<ProviderName, IdentityProvider | null>>
 
-/** The provider's name when it is one of ours. */
+/** Returns the name as a ProviderName, or null when it is unknown. */
 export function providerNameOf(text: string): ProviderName | null {
   return providerNames.find(name => name === text) ?? null
 }

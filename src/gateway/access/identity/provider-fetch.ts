@@ -1,19 +1,22 @@
 import type { CustomFetch } from 'openid-client'
 import type { Outbound } from '../../../platform/outbound/outbound.ts'
 
-/** An identity provider that did not answer, or not within the bounds. */
+/** An identity provider did not reply, or not within the bounds. */
 export class ProviderUnreachableError extends Error {
   override readonly name = 'ProviderUnreachableError'
 }
 
-/** How long one call to an identity provider may take. */
+/** Maximum time of one call to an identity provider. */
 export const providerTimeoutMs = 10_000
 /** Discovery documents, keys, tokens and profiles are a few KiB. */
 const replyMaxBytes = 512 * 1024
-/** Statuses whose reply has no body, which `Response` insists on. */
+/** Statuses without a body. `Response` does not accept a body with them. */
 const bodiless = new Set([101, 204, 205, 304])
 
-/** `fetch` as openid-client wants it, over the project's own way out: bounded in time and size, no redirects. Throws ProviderUnreachableError. */
+/**
+ * Makes the `fetch` of openid-client from the gateway's own outbound client: bounded in time and size, without redirects. The function throws
+ * ProviderUnreachableError.
+ */
 export function providerFetch(outbound: Pick<Outbound, 'toProvider'>): CustomFetch {
   return async (url, { method, headers, body, signal }) => {
     try {

@@ -14,18 +14,18 @@ export interface InvitationPagesDeps {
   readonly audit: AuditTrail
 }
 
-/** Where the page is; mails with invitations lead to it. */
+/** The path of the page. Mails with invitations link to it. */
 export const invitationsPath = '/invitations'
 const seeOther = 303
 
-/** The page on which somebody who was invited by mail says yes or no, without knowing of an API. */
+/** The page on which a person who was invited by mail accepts or declines. */
 export class InvitationPages {
   readonly #deps: InvitationPagesDeps
   constructor(deps: InvitationPagesDeps) {
     this.#deps = deps
   }
 
-  /** The open invitations of the signed-in person; somebody who is not signed in is sent to do that first. */
+  /** Shows the open invitations of the signed-in person. A person who is not signed in is sent to sign in first. */
   async show(cookie: string | undefined): Promise<Reply> {
     const { signInCompletion, invitations } = this.#deps
     const person = await signInCompletion.currentSession(cookie)
@@ -33,7 +33,7 @@ export class InvitationPages {
     return invitationsPage(person.email, await invitations.ofPerson(person.userId))
   }
 
-  /** Accepts, and goes on working in that organisation, or declines. Throws `not_found` and `member_cap`. */
+  /** Accepts an invitation and moves the session to that organisation, or declines it. Throws `not_found` and `member_cap`. */
   async decide(cookie: string | undefined, id: number, isAccepted: boolean, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<Reply> {
     const { signInCompletion, invitations, sessions } = this.#deps
     const person = await signInCompletion.currentSession(cookie)

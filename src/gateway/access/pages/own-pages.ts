@@ -1,12 +1,12 @@
 import { fail } from '../../../platform/errors.ts'
 
-/** What a browser says, truthfully, about the page that sent a request. */
+/** Headers in which a browser reports the page that sent a request. A page cannot forge them. */
 export interface PageHeaders {
   readonly origin?: string | undefined
   readonly 'sec-fetch-site'?: string | string[] | undefined
 }
 
-/** Which pages are ours. */
+/** The origins that belong to this gateway. */
 export interface OwnPages {
   readonly baseUrl: () => string
   /** CONSOLE_ORIGINS. */
@@ -16,8 +16,8 @@ export interface OwnPages {
 const loopbackNames = ['127.0.0.1', 'localhost', '[::1]']
 
 /**
- * Throws `foreign_origin` for a request that the page of another site sent: a browser adds the cookie to those as well. Programs say
- * nothing about pages and pass.
+ * Throws `foreign_origin` for a request from a page of another site, because a browser adds the cookie to such requests, too. Programs send neither
+ * header and pass.
  */
 export function checkOwnPage(headers: PageHeaders, pages: OwnPages): void {
   const { origin } = headers
@@ -27,8 +27,9 @@ export function checkOwnPage(headers: PageHeaders, pages: OwnPages): void {
 }
 
 /**
- * The address under which the operator knows this gateway, when the browser came to it under another name of the same computer: cookies
- * belong to a name, so a sign-in that begins under one and ends under another would never be recognised. Null when the name is right.
+ * Returns the address of this page under the host name that the operator configured, or null when the request already uses that name. It applies when
+ * the browser used another name of the same computer. Cookies belong to a host name, so a sign-in that begins under one name and ends under another
+ * would fail.
  */
 export function properAddress(host: string | undefined, path: string, { baseUrl }: Pick<OwnPages, 'baseUrl'>): string | null {
   const own = new URL(baseUrl())
@@ -40,7 +41,7 @@ export function properAddress(host: string | undefined, path: string, { baseUrl 
 function isOwnOrigin(origin: string, { baseUrl, origins }: OwnPages): boolean {
   const own = new URL(baseUrl())
   if (origin === own.origin || origins.includes(origin)) return true
-  // A gateway on this computer has several names, and people type any of them.
+  // A gateway on this computer has several host names, and people type any of them.
   if (!isLoopback(own) || !URL.canParse(origin)) return false
   const other = new URL(origin)
   return isLoopback(other) && other.port === own.port && other.protocol === own.protocol

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 
-/** A path of ours as text: one slash, printable ASCII, no backslash, which browsers read as a slash. */
+/** A path of this gateway: it begins with one slash and is printable ASCII without backslashes, because browsers read a backslash as a slash. */
 const ownPath = /^\/(?![/\\])[!-[\]-~]*$/
 const ownPathMax = 2000
 
-/** Whether a browser that is sent there stays on this gateway. */
+/** Returns true when a browser that is redirected to this text stays on the gateway. */
 export function isOwnPath(text: string): boolean {
   return text.length <= ownPathMax && ownPath.test(text)
 }
 
-/** Where to go after signing in, as a query parameter. */
+/** The query parameter with the path to go to after signing in. */
 export const returnToSchema = z
   .string()
   .refine(isOwnPath, 'must be a path of this gateway: it begins with one "/" and holds no scheme, host, space or backslash')

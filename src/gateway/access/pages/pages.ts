@@ -1,14 +1,14 @@
 import { type Reply, reply } from '../../../platform/endpoint.ts'
 import { GatewayError } from '../../../platform/errors.ts'
 
-/** Headers of everything that a browser gets on its way in: nothing is kept, nothing runs, and no address with a secret is passed on. */
+/** Headers of every reply to a browser during sign-in: caches keep nothing, and no address with a secret is passed on as a referrer. */
 export const privateHeaders = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' } as const
 
 const pageHeaders = {
   ...privateHeaders,
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
   'x-content-type-options': 'nosniff',
-  // With no-referrer a browser hides where a form was sent from (`Origin: null`), and the form on the page would be refused.
+  // With no-referrer a browser hides the origin of a form (`Origin: null`), and the form on the page would be refused.
   'referrer-policy': 'strict-origin',
 } as const
 
@@ -20,7 +20,7 @@ const style =
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-/** Text as it may stand in an element or a quoted attribute. */
+/** Escapes text for an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => entities[character] ?? '')
 }
@@ -30,7 +30,7 @@ function page(title: string, body: string, status = 200, headers: Readonly<Recor
   return reply.text(html, 'text/html; charset=utf-8', headers, status)
 }
 
-/** The ways to sign in. */
+/** The page with the ways to sign in. */
 export function methodsPage(methods: readonly { name: string; title: string }[], returnTo: string | undefined): Reply {
   const query = returnTo === undefined ? '' : `?${new URLSearchParams({ return_to: returnTo })}`
   const links = methods.map(
@@ -44,7 +44,7 @@ export function methodsPage(methods: readonly { name: string; title: string }[],
   )
 }
 
-/** Before a one-time link is used up: programs that look at links in mail and chat open them, but send no form. */
+/** The page before a one-time link is used. Programs that scan links in mail and chat open them, but send no form. */
 export function linkPage(token: string, email: string): Reply {
   return page(
     'Sign in',
@@ -53,11 +53,11 @@ export function linkPage(token: string, email: string): Reply {
   )
 }
 
-/** Before the command line gets a code: only the person can say whether they have just started it, whatever the browser says of where they come from. */
+/** The page before the command line gets a code. Only the person can say whether they have just started it. The headers of the browser cannot prove it. */
 export function handOverPage(email: string, { port, state, challenge, keyDays }: { port: number; state: string; challenge: string; keyDays: number }): Reply {
   const fields = Object.entries({ port: String(port), state, code_challenge: challenge, code_challenge_method: 'S256' })
   const hidden = fields.map(([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`).join('')
-  // The answer to the form leads to the command line, and browsers hold redirects of forms to the policy, too.
+  // The reply to the form redirects to the command line, and browsers apply form-action to redirects of forms, too.
   const policy = pageHeaders['content-security-policy'].replace("form-action 'self'", `form-action 'self' http://127.0.0.1:${port}`)
   return page(
     'Sign in to the command line',
@@ -69,7 +69,7 @@ export function handOverPage(email: string, { port, state, challenge, keyDays }:
   )
 }
 
-/** Invitations to decide on. */
+/** The page with the open invitations. */
 export function invitationsPage(email: string, invitations: readonly { readonly id: number; readonly orgName: string; readonly role: string }[]): Reply {
   const button = (id: number, decision: string, label: string): string =>
     `<form method="post" action="/invitations" style="display:inline"><input type="hidden" name="id" value="${id}">` +
@@ -82,7 +82,7 @@ export function invitationsPage(email: string, invitations: readonly { readonly 
   return page('Invitations', `<p>You are signed in as <strong>${escapeHtml(email)}</strong>.</p>${list}`)
 }
 
-/** A failure that has a name, as a page when a browser asks and as the envelope otherwise. */
+/** Returns the reply of `answer`. When it throws a named error, a browser gets a page. Other clients get the error envelope. */
 export async function forBrowser(accept: string | undefined, answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await answer()
@@ -92,7 +92,7 @@ export async function forBrowser(accept: string | undefined, answer: () => Promi
   }
 }
 
-/** What went wrong, for a person in front of a browser. */
+/** The page about an error. */
 function failurePage(message: string, status: number): Reply {
   return page('That did not work', `<p>${escapeHtml(message)}</p><p><a class="button" href="/auth">Sign in</a></p>`, status)
 }

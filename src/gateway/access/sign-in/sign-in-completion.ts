@@ -12,14 +12,14 @@ export interface SignInCompletionDeps {
   readonly audit: AuditTrail
 }
 
-/** The browser that somebody arrives with. */
+/** The browser of a person who signs in. */
 export interface Arriving {
   /** The `cookie` header. */
   readonly cookie: string | undefined
   readonly call: Pick<Call, 'requestId' | 'clientIp'>
 }
 
-/** What comes after a person has proven who they are, by whatever way: the session, and the line in the audit trail. */
+/** Finishes every kind of sign-in after the identity is proven: it makes the session and writes the audit line. */
 export class SignInCompletion {
   readonly #deps: SignInCompletionDeps
   constructor(deps: SignInCompletionDeps) {
@@ -27,8 +27,8 @@ export class SignInCompletion {
   }
 
   /**
-   * Signs the person in, in the organisation that they used last. The session that the browser had before ends, so that nobody who
-   * planted or kept its cookie comes along. The set-cookie value of the new session.
+   * Signs a person in to the organisation that they used last. The previous session of the browser ends, so that a person who planted or kept its
+   * cookie does not share the new session. Returns the set-cookie value of the new session. Throws `forbidden` for a person without an organisation.
    */
   async signIn(userId: number, act: 'signIn' | 'signInByLink', { cookie, call }: Arriving): Promise<string> {
     const { db, sessions, audit } = this.#deps
@@ -42,7 +42,7 @@ export class SignInCompletion {
     return made.setCookie
   }
 
-  /** The session of the browser, or null. */
+  /** Returns the session of the browser, or null. */
   async currentSession(cookie: string | undefined): Promise<SessionPrincipal | null> {
     try {
       return await this.#deps.sessions.principalOf(cookie)

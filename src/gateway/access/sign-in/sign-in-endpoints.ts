@@ -31,7 +31,7 @@ const portMax = 65_535
 const smallBodyMaxBytes = 4096
 const verifierShape = /^[A-Za-z0-9._~-]{43,128}$/
 
-/** Where the command line waits. Its challenge is the SHA-256 of its verifier: what passes through the browser is no use to anybody else. */
+/** Where the command line waits. The challenge is the SHA-256 of its verifier, so the values that pass through the browser are useless to anybody else. */
 const waitingQuery = z.object({
   port: z
     .string()
@@ -222,7 +222,7 @@ export const signInEndpoints = {
 
 const waitingOf = ({ port, state, code_challenge: challenge }: z.output<typeof waitingQuery>): Waiting => ({ port, state, challenge })
 
-/** The only way to sign in, or the page with all of them. */
+/** Returns the path of the sign-in method when there is exactly one, otherwise of the page with all methods. */
 function signInPath(signIn: SignIn, returnTo: string): string {
   const [only, ...others] = signIn.methods()
   const path = only !== undefined && others.length === 0 ? `/auth/${only.name}` : '/auth'

@@ -21,7 +21,7 @@ export interface SignInLinksDeps {
 }
 
 export interface SignInLink {
-  /** Of the person, as it is kept here. */
+  /** The stored address of the person. */
   readonly email: string
   readonly url: string
   readonly expiresAt: Date
@@ -30,14 +30,14 @@ export interface SignInLink {
 const tokenBytes = 32
 const notValid = 'This sign-in link was used already, has run out or was not copied whole. Ask the operator for another one.'
 
-/** One-time links with which the operator lets somebody in: for gateways without an identity provider, and for the very first sign-in. */
+/** One-time links by which the operator lets a person sign in. They serve gateways without an identity provider, and the very first sign-in. */
 export class SignInLinks {
   readonly #deps: SignInLinksDeps
   constructor(deps: SignInLinksDeps) {
     this.#deps = deps
   }
 
-  /** Makes a link for the person of that address, who is known here or invited. Throws `not_found`. */
+  /** Makes a link for the person with this address. The person must be known here or invited. Throws `not_found`. */
   async make(email: string): Promise<SignInLink> {
     const { db, clock, ids, people, audit, ttlSeconds, baseUrl } = this.#deps
     const person = await people.findInvited(email)
@@ -52,14 +52,14 @@ export class SignInLinks {
     return { email: person.email, url: `${baseUrl()}/auth/link?token=${token}`, expiresAt }
   }
 
-  /** Whose link it is, without using it up. Throws `bad_request`. */
+  /** Returns the address of the person without using up the link. Throws `bad_request`. */
   async look(token: string): Promise<{ email: string }> {
     const found = await this.#deps.db.maybe(findLink, hashKey(token), new Date(this.#deps.clock.nowMs()))
     if (found === null) throw fail('bad_request', { message: notValid })
     return found
   }
 
-  /** Uses the link up and signs its person in; the set-cookie value of the session. Throws `bad_request`. */
+  /** Uses up the link and signs its person in. Returns the set-cookie value of the session. Throws `bad_request`. */
   async use(token: string, arriving: Arriving): Promise<string> {
     const taken = await this.#deps.db.maybe(takeLink, hashKey(token), new Date(this.#deps.clock.nowMs()))
     if (taken === null) throw fail('bad_request', { message: notValid })
@@ -67,7 +67,7 @@ export class SignInLinks {
     return this.#deps.signInCompletion.signIn(taken.userId, 'signInByLink', arriving)
   }
 
-  /** Deletes links that have run out. */
+  /** Deletes expired links. Returns their number. */
   async sweep(): Promise<number> {
     return this.#deps.db.exec(deleteOldLinks, new Date(this.#deps.clock.nowMs()))
   }

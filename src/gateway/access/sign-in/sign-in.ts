@@ -32,10 +32,10 @@ export interface SignInDeps {
   readonly baseUrl: () => string
 }
 
-/** Binds a sign-in under way to the browser that began it. */
+/** The cookie that binds a started sign-in to its browser. */
 const browserCookie = 'br_sign_in'
 const browserShape = /^[A-Za-z0-9_-]{43}$/
-/** How long somebody may take at the identity provider. */
+/** How long a person may take at the identity provider. */
 const stateTtlSeconds = 600
 const secretBytes = 32
 
@@ -48,7 +48,7 @@ const underWayShape = z.object({
 })
 type UnderWay = z.output<typeof underWayShape>
 
-/** What the handlers send to the browser: a place to go and cookies. */
+/** Where to send the browser, and the cookies to set. */
 export interface Onward {
   readonly location: string
   readonly cookies: readonly string[]
@@ -56,26 +56,26 @@ export interface Onward {
 
 const startAgain = 'Begin again at /auth.'
 
-/** Sign-in at an identity provider, from the redirect to it to the session. */
+/** Sign-in at an identity provider, from the redirect to the session. */
 export class SignIn {
   readonly #deps: SignInDeps
   constructor(deps: SignInDeps) {
     this.#deps = deps
   }
 
-  /** The configured ways to sign in, in a fixed order. */
+  /** Returns the configured ways to sign in, in a fixed order. */
   methods(): readonly { name: ProviderName; title: string }[] {
     const { providers } = this.#deps
     return providerNames.flatMap(name => (providers[name] === null ? [] : [{ name, title: providers[name].title }]))
   }
 
-  /** Sends the browser to the provider. Throws `not_found`, `provider_not_configured`, `unavailable`. */
+  /** Starts a sign-in and returns the provider's address. Throws `not_found`, `provider_not_configured`, `unavailable`. */
   async start(name: string, returnTo: string | null, { cookie }: Arriving): Promise<Onward> {
     const provider = this.#provider(name)
     const { db, clock, ids, sealer } = this.#deps
     const state = ids.secret('', secretBytes)
     const secrets: SignInSecrets = { state, verifier: ids.secret('', secretBytes), nonce: ids.secret('', secretBytes) }
-    // One cookie for all the sign-ins of a browser, so that two tabs do not break each other.
+    // All sign-ins of a browser have one cookie, so that two tabs do not disturb each other.
     const browser = browserOf(cookie) ?? ids.secret('', secretBytes)
     const location = await provider.authorizationUrl(this.#redirectUri(provider), secrets).catch((cause: unknown) => this.#fail(provider, cause))
     const underWay: UnderWay = { verifier: secrets.verifier, nonce: secrets.nonce, returnTo, browser: hashKey(browser).toString('base64') }
@@ -85,9 +85,9 @@ export class SignIn {
   }
 
   /**
-   * The browser comes back. `query` is what the provider sent. Makes the session. Throws `not_found`, `provider_not_configured`,
-   * `bad_request` for a state that is not this browser's, was used or has run out, for a refusal and for an answer that does not
-   * hold, `unavailable` when the provider does not answer.
+   * Finishes a sign-in when the browser comes back, and makes the session. `query` has the parameters that the provider sent. Throws `not_found`,
+   * `provider_not_configured` and `unavailable` when the provider does not reply. Throws `bad_request` for a state that belongs to another browser,
+   * was used or has expired, for a refusal by the provider, and for an invalid reply.
    */
   async finish(name: string, query: Readonly<Record<string, string>>, arriving: Arriving): Promise<Onward> {
     const provider = this.#provider(name)
@@ -104,7 +104,7 @@ export class SignIn {
     return { location: underWay.returnTo ?? '/me', cookies: [session] }
   }
 
-  /** Deletes sign-ins that nobody came back from. */
+  /** Deletes sign-ins that were never finished. Returns their number. */
   async sweep(): Promise<number> {
     return this.#deps.db.exec(deleteOldStates, new Date(this.#deps.clock.nowMs()))
   }
@@ -117,7 +117,7 @@ export class SignIn {
     return provider
   }
 
-  /** What began with this state, taken out. Null when there is none, it has run out or it belongs to another provider. */
+  /** Takes the stored sign-in of a state. Returns null when there is none, when it has expired, or when it belongs to another provider. */
   async #take(state: string, provider: IdentityProvider): Promise<UnderWay | null> {
     const { db, clock, sealer } = this.#deps
     const hash = hashKey(state)
@@ -133,7 +133,7 @@ export class SignIn {
     return await provider.identify(url, secrets).catch((cause: unknown) => this.#fail(provider, cause))
   }
 
-  /** For the operator the code of what went wrong, never a token or an answer; for the person what to do. */
+  /** Logs only the code of the failure, never a token or a reply, and throws the error for the person. */
   #fail(provider: IdentityProvider, cause: unknown): never {
     this.#deps.log.warn('sign_in_failed', { provider: provider.name, code: oauthErrorOf(cause) })
     throw identityFailure(provider, cause)
@@ -149,7 +149,7 @@ export class SignIn {
   }
 }
 
-/** Names the row that a sealed sign-in belongs to. */
+/** Returns the name that binds a sealed sign-in to its row. */
 export const signInOwner = (stateHash: Buffer): string => `sign_in_state:${stateHash.toString('hex')}`
 
 function browserOf(cookieHeader: string | undefined): string | null {

@@ -1,4 +1,4 @@
-/** The papers of an organisation: its invoices, and receipts of its payments. */
+/** The documents of an organisation: its invoices, and receipts of its payments. */
 import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
 import { istDay } from '../../../platform/values/ist-time.ts'
@@ -8,7 +8,7 @@ import type { Receipt } from './pages/receipt-page.ts'
 import { findReceipt } from './receipt-queries.ts'
 import { inrOfPaise, taxKindOf } from './tax/invoice-tax.ts'
 
-/** An invoice as lists show it. Amounts are rupees. */
+/** An invoice in a list. Amounts are rupees. */
 export interface InvoiceEntry {
   readonly number: string
   readonly payment_id: string
@@ -35,14 +35,14 @@ export class BillingDocuments {
     this.#db = db
   }
 
-  /** Invoices from the newest on; `before` is the next_before of an earlier page. */
+  /** Returns invoices, newest first. `before` is the next_before of an earlier page. */
   async list(orgId: number, before: string | null, limit: number): Promise<InvoicePage> {
     const rows = await this.#db.many(listInvoices, orgId, before, limit + 1)
     const shown = rows.slice(0, limit)
     return { invoices: shown.map(entryOf), next_before: rows.length > limit ? (shown.at(-1)?.number ?? null) : null }
   }
 
-  /** Throws `not_found` for a payment that has no invoice in this organisation. */
+  /** Returns the invoice of a payment. Throws `not_found` when the payment has no invoice in this organisation. */
   async invoice(orgId: number, paymentId: string): Promise<InvoiceDocument> {
     const row = await this.#db.maybe(findInvoice, orgId, storable(paymentId))
     if (row === null) throw noSuchPayment()
@@ -51,7 +51,7 @@ export class BillingDocuments {
     return { ...row, seller, buyer: buyerSnapshot.parse(row.buyer), item: itemSnapshot.parse(row.item), kind }
   }
 
-  /** Throws `not_found` for what is no captured payment of this organisation. */
+  /** Returns the receipt of a payment. Throws `not_found` when it is not a captured payment of this organisation. */
   async receipt(orgId: number, paymentId: string): Promise<Receipt> {
     const row = await this.#db.maybe(findReceipt, orgId, storable(paymentId))
     if (row === null) throw noSuchPayment()
@@ -61,7 +61,7 @@ export class BillingDocuments {
 
 const noSuchPayment = () => fail('not_found', { message: 'No captured payment of this organisation has that id. GET /me/invoices lists them.' })
 
-/** Ids of payments are printable; others cannot be looked for. */
+/** Returns the id if it has the form of a payment id: printable ASCII. Throws `not_found` for other texts, which the database may not accept. */
 function storable(paymentId: string): string {
   if (!/^[!-~]{1,100}$/.test(paymentId)) throw noSuchPayment()
   return paymentId

@@ -1,7 +1,7 @@
-/** Numbers of invoices: `BR/26-27/000001`, one series a financial year. Decision 0306 says why. */
+/** Numbers of invoices: `BR/26-27/000001`, with one series per prefix and financial year. Decision 0306 says why. */
 import { istDay } from '../../../platform/values/ist-time.ts'
 
-/** Rule 46(b) of the CGST Rules: at most this many characters. All characters that we use are allowed. */
+/** Maximum number of characters by Rule 46(b) of the CGST Rules, which also allows all characters used here. */
 export const numberLengthMax = 16
 
 const digits = 6
@@ -13,7 +13,7 @@ export function financialYear(ms: number): string {
   return `${twoDigits(first)}-${twoDigits(first + 1)}`
 }
 
-/** The series that an invoice of that instant belongs to, `BR/26-27`. */
+/** Returns the series of an invoice of that instant, such as `BR/26-27`. */
 export function seriesOf(prefix: string, ms: number): string {
   return `${prefix}/${financialYear(ms)}`
 }

@@ -1,31 +1,31 @@
-/** Who sells, who buys and what, as an invoice keeps them: copies of that day, which no later change reaches. */
+/** Seller, buyer and item of an invoice. An invoice stores copies from its day, so later changes do not affect it. */
 import { z } from 'zod'
 import type { BuyerRow } from './invoice-queries.ts'
 import { currentStateCode } from './tax/gst-states.ts'
 import type { TaxKind, TaxParts } from './tax/invoice-tax.ts'
 
-/** The operator's business as the configuration names it. */
+/** The operator's business from the configuration. */
 export interface Seller {
   readonly name: string
   readonly addressLines: readonly string[]
-  /** Null: not registered for GST, which means that no tax may be charged. */
+  /** Null when the seller is not registered for GST and so may not charge tax. */
   readonly gstin: string | null
-  /** First part of numbers. */
+  /** First part of invoice numbers. */
   readonly prefix: string
-  /** Service accounting code of what is sold. */
+  /** Service accounting code of the sold service. */
   readonly sac: string
-  /** The buyer's GSTIN is on invoices: GST_BUSINESS_INVOICES. */
+  /** True when invoices name the buyer's GSTIN: GST_BUSINESS_INVOICES. */
   readonly namesBuyerGstin: boolean
 }
 
 export const sellerSnapshot = z.object({ name: z.string(), lines: z.array(z.string()), gstin: z.string().nullable() })
 export const buyerSnapshot = z.object({
   name: z.string(),
-  /** The person or place in the address, when it is not the name above. */
+  /** The name in the address, when it differs from `name`. */
   attention: z.string().nullable(),
   /** Street, then city with its PIN code. */
   lines: z.array(z.string()),
-  /** Name of the state as the buyer gave it. */
+  /** Name of the state, as the buyer's address has it. */
   state: z.string().nullable(),
   stateCode: z.string().nullable(),
   country: z.string().nullable(),
@@ -37,7 +37,7 @@ export type SellerSnapshot = z.output<typeof sellerSnapshot>
 export type BuyerSnapshot = z.output<typeof buyerSnapshot>
 export type ItemSnapshot = z.output<typeof itemSnapshot>
 
-/** An issued invoice, as its page shows it. */
+/** An issued invoice with all data of its page. */
 export interface InvoiceDocument extends TaxParts {
   readonly number: string
   readonly paymentId: string
@@ -50,12 +50,15 @@ export interface InvoiceDocument extends TaxParts {
   readonly kind: TaxKind
 }
 
-/** The state of a registered business as it is coded today; null without a GSTIN. */
+/** Returns the current code of the state in a GSTIN; null without a GSTIN. */
 export function stateOfGstin(gstin: string | null): string | null {
   return gstin === null ? null : currentStateCode(gstin.slice(0, 2))
 }
 
-/** The buyer on this day. Without a billing address the organisation is named and the address is left out. */
+/**
+ * Returns the buyer on this day. The name is the legal name, otherwise the name in the billing address, otherwise the name of the organisation.
+ * Without a billing address, the address is left out.
+ */
 export function buyerOf(row: BuyerRow, { namesBuyerGstin }: Pick<Seller, 'namesBuyerGstin'>): BuyerSnapshot {
   const name = row.legalName ?? row.name ?? row.orgName
   const place = [row.city, row.pincode].filter(part => part !== null).join(' ')

@@ -31,7 +31,7 @@ export interface BuyerRow {
   readonly country: string | null
 }
 
-/** What is known of the buyer now. */
+/** Reads the current data of the buyer. */
 export const findBuyer = statement<[orgId: number], BuyerRow>(
   'billing.find_invoice_buyer',
   `select o.name as "orgName", b.legal_name as "legalName", b.gstin as "gstin", a.name as "name", a.line1 as "line1", a.line2 as "line2",

@@ -7,18 +7,18 @@ import { gstPercent, paiseOf, splitTax, taxKindOf } from './tax/invoice-tax.ts'
 
 export interface InvoicedPayment {
   readonly orgId: number
-  /** A row of `payments`. */
+  /** The id of a row of `payments`. */
   readonly paymentId: string
-  /** What was paid, tax included: a whole number of paise. */
+  /** The paid amount including tax: a whole number of paise. */
   readonly amountUinr: bigint
-  /** When it was captured: the date of the invoice, and what decides the financial year. */
+  /** When the payment was captured. It is the date of the invoice and determines the financial year. */
   readonly at: Date
 }
 
 /**
- * Issues the invoice of a payment, in the transaction of its capture: numbers are given one after the other, and one whose transaction
- * rolls back goes to the next. Later transactions of the same series wait from here to the end of this one. A payment that has its
- * invoice keeps it. Throws RangeError for an amount that no payment has.
+ * Issues the invoice of a payment in the transaction of its capture. Numbers are consecutive: when a transaction rolls back, its number goes to the
+ * next one. Later transactions of the same series wait until this transaction ends. A payment that already has an invoice keeps it. Throws RangeError
+ * for an amount that no payment can have.
  */
 export async function issueInvoice(tx: Tx, seller: Seller, { orgId, paymentId, amountUinr, at }: InvoicedPayment): Promise<{ number: string }> {
   const totalPaise = paiseOf(amountUinr)
@@ -26,7 +26,8 @@ export async function issueInvoice(tx: Tx, seller: Seller, { orgId, paymentId, a
   if (earlier !== null) return earlier
   const buyer = buyerOf(await tx.one(findBuyer, orgId), seller)
   const sellerState = stateOfGstin(seller.gstin)
-  // Section 12(2) of the IGST Act: where a registered buyer is registered, else the address on record, else where the seller is.
+  // Section 12(2) of the IGST Act: the place of supply is the state of the buyer's registration, otherwise of the buyer's address, otherwise of the
+  // seller.
   const placeOfSupply = stateOfGstin(buyer.gstin) ?? buyer.stateCode ?? sellerState ?? ''
   const parts = splitTax(totalPaise, taxKindOf(sellerState, placeOfSupply))
   const series = seriesOf(seller.prefix, at.getTime())

@@ -12,15 +12,15 @@ export interface PaidTopUp {
   /** When it was captured. */
   readonly at: Date
   readonly invoiceNumber: string
-  /** Who was paid, as the invoice names it. */
+  /** Name of the seller on the invoice. */
   readonly seller: string
-  /** Public address of this gateway, for the link to the invoice. */
+  /** Public base URL of this gateway, for the link to the invoice. */
   readonly baseUrl: string
 }
 
 /**
- * The mail about a payment to every owner and to the organisation's billing address, once each, even if the payment is reported repeatedly. An address
- * that accepts no mail does not hold up the credit.
+ * Sends the mail about a payment to every owner and to the organisation's billing address, once each, even if the payment is reported repeatedly. An
+ * address that accepts no mail does not prevent the credit.
  */
 export async function enqueueReceipt(
   tx: Tx,

@@ -1,6 +1,9 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** The recipients of payment mails: the active owners, and the billing address unless it is one of theirs. `reader` names them in keys. */
+/**
+ * The recipients of payment mails: the active owners, and the billing address unless an owner has the same address. `reader` identifies the recipient
+ * in the key that makes a mail unique.
+ */
 export const receiptReaders = statement<[orgId: number], { email: string; reader: string; orgName: string }>(
   'billing.receipt_readers',
   `with owners as materialized (

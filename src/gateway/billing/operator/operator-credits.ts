@@ -25,19 +25,19 @@ export interface OperatorCreditsDeps {
 export interface OperatorCredit {
   readonly orgId: number
   readonly reason: 'grant' | 'correction'
-  /** Above zero for a grant; a correction may take away. */
+  /** Above zero for a grant. A correction may be below zero. */
   readonly amountUinr: bigint
-  /** What it is about, in the operator's words; the organisation reads it in its ledger. Given twice, money moves once. */
+  /** The purpose in the operator's words; the organisation sees it in its ledger. The same ref moves money only once. */
   readonly ref: string
 }
 
 export interface CreditGiven {
-  /** False: the same was done before, and nothing has changed. */
+  /** False when this credit was given before and nothing changed. */
   readonly credited: boolean
   readonly balanceUinr: bigint
 }
 
-/** A higher amount in one grant is a typing error: one crore rupees. */
+/** Maximum amount of one grant: one crore rupees. A higher amount is probably a typing error. */
 const amountMaxUinr = 10_000_000_000_000n
 const refShape = /^[^\p{Cc}]{1,100}$/u
 
@@ -48,8 +48,8 @@ export class OperatorCredits {
   }
 
   /**
-   * Moves money once for a reason and ref, and makes trial keys standard when it adds some. Throws `not_found` for an unknown organisation, and
-   * `bad_request` for an invalid amount or ref and for a ref that the ledger has with another amount.
+   * Moves money once for a reason and ref. A credit also makes trial keys standard. Throws `not_found` for an unknown organisation, and `bad_request`
+   * for an invalid amount or ref and for a ref that the ledger has with another amount.
    */
   async give({ orgId, reason, amountUinr, ref: typed }: OperatorCredit): Promise<CreditGiven> {
     const ref = typed.trim()
@@ -65,7 +65,7 @@ export class OperatorCredits {
     await this.#deps.journal.flushNow()
     const at = new Date(this.#deps.clock.nowMs())
     return this.#deps.controlLog.change<CreditGiven>(async tx => {
-      // Keys before money, the order of everybody. Of a repeated credit they are standard already.
+      // Keys are locked before money, as everywhere. For a repeated credit they are standard already.
       const promoted = amountUinr > 0n ? await this.#deps.promote(tx, orgId, at) : []
       const { credited, balanceUinr, news } = await creditIn(tx, { orgId, amountUinr, reason, ref, at })
       if (!credited) {
@@ -78,7 +78,7 @@ export class OperatorCredits {
     })
   }
 
-  /** The balance and the newest rows of the ledger. Throws `not_found`. */
+  /** Returns the balance and the newest rows of the ledger. Throws `not_found`. */
   async show(orgId: number, limit: number): Promise<{ balanceUinr: bigint; ledger: readonly LedgerRow[] }> {
     await this.#mustExist(orgId)
     await this.#deps.journal.flushNow()
@@ -90,7 +90,7 @@ export class OperatorCredits {
   }
 }
 
-/** A ref that comes again with another amount is no repetition but a mistake. */
+/** Throws when the ledger has the ref with another amount, because that is not a repetition but a mistake. */
 async function sameAsBefore(tx: Tx, { orgId, reason, amountUinr, ref }: OperatorCredit): Promise<void> {
   const before = await tx.maybe(findEntry, orgId, reason, ref)
   if (before !== null && before.amountUinr !== amountUinr)

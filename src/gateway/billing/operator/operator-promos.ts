@@ -1,4 +1,4 @@
-/** Promo codes, as the operator makes, lists and ends them. */
+/** The operator's commands for promo codes: create, list and end. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
@@ -9,18 +9,18 @@ export interface NewPromo {
   readonly code: string
   readonly bonusUinr: bigint
   readonly topupMinUinr: bigint
-  /** Organisations that may use it; null: any number. Each uses it once. */
+  /** Maximum number of redemptions; null: no maximum. Each organisation redeems a code once. */
   readonly redemptionsMax: number | null
   readonly expiresAt: Date | null
 }
 
-/** A code with what has become of it. */
+/** A code with its present state. */
 export interface Promo extends PromoRow {
   readonly state: 'active' | 'ended' | 'expired' | 'used_up'
 }
 
 const codeShape = /^[A-Z0-9][A-Z0-9-]{2,31}$/
-/** The largest top-up: ₹1,00,000. A bonus above it is a typing error. */
+/** The largest top-up: ₹1,00,000. A bonus above it is probably a typing error. */
 const topupMaxUinr = 100_000_000_000n
 
 export class OperatorPromos {
@@ -50,7 +50,7 @@ export class OperatorPromos {
     return (await this.#db.many(listPromos)).map(row => this.#withState(row))
   }
 
-  /** Ends a code; orders that were made with it are still paid without a bonus. The second time changes nothing. Throws `not_found`. */
+  /** Ends a code. Orders that were made with it can still be paid, without a bonus. A second call changes nothing. Throws `not_found`. */
   async end(typed: string): Promise<Promo> {
     const code = cleanCode(typed)
     const ended = await this.#db.maybe(endPromo, code, new Date(this.#clock.nowMs()))

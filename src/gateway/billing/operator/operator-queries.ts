@@ -1,4 +1,4 @@
-/** The operator's statements about money: manual credits and promo codes. */
+/** The operator's statements about manual credits and promo codes. */
 import { statement } from '../../../platform/db/db.ts'
 import { type PromoTerms, promoTerms } from '../promotions/promo-queries.ts'
 
@@ -11,7 +11,7 @@ export interface LedgerRow {
   readonly at: Date
 }
 
-/** The newest rows of the ledger of an organisation, with the balance after each of them, counted back from the present balance in the same statement. */
+/** The newest rows of the ledger of an organisation. The balance after each row is computed backwards from the present balance in the same statement. */
 export const listLatestEntries = statement<[orgId: number, limit: number], LedgerRow>(
   'billing.list_latest_entries',
   `with latest as (
@@ -24,7 +24,7 @@ export const listLatestEntries = statement<[orgId: number, limit: number], Ledge
    from latest l cross join balance b order by l.id desc`,
 )
 
-/** What an earlier credit of that reason and ref was worth. */
+/** Finds an earlier credit by its reason and ref. */
 export const findEntry = statement<[orgId: number, reason: string, ref: string], { amountUinr: bigint; at: Date }>(
   'billing.find_entry',
   `select amount_uinr as "amountUinr", at from ledger where org_id = $1::int and reason = $2::text and ref = $3::text`,
@@ -37,7 +37,7 @@ export interface PromoRow extends PromoTerms {
 
 const promoColumns = `code, ${promoTerms}, created_at as "createdAt"`
 
-/** No row where a code of that name was made before: codes are never used again. */
+/** Returns no row when a code of that name exists or existed, because codes are never reused. */
 export const insertPromo = statement<
   [code: string, bonusUinr: bigint, topupMinUinr: bigint, redemptionsMax: number | null, expiresAt: Date | null, at: Date],
   PromoRow
@@ -50,7 +50,7 @@ export const insertPromo = statement<
 
 export const listPromos = statement<[], PromoRow>('billing.list_promos', `select ${promoColumns} from promo_codes order by created_at desc, code`)
 
-/** Ends a code; an ended code keeps its end. No row: there is no code. */
+/** Ends a code. An ended code keeps its end. Returns no row when there is no such code. */
 export const endPromo = statement<[code: string, at: Date], PromoRow>(
   'billing.end_promo',
   `update promo_codes set ended_at = coalesce(ended_at, $2::timestamptz) where code = $1::text returning ${promoColumns}`,

@@ -24,7 +24,7 @@ export interface CaptureDeps extends ReturnDeps {
   readonly promote: (tx: Tx, orgId: number, at: Date) => Promise<readonly NewsItem[]>
 }
 
-/** What the provider says of a payment. */
+/** The provider's data of a payment. */
 export interface ReportedPayment {
   /** In the smallest unit of the currency. */
   readonly amountPaise: number
@@ -35,7 +35,7 @@ export interface ReportedPayment {
 export interface PaymentFacts {
   readonly orderId: string
   readonly paymentId: string
-  /** Null: the signature of the checkout proves the payment, and contains only the ids. */
+  /** Null when the proof is the signature of the checkout, which covers only the ids. */
   readonly reported: ReportedPayment | null
   readonly at: Date
 }
@@ -43,19 +43,19 @@ export interface PaymentFacts {
 /** Why a payment was not credited. The operator checks it and returns the money, or credits it manually. */
 export type FlagReason = 'amount_differs' | 'currency_differs' | 'order_paid_already'
 
-/** What became of the promo code of an order. */
+/** The result of the promo code of an order. */
 export interface PromoResult {
   readonly code: string
   readonly bonusUinr: bigint
-  /** Why there was no bonus. */
+  /** The reason why there was no bonus. */
   readonly refusal: string | null
 }
 
 export type CaptureOutcome =
-  /** There is no such order, or the payment belongs to another one. Nothing has changed. */
+  /** The order does not exist, or the payment belongs to another one. Nothing has changed. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'credited'; readonly orgId: number; readonly balanceUinr: bigint; readonly promo: PromoResult | null }
-  /** Credited before. `complaint`: the present report does not match, and no earlier report said so. */
+  /** The payment was credited before. `complaint` is set when this report contradicts the payment and no earlier report did. */
   | {
       readonly kind: 'repeated'
       readonly orgId: number
@@ -63,16 +63,16 @@ export type CaptureOutcome =
       readonly promo: PromoResult | null
       readonly complaint: FlagReason | null
     }
-  /** Not credited, now or before. */
+  /** The payment was not credited, now or before. */
   | { readonly kind: 'flagged'; readonly orgId: number; readonly balanceUinr: bigint; readonly reason: string; readonly isNew: boolean }
 
 export interface Captured {
   readonly outcome: CaptureOutcome
-  /** For the control log of the caller, who appends and applies it. */
+  /** News for the control log. The caller appends and applies them. */
   readonly news: readonly NewsItem[]
 }
 
-/** Credits a payment once, with everything that goes with it, or says why not. The caller has checked a signature of the provider. */
+/** Credits a payment once with all consequences, or returns why it is not credited. The caller has checked a signature of the provider. */
 export async function captureIn(deps: CaptureDeps, tx: Tx, facts: PaymentFacts): Promise<Captured> {
   const { orderId, paymentId, reported } = facts
   const order = await tx.maybe(lockOrder, orderId)
@@ -116,13 +116,13 @@ async function repeated(tx: Tx, order: OrderRow, payment: PaymentRow, { paymentI
   const mismatch = mismatchOf(order, reported)
   const isNew = mismatch !== null && (await tx.exec(complain, orgId, paymentId, mismatch)) === 1
   const { bonusUinr, reason } = payment
-  // The column also holds what the operator has to look at.
+  // The column also has reasons for the operator.
   const refusal = reason?.startsWith('promo_') ? reason : null
   const promo = promoCode === null ? null : { code: promoCode, bonusUinr, refusal }
   return { kind: 'repeated', orgId, balanceUinr: await balanceOf(tx, orgId), promo, complaint: isNew ? mismatch : null }
 }
 
-/** Locks, in the order of everybody: order, organisation and keys, prepaid counter, promo code, invoice series, the outboxes. */
+/** Credits a payment. The order of locks is the same everywhere: order, organisation and keys, prepaid counter, promo code, invoice series, outboxes. */
 async function credit(deps: CaptureDeps, tx: Tx, order: OrderRow, facts: PaymentFacts): Promise<Captured> {
   const { orgId, amountUinr, promoCode } = order
   const { orderId, paymentId, at } = facts
@@ -148,12 +148,12 @@ export interface TopUp {
   readonly paymentId: string
   readonly amountUinr: bigint
   readonly bonusUinr: bigint
-  /** With both. */
+  /** The balance with amount and bonus. */
   readonly balanceUinr: bigint
   readonly at: Date
 }
 
-/** What follows on a credited top-up: the invoice, the events, the receipt. */
+/** Does what follows a credited top-up: invoice, events, receipt, and arming the low-balance warning. */
 export async function bookTopUp(deps: CaptureDeps, tx: Tx, topUp: TopUp): Promise<void> {
   const { orgId, orderId, paymentId, amountUinr, bonusUinr, balanceUinr, at } = topUp
   await rearmLowBalance(tx, orgId, balanceUinr)

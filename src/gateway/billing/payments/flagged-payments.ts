@@ -1,4 +1,4 @@
-/** Payments that were paid and not credited, or credited and told otherwise later: the operator looks at each and decides. */
+/** Payments for the operator to decide about: payments that were not credited, and credited payments that a later report contradicts. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
@@ -20,15 +20,15 @@ export interface FlaggedPaymentsDeps {
 }
 
 export interface FlaggedCredit {
-  /** False: it was credited before, and nothing has changed. */
+  /** False when it was credited before and nothing changed. */
   readonly credited: boolean
   readonly orgId: number
-  /** What was paid, which is what is credited. */
+  /** The paid amount, which is the credited amount. */
   readonly amountUinr: bigint
   readonly balanceUinr: bigint
 }
 
-/** Payments that one list shows at most, oldest first. */
+/** Maximum number of payments in one list, oldest first. */
 const listedMax = 500
 
 export class FlaggedPayments {
@@ -37,7 +37,7 @@ export class FlaggedPayments {
     this.#deps = deps
   }
 
-  /** Those that nobody has decided about, of an organisation or of all. */
+  /** Returns the undecided payments of an organisation, or of all for null. */
   list(orgId: number | null): Promise<FlaggedRow[]> {
     return this.#deps.db.many(listFlagged, orgId, listedMax)
   }
@@ -47,8 +47,8 @@ export class FlaggedPayments {
   }
 
   /**
-   * Credits what was paid, as a top-up with its invoice, events and receipt, but without the bonus of a promo code. Once. Throws
-   * `not_found`, and `bad_request` for a payment that cannot be credited so; the message says what can be done.
+   * Credits the paid amount once, as a top-up with invoice, events and receipt, but without the bonus of a promo code. Throws `not_found`, and
+   * `bad_request` for a payment that cannot be credited this way; the message says what to do instead.
    */
   credit(paymentId: string): Promise<FlaggedCredit> {
     const at = new Date(this.#deps.clock.nowMs())
@@ -70,8 +70,8 @@ export class FlaggedPayments {
   }
 
   /**
-   * Takes a payment off the list: the money was returned, or the balance was corrected manually. Moves no money. `settled` is false when it was settled
-   * before. Throws `not_found`, and `bad_request` for a payment that was never flagged.
+   * Removes a payment from the list, because the money was returned or the balance was corrected manually. Moves no money. `settled` is false when it
+   * was settled before. Throws `not_found`, and `bad_request` for a payment that was never flagged.
    */
   settle(paymentId: string): Promise<{ readonly settled: boolean; readonly orgId: number }> {
     const at = new Date(this.#deps.clock.nowMs())

@@ -1,4 +1,4 @@
-/** The HTTP API of the payment provider: orders and the payments of them. Our credentials go there in basic auth and nowhere else. */
+/** The HTTP API of the payment provider for orders and their payments. The credentials are sent to it in basic auth and nowhere else. */
 import { z } from 'zod'
 import { fail } from '../../../platform/errors.ts'
 import type { Log } from '../../../platform/observe/log.ts'
@@ -14,30 +14,30 @@ export interface PaymentClientDeps {
   readonly baseUrl: string
   readonly keyId: string
   readonly keySecret: Secret
-  /** Longest wait for a whole answer. */
+  /** Maximum wait for a whole reply. */
   readonly timeoutMs: number
 }
 
 export interface WantedOrder {
   readonly amountPaise: number
-  /** Ours, at most 40 characters, never used twice. */
+  /** The gateway's own reference: at most 40 characters, never used twice. */
   readonly receipt: string
-  /** For the operator's eyes in the provider's dashboard; ids only. */
+  /** Ids for the operator in the provider's dashboard. */
   readonly notes: Readonly<Record<string, string>>
 }
 
-/** What the provider says of the payments of an order: each as it writes it, unread. */
+/** The provider's reply about the payments of an order. Payments are not parsed yet. */
 export type PaymentsReply =
   | { readonly kind: 'payments'; readonly payments: readonly unknown[] }
-  /** It knows no such order. */
+  /** The provider does not know the order. */
   | { readonly kind: 'unknown' }
-  /** It cannot say: it is away, refuses us, or has no such address. `status` null: nothing came back. */
+  /** The provider gives no list: it is unreachable, refuses the gateway, or does not have the path. `status` is null without a reply. */
   | { readonly kind: 'unavailable'; readonly status: number | null }
 
 const replyMaxBytes = 256 * 1024
 const paymentList = z.object({ items: z.array(z.unknown()) })
 const madeOrder = z.object({ id: providerId, amount: z.number().optional(), currency: z.string().optional() })
-/** Their code and reason are from fixed lists; their description is free text and stays out of logs and errors. */
+/** Code and reason come from fixed lists. The description is free text and stays out of logs and errors. */
 const refusal = z.object({ error: z.object({ code: word().optional(), reason: word().optional() }) })
 
 function word() {
@@ -56,9 +56,9 @@ export class PaymentClient {
     this.#url = `${deps.baseUrl.replace(/\/+$/, '')}/v1/orders`
   }
 
-  /** Makes an order and answers its id. Throws `payment_provider_failed` for whatever is wrong there; the log says what. */
+  /** Makes an order and returns its id. Throws `payment_provider_failed` for every failure; the log has the details. */
   async createOrder({ amountPaise, receipt, notes }: WantedOrder): Promise<string> {
-    // A payment that is authorized and never captured goes back to its payer, so capture does not hang on a setting of the account.
+    // The order itself requests capture, so it does not depend on a setting of the account. Authorized payments without capture go back to the payer.
     const order = { amount: amountPaise, currency: topUpCurrency, receipt, notes, payment_capture: true }
     const { status, text } = await this.#send('POST', this.#url, JSON.stringify(order)).catch((error: unknown) => {
       this.#deps.log.error('the payment provider cannot be reached', { provider: this.#deps.provider, error })
@@ -74,7 +74,7 @@ export class PaymentClient {
     return made.data.id
   }
 
-  /** Asks what was paid of an order, until the signal ends it. Never throws. */
+  /** Asks the provider for the payments of an order, until the signal ends the request. Never throws. */
   async paymentsOf(orderId: string, signal: AbortSignal): Promise<PaymentsReply> {
     try {
       const { status, text } = await this.#send('GET', `${this.#url}/${encodeURIComponent(orderId)}/payments`, undefined, signal)

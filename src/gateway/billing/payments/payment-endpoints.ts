@@ -16,7 +16,7 @@ const wholeRupees = `expected a whole number of rupees from ${topUpInr.min} to $
 const amountInr = z.int({ error: wholeRupees }).min(topUpInr.min, wholeRupees).max(topUpInr.max, wholeRupees)
 const promoCode = z.string().max(200)
 
-/** Under our names, and under those that the provider's checkout uses. */
+/** The fields under the gateway's names and under the names of the provider's checkout. */
 const proof = z
   .object({
     order_id: providerId.optional().describe('Or razorpay_order_id.'),

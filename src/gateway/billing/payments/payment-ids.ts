@@ -1,7 +1,7 @@
-/** The ids that the payment provider gives, and the amounts that it writes. */
+/** Ids and amounts of the payment provider. */
 import { z } from 'zod'
 
-/** An id of an order or payment: printable, without the sign that separates ids in what the checkout signs. */
+/** An id of an order or payment: printable, without the `|` that separates ids in the text that the checkout signs. */
 export const providerId = z.string().regex(/^[!-{}~]{1,100}$/, 'expected an id as the payment provider gave it')
 
 /** The only currency of top-ups. */
@@ -12,7 +12,7 @@ const paisePerRupee = 100
 /** Bounds of one top-up in whole rupees, both inclusive. */
 export const topUpInr = { min: 100, max: 100_000 } as const
 
-/** Whole rupees as the provider takes them. */
+/** Converts whole rupees to paise, the provider's unit. */
 export function paiseOfInr(inr: number): number {
   return inr * paisePerRupee
 }

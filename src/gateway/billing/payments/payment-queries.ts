@@ -1,4 +1,4 @@
-/** Orders at the payment provider and the payments of them. */
+/** Orders at the payment provider and their payments. */
 import { statement } from '../../../platform/db/db.ts'
 
 export const hasAddress = statement<[orgId: number], { found: number }>(
@@ -6,7 +6,7 @@ export const hasAddress = statement<[orgId: number], { found: number }>(
   `select 1 as "found" from billing_addresses where org_id = $1::int`,
 )
 
-/** No row when there is an order of that id already. */
+/** Returns no row when an order with this id exists. */
 export const insertOrder = statement<
   [orgId: number, orderId: string, provider: string, amountUinr: bigint, promoCode: string | null, keyId: string, createdBy: number, at: Date]
 >(
@@ -27,7 +27,7 @@ export interface OrderRow {
   readonly status: 'created' | 'paid'
 }
 
-/** All further reports about the order run one after the other from here. */
+/** Locks an order, so that all further reports about it are handled one after the other. */
 export const lockOrder = statement<[orderId: string], OrderRow>(
   'billing.lock_order',
   `select org_id as "orgId", amount_uinr as "amountUinr", promo_code as "promoCode", status as "status"
@@ -46,14 +46,14 @@ export interface PaymentRow {
   readonly bonusUinr: bigint
 }
 
-/** Finds it in any organisation, because a payment under another order is recognised by that. */
+/** Finds the payment in any organisation, so that a payment that belongs to another order is recognised. */
 export const findPayment = statement<[paymentId: string], PaymentRow>(
   'billing.find_payment',
   `select order_id as "orderId", status as "status", reason as "reason", bonus_uinr as "bonusUinr"
    from payments where payment_id = $1::text`,
 )
 
-/** Records the state of a payment. A settled payment, and a payment under another order, is unchanged: no row. */
+/** Records the state of a payment. A captured or flagged payment, and a payment of another order, does not change and gives no row. */
 export const putPayment = statement<
   [
     orgId: number,
@@ -83,8 +83,8 @@ export const setPromo = statement<[orgId: number, paymentId: string, code: strin
 )
 
 /**
- * Unpaid orders that are due: the first time when they are old enough, then each time that their age has doubled since the last request, so that an
- * abandoned order costs few requests.
+ * Lists unpaid orders that are due for a request to the provider. The first request comes when an order is old enough, and the next ones when its age
+ * has doubled since the last request. So an abandoned order costs few requests.
  */
 export const listUnpaid = statement<[provider: string, keyId: string, from: Date, to: Date, at: Date, limit: number], { orgId: number; orderId: string }>(
   'billing.list_unpaid',
@@ -99,13 +99,13 @@ export const noteAsked = statement<[orgId: number, orderId: string, at: Date]>(
   `update payment_orders set asked_at = $3::timestamptz where org_id = $1::int and order_id = $2::text`,
 )
 
-/** The checkout names no method; the webhook that comes later does. */
+/** Sets the method. The checkout does not name it, but the webhook that comes later does. */
 export const setMethod = statement<[orgId: number, paymentId: string, method: string]>(
   'billing.set_payment_method',
   `update payments set method = $3::text where org_id = $1::int and payment_id = $2::text and method is null`,
 )
 
-/** Notes what does not fit a payment that was credited already; no row when it was noted before. */
+/** Records a contradiction about a credited payment. Returns no row when it was recorded before. */
 export const complain = statement<[orgId: number, paymentId: string, reason: string]>(
   'billing.complain_of_payment',
   `update payments set reason = $3::text where org_id = $1::int and payment_id = $2::text and reason is distinct from $3::text`,

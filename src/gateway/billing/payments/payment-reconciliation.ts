@@ -1,6 +1,6 @@
 /**
- * Finds payments that were not reported: the browser was closed after the payment, and the webhook was lost or never set up. The provider is asked about
- * unpaid orders, rarely and for a limited time, and its answer is handled like its webhook.
+ * Finds payments that were not reported, because the browser was closed after the payment and the webhook was lost or never set up. The gateway asks
+ * the provider about unpaid orders, rarely and for a limited time, and handles the reply like a webhook.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -14,7 +14,7 @@ export interface PaymentReconciliationDeps {
   readonly db: Db
   readonly clock: Clock
   readonly log: Log
-  /** Id of the provider, and the account there: orders of another one are not known to it. */
+  /** Id of the provider, and the account there. The provider does not know orders of another account. */
   readonly provider: string
   readonly keyId: string
   readonly client: Pick<PaymentClient, 'paymentsOf'>
@@ -23,12 +23,12 @@ export interface PaymentReconciliationDeps {
 
 /** Pause between two rounds. */
 export const unheardSweepMs = 5 * 60_000
-/** A younger order is still being paid, and its browser or the webhook will tell. */
+/** Minimum age of an order. A younger one may still be in payment, and its browser or the webhook will report it. */
 const youngestMs = 10 * 60_000
 const oldestMs = 3 * 24 * 3600_000
-/** Questions of one round. */
+/** Maximum number of requests in one round. */
 const askedMax = 50
-/** How long a provider is left alone that could not answer. */
+/** Pause after a request that the provider could not answer. */
 const pauseMs = 3600_000
 
 export class PaymentReconciliation {
@@ -38,7 +38,7 @@ export class PaymentReconciliation {
     this.#deps = deps
   }
 
-  /** One round, which ends with the first question that the provider cannot answer. Throws what the database throws. */
+  /** Runs one round, which ends at the first request that the provider cannot answer. Throws errors of the database. */
   async sweep(signal: AbortSignal): Promise<void> {
     const { db, clock, log, provider, keyId, client } = this.#deps
     const nowMs = clock.nowMs()
@@ -46,7 +46,7 @@ export class PaymentReconciliation {
     const due = await db.many(listUnpaid, provider, keyId, new Date(nowMs - oldestMs), new Date(nowMs - youngestMs), new Date(nowMs), askedMax)
     for (const { orgId, orderId } of due) {
       if (signal.aborted) return
-      // Noted first: an order that the provider chokes on comes to the end of the line.
+      // The request is recorded first, so an order that makes the provider fail moves to the end of the list.
       await db.exec(noteAsked, orgId, orderId, new Date(nowMs))
       const reply = await client.paymentsOf(orderId, signal)
       if (reply.kind === 'unavailable') {

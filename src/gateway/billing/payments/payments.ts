@@ -1,4 +1,4 @@
-/** Top-ups: orders at the payment provider, and what its checkout and its webhook say of them. */
+/** Top-ups: orders at the payment provider, and the reports of its checkout and its webhook. */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../../platform/clock.ts'
@@ -18,10 +18,10 @@ import { paiseOfInr } from './payment-ids.ts'
 import { findOrder, hasAddress, insertOrder } from './payment-queries.ts'
 import { paymentEventOf, type ReturnEvent, returnEventOf } from './provider-events.ts'
 
-/** The payment provider as the operator has configured it. */
+/** The configured payment provider. */
 export interface PaymentAccount {
   readonly client: Pick<PaymentClient, 'createOrder'>
-  /** Public: the checkout in the browser needs it. */
+  /** Public, because the checkout in the browser needs it. */
   readonly keyId: string
   readonly keySecret: Secret
   readonly webhookSecret: Secret | null
@@ -33,7 +33,7 @@ export interface PaymentsDeps {
   readonly ids: Ids
   readonly log: Log
   readonly controlLog: ControlLog
-  /** Id of the provider, also while none is configured. */
+  /** Id of the provider. It is set even while none is configured. */
   readonly provider: string
   /** Null: billing is off. */
   readonly account: PaymentAccount | null
@@ -55,7 +55,7 @@ export interface MadeOrder {
   readonly promo: PromoOffer | null
 }
 
-/** What the checkout passes to the browser. */
+/** The proof that the checkout gives to the browser. */
 export interface CheckoutProof {
   readonly orgId: number
   readonly orderId: string
@@ -63,7 +63,7 @@ export interface CheckoutProof {
   readonly signature: string
 }
 
-/** What became of a webhook of the provider. */
+/** The result of a webhook of the provider. */
 export type WebhookOutcome = 'credited' | 'already_credited' | 'failed' | 'flagged' | 'taken_back' | 'given_back' | 'noted' | 'ignored'
 
 export class Payments {
@@ -78,8 +78,8 @@ export class Payments {
   }
 
   /**
-   * Makes an order for a top-up. Throws `address_required`, `promo_invalid`, `promo_redeemed`, `payment_provider_failed`. A promo code
-   * is checked here and redeemed when the order is paid.
+   * Makes an order for a top-up. A promo code is checked here and redeemed when the order is paid. Throws `address_required`, `promo_invalid`,
+   * `promo_redeemed`, `payment_provider_failed`.
    */
   async createOrder({ orgId, userId, amountInr, promoCode }: NewOrder): Promise<MadeOrder> {
     const { db, clock, ids, provider } = this.#deps
@@ -96,13 +96,13 @@ export class Payments {
     return { orderId, amountPaise, keyId, promo }
   }
 
-  /** What a promo code is worth to the organisation now. Redeems nothing. Throws `promo_invalid`, `promo_redeemed`. */
+  /** Returns the present value of a promo code for the organisation. Redeems nothing. Throws `promo_invalid`, `promo_redeemed`. */
   checkPromo(orgId: number, code: string, amountInr: number | null): Promise<PromoOffer> {
     const { db, clock } = this.#deps
     return checkPromo(db, { orgId, code, topupUinr: amountInr === null ? null : uinrFromInr(amountInr), at: new Date(clock.nowMs()) })
   }
 
-  /** Credits a payment of an order of this organisation on the signature of the checkout. Throws `not_found`, `bad_signature`. */
+  /** Credits a payment of an order of this organisation by the signature of the checkout. Throws `not_found`, `bad_signature`. */
   async verify({ orgId, orderId, paymentId, signature }: CheckoutProof): Promise<Exclude<CaptureOutcome, { kind: 'unknown' }>> {
     const { keySecret } = this.#account()
     if ((await this.#deps.db.maybe(findOrder, orgId, orderId)) === null)
@@ -117,7 +117,7 @@ export class Payments {
     return outcome
   }
 
-  /** Takes a webhook of the provider: the bytes as they came, and the signature beside them. Throws `bad_signature`, `not_found`, `bad_request`. */
+  /** Handles a webhook of the provider: the raw bytes and their signature. Throws `bad_signature`, `not_found`, `billing_disabled`, `bad_request`. */
   async receive(provider: string, bytes: Buffer, signature: string | null): Promise<WebhookOutcome> {
     const { webhookSecret } = this.#account()
     const { log, provider: own } = this.#deps
@@ -144,7 +144,7 @@ export class Payments {
     return outcomeName[(await this.take(facts)).kind]
   }
 
-  /** Credits a payment that the provider vouches for, once, and logs what the operator has to look at. */
+  /** Credits a payment that the provider has confirmed, once. Logs payments that need the operator. */
   async take(facts: PaymentFacts): Promise<CaptureOutcome> {
     const { controlLog, capture, log, provider } = this.#deps
     const outcome = await controlLog.change(async tx => {
@@ -160,7 +160,7 @@ export class Payments {
     return outcome
   }
 
-  /** Takes a refund or dispute that the provider vouches for, and logs money that moved. */
+  /** Handles a refund or dispute that the provider has confirmed. Logs money that moved. */
   async #takeReturn({ orderId: named, ...reported }: ReturnEvent): Promise<WebhookOutcome> {
     const { db, clock, controlLog, capture, log, provider } = this.#deps
     const { paymentId, event } = reported
@@ -209,13 +209,13 @@ function parse(bytes: Buffer): unknown {
 /** Signatures of the payment provider: hex HMAC-SHA256, compared in constant time. */
 const hexDigest = /^[0-9a-f]{64}$/
 
-/** Whether these bytes were signed with that secret. What is no hex digest never was. */
+/** Returns true when these bytes were signed with this secret. Everything but a hex digest is invalid. */
 export function isSigned(bytes: Buffer | string, signature: string, secret: Secret): boolean {
   if (!hexDigest.test(signature)) return false
   return timingSafeEqual(createHmac('sha256', secret.reveal()).update(bytes).digest(), Buffer.from(signature, 'hex'))
 }
 
-/** What the checkout signs with the key secret when a payment went well. Ids hold no `|`, so no other pair reads the same. */
+/** Returns the text that the checkout signs with the key secret after a successful payment. Ids contain no `|`, so different pairs give different texts. */
 export function checkoutText(orderId: string, paymentId: string): string {
   return `${orderId}|${paymentId}`
 }

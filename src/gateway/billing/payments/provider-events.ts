@@ -1,4 +1,4 @@
-/** What the payment provider says of payments: in webhooks, read from bytes whose signature was checked, and when it is asked. */
+/** Reads the payment provider's reports about payments: from webhooks whose signature was checked, and from replies to requests. */
 import { z } from 'zod'
 import type { ReportedReturn } from '../returns.ts'
 import type { ReportedPayment } from './captures.ts'
@@ -9,11 +9,11 @@ export interface PaymentEvent {
   readonly orderId: string
   readonly paymentId: string
   readonly reported: ReportedPayment
-  /** Why it failed, as a code. */
+  /** The code of the failure. */
   readonly failure: string
 }
 
-/** Above every amount that a payment has; what is larger would not fit into the columns. */
+/** Above every possible amount of a payment. Larger values would not fit into the columns. */
 const amountMax = 100_000_000_000_000
 
 const envelope = z.object({ event: z.string() })
@@ -34,9 +34,9 @@ const entity = z.object({
 })
 
 /**
- * The event of a payment of an order. Null for every other event and for payments without an order: an account of the provider may
- * serve more than this gateway. 'unreadable': of an order, with facts that no payment of ours has. Its own free text, names and
- * addresses of payers are not read.
+ * Returns the event of a payment of an order. Returns null for every other event and for payments without an order, because the provider's account
+ * may serve more than this gateway. Returns 'unreadable' for a payment of an order with data that no payment of this gateway can have. Free text,
+ * names and addresses of payers are not read.
  */
 export function paymentEventOf(json: unknown): PaymentEvent | 'unreadable' | null {
   const said = envelope.safeParse(json)
@@ -58,7 +58,7 @@ export function paymentEventOf(json: unknown): PaymentEvent | 'unreadable' | nul
 /** The fields that the provider's list has in addition to its webhooks. The operator decides about payments that were returned, whole or in part. */
 const captured = entity.extend({ status: z.literal('captured'), amount_refunded: z.literal(0).nullish() })
 
-/** A payment of that order that the provider has captured and kept, as it answers when it is asked. Null for every other. */
+/** Returns a captured, unreturned payment of an order from the provider's list. Returns null for every other payment. */
 export function capturedPaymentOf(orderId: string, json: unknown): Pick<PaymentEvent, 'orderId' | 'paymentId' | 'reported'> | null {
   const facts = captured.safeParse(json)
   if (!facts.success || facts.data.order_id !== orderId) return null
@@ -71,7 +71,7 @@ const kinds: Readonly<Record<string, PaymentEvent['kind'] | undefined>> = Object
   'payment.failed': 'failed',
 })
 
-/** An event of a refund or dispute. `orderId` is null when the event names none: the payment then gives its order. */
+/** An event of a refund or dispute. `orderId` is null when the event names no order; then the payment determines it. */
 export type ReturnEvent = Omit<ReportedReturn, 'orderId'> & { readonly orderId: string | null }
 
 const returnFacts = z.object({ id: providerId, payment_id: providerId, amount: z.int().min(1).max(amountMax), currency: z.string(), phase: code })
@@ -88,8 +88,9 @@ const returnEnvelope = z.object({
 })
 
 /**
- * The event of a refund or dispute. Null for every other event, for requests for papers that move no money, and for events that say
- * nothing new of the money. 'unreadable': it is one, with facts that no payment of ours has, another currency among them.
+ * Returns the event of a refund or dispute. Returns null for every other event, for requests for documents that move no money, and for events that
+ * change nothing about the money. Returns 'unreadable' for a refund or dispute with data that no payment of this gateway can have, such as another
+ * currency.
  */
 export function returnEventOf(json: unknown): ReturnEvent | 'unreadable' | null {
   const said = envelope.safeParse(json)
@@ -115,10 +116,10 @@ export function returnEventOf(json: unknown): ReturnEvent | 'unreadable' | null 
   }
 }
 
-/** Phases of a dispute in which the payer's bank asks for papers and takes no money. */
+/** Phases of a dispute in which the payer's bank asks for documents and takes no money. */
 const moneylessPhases: readonly string[] = ['retrieval', 'fraud']
 
-/** What an event says of the money, and which one counts of two of the same second. */
+/** The effect of an event on the money. Of two events in the same second, the one with the higher rank counts. */
 const returnEvents: Readonly<Record<string, { readonly kind: 'refund' | 'dispute'; readonly takes: boolean; readonly rank: number } | undefined>> =
   Object.assign(Object.create(null), {
     'refund.created': { kind: 'refund', takes: true, rank: 0 },

@@ -1,4 +1,4 @@
-/** The billing address: what is asked of its fields. Pure. */
+/** The rules for the fields of a billing address. The functions are pure. */
 
 import { stateName } from '../invoices/tax/gst-states.ts'
 import { stateOf } from '../invoices/tax/state-name.ts'
@@ -19,23 +19,23 @@ export interface BillingAddress {
 
 export type AddressField = 'name' | 'line1' | 'line2' | 'city' | 'state' | 'pincode' | 'country'
 
-/** What was sent: anything. */
+/** The unchecked values of a request. */
 export type SentAddress = Readonly<Partial<Record<AddressField, unknown>>>
 
 export type AddressFinding =
   | { readonly address: BillingAddress }
-  /** What is wrong, by field, in the order of the form. Never what was typed. */
+  /** What is wrong, by field, in the order of the form. It never repeats the typed text. */
   | { readonly wrong: ReadonlyMap<AddressField, string> }
 
 const lengthMax = { name: 100, line1: 150, line2: 150, city: 80 } as const
 
 /**
- * Control characters, line ends, and characters that hide or reverse text: none belongs on an invoice. The two joiners are part of how
- * several Indian scripts are written.
+ * Control characters, line ends, and characters that hide or reverse text. They must not be on an invoice. The two joiners are allowed, because
+ * several Indian scripts need them.
  */
 const notPrinted = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}]|(?![\u200c\u200d])\p{Cf}/u
 
-/** Checks every field and brings texts to one form: no spaces around or doubled, the state's listed name, the PIN without spaces. */
+/** Checks every field and normalises texts: no surrounding or doubled spaces, the listed name of the state, the PIN without spaces. */
 export function readAddress(sent: SentAddress): AddressFinding {
   const wrong = new Map<AddressField, string>()
   const text = (field: keyof typeof lengthMax): string => {
@@ -75,7 +75,7 @@ export function readLine(value: unknown, lengthMaxOf: number): { readonly text: 
   return /[\p{L}\p{N}]/u.test(text) ? { text } : { wrong: 'must have a letter or digit' }
 }
 
-/** Null when the code may be in that state, as far as its digits tell. */
+/** Returns null when the digits of the code are possible in that state, otherwise what is wrong. */
 function whyNotPincode(pincode: string, stateCode: string | null): string | null {
   if (!isPincode(pincode)) return 'must be the six digits of an Indian PIN code'
   const states = statesOfPincode(pincode)

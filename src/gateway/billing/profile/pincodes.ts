@@ -1,18 +1,18 @@
-/** What a PIN code says of where it is. The table is read once, when somebody first asks. Decision 0309 says why. */
+/** Finds the place of a PIN code. The table is read once, at the first request. Decision 0309 says why. */
 import { readFileSync } from 'node:fs'
 
 export interface PincodePlace {
   /** The city or postal district. */
   readonly city: string
-  /** Code of the GST list; of a code on a border, the state in which most of its post offices are. */
+  /** Code of the GST list. For a code on a border, it is the state with most of its post offices. */
   readonly stateCode: string
-  /** All states that the code reaches into, the one above first. */
+  /** All states that the code covers, `stateCode` first. */
   readonly stateCodes: readonly string[]
 }
 
 interface Table {
   readonly places: ReadonlyMap<string, PincodePlace>
-  /** Which states the codes with the same first three, and first two, digits are in. */
+  /** The states of the codes with the same first three digits, and with the same first two. */
   readonly statesOfPrefix: ReadonlyMap<string, ReadonlySet<string>>
 }
 

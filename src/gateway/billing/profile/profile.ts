@@ -1,4 +1,4 @@
-/** The fields of bills besides the address: the legal name, the tax number, and where bills go. */
+/** The fields of invoices besides the address: legal name, tax number and mail address. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
@@ -15,7 +15,7 @@ export interface BillingProfilesDeps {
   readonly businessInvoices: boolean
 }
 
-/** As the wire has it. PAN and state follow from the GSTIN; without one the state is that of the billing address. */
+/** As the API returns it. PAN and state come from the GSTIN. Without one, the state is that of the billing address. */
 export interface BillingProfile {
   readonly legal_name: string | null
   readonly billing_email: string | null
@@ -23,11 +23,11 @@ export interface BillingProfile {
   readonly pan: string | null
   readonly state: string | null
   readonly state_code: string | null
-  /** Whether a GSTIN can be given here. */
+  /** True when the gateway accepts a GSTIN. */
   readonly business_invoices: boolean
 }
 
-/** What a write sets; what is left out stays, null clears. */
+/** The fields that a write sets. An undefined field does not change, and null clears a field. */
 export interface BillingProfileChange {
   readonly legalName?: string | null | undefined
   readonly billingEmail?: string | null | undefined
@@ -47,7 +47,7 @@ export class BillingProfiles {
     return this.#view(await this.#deps.db.maybe(findBillingProfile, orgId))
   }
 
-  /** Throws `bad_request`, `bad_email`, and `unavailable` for a GSTIN where the operator does not write business invoices yet. */
+  /** Sets fields and returns the profile. Throws `bad_request`, `bad_email`, and `unavailable` for a GSTIN while business invoices are off. */
   async set(orgId: number, change: BillingProfileChange): Promise<BillingProfile> {
     const { db, clock } = this.#deps
     const legalName = legalNameOf(change.legalName)

@@ -1,4 +1,4 @@
-/** Promo codes: a bonus on top of a top-up, once for each organisation. Asked when an order is made, redeemed when it is paid. */
+/** Promo codes: a bonus on top of a top-up, once for each organisation. A code is checked when an order is made and redeemed when it is paid. */
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import type { NewsItem } from '../../../platform/db/db-control-log.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
@@ -6,21 +6,21 @@ import { inrTextOf } from '../../../platform/values/money.ts'
 import { creditIn } from '../../limits/budgets/prepaid.ts'
 import { type AskedPromo, countRedemption, findPromo, insertRedemption, lockPromo } from './promo-queries.ts'
 
-/** Why a code gives nothing, as callers of the API read it. */
+/** The reasons why a code gives no bonus, as the API returns them. */
 export type PromoRefusal = 'promo_unknown' | 'promo_ended' | 'promo_expired' | 'promo_used_up' | 'promo_redeemed' | 'promo_topup_too_small'
 
 export interface PromoOffer {
   readonly code: string
   readonly bonusUinr: bigint
-  /** 0: any top-up. */
+  /** 0 when any top-up is enough. */
   readonly topupMinUinr: bigint
 }
 
 export interface PromoCheck {
   readonly orgId: number
-  /** As somebody typed it. */
+  /** The code as typed. */
   readonly code: string
-  /** The top-up that the code is for; null: not known yet. */
+  /** The top-up for the code; null: not known yet. */
   readonly topupUinr: bigint | null
   readonly at: Date
 }
@@ -36,7 +36,7 @@ export type Redeemed =
 
 const codeShape = /^[A-Z0-9][A-Z0-9-]{2,31}$/
 
-/** What the code is worth to the organisation now. Redeems nothing. Throws `promo_invalid` or `promo_redeemed`. */
+/** Returns the present value of the code for the organisation. Redeems nothing. Throws `promo_invalid` or `promo_redeemed`. */
 export async function checkPromo(db: Queryable, { orgId, code: typed, topupUinr, at }: PromoCheck): Promise<PromoOffer> {
   const code = typed.trim().toUpperCase()
   const terms = codeShape.test(code) ? await db.maybe(findPromo, orgId, code) : null
@@ -61,7 +61,10 @@ export async function redeemIn(tx: Tx, { orgId, code, topupUinr, paymentId, at }
   return { refusal: null, bonusUinr: terms.bonusUinr, balanceUinr, news }
 }
 
-/** Pure. An organisation that has redeemed a code gets that reason, whatever has changed about the code since. */
+/**
+ * Returns the reason why a code gives no bonus, or null. The function is pure. An organisation that has redeemed a code always gets that reason,
+ * whatever has changed since.
+ */
 export function refusalOf(terms: AskedPromo, topupUinr: bigint | null, at: Date): PromoRefusal | null {
   if (terms.redeemed) return 'promo_redeemed'
   if (terms.endedAt !== null) return 'promo_ended'

@@ -1,9 +1,9 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** What a code gives, to whom, and until when. */
+/** The terms and the use of a code. */
 export interface PromoTerms {
   readonly bonusUinr: bigint
-  /** Least top-up that the bonus comes with. */
+  /** Minimum top-up for the bonus. */
   readonly topupMinUinr: bigint
   readonly redemptionsMax: number | null
   readonly redemptions: number
@@ -11,7 +11,7 @@ export interface PromoTerms {
   readonly endedAt: Date | null
 }
 
-/** The terms, and whether the organisation that asks has redeemed the code. */
+/** The terms, and whether the requesting organisation has redeemed the code. */
 export interface AskedPromo extends PromoTerms {
   readonly redeemed: boolean
 }
@@ -26,13 +26,13 @@ export const findPromo = statement<[orgId: number, code: string], AskedPromo>(
    from promo_codes p where p.code = $2::text`,
 )
 
-/** Captures of all organisations that bring the same code go one after the other from here. */
+/** Locks a code, so that captures of all organisations with this code run one after the other. */
 export const lockPromo = statement<[code: string], { code: string }>(
   'billing.lock_promo',
   `select code from promo_codes where code = $1::text for no key update`,
 )
 
-/** No row when the organisation has redeemed the code before. */
+/** Returns no row when the organisation has redeemed the code before. */
 export const insertRedemption = statement<[orgId: number, code: string, paymentId: string, at: Date]>(
   'billing.insert_redemption',
   `insert into promo_redemptions (org_id, code, payment_id, at) values ($1::int, $2::text, $3::text, $4::timestamptz) on conflict do nothing`,

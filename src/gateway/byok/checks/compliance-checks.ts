@@ -1,4 +1,4 @@
-/** The requests of a compliance test and what their answers must look like. */
+/** The requests of a compliance test and the checks of their replies. */
 
 import { dialectOf } from '../../providers/dialects.ts'
 import { usageFromOpenAi } from '../../wire/usage.ts'
@@ -9,7 +9,7 @@ type Value = Readonly<Record<string, unknown>>
 type Reply = Extract<Answer, { kind: 'reply' }>
 
 const prompt = { messages: [{ role: 'user', content: 'Reply with the single word OK.' }] }
-/** Room for a word, and for a few thoughts of models that think first. */
+/** Enough tokens for one word and for the first tokens of reasoning models. */
 const outputMaxTokens = 32
 const toolMaxTokens = 256
 const toolName = 'get_weather'
@@ -28,7 +28,7 @@ const toolRequest = {
   tool_choice: { type: 'function', function: { name: toolName } },
 }
 
-/** Why an answer is not good enough; null = it is. */
+/** Why a reply fails a check; null when it passes. */
 type Fault = string | null
 
 const check = (name: ComplianceCheck['name'], required: boolean, answer: Answer, fault: Fault, good: string): ComplianceCheck => ({
@@ -39,7 +39,7 @@ const check = (name: ComplianceCheck['name'], required: boolean, answer: Answer,
   detail: fault ?? good,
 })
 
-/** A plain request: a completion in the shape of OpenAI. */
+/** Sends a plain request and checks that the reply is a completion in the shape of OpenAI. */
 export async function readChat(dial: ComplianceDial): Promise<{ check: ComplianceCheck; hasUsage: boolean }> {
   const answer = await dial.chat(prompt, outputMaxTokens)
   const fault = refusal(answer, dial) ?? completionFault(answer)
@@ -47,7 +47,7 @@ export async function readChat(dial: ComplianceDial): Promise<{ check: Complianc
   return { check: check('chat', true, answer, fault, 'answered with a chat completion'), hasUsage: usageFromOpenAi(value?.['usage']) !== null }
 }
 
-/** A streamed request: server-sent events in the shape of OpenAI up to [DONE]. */
+/** Sends a streamed request and checks that the reply is a stream of server-sent events in the shape of OpenAI, up to [DONE]. */
 export async function readStream(dial: ComplianceDial): Promise<{ check: ComplianceCheck; hasUsage: boolean; timing: string }> {
   const answer = await dial.chat({ ...prompt, stream: true, stream_options: { include_usage: true } }, outputMaxTokens)
   const refused = refusal(answer, dial)
@@ -63,14 +63,14 @@ export async function readStream(dial: ComplianceDial): Promise<{ check: Complia
   }
 }
 
-/** A request that names a tool that must be called. */
+/** Sends a request that names a tool which must be called. */
 export async function checkTools(dial: ComplianceDial): Promise<ComplianceCheck> {
   const answer = await dial.chat(toolRequest, toolMaxTokens)
   const fault = refusal(answer, dial) ?? toolFault(answer)
   return check('tools', false, answer, fault === null ? null : `${fault}; calls with tools may fail here`, 'called the tool that it was given')
 }
 
-/** A request that is wrong: it must be refused as clients expect. */
+/** Sends a malformed request and checks that the refusal has the form that clients expect. */
 export async function checkErrors(dial: ComplianceDial): Promise<ComplianceCheck> {
   const answer = await dial.send({ messages: 'not a list' })
   return check('errors', false, answer, errorFault(answer), 'refused a malformed request with an error object')

@@ -6,18 +6,18 @@ import { dialectOf } from '../../providers/dialects.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Candidate, ComplianceDeps } from './compliance.ts'
 
-/** What a server answered to one request, or why there is no answer. */
+/** The reply of a server to one request, or the reason why there is none. */
 export type Answer =
   | { readonly kind: 'reply'; readonly status: number; readonly type: string; readonly text: string; readonly firstByteMs: number; readonly totalMs: number }
   | { readonly kind: 'none'; readonly why: string; readonly totalMs: number }
 
 type Body = Readonly<Record<string, unknown>>
 
-/** Largest reply that is read: what is asked for fits in a hundredth of it. */
+/** Largest reply that is read. The requested replies fit into a hundredth of it. */
 const replyMaxBytes = 256 * 1024
 const excerptMaxChars = 160
 
-/** The requests of one test: sent as calls are sent, within one time limit for all of them. */
+/** Sends the requests of one test as calls are sent, with one time limit for all of them. */
 export class ComplianceDial {
   readonly #candidate: Candidate
   readonly #deps: ComplianceDeps
@@ -26,7 +26,7 @@ export class ComplianceDial {
   readonly #stopTimer: () => void
   readonly #onAbort = (): void => this.#cut.abort(this.#signal.reason)
   #isLate = false
-  /** Newer models of some vendors take the limit under another name. */
+  /** Newer models of some vendors use another name for the limit. */
   #limitName = 'max_tokens'
 
   constructor(candidate: Candidate, signal: CancelSignal, deps: ComplianceDeps) {
@@ -41,7 +41,7 @@ export class ComplianceDial {
     })
   }
 
-  /** To be called when no request follows. */
+  /** Call this after the last request. */
   end(): void {
     this.#stopTimer()
     this.#signal.removeEventListener('abort', this.#onAbort)
@@ -55,7 +55,7 @@ export class ComplianceDial {
     return this.send({ ...body, [this.#limitName]: maxTokens })
   }
 
-  /** Sends a body as it is, but for the model. Throws as `chat` does. */
+  /** Sends a body unchanged except for the model. Throws as `chat` does. */
   async send(body: Body): Promise<Answer> {
     const { provider, upstreamModel } = this.#candidate
     const stream = body['stream'] === true
@@ -77,7 +77,7 @@ export class ComplianceDial {
     }
   }
 
-  /** The server's own words about its refusal, without its key and without what it quotes of the request; empty when it sent no error in JSON. */
+  /** Returns the server's own error message, without its key and without quotes of the request. Returns an empty text when the server sent no error in JSON. */
   excerpt(text: string): string {
     try {
       const value: unknown = JSON.parse(text)

@@ -4,9 +4,9 @@ import { checkErrors, checkTools, readChat, readStream } from './compliance-chec
 import { ComplianceDial } from './compliance-dial.ts'
 
 /**
- * Tries a server with a handful of small requests, one after the other, as a call would be sent. `chat` and `stream` are required;
- * `usage`, `tools`, `errors` and `latency` inform. Throws `bad_request` when the address is one that a user may not reach, and the
- * signal's reason when it aborts; whatever the server does is in the result.
+ * Tests a server with a few small requests, one after the other, sent as calls are. `chat` and `stream` are required; `usage`, `tools`, `errors` and
+ * `latency` are informative. Failures of the server are in the result. Throws `bad_request` for an address that a user may not reach, and the
+ * signal's reason when it aborts.
  */
 export async function testCompliance(candidate: Candidate, signal: CancelSignal, deps: ComplianceDeps): Promise<Compliance> {
   const dial = new ComplianceDial(candidate, signal, deps)
@@ -17,7 +17,7 @@ export async function testCompliance(candidate: Candidate, signal: CancelSignal,
   }
 }
 
-/** The result for a server that could not be tried at all. */
+/** Returns the result for a server that could not be tested. */
 export function untestable(detail: string): Compliance {
   return resultOf([{ name: 'chat', required: true, pass: false, latencyMs: 0, detail }, ...skipped(['stream', 'usage', 'tools', 'errors', 'latency'])])
 }

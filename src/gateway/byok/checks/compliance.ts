@@ -1,37 +1,37 @@
-/** What a server must be able to do before calls are sent to it. Decision 0126 says why. */
+/** The abilities that a server must prove before calls are sent to it. Decision 0126 says why. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Outbound } from '../../../platform/outbound/outbound.ts'
 import type { Provider } from '../../providers/provider.ts'
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface ComplianceCheck {
   readonly name: 'chat' | 'stream' | 'usage' | 'tools' | 'errors' | 'latency'
-  /** False: a failure is a warning and does not keep the server out. */
+  /** False when a failure is only a warning and the server can still be registered. */
   readonly required: boolean
   readonly pass: boolean
-  /** How long the server took; for a stream until its first byte. 0 when nothing was sent. */
+  /** Time that the server took; for a stream, the time until its first byte. 0 when nothing was sent. */
   readonly latencyMs: number
-  /** For people. At most a short sentence of the server's own error, never its key. */
+  /** Text for people. It quotes at most a short sentence of the server's own error, never its key. */
   readonly detail: string
 }
 
 export interface Compliance {
-  /** Every required check passed. */
+  /** True when every required check passed. */
   readonly pass: boolean
   readonly checks: readonly ComplianceCheck[]
 }
 
 export interface Candidate {
-  /** With the address and the key that are tried. */
+  /** The provider with the address and key to test. */
   readonly provider: Provider
   readonly upstreamModel: string
-  /** Whether the catalog says that the model calls tools. */
+  /** True when the catalog says that the model calls tools. */
   readonly expectsTools: boolean
 }
 
 export interface ComplianceDeps {
   readonly dial: Outbound['toUserUrl']
   readonly clock: Clock
-  /** All of it may take so long. */
+  /** Time limit of the whole test. */
   readonly timeoutMs: number
 }

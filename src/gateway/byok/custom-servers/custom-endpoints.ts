@@ -152,7 +152,7 @@ export const customEndpoints = {
   }),
 }
 
-/** People paste URLs and keys with spaces and slashes around them. */
+/** Removes the spaces that people paste around URLs and keys. A key of spaces counts as no key. */
 function paramsOf(given: z.output<typeof body>): ServerParams {
   const key = given.key?.trim() ?? ''
   return {
@@ -165,7 +165,7 @@ function paramsOf(given: z.output<typeof body>): ServerParams {
   }
 }
 
-/** What was left out stays left out. A key of blanks is none that somebody typed: the saved one stays. */
+/** Omitted fields stay omitted. A key of spaces counts as omitted, so the saved key stays. */
 function changeOf({ name, model, base_url, upstream_model, key, residency }: z.output<typeof change>): ServerChange {
   return {
     ...(name === undefined ? {} : { name: name.trim() }),
@@ -177,7 +177,7 @@ function changeOf({ name, model, base_url, upstream_model, key, residency }: z.o
   }
 }
 
-/** The id in the path; a text that can be no id is an endpoint that does not exist. */
+/** Returns the id in the path. Throws `not_found` for a text that cannot be an id. */
 function idOf({ id }: { id: string }): number {
   const known = rowId(id)
   if (known === null) throw fail('not_found', { message: 'There is no such custom endpoint.' })

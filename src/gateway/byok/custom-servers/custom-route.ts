@@ -1,8 +1,8 @@
-/** A registered server as routing and metering see it. */
+/** A registered server in the shape of routing and metering. */
 import type { Model, Route, RoutePrice } from '../../catalog/model.ts'
 import type { CustomRoute } from '../org-credentials.ts'
 
-/** The organisation pays for its own server itself: calls on it have the value zero. */
+/** The organisation pays for its own server itself, so calls on it cost nothing. */
 const price: RoutePrice = {
   inputUinrPerMtok: 0n,
   outputUinrPerMtok: 0n,
@@ -13,10 +13,10 @@ const price: RoutePrice = {
   asOf: '',
 }
 
-/** Provider id of a server: how calls and chains address it. */
+/** Returns the provider id of a server, by which calls and chains name it. */
 export const customReference = (slug: string): string => `byoe:${slug}`
 
-/** The route of a registered server for the model that it serves. An attempt on it has `provider.platformKey` as credential and `byok: true`. */
+/** Returns the route of a registered server for its model. An attempt on it has `provider.platformKey` as its credential and `byok: true`. */
 export function routeOfCustom({ modelId, provider, upstreamModel, stateKey }: CustomRoute, model: Model): Route {
   return {
     modelId,

@@ -38,13 +38,13 @@ export const findServer = statement<[orgId: number, id: number], SealedServerRow
   `select ${columns}, key_sealed as "keySealed" from custom_endpoints where org_id = $1::int and id = $2::int`,
 )
 
-/** Whose server it is, and how it is addressed there. */
+/** Finds the organisation of a server, its slug and its model. */
 export const findServerOwner = statement<[id: number], { orgId: number; slug: string; modelId: string }>(
   'byok.find_server_owner',
   `select org_id as "orgId", slug, model_id as "modelId" from custom_endpoints where id = $1::int`,
 )
 
-/** Registrations of one organisation wait for each other, so that slugs and their number are right. */
+/** Locks the organisation, so that its registrations run one after the other and see each other's slugs and number. */
 export const lockOrg = statement<[orgId: number], { id: number }>('byok.lock_org', `select id from orgs where id = $1::int for no key update`)
 
 export const listSlugs = statement<[orgId: number], { slug: string }>('byok.list_slugs', `select slug from custom_endpoints where org_id = $1::int`)
@@ -98,7 +98,7 @@ export const changeServer = statement<
    where org_id = $1::int and id = $2::int returning ${columns}`,
 )
 
-/** The same for a change: it waits for another one of the same server. */
+/** Reads a server and locks it against concurrent changes. */
 export const lockServer = statement<[orgId: number, id: number], SealedServerRow>(
   'byok.lock_server',
   `select ${columns}, key_sealed as "keySealed" from custom_endpoints where org_id = $1::int and id = $2::int for no key update`,

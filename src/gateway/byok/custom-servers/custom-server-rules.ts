@@ -2,10 +2,10 @@ import { fail } from '../../../platform/errors.ts'
 import type { UrlGuard } from '../../../platform/outbound/url-guard.ts'
 import { cleanName } from '../../../platform/values/clean-name.ts'
 
-/** A server as somebody wants to register it; texts trimmed. */
+/** The parameters of a registration, with trimmed texts. */
 export interface ServerParams {
   readonly name: string
-  /** The catalog model that it serves. */
+  /** The catalog model of the server. */
   readonly model: string
   readonly baseUrl: string
   readonly upstreamModel: string
@@ -13,19 +13,19 @@ export interface ServerParams {
   readonly residency: 'india' | 'global'
 }
 
-/** What somebody changes of a server; what is left out stays. */
+/** The changed fields of a server. Omitted fields do not change. */
 export type ServerChange = Partial<ServerParams>
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const upstreamModelShape = /^[^\u0000-\u001f\u007f-\u009f]{1,256}$/u
-/** Goes into a header as it is. */
+/** The key is sent in a header unchanged. */
 const keyShape = /^[\x21-\x7e]{1,4096}$/
 const urlMaxChars = 2048
 const slugMaxChars = 40
 
 /**
- * The request with its URL in the form in which it is dialed. Throws `bad_name` and `bad_request` for what can be known without dialing,
- * private and reserved addresses among it.
+ * Returns the parameters with the URL in the form in which it is dialed. Throws `bad_name` and `bad_request` for every fault that can be found
+ * without dialing, such as a private or reserved address.
  */
 export function checkedParams(params: ServerParams, guard: UrlGuard, gatewayUrl: string): ServerParams {
   const name = cleanName(params.name)
@@ -48,7 +48,7 @@ function hostOf(url: string): string | null {
   return URL.canParse(url) ? new URL(url).host : null
 }
 
-/** The slug of a new server: from its name, with a number behind it when that one is taken. */
+/** Returns the slug of a new server: its name, with a number appended when that slug is taken. */
 export function slugFor(name: string, taken: readonly string[]): string {
   const plain = name
     .normalize('NFKD')

@@ -37,46 +37,46 @@ export interface CustomServersDeps {
   readonly log: Log
   readonly sealer: Sealer
   readonly controlLog: ControlLog
-  /** CUSTOM_ENDPOINTS: false switches registering and using off; what is registered stays. */
+  /** CUSTOM_ENDPOINTS. False switches registration and use off; registered servers stay in the database. */
   readonly enabled: boolean
   readonly guard: UrlGuard
   readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
-  /** Public address of this gateway. */
+  /** Public base URL of this gateway. */
   baseUrl(): string
-  /** The model of the catalog, as it is now. */
+  /** Returns a model of the current catalog. */
   modelOf(id: string): Model | undefined
-  /** Tries a server. Throws `bad_request` for an address that a user may not reach. */
+  /** Tests a server. Throws `bad_request` for an address that a user may not reach. */
   test(candidate: Candidate, signal: CancelSignal): Promise<Compliance>
 }
 
-/** Most servers of one organisation. */
+/** Maximum number of servers of one organisation. */
 const serversMax = 50
 
-/** OpenAI-compatible servers that organisations have registered: tried before they are saved, dialed through the URL guard only. */
+/** OpenAI-compatible servers of organisations. A server is tested before it is saved and dialed only through the URL guard. */
 export class CustomServers {
   readonly #deps: CustomServersDeps
   constructor(deps: CustomServersDeps) {
     this.#deps = deps
   }
 
-  /** Throws `unavailable` when custom endpoints are switched off here. */
+  /** Throws `unavailable` while custom endpoints are switched off. */
   requireEnabled(): void {
     if (!this.#deps.enabled)
       throw fail('unavailable', { message: 'Custom endpoints are switched off here. The operator switches them on with CUSTOM_ENDPOINTS=on.' })
   }
 
-  /** The registered servers of an organisation, oldest first; keys masked. */
+  /** Returns the registered servers of an organisation, oldest first, with masked keys. */
   list(orgId: number): Promise<CustomServerRow[]> {
     return this.#deps.db.many(listServers, orgId)
   }
 
-  /** Tries a server that is not saved. Throws `bad_name`, `bad_model`, `bad_request`, `rate_limit_exceeded`. */
+  /** Tests a server that is not saved. Throws `bad_name`, `bad_model`, `bad_request`, `rate_limit_exceeded`. */
   async test(orgId: number, params: ServerParams, signal: CancelSignal): Promise<Compliance> {
     const candidate = this.#candidate(this.#checked(params))
     return this.#rated(orgId, () => this.#deps.test(candidate, signal))
   }
 
-  /** Tries a server and saves it when it passes. Throws as `test` does, `cap`, and `bad_request` with the result beside it when it does not pass. */
+  /** Tests a server and saves it when it passes. When it fails, throws `bad_request` with the result. Also throws `cap` and the errors of `test`. */
   async register(orgId: number, given: ServerParams, signal: CancelSignal): Promise<CustomServerRow> {
     const params = this.#checked(given)
     const candidate = this.#candidate(params)
@@ -91,7 +91,7 @@ export class CustomServers {
     })
   }
 
-  /** Tries a registered server again and keeps the result; calls go on to it either way. Throws `not_found`, `rate_limit_exceeded`. */
+  /** Tests a registered server again and stores the result. The server serves calls either way. Throws `not_found`, `rate_limit_exceeded`. */
   async retest(orgId: number, id: number, signal: CancelSignal): Promise<CustomServerRow> {
     const row = await this.#deps.db.maybe(findServer, orgId, id)
     if (row === null) throw notFound()
@@ -109,16 +109,16 @@ export class CustomServers {
   }
 
   /**
-   * Changes what is named of a server; its slug stays, and so does its key unless one is given (null: none any more). A server at another origin
-   * never gets the key that was kept: then the key has to be given again. Where it is reached,
-   * by what name it knows the model, its model or its key change only when the server passes the test. Throws as `register` does, and `not_found`.
+   * Changes the given fields of a server. Its slug stays, and its key stays unless `params` has one; null removes it. A server at another origin
+   * never gets the saved key, so the key must be given again. A change of address, upstream model, model or key needs a passed test. Throws as
+   * `register` does, and `not_found`.
    */
   async change(orgId: number, id: number, params: ServerChange, signal: CancelSignal): Promise<CustomServerRow> {
     const before = await this.#deps.db.maybe(findServer, orgId, id)
     if (before === null) throw notFound()
     const { name, modelId, baseUrl, upstreamModel, residency, keySealed } = before
     if (params.key === undefined && keySealed !== null && params.baseUrl !== undefined && isElsewhere(params.baseUrl, baseUrl)) throw keyNeededAgain()
-    // What is sealed is opened only for the test: without a change of it, the sealed text stays as it is.
+    // The key is opened only for the test. When it does not change, its sealed text stays the same.
     const key = params.key === undefined ? this.#keyOf(orgId, before) : params.key
     const given = { name, model: modelId, baseUrl, upstreamModel, residency, ...params, key }
     const isTested = params.key !== undefined || given.baseUrl !== baseUrl || given.upstreamModel !== upstreamModel || given.model !== modelId
@@ -153,14 +153,14 @@ export class CustomServers {
     })
   }
 
-  /** Removes a server: no call is sent to it any more. Throws `not_found`. */
+  /** Removes a server, which gets no calls from then on. Throws `not_found`. */
   async remove(orgId: number, id: number): Promise<void> {
     await this.#change(orgId, async tx => {
       if ((await tx.maybe(deleteServer, orgId, id)) === null) throw notFound()
     })
   }
 
-  /** The registered servers of an organisation as routing takes them. One whose key does not open is left out, with a line in the log. */
+  /** Returns the registered servers of an organisation for routing. A server whose key cannot be opened is left out, and the log has a line about it. */
   async ofOrg(orgId: number): Promise<readonly CustomRoute[]> {
     if (!this.#deps.enabled) return []
     const rows = await this.#deps.db.many(listSealedServers, orgId)
@@ -170,7 +170,7 @@ export class CustomServers {
     })
   }
 
-  /** One test of the organisation's rate; one that passes costs none. */
+  /** Runs one test within the organisation's rate. A passed test does not count. */
   async #rated(orgId: number, test: () => Promise<Compliance>): Promise<Compliance> {
     const { addressTests } = this.#deps
     addressTests.take(orgId)
@@ -203,7 +203,7 @@ export class CustomServers {
     return key === null ? null : this.#deps.sealer.seal(key, serverKeyOwner(orgId, slug))
   }
 
-  /** The key as it was given. Throws `bad_request` when it does not open any more. */
+  /** Returns the opened key. Throws `bad_request` when it cannot be opened. */
   #keyOf(orgId: number, row: SealedServerRow): string | null {
     try {
       return row.keySealed === null ? null : this.#deps.sealer.open(row.keySealed, serverKeyOwner(orgId, row.slug))
@@ -219,7 +219,7 @@ export class CustomServers {
       const expectsTools = this.#deps.modelOf(row.modelId)?.tools ?? false
       return await this.#deps.test({ provider, upstreamModel: row.upstreamModel, expectsTools }, signal)
     } catch (error) {
-      // A name that leads elsewhere by now is a finding like any other.
+      // A host name that leads elsewhere by now is a finding like any other.
       if (error instanceof GatewayError && error.errorName === 'bad_request') return untestable(error.message)
       throw error
     }
@@ -260,7 +260,7 @@ function customProvider(slug: string, server: Pick<CustomServerRow, 'name' | 'ba
 
 const maskOf = (key: string | null): string | null => (key === null ? null : maskSecret(key))
 
-/** Whether a URL leads to another origin than the one before: scheme, host and port. What is no URL is for the rules of addresses to refuse. */
+/** Returns true when a URL has another origin (scheme, host, port) than before. For an invalid URL it returns false, because the URL rules refuse it. */
 const isElsewhere = (given: string, before: string): boolean => URL.canParse(given) && new URL(given).origin !== new URL(before).origin
 
 const keyNeededAgain = (): GatewayError =>
@@ -281,23 +281,23 @@ function notCompliant(compliance: Compliance): GatewayError {
   })
 }
 
-/** A result as it goes on the wire to those who may test. */
+/** Returns a result in the shape of the API for people who may run tests. */
 export function complianceView({ pass, checks }: Compliance) {
   return { pass, checks: checks.map(({ latencyMs, ...check }) => ({ ...check, latency_ms: latencyMs })) }
 }
 
-/** The same for members: what passed and what did not, without the cause and the time, which tell of a network. */
+/** Returns the result for members: what passed and failed, without causes and times, because they reveal details of a network. */
 export function complianceSummary({ pass, checks }: Compliance) {
   const detailOf = (isPassed: boolean): string => (isPassed ? 'passed' : 'failed; owners and admins see why')
   return { pass, checks: checks.map(({ name, required, pass: isPassed }) => ({ name, required, pass: isPassed, latency_ms: 0, detail: detailOf(isPassed) })) }
 }
 
-/** Names the row that the sealed key of a server belongs to. */
+/** Returns the name that binds a sealed key to the row of its server. */
 export const serverKeyOwner = (orgId: number, slug: string): string => `custom_endpoint:${orgId}:${slug}`
 
 const notFound = (): GatewayError => fail('not_found', { message: 'There is no such custom endpoint.' })
 
-/** The organisation and names of a registered server; null: it was deleted. */
+/** Returns the organisation, slug and model of a registered server; null when it was deleted. */
 export function serverOwner(db: Db, id: number): Promise<{ orgId: number; slug: string; modelId: string } | null> {
   return db.maybe(findServerOwner, id)
 }

@@ -4,16 +4,16 @@ import type { Provider } from '../../providers/provider.ts'
 import type { Model, ModelKind, Route, RoutePrice } from '../model.ts'
 import type { ModelEntry, ProviderEntry, RouteEntry } from './file-schema.ts'
 
-/** Short names of price sources to their text and day. */
+/** The text and day of each short name of a price source. */
 export type PriceSources = Readonly<Record<string, { readonly text: string; readonly as_of: string }>>
 
-/** A provider from outside the data files (sandbox, local server) with the models it serves. */
+/** A provider from outside the data files (sandbox, local server) with its models. */
 export interface CatalogPart {
   readonly provider: Provider
   readonly models: readonly ModelEntry[]
 }
 
-/** The provider of an entry with what the environment adds. Without a base URL it is listed but never configured. */
+/** Combines a provider entry with its environment variables. A provider without a base URL is listed but never configured. */
 export function toProvider(entry: ProviderEntry, config: Config): Provider {
   const environment = config.providerEnv(entry.id)
   const platformKey = environment.apiKey ?? (entry.api_key_env === undefined ? null : config.namedSecret(entry.api_key_env))
@@ -40,7 +40,7 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
   }
 }
 
-/** The model of an entry, or null when none of its routes names a provider of the catalog: a model without a route is never listed. */
+/** Builds the model of an entry. Returns null when none of its routes names a provider of the catalog, because a model without a route is never listed. */
 export function toModel(entry: ModelEntry, providers: ReadonlyMap<string, Provider>, sources: PriceSources): Model | null {
   const kind = entry.kind ?? 'chat'
   const routes = (entry.routes ?? []).flatMap(route => {
@@ -100,16 +100,22 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
   }
 }
 
-/** Whether the route leads to OpenAI's models that draw in the quality that they think fits. On a server of the operator's own nothing costs more. */
+/**
+ * Returns true for routes of OpenAI's image models, which choose the quality of a picture themselves. For the operator's own server it returns false,
+ * because higher quality costs nothing there.
+ */
 const picksQuality = ({ id }: ModelEntry, { image_style: style, upstream_model: upstream = id }: RouteEntry, { imageStyle, forwards }: Provider): boolean =>
   forwards !== 'all' && ((style ?? imageStyle) === 'openai-gpt-image' || /gpt-image/i.test(upstream))
 
-/** What writing to a cache for an hour costs: at Anthropic, the one maker that offers it, twice the input. Null: as any other writing. */
+/**
+ * Returns the price of writing to a cache for an hour. At Anthropic, the only vendor that offers it, it is twice the input price. Null means the
+ * price of any other write.
+ */
 function longWritePrice({ input_inr_per_mtok: input = 0, cache_write_inr_per_mtok: write, cache_write_hour_inr_per_mtok: long }: RouteEntry): number | null {
   return long ?? (write === undefined ? null : Math.max(write, 2 * input))
 }
 
-/** Prices of audio are kept per million units as well: seconds for transcription, characters for speech. */
+/** Prices of audio are also per million units: seconds for transcription, characters for speech. */
 function toPrice(model: ModelEntry, entry: RouteEntry, provider: Provider, sources: PriceSources): RoutePrice {
   const source = entry.source === undefined ? undefined : sources[entry.source]
   const perSecond = entry.inr_per_minute === undefined ? undefined : (uinrFromInr(entry.inr_per_minute) * 1_000_000n) / 60n

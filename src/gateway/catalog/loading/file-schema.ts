@@ -3,8 +3,8 @@ import { imageStyleIds } from '../../providers/image-style-ids.ts'
 import { rankingsOverride } from '../rankings.ts'
 
 /**
- * The shapes of catalog/*.json and of the operator's file. Both use the same entries: everything but the id may be left out, and the builder fills in
- * defaults. An operator's entry of a known id overrides ours field by field (a `routes` list replaces ours whole).
+ * The shapes of catalog/*.json and of the operator's file. Both use the same entries. Everything but the id may be omitted, and the builder fills in
+ * defaults. An operator's entry with a known id overrides the catalog's entry field by field; a `routes` list replaces the catalog's list completely.
  */
 
 const id = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,127}$/, 'expected an id: letters, digits and . _ : / -, at most 128')
@@ -143,13 +143,13 @@ export const modelEntry = z.strictObject({
 /** catalog/providers.json. */
 export const providersFile = z.strictObject({ providers: z.array(providerEntry) })
 
-/** catalog/models.json and catalog/images.json. `sources` spells out the short price sources that the routes name. */
+/** catalog/models.json and catalog/images.json. `sources` has the full text of the short price sources that the routes name. */
 export const modelsFile = z.strictObject({
   sources: z.record(z.string(), z.strictObject({ text: z.string(), as_of: z.iso.date() })),
   models: z.array(modelEntry),
 })
 
-/** The operator's file: adds to the catalog, or overrides it by id. */
+/** The operator's file. It adds entries to the catalog or overrides them by id. */
 export const operatorFile = z.strictObject({
   $schema: z.string().optional(),
   providers: z.array(providerEntry).max(500).optional().describe('Providers to add, or to change by id.'),
@@ -162,7 +162,7 @@ export type RouteEntry = z.output<typeof routeEntry>
 export type ModelEntry = z.output<typeof modelEntry>
 export type OperatorFile = z.output<typeof operatorFile>
 
-/** JSON schema of the operator's file, for editors: what docs/reference/brigade.config.schema.json holds. */
+/** Returns the JSON schema of the operator's file for editors. It is published as docs/reference/brigade.config.schema.json. */
 export function operatorFileJsonSchema(): Record<string, unknown> {
   return { title: 'Brigade operator file', ...z.toJSONSchema(operatorFile, { target: 'draft-2020-12', io: 'input' }) }
 }

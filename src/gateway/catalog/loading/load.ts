@@ -15,24 +15,24 @@ import { type ModelEntry, modelsFile, type OperatorFile, operatorFile, type Prov
 import { localServerIds } from './local-servers.ts'
 import { onlySandbox, sandboxId, sandboxImageId } from './sandbox.ts'
 
-/** The data folder is two levels above src/gateway and dist/gateway alike. */
+/** The relative path is the same from src/gateway and dist/gateway. */
 const dataFolder = new URL('../../../../catalog/', import.meta.url)
-/** Problems of a file that one error message names. */
+/** Maximum number of problems of a file in one error message. */
 const issuesShownMax = 5
 
 export interface CatalogSources {
   readonly config: Config
-  /** Dates prices that the operator's file gives without a day. */
+  /** Gives the day of prices that the operator's file states without one. */
   readonly clock?: Clock
-  /** Path of the operator's file; null = none; left out = CONFIG_FILE. */
+  /** Path of the operator's file. null: none. Omitted: CONFIG_FILE. */
   readonly operatorFile?: string | null
-  /** Sandbox and local servers. A model id that is taken already is skipped. */
+  /** Sandbox and local servers. Models whose id is already in the catalog are skipped. */
   readonly extraProviders?: readonly CatalogPart[]
 }
 
 /**
- * Reads catalog/*.json, lays the operator's file over it, adds keys and base URLs from the environment and the extra providers, and
- * returns one checked snapshot. Throws ConfigError that names the file, the place in it and what is expected there. Decision 0040 says why.
+ * Reads catalog/*.json, overlays the operator's file, adds keys and base URLs from the environment and the extra providers, and returns one checked
+ * snapshot. Throws ConfigError that names the file, the place in it and the expected value. Decision 0040 says why.
  */
 export function loadCatalog(sources: CatalogSources): CatalogSnapshot {
   const { config } = sources
@@ -79,7 +79,7 @@ interface Operator {
   readonly file: OperatorFile
 }
 
-/** A missing file is no error while nobody asked for it by name. */
+/** A missing file is an error only when its path was set explicitly. */
 function readOperatorFile(sources: CatalogSources): Operator {
   const path = sources.operatorFile === undefined ? sources.config.CONFIG_FILE : sources.operatorFile
   if (path === null) return { path: '', file: {} }
@@ -104,17 +104,17 @@ function readFile<T>(path: string, schema: z.ZodType<T>): T {
   throw new ConfigError(`${path}: ${issues.join('; ')}${more > 0 ? `; and ${more} more` : ''}`)
 }
 
-/** Entries of the same id merge field by field, the later one wins; new ids are added at the end. */
+/** Merges entries of the same id field by field; the later value wins. New ids are added at the end. */
 function overlay<E extends { readonly id: string }>(base: readonly E[], over: readonly E[]): readonly E[] {
   const entries = new Map(base.map(entry => [entry.id, entry]))
   for (const entry of over) entries.set(entry.id, { ...entries.get(entry.id), ...entry })
   return [...entries.values()]
 }
 
-/** An entry for a local server or the sandbox that leaves the address to what is found at start. */
+/** Returns true for an entry of a local server or the sandbox without a base URL. Their address is found at start. */
 const isFoundAtStart = (entry: ProviderEntry): boolean => entry.base_url === undefined && (localServerIds.includes(entry.id) || entry.id === sandboxId)
 
-/** What the operator may set for a provider that is found at start: its name and its country. */
+/** Applies the fields that the operator may set for a provider that is found at start: name and residency. */
 function adjusted(provider: Provider, file: OperatorFile): Provider {
   const entry = file.providers?.find(({ id }) => id === provider.id)
   return { ...provider, name: entry?.name ?? provider.name, residency: entry?.residency ?? provider.residency }
@@ -126,7 +126,7 @@ function datedRoutes(models: readonly ModelEntry[], clock: Clock | undefined): r
   return models.map(model => (model.routes ? { ...model, routes: model.routes.map(route => ({ as_of: today, ...route })) } : model))
 }
 
-/** What a schema cannot say: that routes name providers, that a price is there, that a new provider has an address. */
+/** Checks what a schema cannot express: routes name known providers, prices are present, and a new provider has an address. */
 function checkOperatorFile(operator: Operator, providers: readonly ProviderEntry[], models: readonly ModelEntry[], config: Config): void {
   const wrong = (place: string, what: string): ConfigError => new ConfigError(`${operator.path}: ${place}: ${what}`)
   const known = new Map(providers.map(entry => [entry.id, entry]))
@@ -154,7 +154,7 @@ function checkOperatorFile(operator: Operator, providers: readonly ProviderEntry
   }
 }
 
-/** The price field that a route of this kind lacks, or null. */
+/** Returns the name of the price field that a route of this kind lacks, or null. */
 export function missingPrice(model: ModelEntry, route: NonNullable<ModelEntry['routes']>[number]): string | null {
   switch (model.kind ?? 'chat') {
     case 'chat':

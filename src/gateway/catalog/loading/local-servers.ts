@@ -10,7 +10,7 @@ interface KnownServer {
   readonly port: number
 }
 
-/** Servers with an OpenAI-compatible API and the ports that they take by default. */
+/** Servers with an OpenAI-compatible API and their default ports. */
 const knownServers: readonly KnownServer[] = [
   { id: 'local-ollama', name: 'Ollama on this machine', port: 11434 },
   { id: 'local-llamacpp', name: 'llama.cpp on this machine', port: 8080 },
@@ -18,28 +18,28 @@ const knownServers: readonly KnownServer[] = [
   { id: 'local-vllm', name: 'vLLM on this machine', port: 8000 },
 ]
 
-/** Provider ids that a local server may get. */
+/** Provider ids of local servers. */
 export const localServerIds: readonly string[] = knownServers.map(server => server.id)
 
-/** A server on loopback answers immediately or does not exist. Ours. */
+/** Timeout of a request to a local server. The project chose it: a server on loopback replies immediately or does not exist. */
 const answerTimeoutMs = 300
-/** Models that are taken of one server. Ours. */
+/** Maximum number of models of one server. The project chose it. */
 const modelsMax = 200
 const idMaxChars = 256
 
 export interface LocalSearch {
   readonly config: Config
-  /** The JSON body of a 2xx reply; rejects otherwise, on a timeout too. */
+  /** Returns the JSON body of a 2xx reply. Rejects for every other reply and after the timeout. */
   getJson(url: string, timeoutMs: number): Promise<unknown>
-  /** Ports of this very process (gateway, sandbox), which are never taken for a local server. */
+  /** Ports of this process (gateway, sandbox), which are never treated as a local server. */
   readonly ownPorts: readonly number[]
   /** Other ports for the known servers, by provider id. */
   readonly ports?: Readonly<Record<string, number>>
 }
 
 /**
- * Looks for OpenAI-compatible servers on their usual loopback ports, all concurrently, and returns those that list models, with the models. They cost
- * nothing, need no key, and count as outside India until the operator's file says where this machine is. Never throws.
+ * Finds OpenAI-compatible servers on their usual loopback ports, with concurrent requests. Returns the servers that list models, with those models.
+ * They cost nothing, need no key, and count as outside India until the operator's file states the residency. Never throws.
  */
 export async function findLocalServers(search: LocalSearch): Promise<readonly CatalogPart[]> {
   if (!search.config.LOCAL_SERVERS) return []
@@ -56,7 +56,7 @@ async function askServer(server: KnownServer, search: LocalSearch): Promise<Cata
   try {
     listing = await search.getJson(`${baseUrl}/models`, answerTimeoutMs)
   } catch {
-    // Nothing listens there, or something that is no model server: both are the usual case.
+    // Usually nothing listens there, or something that is not a model server.
     return null
   }
   const models = modelsOf(listing, server.id)
@@ -80,7 +80,7 @@ function toProvider(server: KnownServer, baseUrl: string): Provider {
   }
 }
 
-/** The entries of an OpenAI model list. A list whose entries have routes is that of a gateway such as this one and counts as empty. */
+/** Returns the entries of an OpenAI model list. A list whose entries have routes comes from a gateway such as this one and counts as empty. */
 function modelsOf(listing: unknown, providerId: string): readonly ModelEntry[] {
   if (!isObject(listing) || !Array.isArray(listing['data'])) return []
   const items = listing['data'].filter(isObject)
@@ -99,7 +99,7 @@ function toEntry(id: string, item: Record<string, unknown>, providerId: string):
     kind: embeds ? 'embedding' : 'chat',
     owned_by: providerId,
     ...(typeof window === 'number' && Number.isSafeInteger(window) && window > 0 ? { context_length: window } : {}),
-    // These servers take function definitions; whether a model makes good use of them cannot be asked.
+    // These servers accept function definitions. Whether a model uses them well cannot be queried.
     tools: !embeds,
     routes: [{ provider: providerId, input_inr_per_mtok: 0, output_inr_per_mtok: 0, source: 'runs on this machine' }],
   }

@@ -8,10 +8,10 @@ import type { ModelEntry } from './file-schema.ts'
 /** Id of the simulated provider. */
 export const sandboxId = 'sandbox'
 
-/** Its model that draws. */
+/** Id of its image model. */
 export const sandboxImageId = 'sandbox-image'
 
-/** True for the simulated provider, which presets and the image panel only use when the caller can reach nothing else. */
+/** Returns true for the simulated provider. Presets and the image panel use it only when the caller can reach nothing else. */
 export const isSandbox = (provider: Provider): boolean => provider.id === sandboxId
 
 const price = { source: 'made up for the sandbox' }
@@ -55,8 +55,8 @@ const sandboxModels: readonly ModelEntry[] = [
 ]
 
 /**
- * The simulated provider at `url` (its origin, or its OpenAI base that ends in `/v1`) with its models. It takes any key, so that a call on a
- * caller's own key can be tried out too.
+ * Makes the simulated provider with its models. `url` is its origin, or its OpenAI base URL that ends in `/v1`. It accepts any key, so that calls on
+ * own keys can be tried, too.
  */
 export function sandboxProvider(url: string): CatalogPart {
   const provider: Provider = {
@@ -76,12 +76,12 @@ export function sandboxProvider(url: string): CatalogPart {
   return { provider, models: sandboxModels }
 }
 
-/** SANDBOX, and when it says nothing: on while the platform can serve nothing else. */
+/** Returns the setting SANDBOX. Without it, the sandbox is on while the platform can serve nothing else. */
 export function sandboxIsWanted(config: Config, catalog: CatalogSnapshot): boolean {
   return config.SANDBOX ?? onlySandbox(catalog.models)
 }
 
-/** True while no model is served on the platform's keys, except by the sandbox. A key for models that run on callers' own keys serves nobody. */
+/** Returns true while the platform keys serve no model except those of the sandbox. A key for models that run only on callers' own keys does not count. */
 export function onlySandbox(models: CatalogSnapshot['models']): boolean {
   return ![...models.values()].some(({ routes }) => routes.some(({ provider, byokOnly }) => provider.configured && !byokOnly && !isSandbox(provider)))
 }

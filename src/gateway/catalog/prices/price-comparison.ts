@@ -1,4 +1,4 @@
-/** Our prices beside those of another router. */
+/** Compares the catalog's prices with those of another router. */
 import type { Clock } from '../../../platform/clock.ts'
 import { fail } from '../../../platform/errors.ts'
 import { Snapshot } from '../../../platform/loop/snapshot.ts'
@@ -11,14 +11,17 @@ import { type Decimal, decimalOf, roundedDivision, uinrPerMtokOf } from './price
 import type { PriceFacts, PriceFeeds } from './price-feeds.ts'
 import { indexPrices, matchOf, type PriceIndex } from './price-match.ts'
 
-/** A model of ours on its cheapest route and the same model there; ₹ per million tokens, theirs to 4 decimals. */
+/**
+ * A model of the catalog on its cheapest route, and the same model at the other router. Prices are ₹ per million tokens; the other router's have 4
+ * decimals.
+ */
 export interface ComparedModel {
   readonly model: string
   readonly provider: string
   readonly inputINRPerMtok: number
   readonly outputINRPerMtok: number
   readonly compared_with: { readonly id: string; readonly inputINRPerMtok: number; readonly outputINRPerMtok: number }
-  /** Ours against theirs: below 0 we are cheaper. Null: theirs is free. */
+  /** Difference to the other router's price. Below 0 the catalog is cheaper. Null when the other router's price is zero. */
   readonly difference_percent: { readonly input: number | null; readonly output: number | null }
 }
 
@@ -26,11 +29,11 @@ export interface Comparison {
   readonly currency: 'INR'
   /** Rupees for one US dollar. */
   readonly usd_inr: number | null
-  /** Host of the price list; null: there is no comparison here. */
+  /** Host of the price list; null when the comparison is off. */
   readonly source: string | null
   readonly fetched_at: string | null
   readonly age_hours: number | null
-  /** True when the list or the rate is older than it should be, or was never there. */
+  /** True when the list or the rate is too old or was never fetched. */
   readonly stale: boolean
   readonly models: readonly ComparedModel[]
 }
@@ -43,14 +46,14 @@ export interface PriceComparisonOptions {
   readonly everyMs: number
 }
 
-/** Age at which the page is made again, from what the database keeps. */
+/** Age at which the page is rebuilt from the database. */
 const maxAgeMs = 60_000
 const pageSeconds = 300
 const hourMs = 3600_000
-/** What is fetched at most once in a span is not late before it is half a span older. */
+/** The data counts as stale when its age is above `everyMs` times this factor, because it is fetched at most once per `everyMs`. */
 const lateness = 1.5
 
-/** The comparison of all models, made beside the requests. */
+/** The comparison of all models. It is built in the background. */
 export class PriceComparison {
   readonly #options: PriceComparisonOptions
   readonly #made: Snapshot<{ readonly comparison: Comparison; readonly page: PublicPage }>
@@ -63,7 +66,7 @@ export class PriceComparison {
     this.#made = new Snapshot({ name: 'catalog.prices', clock, log, maxAgeMs, empty, load: async () => withPage(this.#compare(await feeds.forReader())) })
   }
 
-  /** All models that are in both lists, or one of them. An empty list is an answer. Throws `model_not_found`. */
+  /** Returns all models that are in both lists, or one of them. The list may be empty. Throws `model_not_found`. */
   async page(modelId: string | undefined): Promise<PublicPage> {
     if (modelId !== undefined && !this.#options.catalog.snapshot.models.has(modelId)) throw fail('model_not_found')
     const { comparison, page } = await this.#made.get()
@@ -88,7 +91,7 @@ export class PriceComparison {
   }
 }
 
-/** Models that are priced by tokens; the others have no price to compare. */
+/** Compares models that are priced by tokens. Other models have no comparable price. */
 function comparedModel(model: Model, index: PriceIndex, inrPerUsd: Decimal): ComparedModel[] {
   const route = model.kind === 'chat' || model.kind === 'embedding' ? cheapestRoute(model) : undefined
   const theirs = route === undefined ? null : matchOf(model, index)
@@ -111,5 +114,5 @@ function comparedModel(model: Model, index: PriceIndex, inrPerUsd: Decimal): Com
 
 const toFourDecimals = (uinr: bigint): number => inrFromUinr(roundedDivision(uinr, 100n) * 100n)
 
-/** To one decimal. */
+/** Returns the difference in percent, with one decimal. */
 const percent = (ours: bigint, theirs: bigint): number | null => (theirs === 0n ? null : Number(roundedDivision((ours - theirs) * 1000n, theirs)) / 10)

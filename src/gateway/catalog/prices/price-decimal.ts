@@ -1,15 +1,15 @@
-/** Decimal texts of prices and rates, without rounding: figures of others become money in one exact step. */
+/** Exact decimals for prices and rates. Figures of others become money in one step, without intermediate rounding. */
 
-/** `digits` / 10^`scale`, not negative. */
+/** The value `digits` / 10^`scale`. It is not negative. */
 export interface Decimal {
   readonly digits: bigint
   readonly scale: number
 }
 
-/** Plain or with an exponent; no price or rate has more digits than this allows. */
+/** A number, plain or with an exponent. No price or rate has more digits than this allows. */
 const pattern = /^(\d{1,20})(?:\.(\d{1,30}))?(?:e([+-]?\d{1,2}))?$/i
 
-/** Reads a decimal text, or a number of JSON by its shortest text. Null when it is invalid or negative. */
+/** Reads a decimal text, or a JSON number by its shortest text. Returns null when it is invalid or negative. */
 export function decimalOf(value: unknown): Decimal | null {
   const match = typeof value === 'string' || typeof value === 'number' ? pattern.exec(String(value).trim()) : null
   if (match === null) return null
@@ -19,7 +19,7 @@ export function decimalOf(value: unknown): Decimal | null {
   return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 }
 }
 
-/** Plain text of a decimal, never with an exponent. */
+/** Returns the plain text of a decimal, never with an exponent. */
 export function decimalText({ digits, scale }: Decimal): string {
   const text = String(digits).padStart(scale + 1, '0')
   return scale === 0 ? text : `${text.slice(0, -scale)}.${text.slice(-scale)}`
@@ -28,13 +28,13 @@ export function decimalText({ digits, scale }: Decimal): string {
 const tokensPerMtok = 1_000_000n
 const uinrPerInr = 1_000_000n
 
-/** A price in US dollars a token as micro-rupees per million tokens, rounded half up once. */
+/** Converts a price in US dollars per token to micro-rupees per million tokens, rounded half up once. */
 export function uinrPerMtokOf(usdPerToken: Decimal, inrPerUsd: Decimal): bigint {
   const divisor = 10n ** BigInt(usdPerToken.scale + inrPerUsd.scale)
   return roundedDivision(usdPerToken.digits * inrPerUsd.digits * tokensPerMtok * uinrPerInr, divisor)
 }
 
-/** Half away from zero; the divisor is positive. */
+/** Divides and rounds half away from zero. The divisor is positive. */
 export function roundedDivision(dividend: bigint, divisor: bigint): bigint {
   const half = divisor / 2n
   return (dividend < 0n ? dividend - half : dividend + half) / divisor

@@ -9,7 +9,7 @@ export interface FeedRow {
   readonly askedAt: Date
 }
 
-/** What is kept of these sources. */
+/** Reads the stored data of these sources. */
 export const findFeeds = statement<[sources: readonly string[]], FeedRow>(
   'catalog.find_price_feeds',
   `select name as "name", source as "source", content as "content", fetched_at as "fetchedAt", tried_at as "triedAt", asked_at as "askedAt"
@@ -17,8 +17,8 @@ export const findFeeds = statement<[sources: readonly string[]], FeedRow>(
 )
 
 /**
- * Touches one row when the source is due; the process that touched it may fetch the source now. A last try in the future comes from a clock that was set
- * back.
+ * Touches one row when the source is due. Only the process that touched it fetches the source. A last try in the future comes from a clock that was
+ * set back.
  */
 export const claimFeed = statement<[name: string, source: string, now: Date, dueBefore: Date]>(
   'catalog.claim_price_feed',
@@ -32,7 +32,7 @@ export const keepFeed = statement<[name: string, source: string, content: string
   'update price_feeds set content = $3::jsonb, fetched_at = $4::timestamptz where name = $1::text and source = $2::text',
 )
 
-/** Sources that were set once. */
+/** Deletes sources that are no longer configured. */
 export const deleteOldFeeds = statement<[before: Date]>(
   'catalog.delete_old_price_feeds',
   'delete from price_feeds where tried_at < $1::timestamptz and asked_at < $1::timestamptz',

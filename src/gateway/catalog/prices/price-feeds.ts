@@ -1,6 +1,6 @@
 /**
- * The price list and the exchange rate of third parties, kept in the database. However many processes there are, each source is tried once in
- * `everyMs`: the process that moves `tried_at` fetches. A source that nobody has used for a day is not fetched.
+ * The price list and the exchange rate of third parties, stored in the database. All processes together try each source once per `everyMs`: the
+ * process that updates `tried_at` fetches. A source that nobody has used for a day is not fetched.
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../platform/clock.ts'
@@ -17,7 +17,7 @@ export interface PriceFeedsOptions {
   readonly clock: Clock
   readonly log: Log
   readonly dial: Outbound['toProvider']
-  /** PRICE_FEED_URL; null: nothing is compared and nobody is called. */
+  /** PRICE_FEED_URL; null: the comparison is off and no source is called. */
   readonly pricesUrl: string | null
   /** FX_URL. */
   readonly rateUrl: string | null
@@ -25,7 +25,7 @@ export interface PriceFeedsOptions {
   readonly everyMs: number
 }
 
-/** Both sources as they were last fetched; null: never. */
+/** The last fetched data of both sources; null when never fetched. */
 export interface PriceFacts {
   readonly prices: { readonly list: readonly ListedPrice[]; readonly fetchedAtMs: number } | null
   readonly rate: { readonly inrPerUsd: string; readonly fetchedAtMs: number } | null
@@ -34,18 +34,18 @@ export interface PriceFacts {
 interface Source {
   readonly name: 'prices' | 'exchange_rate'
   readonly url: string
-  /** Names the row. A URL may hold a key, so only its host can be read there. */
+  /** Key of the row. A URL may contain a key, so only its host is readable here. */
   readonly source: string
   read(reply: unknown): object
 }
 
-/** Pause between two looks of the job that keeps asked sources fresh. */
+/** Interval of the job that keeps used sources fresh. */
 export const priceFeedsEveryMs = 10 * 60_000
 const dayMs = 24 * 3600_000
-/** How exactly it is known when somebody asked. */
+/** Precision of the time of the last use. */
 const askedEveryMs = 30 * 60_000
 const forgetAfterMs = 30 * dayMs
-/** Several times what such a list has. Parsing stops this process for as long as it takes, so there is a bound. */
+/** Several times the size of such a list. There is a bound, because parsing blocks this process. */
 const replyMaxBytes = 8 * 1024 * 1024
 const replyTimeoutMs = 15_000
 
@@ -70,13 +70,13 @@ export class PriceFeeds {
     return this.#sources.length > 0
   }
 
-  /** Host of the price list; null: off. */
+  /** Host of the price list; null while the comparison is off. */
   get host(): string | null {
     const [prices] = this.#sources
     return prices === undefined ? null : new URL(prices.url).host
   }
 
-  /** Returns the kept data after fetching what is due. Data that cannot be fetched stays as it is; the log says why. */
+  /** Fetches what is due and returns the stored data. Data that cannot be fetched stays as it is, and the log says why. */
   async forReader(signal?: AbortSignal): Promise<PriceFacts> {
     if (!this.isOn) return { prices: null, rate: null }
     const rows = await this.#rows()
@@ -90,7 +90,7 @@ export class PriceFeeds {
     return this.#factsOf((await this.#refresh(rows, signal)) ? await this.#rows() : rows)
   }
 
-  /** For the job: fetches what is due while somebody has asked within a day. */
+  /** Fetches what is due, if the comparison was used within a day. The job calls it. */
   async keepFresh(signal: AbortSignal): Promise<void> {
     if (!this.isOn) return
     const rows = await this.#rows()
@@ -105,7 +105,7 @@ export class PriceFeeds {
     )
   }
 
-  /** Whether anything was fetched. */
+  /** Returns true when something was fetched. */
   async #refresh(rows: readonly FeedRow[], signal: AbortSignal | undefined): Promise<boolean> {
     const { clock, everyMs } = this.#options
     const nowMs = clock.nowMs()
@@ -117,7 +117,7 @@ export class PriceFeeds {
     return fetched.includes(true)
   }
 
-  /** False when another process has the source, or it is of no use now. */
+  /** Returns false when another process fetches the source, or when the fetch fails. */
   async #fetchOnce(source: Source, signal: AbortSignal | undefined): Promise<boolean> {
     const { db, clock, log, everyMs } = this.#options
     const nowMs = clock.nowMs()

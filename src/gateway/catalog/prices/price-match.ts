@@ -1,8 +1,8 @@
-/** Which model of another router's list is the same as one of ours: by name, because there is no common id. */
+/** Finds the model of another router's list that is the same as a model of the catalog. It compares names, because there is no common id. */
 import type { Model } from '../model.ts'
 import type { ListedPrice } from './price-sources.ts'
 
-/** The list, by exact id and by what is left of the ids when vendors and separators are gone. */
+/** The list by exact id, and by the ids without vendors and separators. */
 export interface PriceIndex {
   readonly byId: ReadonlyMap<string, ListedPrice>
   readonly byName: ReadonlyMap<string, readonly ListedPrice[]>
@@ -20,8 +20,8 @@ export function indexPrices(prices: readonly ListedPrice[]): PriceIndex {
 }
 
 /**
- * Their entry for a model of ours, or null. What the catalog names (`compare_with`) goes before everything; else the id, the id without its date, and
- * the names that providers have for the model. Where several vendors have a model of that name it must be of ours.
+ * Returns the entry for a model of the catalog, or null. The catalog's `compare_with` comes first. Otherwise it tries the id, the id without its
+ * date, and the providers' names of the model. When several vendors have a model of that name, the vendor must match.
  */
 export function matchOf(model: Model, { byId, byName }: PriceIndex): ListedPrice | null {
   if (model.comparedWith === null) return null
@@ -35,14 +35,14 @@ export function matchOf(model: Model, { byId, byName }: PriceIndex): ListedPrice
   return null
 }
 
-/** Of several entries those of the vendor. */
+/** Returns the entries of the vendor when there are several. */
 function ofVendor(found: readonly ListedPrice[], ownedBy: string): readonly ListedPrice[] {
   return found.length < 2 ? found : found.filter(({ id }) => isVendor(vendorOf(id), plain(ownedBy)))
 }
 
-/** `anthropic/Claude-Opus-4.5` and `claude-opus-4-5` have one name. */
+/** Returns the name in an id: `anthropic/Claude-Opus-4.5` and `claude-opus-4-5` give the same. */
 const nameOf = (id: string): string => plain(id.slice(id.lastIndexOf('/') + 1))
 const vendorOf = (id: string): string => plain(id.includes('/') ? id.slice(0, id.indexOf('/')) : '')
 const plain = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, '')
-/** `meta` and `meta-llama`, `mistral` and `mistralai`. */
+/** Compares names of vendors by prefix: `meta` and `meta-llama`, `mistral` and `mistralai` match. */
 const isVendor = (theirs: string, ours: string): boolean => theirs !== '' && ours !== '' && (theirs.startsWith(ours) || ours.startsWith(theirs))

@@ -9,17 +9,17 @@ export interface ListedPrice {
   readonly output: string
 }
 
-/** Models of one list that are kept. */
+/** Maximum number of models from one list. */
 const listMax = 5000
 const idPattern = /^[\w.:/@+~-]{1,200}$/
-/** A dearer token, or another value of a dollar, is a mistake of the source. */
+/** Higher token prices and other values of a dollar are mistakes of the source. */
 const usdPerTokenMax: Decimal = { digits: 1n, scale: 1 }
 const inrPerUsdMin = 1n
 const inrPerUsdMax = 10_000n
 
 /**
- * The models with a price of `{data: [{id, pricing: {prompt, completion}}]}`, or of the bare list. What is free, or has no fixed price (written as a negative
- * one), is left out. Throws when it is no such list or has no price at all.
+ * Returns the models with a price from `{data: [{id, pricing: {prompt, completion}}]}` or from the bare list. Free models and those without a fixed
+ * price (written as a negative one) are left out. Throws when the reply is not such a list or has no price at all.
  */
 export function pricesOf(reply: unknown): readonly ListedPrice[] {
   const list = isObject(reply) ? reply['data'] : reply
@@ -38,8 +38,9 @@ function priceOf({ id, pricing }: Record<string, unknown>): ListedPrice[] {
 }
 
 /**
- * Rupees for one US dollar, as a decimal text, from the shapes of public services: `rates.INR`, `conversion_rates.INR`, `data.INR` (a number, or an
- * object with `value`), `quotes.USDINR`, `usd.inr`. Throws when the rate is missing, is of another currency than the dollar, or is implausible.
+ * Returns rupees for one US dollar as a decimal text, from the shapes of public services: `rates.INR`, `conversion_rates.INR`, `data.INR` (a number,
+ * or an object with `value`), `quotes.USDINR`, `usd.inr`. Throws when the rate is missing, is for another currency than the dollar, or is
+ * implausible.
  */
 export function rateOf(reply: unknown): string {
   const { rates, conversion_rates, data, quotes, usd, base, base_code, source, base_currency } = isObject(reply) ? reply : {}

@@ -12,7 +12,7 @@ export interface AlertRow {
   readonly channel: AlertChannel
   readonly target: string | null
   readonly firingSince: Date | null
-  /** When it was last told that it fires. */
+  /** When the last notification was sent that it fires. */
   readonly notifiedAt: Date | null
   readonly createdAt: Date
 }
@@ -24,7 +24,7 @@ export const listAlerts = statement<[orgId: number, collectionId: number], Alert
   `select ${columns} from collection_alerts where org_id = $1::int and collection_id = $2::int order by id`,
 )
 
-/** URLs of the webhooks of the organisation that receive alerts now. */
+/** URLs of the organisation's webhooks that receive alerts now. */
 export const listHearing = statement<[orgId: number], { url: string }>(
   'collections.list_hearing',
   `select url from webhook_endpoints where org_id = $1::int and enabled and (subscribe_all or 'collection.alert' = any(event_types))`,
@@ -36,7 +36,7 @@ export const lockAlerts = statement<[orgId: number, collectionId: number], Alert
   `select ${columns} from collection_alerts where org_id = $1::int and collection_id = $2::int order by id for no key update`,
 )
 
-/** New alerts of one collection wait for each other, so that their number is right. */
+/** Locks the collection, so that new alerts of it are added one after the other and their number is right. */
 export const lockForAlert = statement<[orgId: number, collectionId: number], { id: number }>(
   'collections.lock_for_alert',
   'select id from collections where org_id = $1::int and id = $2::int for no key update',
@@ -75,13 +75,13 @@ export const noteAlert = statement<[orgId: number, id: number, firingSince: Date
   'update collection_alerts set firing_since = $3::timestamptz, told_at = $4::timestamptz where org_id = $1::int and id = $2::int',
 )
 
-/** Nobody looks any more, so nothing is known to be wrong. When it was last told stays. */
+/** Clears the firing state, because nobody checks the collection any more. The time of the last notification stays. */
 export const quietAlerts = statement<[orgId: number, collectionId: number]>(
   'collections.quiet_alerts',
   'update collection_alerts set firing_since = null where org_id = $1::int and collection_id = $2::int and firing_since is not null',
 )
 
-/** What the canaries of a step came to. */
+/** The sums of the canaries of a step. */
 export interface StepFigures {
   readonly model: string
   readonly pinned: string
@@ -98,7 +98,7 @@ export const sumChecks = statement<[orgId: number, collectionId: number, since: 
    group by 1, 2`,
 )
 
-/** Active people of the organisation who are notified: its owners, or the person whose address is named while that person is a member. */
+/** The active people of the organisation to notify: the member with the given address, or the owners when no member has it. */
 export const alertReaders = statement<[orgId: number, email: string | null], { userId: number; email: string; orgName: string }>(
   'collections.alert_readers',
   `with people as materialized (
@@ -109,7 +109,7 @@ export const alertReaders = statement<[orgId: number, email: string | null], { u
    order by p.id`,
 )
 
-/** The address as the member has it; none when no active member does. */
+/** Returns the address in the member's spelling. Returns no row when no active member has it. */
 export const findMemberAddress = statement<[orgId: number, email: string], { email: string }>(
   'collections.find_member_address',
   `select u.email as "email" from org_members m join users u on u.id = m.user_id

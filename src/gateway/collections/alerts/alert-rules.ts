@@ -1,10 +1,10 @@
-/** Decides when an alert fires, is repeated, and is over. Pure. */
+/** Decides when an alert fires, is repeated, and ends. The functions are pure. */
 import type { AlertMetric, AlertRow, StepFigures } from './alert-queries.ts'
 
-/** Canaries that a step must have within the window before anything is said of it. */
+/** Minimum number of canaries of a step within the window. A step with fewer is not judged. */
 export const alertChecksMin = 3
 
-/** The value of a metric, at the step where it is worst. */
+/** The value of a metric at the step where it is worst. */
 export interface Reading {
   readonly value: number
   readonly model: string
@@ -22,8 +22,8 @@ export interface Verdict {
 }
 
 /**
- * Returns the metric at the step where it is worst; null while no step has enough canaries. A chain is as good as its worst step: nine good steps must
- * not hide a dead one. Latency is that of answered canaries.
+ * Returns the metric at the step where it is worst, or null while no step has enough canaries. A chain is as good as its worst step: nine good steps
+ * must not hide a dead one. Latency counts answered canaries only.
  */
 export function worstOf(metric: AlertMetric, figures: readonly StepFigures[]): Reading | null {
   let worst: Reading | null = null
@@ -35,12 +35,12 @@ export function worstOf(metric: AlertMetric, figures: readonly StepFigures[]): R
   return worst
 }
 
-/** At the threshold or above; of a threshold of 0 anything above. */
+/** Returns true at the threshold or above it. For a threshold of 0, only values above it count. */
 const isCrossed = (threshold: number, value: number): boolean => value >= threshold && value > 0
 
 /**
- * Notifies once when the metric crosses the threshold, again after the cool-down while it stays there, and once when it is over, if it was notified. A
- * second crossing within the cool-down is reported only after it.
+ * Decides about a notification. An alert notifies once when the metric crosses the threshold, and again after the cool-down while it stays there. It
+ * notifies once more when it is over, if the crossing was notified. A second crossing within the cool-down is reported only after it.
  */
 export function judge(
   alert: Pick<AlertRow, 'metric' | 'threshold' | 'firingSince' | 'notifiedAt'>,

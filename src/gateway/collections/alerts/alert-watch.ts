@@ -21,7 +21,7 @@ export interface AlertWatchDeps {
   readonly cooldownMs: number
 }
 
-/** Three rounds must fit into what alerts look at, or none could ever fire. */
+/** Returns the window of alerts in milliseconds. At least three rounds must fit into it, because otherwise no alert could ever fire. */
 export const alertWindowMs = (windowS: number, everyS: number): number => Math.max(windowS, Math.ceil(everyS * 3.5)) * 1000
 
 /**
@@ -103,7 +103,7 @@ async function notifyPeople(tx: Tx, { round, alert, state, reading, now }: Notic
       onceKey: `collection_alert:${alert.id}:${now.getTime()}:${state}:${userId}`,
     } as const
     if (!(await takeAlertMail(tx, orgId, now.getTime()))) return
-    // An address that takes no mail must not cost the round.
+    // An address that accepts no mail must not prevent the round.
     await mail.enqueue(tx, letter).catch((error: unknown) => {
       if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
     })
@@ -112,6 +112,6 @@ async function notifyPeople(tx: Tx, { round, alert, state, reading, now }: Notic
 
 const roundedValue = (value: number): number => Math.round(value * 10_000) / 10_000
 
-/** For people: a share as per cent. */
+/** Formats a value for people: a share as a percentage. */
 const valueText = (metric: AlertRow['metric'], value: number): string =>
   metric === 'error_rate' ? `${Math.round(value * 1000) / 10} %` : `${Math.round(value)} ms`

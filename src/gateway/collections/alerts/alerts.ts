@@ -25,7 +25,7 @@ export interface AlertsDeps {
   readonly alertsMax: number
   /** MONITOR_TIMEOUT_S. */
   readonly timeoutS: number
-  /** Whether this installation sends mail. */
+  /** True when this installation sends mail. */
   readonly sendsMail: boolean
 }
 
@@ -37,13 +37,13 @@ export interface AlertParams {
 }
 
 export interface HeardAlert extends AlertRow {
-  /** False: this installation sends no mail, or no webhook receives it any more. */
+  /** False when this installation sends no mail, or when no webhook receives the alert any more. */
   readonly isHeard: boolean
 }
 
 export interface NewAlert {
   readonly alert: AlertRow
-  /** Of a webhook that was made for it: shown this once. */
+  /** Secret of a webhook that was created for the alert. It is shown once. */
   readonly secret: string | null
   readonly webhookId: number | null
   /** A hint for the person who created it. */
@@ -52,14 +52,14 @@ export interface NewAlert {
 
 const noAlert = () => fail('not_found', { message: 'There is no such alert of this collection. GET …/alerts lists them.' })
 
-/** Whom to tell when a collection does badly. */
+/** The alerts of collections: who is notified when a collection fails or is slow. */
 export class Alerts {
   readonly #deps: AlertsDeps
   constructor(deps: AlertsDeps) {
     this.#deps = deps
   }
 
-  /** Oldest first, each with whether it would reach anybody. Throws `not_found`. */
+  /** Returns the alerts, oldest first. `isHeard` says whether an alert would reach anybody. Throws `not_found`. */
   async list(orgId: number, slug: string): Promise<readonly HeardAlert[]> {
     const { db, sendsMail } = this.#deps
     const { id } = await ownCollection(db, orgId, slug)

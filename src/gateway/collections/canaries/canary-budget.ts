@@ -1,11 +1,14 @@
-/** What canaries may cost the operator: rounds that an organisation asks for, canaries of one founder's organisations and of the installation. */
+/**
+ * Limits the cost of canaries for the operator: rounds that an organisation requests, canaries of one founder's organisations, and canaries of the
+ * installation.
+ */
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { takeUse } from './canary-queries.ts'
 
-/** Whose round it is. */
+/** The organisation and founder of a round. */
 export interface CanaryHolder {
   readonly orgId: number
-  /** A number for its founder: the canaries of all organisations of one founder count together. */
+  /** A number for the founder. The canaries of all organisations of one founder count together. */
   readonly holder: number
 }
 
@@ -16,21 +19,21 @@ export interface CanaryBudgetOptions {
   readonly dayMax: number
 }
 
-/** What is used up. */
+/** The limit that is used up. */
 export type Exhausted = 'minute' | 'org-day' | 'day'
 
-/** Rounds that an organisation begins in a minute of the clock at most by asking. */
+/** Maximum number of rounds that an organisation may start by request in a clock minute. */
 export const askedRoundsMax = 20
-/** Mails of alerts that an organisation may cause in a day (UTC). */
+/** Maximum number of alert mails of an organisation per day (UTC). */
 const alertMailsMax = 200
 const minuteMs = 60_000
 const dayMs = 24 * 3600_000
-/** In place of a founder: all of them together. */
+/** In place of a founder: the count of all founders together. */
 const everyone = 0
 
 /**
- * Counts in the database, so for all processes together, and apart from collections: deleting one starts no new count. One row for each
- * founder or organisation and kind; a row of a span that is over counts from zero.
+ * Counts in the database, so all processes share the counts. The counts do not belong to collections, so deleting a collection resets nothing. There
+ * is one row for each founder or organisation and kind. A row of a past span counts from zero.
  */
 export class CanaryBudget {
   readonly #options: CanaryBudgetOptions
@@ -38,7 +41,7 @@ export class CanaryBudget {
     this.#options = options
   }
 
-  /** Takes room for the canaries of a round; null: there was. What a founder is refused costs the others nothing. */
+  /** Takes room for the canaries of a round and returns null, or returns the used-up limit. A founder's refused canaries do not count for the others. */
   async take(db: Db | Tx, { orgId, holder }: CanaryHolder, canaries: number, isAsked: boolean, nowMs: number): Promise<Exhausted | null> {
     const { orgDayMax, dayMax } = this.#options
     if (isAsked && !(await taken(db, orgId, 'asked', nowMs, minuteMs, 1, askedRoundsMax))) return 'minute'
@@ -47,7 +50,7 @@ export class CanaryBudget {
   }
 }
 
-/** Whether the organisation may have one more mail of an alert sent today. */
+/** Takes one alert mail of the organisation's daily number. Returns false when there is none left. */
 export const takeAlertMail = (tx: Tx, orgId: number, nowMs: number): Promise<boolean> => taken(tx, orgId, 'mails', nowMs, dayMs, 1, alertMailsMax)
 
 async function taken(db: Db | Tx, holder: number, kind: string, nowMs: number, spanMs: number, count: number, max: number): Promise<boolean> {

@@ -8,13 +8,13 @@ import { endRound, holdCollection, lockRound, type RoundCollection } from '../mo
 import { addToHealth, insertChecks, upsertCanaries } from './canary-queries.ts'
 import type { CanarySlots } from './canary-slots.ts'
 
-/** What became of a canary, as inference says it. */
+/** The result of a canary from inference. */
 export type CanaryResult =
   | { readonly kind: 'ok'; readonly provider: string; readonly latencyMs: number }
   | { readonly kind: 'failed'; readonly code: string }
   | { readonly kind: 'unsupported' }
 
-/** Makes one canary of a step, within a time limit. Rejects when the signal aborts and when it cannot be made for a reason of our own. */
+/** Makes one canary of a step within a time limit. Rejects when the signal aborts, and when the gateway itself cannot make the canary. */
 export type ProbeStep = (
   probed: { readonly orgId: number; readonly modelId: string; readonly step: { readonly model: string; readonly provider: string | null } },
   signal: CancelSignal,
@@ -24,29 +24,29 @@ export interface CanaryRoundsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly probeStep: ProbeStep
-  /** A number for the founder of an organisation: founders share the slots. */
+  /** Returns a number for the founder of an organisation. Founders share the slots. */
   holderOf(orgId: number): Promise<number>
-  /** Looks at the alerts in the transaction that has written a round. */
+  /** Evaluates the alerts in the transaction that has written a round. */
   afterRound(tx: Tx, round: WrittenRound): Promise<void>
 }
 
 export interface WrittenRound {
   readonly collection: Pick<RoundCollection, 'id' | 'orgId'>
-  /** As it is called now. */
+  /** The present name of the collection. */
   readonly name: string
   readonly slug: string
-  /** Its present steps. */
+  /** The present steps of the collection. */
   readonly steps: readonly StoredStep[]
 }
 
 /** A round that has been claimed. */
 export interface Round {
   readonly collection: RoundCollection
-  /** As the claim wrote it. */
+  /** The time that the claim wrote. */
   readonly begunAt: Date
-  /** True: somebody waits for it, so what it finds counts whether the collection is monitored or not. */
+  /** True when a caller waits for the round. Then its results are stored whether the collection is monitored or not. */
   isAsked: boolean
-  /** True: its results are thrown away, so nobody can join it any more. */
+  /** True when its results are discarded, so that no caller can join it any more. */
   isDropped?: boolean
 }
 
@@ -58,8 +58,8 @@ interface Found {
 const hourMs = 3600_000
 
 /**
- * Runs a claimed round: all steps concurrently while there is room, and a step that occurs twice only once. Writes the results, unless the collection
- * was deleted meanwhile or its monitoring was switched off. Rejects with the signal's reason, having written nothing.
+ * Runs a claimed round. All steps run concurrently while there is room, and a step that occurs twice runs once. Stores the results, unless the
+ * collection was deleted or its monitoring was switched off meanwhile. Rejects with the signal's reason without storing anything.
  */
 export async function runRound(round: Round, slots: CanarySlots, signal: CancelSignal, deps: CanaryRoundsDeps): Promise<void> {
   const { orgId, modelId, steps } = round.collection
@@ -94,7 +94,7 @@ async function writeRound(tx: Tx, round: Round, found: readonly Found[], deps: C
 
 async function writeFound(tx: Tx, orgId: number, id: number, at: Date, found: readonly Found[]): Promise<void> {
   if (found.length === 0) return
-  // In one order everywhere, because two rounds may touch the same rows.
+  // The order is the same everywhere, because two rounds may touch the same rows.
   const rows = [...found].sort((a, b) => (stepKey(a.step) < stepKey(b.step) ? -1 : 1))
   const results = rows.map(({ result }) => result)
   const models = rows.map(({ step }) => step.model)

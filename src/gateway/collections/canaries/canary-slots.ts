@@ -1,6 +1,6 @@
 /**
- * Bounds how many canaries run concurrently in this process, and how many of them are of one founder's organisations: servers that hang must not
- * keep the others from theirs. A canary that finds no room waits. The next free slot is for the founder who has the fewest.
+ * Limits the canaries that run concurrently in this process, in all and for the organisations of one founder, so that hanging servers of one founder
+ * do not block the others. A canary without room waits. The next free slot goes to the waiting founder with the fewest running canaries.
  */
 export class CanarySlots {
   #free: number
@@ -15,7 +15,7 @@ export class CanarySlots {
     this.#holderMax = holderMax
   }
 
-  /** Does the work when there is room. `holder` is the number of a founder. */
+  /** Runs the work when there is room. `holder` is the number of a founder. */
   async run<T>(holder: number, work: () => Promise<T>): Promise<T> {
     if (this.#hasRoom(holder)) this.#enter(holder)
     else await new Promise<void>(go => this.#wait(holder, go))
@@ -60,7 +60,7 @@ export class CanarySlots {
     go?.()
   }
 
-  /** The waiting founder who has room and the fewest running canaries; null: nobody. */
+  /** Returns the waiting founder with room and the fewest running canaries, or null when there is none. */
   #next(): number | null {
     let next: number | null = null
     for (const holder of this.#waiting.keys()) if (this.#hasRoom(holder) && (next === null || this.#runningOf(holder) < this.#runningOf(next))) next = holder

@@ -15,31 +15,31 @@ export interface CanaryWorkerDeps extends CanaryRoundsDeps {
   readonly everyS: number
 }
 
-/** Rounds of monitored collections under way in this process; most of them wait for a slot when there are many. */
+/** Maximum number of running monitoring rounds in this process. When there are many, most of them wait for a slot. */
 const roundsMax = 256
-/** What one founder may have of the rounds that the others leave free, in percent. */
+/** Percentage of the rounds that others leave free which one founder may have. */
 const roundsPercent = 50
-/** Concurrent canaries of those rounds, and separately of rounds that a caller waits for. */
+/** Concurrent canaries of monitoring rounds, and separately of rounds that a caller waits for. */
 const slotsOfMonitors = 64
 const slotsOfChecks = 64
-/** Of one founder: a whole round. */
+/** Slots of one founder: enough for a whole round. */
 const slotsOfFounder = 10
 const lookMinMs = 100
 const lookMaxMs = 1_000
 const looksPerPause = 10
 
 /**
- * Runs the rounds of canaries: those that are due, which every process claims and no two have, and those that somebody asks for. A process
- * that dies loses the rounds that it has begun; the next ones come a pause later. Decision 0334 and Decision 0476 say why.
+ * Runs the rounds of canaries: those that are due and those that callers request. Every process claims due rounds, and each round has one process. A
+ * process that dies loses the rounds that it runs; the next ones come after the usual pause. Decision 0334 and Decision 0476 say why.
  */
 export class CanaryWorker {
   readonly #deps: CanaryWorkerDeps
   readonly #cut = new Cancellation()
   readonly #monitorSlots = new CanarySlots(slotsOfMonitors, slotsOfFounder)
   readonly #checkSlots = new CanarySlots(slotsOfChecks, slotsOfFounder)
-  /** Rounds under way by collection. */
+  /** Running rounds by collection. */
   readonly #running = new Map<number, { readonly round: Round; readonly end: Promise<void> }>()
-  /** Places of monitored rounds, by founder. */
+  /** Places of monitoring rounds by founder. */
   readonly #places = new Shares<number>(roundsMax, roundsPercent)
   #look: Promise<unknown> | null = null
   #stopTimer: () => void = () => {}
@@ -48,7 +48,7 @@ export class CanaryWorker {
     this.#deps = deps
   }
 
-  /** Looks for rounds that are due, from now on until `stop`. */
+  /** Starts looking for due rounds until `stop`. */
   start(): void {
     const { clock, everyS, log } = this.#deps
     const lookMs = Math.min(lookMaxMs, Math.max(lookMinMs, (everyS * 1000) / looksPerPause))
@@ -64,7 +64,7 @@ export class CanaryWorker {
     })
   }
 
-  /** Nothing begins any more; what is under way is cut and writes nothing. */
+  /** Starts no more rounds. Running rounds are cut and store nothing. */
   async stop(): Promise<void> {
     this.#stopTimer()
     this.#cut.abort(new Error('the process stops'))
@@ -72,7 +72,7 @@ export class CanaryWorker {
     await Promise.allSettled([...this.#running.values()].map(({ end }) => end))
   }
 
-  /** The round that this process runs for a collection right now, joined: what it finds is written in any case. */
+  /** Joins the running round of a collection in this process, whose results are then stored in any case. Returns null when there is none. */
   joined(collectionId: number): Promise<void> | null {
     const running = this.#running.get(collectionId)
     if (running === undefined || running.round.isDropped === true) return null
@@ -80,12 +80,12 @@ export class CanaryWorker {
     return running.end
   }
 
-  /** Runs a round that was claimed for somebody who waits. Rejects when what it found could not be written. */
+  /** Runs a claimed round for a waiting caller. Rejects when its results could not be stored. */
   run(collection: RoundCollection, begunAt: Date): Promise<void> {
     return this.#begin({ collection, begunAt, isAsked: true }, this.#checkSlots)
   }
 
-  /** The same for nobody: a failure is logged. */
+  /** Runs a claimed round without a waiting caller. A failure is logged. */
   runAside(collection: RoundCollection, begunAt: Date): void {
     this.#noting(this.#begin({ collection, begunAt, isAsked: false }, this.#checkSlots))
   }
@@ -99,7 +99,7 @@ export class CanaryWorker {
     await claimDue(db, claimDueRounds, claim, collection => this.#placeDue({ collection, begunAt, isAsked: false }), 1)
   }
 
-  /** Begins a round that is due. It is left out while the round before it runs, and where its founder has all the places that one may have. */
+  /** Starts a due round. It is skipped while the previous round of the collection runs, and when its founder has no place left. */
   async #placeDue(round: Round): Promise<void> {
     const { id, orgId } = round.collection
     const holder = await this.#deps.holderOf(orgId)
@@ -115,7 +115,7 @@ export class CanaryWorker {
     return exhausted === null ? this.#begin(round, this.#monitorSlots) : this.#leaveOut(round, exhausted)
   }
 
-  /** The next round of the collection is looked at a pause later. */
+  /** Skips a round. The collection's next round comes after the usual pause. */
   async #leaveOut({ collection: { id, orgId }, begunAt }: Round, code: Exhausted | 'running' | 'share'): Promise<void> {
     const { db, log } = this.#deps
     await db.exec(endRound, orgId, id, begunAt, begunAt)

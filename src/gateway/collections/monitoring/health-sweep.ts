@@ -1,17 +1,17 @@
-/** What is old of canaries becomes sums of days, and in the end nothing. */
+/** Sums old canaries into days, and deletes them later. */
 import type { Db } from '../../../platform/db/db.ts'
 import { compactHours, deleteOldCanaries, deleteOldChecks, deleteOldHealth } from '../canaries/canary-queries.ts'
 
 /** Pause between two sweeps. */
 export const healthSweepMs = 3600_000
 const dayMs = 24 * 3600_000
-/** Whole days whose hours are kept: a week to the hour, with the days that its ends touch. */
+/** Number of whole days whose hours are stored: one week by the hour, and the partial days at its ends. */
 const hourDays = 9
-/** The longest span of a report, with the day that its beginning touches. */
+/** The longest span of a report, including the partial day at its beginning. */
 const healthDays = 92
 const checkDaysMin = 3
 
-/** One sweep over all collections. `windowMs`: what alerts look at. */
+/** Runs one sweep over all collections. `windowMs` is the window of alerts. */
 export async function sweepHealth(db: Db, nowMs: number, windowMs: number, signal: AbortSignal): Promise<void> {
   const today = Math.floor(nowMs / dayMs) * dayMs
   await db.exec(compactHours, new Date(today - hourDays * dayMs))

@@ -1,4 +1,4 @@
-/** How the steps of a collection have done: sums of canaries as figures for people. Decision 0336 says why. */
+/** The health of the steps of a collection: figures from sums of canaries. Decision 0336 says why. */
 import type { Clock } from '../../../platform/clock.ts'
 import { type Db, statement } from '../../../platform/db/db.ts'
 import { quantileMs } from '../../../platform/observe/latency-buckets.ts'
@@ -6,10 +6,13 @@ import type { StoredStep } from '../../routing/chains.ts'
 
 const hourMs = 3600_000
 const dayMs = 24 * hourMs
-/** Bucket of canaries that failed. */
+/** Bucket of failed canaries. */
 export const failedBucket = -1
 
-/** A step by its content, not by its place, so its history stays when steps are moved. '' means no pinned provider. */
+/**
+ * Returns the key of a step. It depends on the content of the step, not on its place, so its history stays when steps are moved. '' means no pinned
+ * provider.
+ */
 export const stepKey = (step: StoredStep): string => keyOf(step.model, step.provider ?? '')
 const keyOf = (model: string, pinned: string): string => JSON.stringify([model, pinned])
 
@@ -20,26 +23,26 @@ export type StepState = 'ok' | 'failing' | 'unknown' | 'unsupported'
 
 export interface StepHealth {
   readonly model: string
-  /** The provider that the step pins; of a step that pins none who answered last, or null. */
+  /** The pinned provider. For a step without one, it is the provider that answered last, or null. */
   readonly provider: string | null
-  /** Share of canaries that were answered, 0 to 1; null without any. 1 means all of them. */
+  /** Share of answered canaries, 0 to 1; null without any. It is 1 only when all were answered. */
   readonly uptime: number | null
   readonly p95Ms: number | null
   readonly checks: number
   readonly lastCheck: Date | null
   readonly state: StepState
-  /** Why the last canary failed. */
+  /** The error code of the last canary, if it failed. */
   readonly lastCode: string | null
 }
 
 export interface HealthDeps {
   readonly db: Db
   readonly clock: Clock
-  /** False for steps that no canary is made of. */
+  /** Returns false for steps without canaries. */
   isProbed(modelId: string, step: StoredStep): boolean
 }
 
-/** The present steps of a collection, in their order. Reads sums only: hours of about a week, days before. */
+/** Returns the health of the present steps in their order. It reads sums only: hours of about a week, and days before. */
 export async function healthOf(
   collection: { readonly id: number; readonly orgId: number; readonly modelId: string; readonly steps: readonly StoredStep[] },
   days: number,
@@ -84,12 +87,12 @@ function stepHealth(step: StoredStep, isProbed: boolean, sums: readonly HealthSu
 export interface HealthSum {
   readonly model: string
   readonly pinned: string
-  /** -1: failed; else the bucket of its latency. */
+  /** The bucket of the latency; -1 for failed canaries. */
   readonly bucket: number
   readonly checks: number
 }
 
-/** Sums of all steps that the collection ever had: hours from `hour` on and days from `day` on. */
+/** Sums of all steps that the collection ever had: hours from `hour` on, and days from `day` on. */
 const sumHealth = statement<[orgId: number, collectionId: number, day: Date, hour: Date], HealthSum>(
   'collections.sum_health',
   `select model, pinned, bucket::int as "bucket", sum(checks)::int as "checks" from collection_health

@@ -1,7 +1,7 @@
 import { statement } from '../../../platform/db/db.ts'
 import type { StoredStep } from '../../routing/chains.ts'
 
-/** What a round needs to know of its collection. */
+/** The data of a collection for a round. */
 export interface RoundCollection {
   readonly id: number
   readonly orgId: number
@@ -10,7 +10,7 @@ export interface RoundCollection {
   readonly steps: readonly StoredStep[]
 }
 
-/** Two that switch a monitor on in one organisation wait for each other, so that their number is right. */
+/** Locks the organisation, so that monitors are switched on one after the other and their number is right. */
 export const lockMonitorsOfOrg = statement<[orgId: number], { id: number }>(
   'collections.lock_monitors_of_org',
   'select id from orgs where id = $1::int for no key update',
@@ -21,13 +21,13 @@ export const countMonitored = statement<[orgId: number], { count: number }>(
   'select count(*)::int as "count" from collections where org_id = $1::int and monitored',
 )
 
-/** Touches one row when that changes something. The collection is held until the transaction ends. */
+/** Touches one row when the setting changes. The collection is locked until the transaction ends. */
 export const setMonitored = statement<[orgId: number, collectionId: number, monitored: boolean]>(
   'collections.set_monitored',
   'update collections set monitored = $3::bool where org_id = $1::int and id = $2::int and monitored <> $3::bool',
 )
 
-/** When the next round is due; null: never. */
+/** Sets when the next round is due; null: never. */
 export const setDue = statement<[orgId: number, collectionId: number, dueAt: Date | null]>(
   'collections.set_due',
   `insert into collection_monitors (org_id, collection_id, due_at) values ($1::int, $2::int, $3::timestamptz)
@@ -35,8 +35,8 @@ export const setDue = statement<[orgId: number, collectionId: number, dueAt: Dat
 )
 
 /**
- * Takes rounds that are due, over all organisations, and sets the next ones a pause ahead, each a little earlier or later. A claim whose process dies
- * loses one round. A due time more than two pauses ahead was written under another clock or setting.
+ * Claims rounds that are due, over all organisations. The next rounds are due one pause later, each a little earlier or later. A claim whose process
+ * dies loses one round. A due time more than two pauses ahead was written under another clock or setting.
  */
 export const claimDueRounds = statement<[now: Date, pauseS: number, limit: number], RoundCollection>(
   'collections.claim_due_rounds',
@@ -52,9 +52,9 @@ export const claimDueRounds = statement<[now: Date, pauseS: number, limit: numbe
 )
 
 /**
- * Takes a round that a caller requests, unless the last one began after `begunBefore`. The next round of a monitored collection is then due at
- * `nextDue`. Of two claims that wait for each other, the later one may have the earlier time. So a begin slightly ahead of `now` is a running round, and
- * only a begin further ahead than the pause was written under another clock.
+ * Claims a round that a caller requests, unless the last one began after `begunBefore`. The next round of a monitored collection is then due at
+ * `nextDue`. When two claims wait for each other, the later one may have the earlier time. So a begin slightly ahead of `now` is a running round. A
+ * begin further ahead than the pause was written under another clock.
  */
 export const claimRound = statement<[orgId: number, collectionId: number, now: Date, begunBefore: Date, nextDue: Date], { id: number }>(
   'collections.claim_round',
@@ -67,19 +67,19 @@ export const claimRound = statement<[orgId: number, collectionId: number, now: D
    returning m.collection_id as "id"`,
 )
 
-/** Begin and end of the last round. */
+/** Reads the begin and end of the last round. */
 export const findRound = statement<[orgId: number, collectionId: number], { begunAt: Date | null; endedAt: Date | null }>(
   'collections.find_round',
   'select begun_at as "begunAt", ended_at as "endedAt" from collection_monitors where org_id = $1::int and collection_id = $2::int',
 )
 
-/** Locked before the row of its rounds, as the deletion of a collection does. */
+/** Locks the collection before the row of its rounds, in the order that deleting a collection uses. */
 export const holdCollection = statement<[orgId: number, collectionId: number], { steps: readonly StoredStep[]; name: string; slug: string }>(
   'collections.hold',
   'select steps, name, slug from collections where org_id = $1::int and id = $2::int for key share',
 )
 
-/** What rounds of one collection find is written by one after the other. */
+/** Locks the rounds of a collection, so that their results are written one after the other. */
 export const lockRound = statement<[orgId: number, collectionId: number], { isMonitored: boolean }>(
   'collections.lock_round',
   'select due_at is not null as "isMonitored" from collection_monitors where org_id = $1::int and collection_id = $2::int for no key update',

@@ -15,7 +15,7 @@ export interface MonitorDeps extends HealthDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly budget: Pick<CanaryBudget, 'take'>
-  /** A number for the founder of an organisation. */
+  /** Returns a number for the founder of an organisation. */
   holderOf(orgId: number): Promise<number>
   readonly worker: Pick<CanaryWorker, 'joined' | 'run' | 'runAside' | 'stop'>
   /** MONITOR_EVERY_S. */
@@ -32,24 +32,24 @@ export interface CollectionHealth {
   readonly health: readonly StepHealth[]
 }
 
-/** Days of health where nothing else is said. */
+/** Default number of days in a health report. */
 export const healthDaysDefault = 7
-/** Least age of a round before somebody may ask for another one of the same collection. */
+/** Minimum age of a round before another one of the same collection can be requested. */
 const roundAgeMinMs = 15_000
-/** How often the end of a round is looked for that another process runs. */
+/** Interval of checks for the end of a round that another process runs. */
 const lookMs = 250
 
 export const noCollection = (): GatewayError =>
   fail('not_found', { message: 'There is no such collection in this organisation. GET /me/collections lists its own; fork a public one to watch it.' })
 
-/** A collection of the organisation by its slug. Throws `not_found`, for public ones of others too. */
+/** Returns a collection of the organisation by its slug. Throws `not_found`, also for public collections of others. */
 export async function ownCollection(db: Db, orgId: number, slug: string): Promise<CollectionRow> {
   const found = isSlug(slug) ? await db.maybe(findOwn, orgId, slug) : null
   if (found === null) throw noCollection()
   return found
 }
 
-/** Watches collections: monitoring on and off, rounds on demand, health. */
+/** Monitoring of collections: switching it on and off, rounds on request, health. */
 export class Monitor {
   readonly #deps: MonitorDeps
   constructor(deps: MonitorDeps) {
@@ -57,8 +57,8 @@ export class Monitor {
   }
 
   /**
-   * Switches monitoring. Switched on, a first round begins immediately, unless one has just begun. Switched off, no canary runs, history stays, and no
-   * alert is above its threshold any more. Throws `not_found`, `cap`.
+   * Switches monitoring on or off. Switched on, a first round begins immediately, unless one has just begun. Switched off, no canaries run, the
+   * history stays, and no alert is firing any more. Throws `not_found`, `cap`.
    */
   async set(orgId: number, slug: string, monitored: boolean): Promise<{ readonly monitored: boolean; readonly note: string }> {
     const { db } = this.#deps
@@ -68,15 +68,15 @@ export class Monitor {
     return { monitored, note: monitored ? this.#noteOn(collection) : 'No canaries run any more. What they found stays in GET …/health.' }
   }
 
-  /** The present steps over the last `days` days. Throws `not_found`. */
+  /** Returns the health of the present steps over the last `days` days. Throws `not_found`. */
   async health(orgId: number, slug: string, days = healthDaysDefault): Promise<CollectionHealth> {
     const collection = await ownCollection(this.#deps.db, orgId, slug)
     return { monitored: collection.monitored, days, health: await healthOf(collection, days, this.#deps) }
   }
 
   /**
-   * Runs a canary of every step now, then returns the health. A caller that asks while a round runs, on any process, waits for that round; a round of
-   * the last seconds is not repeated. Throws `not_found`.
+   * Runs a canary of every step now, then returns the health. When a round is running on any process, the caller waits for it. A round that began
+   * within the last seconds is not repeated. Throws `not_found`.
    */
   async check(orgId: number, slug: string): Promise<CollectionHealth & { readonly checked: boolean; readonly note: string }> {
     const collection = await ownCollection(this.#deps.db, orgId, slug)
@@ -84,7 +84,7 @@ export class Monitor {
     return { checked, note, ...(await this.health(orgId, slug)) }
   }
 
-  /** Ends what runs. */
+  /** Ends running rounds. */
   stop(): Promise<void> {
     return this.#deps.worker.stop()
   }
@@ -118,10 +118,10 @@ export class Monitor {
     if (begun instanceof Date) this.#deps.worker.runAside(collection, begun)
   }
 
-  /** Begin of the round that the caller may now run, or why it may not. */
+  /** Claims a round and returns its begin, or the reason why the caller may not run it. */
   async #claim({ id, orgId, steps }: CollectionRow): Promise<Date | 'recent' | Exhausted> {
     const { db, clock, everyS, ids, budget, holderOf } = this.#deps
-    // Before the transaction: the embedded database has one session.
+    // The look-up comes before the transaction, because the embedded database has one session.
     const holder = await holderOf(orgId)
     const nowMs = clock.nowMs()
     const begunAt = new Date(nowMs)
@@ -163,7 +163,7 @@ export class Monitor {
     for (;;) {
       const round = await db.maybe(findRound, orgId, id)
       if (round === null || round.endedAt !== null || round.begunAt === null) return
-      // One whose process has died has no end.
+      // A round whose process has died has no end.
       if (clock.nowMs() - round.begunAt.getTime() > timeoutS * 1000 || clock.monotonicMs() >= untilMs) return
       await clock.sleep(lookMs)
     }
@@ -183,7 +183,7 @@ export class Monitor {
   }
 }
 
-/** Rolls the claim of a round back for which there is no room. */
+/** Rolls back the claim of a round when a limit is used up. */
 class NoRoom extends Error {
   readonly exhausted: Exhausted
   constructor(exhausted: Exhausted) {

@@ -1,4 +1,4 @@
-/** The keys that sign attestations: an Ed25519 pair that anybody checks with its public half, and a secret for the HMAC beside it. */
+/** The keys that sign attestations: an Ed25519 pair, whose public half lets anybody check a signature, and a secret for an additional HMAC. */
 import { createHash, createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign, timingSafeEqual, verify } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../../../platform/clock.ts'
@@ -43,8 +43,8 @@ const keysChanged = 'attestation_keys_changed'
 const secretBytes = 32
 
 /**
- * One key is current; older keys still verify, and their public halves stay published permanently. The first use creates a key, safely with any number
- * of processes: a unique index lets one of them through, and the others read that key.
+ * One key is current. Older keys still verify, and their public halves stay published permanently. The first use creates a key, safely with any
+ * number of processes: a unique index lets one of them insert, and the others read that key.
  */
 export class AttestationKeys {
   readonly #deps: AttestationKeysDeps
@@ -59,7 +59,10 @@ export class AttestationKeys {
     deps.controlLog.onGap(() => this.#published.clear())
   }
 
-  /** Signs with the current key. Throws `internal_error` that says so when it was sealed under another master key; never a wrong signature. */
+  /**
+   * Signs with the current key. Throws `internal_error` with the reason when the key was sealed under another master key. It never returns a wrong
+   * signature.
+   */
   async sign(bytes: Buffer): Promise<Signatures> {
     const row = await this.#current()
     const [privateKey, hmacKey] = this.#openedBoth(row)
@@ -72,7 +75,7 @@ export class AttestationKeys {
     }
   }
 
-  /** Whether the HMAC is of these bytes; null when no key of ours has that id. Throws as `sign` does. */
+  /** Returns whether the HMAC belongs to these bytes, or null when no key has that id. Throws `internal_error` when the key cannot be opened. */
   async checkHmac(hmacKeyId: string, signature: string, bytes: Buffer): Promise<boolean | null> {
     const row = await this.#deps.db.maybe(findHmacKey, hmacKeyId)
     if (row === null) return null
@@ -81,12 +84,12 @@ export class AttestationKeys {
     return timingSafeEqual(expected, given)
   }
 
-  /** The public halves of all keys that ever signed, the newest first. */
+  /** Returns the public halves of all keys that ever signed, newest first. */
   async published(): Promise<readonly PublicJwk[]> {
     return (await this.#published.get('all')) ?? []
   }
 
-  /** Another key signs from now on; the ids of its two halves. Works also while the old one does not open. */
+  /** Creates a new current key and returns the ids of its two halves. It works even when the old key cannot be opened. */
   async rotate(): Promise<{ keyId: string; hmacKeyId: string }> {
     const made = this.#newKey()
     const row = await this.#deps.controlLog.change(async tx => {
@@ -98,7 +101,7 @@ export class AttestationKeys {
     return { keyId: row.keyId, hmacKeyId: row.hmacKeyId }
   }
 
-  /** Whether the master key of this process opens the current key. Also true while there is no current key. */
+  /** Returns true when the master key of this process opens the current key, and when there is no current key. */
   async isOpened(): Promise<boolean> {
     const row = await this.#deps.db.maybe(findCurrentKey)
     if (row === null) return true
@@ -126,7 +129,7 @@ export class AttestationKeys {
     })
   }
 
-  /** A new key, to be inserted where none is current. */
+  /** Makes a key and returns the function that inserts it if none is current. */
   #newKey(): (tx: Tx) => Promise<void> {
     const { sealer, ids, clock } = this.#deps
     const { publicKey, privateKey } = generateKeyPairSync('ed25519')
@@ -161,10 +164,10 @@ export class AttestationKeys {
 
 const privateJwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
 
-/** What a sealed value is bound to: its row and its column. */
+/** Returns the associated data that binds a sealed value to its row and column. */
 const sealedFor = (keyId: string, part: 'private_key' | 'hmac_key'): string => `attestation_keys:${keyId}:${part}`
 
 const hmacOf = (key: string, bytes: Buffer): Buffer => createHmac('sha256', Buffer.from(key, 'base64url')).update(bytes).digest()
 
-/** Names a secret of 256 random bits without helping to find it. */
+/** Returns the id of a secret of 256 random bits. It does not help to find the secret. */
 const hmacKeyIdOf = (key: string): string => createHash('sha256').update(`brigade:attestation-hmac:${key}`).digest('hex').slice(0, 32)

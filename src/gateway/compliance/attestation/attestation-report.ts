@@ -1,9 +1,9 @@
-/** An attestation as a page to read and to keep: the same facts, the signatures, and the signed JSON itself at the end. */
+/** An attestation as a page to read and keep: the facts, the signatures, and the signed JSON at the end. */
 
 import { indiaRule, markdownTable, markdownText, percent } from '../markdown.ts'
 import type { Attestation, AttestationPayload } from './attestation-shape.ts'
 
-/** The report in Markdown. `brigade verify` takes it as well as the JSON. */
+/** Returns the report in Markdown. `brigade verify` accepts it as well as the JSON. */
 export function attestationReport(attestation: Attestation): string {
   const { payload, ed25519 } = attestation
   const { summary, period } = payload

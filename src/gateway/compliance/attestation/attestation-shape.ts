@@ -1,7 +1,7 @@
-/** What an attestation is made of. */
+/** The fields of an attestation. */
 import { z } from 'zod'
 
-/** The span of a document. */
+/** The period of a document. */
 export const period = z.object({
   from: z.string().describe('First IST day.'),
   to: z.string().describe('Last IST day; included.'),
@@ -10,7 +10,7 @@ export const period = z.object({
   until_at: z.string().describe('The instant up to which calls are in it.'),
 })
 
-/** Where a call went: india only where the gateway vouches for it; declared where nobody but the organisation says so of its own server. */
+/** The place of a call: india only when the gateway vouches for it; declared when only the organisation says so about its own server. */
 export const residency = z.enum(['india', 'declared', 'unknown', 'global'])
 
 const payload = z.object({
@@ -52,7 +52,7 @@ const payload = z.object({
   }),
 })
 
-/** An attestation. Both signatures are over the payload as RFC 8785 writes it. */
+/** An attestation. Both signatures cover the payload in the form of RFC 8785. */
 export const attestation = z.object({
   payload,
   alg: z.literal('HMAC-SHA256'),

@@ -1,6 +1,6 @@
 /**
- * The signed statement of where an organisation's calls were served. Without content: models, providers, residencies, times and ids.
- * Decision 0348 says why.
+ * The signed statement of where an organisation's calls were served. It has no content, only models, providers, residencies, times and ids. Decision
+ * 0348 says why.
  */
 
 import canonicalize from 'canonicalize'
@@ -14,7 +14,7 @@ import { iso, periodOf, type Window, windowOf } from '../window.ts'
 import type { AttestationKeys } from './attestation-keys.ts'
 import type { Attestation, AttestationPayload } from './attestation-shape.ts'
 
-/** Where the public keys are. */
+/** The path of the public keys. */
 export const attestationKeysPath = '/.well-known/attestation-keys.json'
 
 const incomplete =
@@ -26,11 +26,11 @@ export interface AttestationsDeps {
   readonly keys: AttestationKeys
   /** ATTESTATION_EVIDENCE_MAX. */
   readonly evidenceMax: number
-  /** Brings what this process has settled into the database. */
+  /** Writes the charges of this process to the database. */
   readonly journal: Flushable
 }
 
-/** Makes attestations. */
+/** Creates attestations. */
 export class Attestations {
   readonly #deps: AttestationsDeps
 
@@ -43,8 +43,8 @@ export class Attestations {
   }
 
   /**
-   * Creates an attestation of the window. It contains what this process settled before the call; other processes are at most a flush late. Throws
-   * `bad_request` for an invalid window, and `internal_error` when it cannot be signed or the sums are not complete.
+   * Creates an attestation of the window. It contains the calls that this process settled before; calls of other processes appear after at most one
+   * flush. Throws `bad_request` for an invalid window, and `internal_error` when it cannot be signed or the sums are incomplete.
    */
   async make(orgId: number, windowText: string, baseUrl: string): Promise<Attestation> {
     const { db, clock, keys, evidenceMax, journal } = this.#deps
@@ -63,7 +63,7 @@ export class Attestations {
   }
 }
 
-/** The bytes that are signed: the payload as RFC 8785 writes it. Throws for what no JSON text can say. */
+/** Returns the signed bytes: the payload in the form of RFC 8785. Throws for values that JSON cannot express. */
 export function canonicalBytes(payload: unknown): Buffer {
   const text = canonicalize(payload)
   if (text === undefined) throw new TypeError('there is nothing to sign')
@@ -85,7 +85,7 @@ function payloadOf(rows: readonly AttestedRow[], { orgId, window, baseUrl, madeA
   const [counts = 0, indiaCounts = 0] = [sums?.counts, sums?.indiaCounts].map(count => Number(count ?? 0n))
   const isCapped = items.length < total
   const listedIndia = items.filter(item => item.residency === 'india').length
-  // Fewer than the cap although there were more calls: rows of the window were deleted by age, or else they are missing.
+  // There are fewer items than the cap, although there were more calls. So rows of the window were deleted by age, or they are missing.
   const isThinned = isCapped && items.length < evidenceMax
   if (listedIndia > india || items.length - listedIndia > total - india || (isThinned && sums?.isThinned !== true))
     throw fail('internal_error', { message: incomplete })
@@ -120,6 +120,6 @@ function itemOf({ model, provider, residency, at, requestId }: AttestedRow & { m
   return { model, provider, residency: residencyOf(residency), timestamp: at.toISOString(), correlation_id: requestId }
 }
 
-/** A place as documents write it: what is none of the known ones is not known. */
+/** Returns the residency as documents write it. Every unknown text becomes `unknown`. */
 export const residencyOf = (text: string): AttestationPayload['evidence']['items'][number]['residency'] =>
   text === 'india' || text === 'declared' || text === 'global' ? text : 'unknown'

@@ -1,6 +1,6 @@
-/** JSON as a signature needs it: a text that has one meaning only. */
+/** JSON for signatures: a text with exactly one meaning. */
 
-/** Why a text cannot be taken at its word. */
+/** A text has more than one reading, or is no attestation. */
 export class AmbiguousJsonError extends Error {
   override readonly name = 'AmbiguousJsonError'
 }
@@ -8,9 +8,9 @@ export class AmbiguousJsonError extends Error {
 const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g
 
 /**
- * Returns the value of the text. Throws AmbiguousJsonError for a text that is no JSON, for an object that has a name twice (readers disagree on which
- * one counts) or a name that is not in `names` (some readers treat `Total` and `total` as one), and for a number with more digits than a double can hold
- * (it would be signed as another number than is written).
+ * Returns the value of a JSON text. Throws AmbiguousJsonError in four cases. The text is not JSON. An object has a name twice (readers disagree on
+ * which one counts). A name is not in `names` (some readers treat `Total` and `total` as one). A number has more digits than a double (the signed
+ * number would differ from the written one).
  */
 export function parseStrictJson(text: string, names = /^/): unknown {
   let value: unknown
@@ -19,7 +19,7 @@ export function parseStrictJson(text: string, names = /^/): unknown {
   } catch (cause) {
     throw new AmbiguousJsonError('it is no JSON', { cause })
   }
-  // From here on the grammar is known to be right, so a walk over the tokens is enough.
+  // The grammar has been checked above, so a walk over the tokens is enough.
   const open: (Set<string> | null)[] = []
   let before = ''
   for (const [token] of text.matchAll(tokens)) {
@@ -41,7 +41,7 @@ function addName(names: Set<string> | null, token: string, known: RegExp): void 
   names?.add(name)
 }
 
-/** A decimal number in one spelling: digits without zeros around them, and the position of the point. */
+/** Returns a decimal number in one spelling: digits without leading and trailing zeros, and the position of the point. */
 function exactly(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   const digits = (whole + fraction).replace(/^0+/, '')

@@ -1,9 +1,9 @@
-/** An assessment as a page to read. */
+/** A data-protection impact assessment as a page to read. */
 
 import { indiaRule, markdownTable, markdownText, percent } from '../markdown.ts'
 import type { Dpia, ResidencyMix } from './dpia-shape.ts'
 
-/** The report in Markdown: the facts of the JSON, without content. */
+/** Returns the report in Markdown. It has the facts of the JSON and no content of calls. */
 export function dpiaReport(dpia: Dpia): string {
   return `${[
     '# Data-protection impact assessment',

@@ -1,4 +1,4 @@
-/** What a data-protection impact assessment is made of. */
+/** The fields of a data-protection impact assessment. */
 import { z } from 'zod'
 import { period, residency } from '../attestation/attestation-shape.ts'
 
@@ -19,7 +19,7 @@ const purpose = z.enum(['text generation', 'embeddings', 'image generation', 'tr
 
 const agentFigures = { ...counts, residency: mix }
 
-/** An assessment: what processed the data of an organisation, and what is kept of it. Never what was said. */
+/** An assessment: what processed an organisation's data, and which data is stored. It never has content of calls. */
 export const dpia = z.object({
   schema: z.literal('brigade.dpia.v1'),
   issuer: z.string(),

@@ -1,4 +1,4 @@
-/** The data-protection impact assessment of an organisation, made of sums, settings and the catalog. */
+/** Creates the data-protection impact assessment of an organisation from sums, settings and the catalog. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -11,7 +11,7 @@ import { type KeepTimes, memoryOf, otherRecords, retentionOf, usageRecords } fro
 import { iso, periodOf, windowOf } from '../window.ts'
 import type { Dpia, Purpose } from './dpia-shape.ts'
 
-/** Agents and labels that an assessment lists at most; labels are free text of callers. Ours. */
+/** Maximum number of agents and labels in an assessment. The project chose it. Labels are free text of callers. */
 const agentsMax = 1000
 
 export interface DpiasDeps {
@@ -20,7 +20,7 @@ export interface DpiasDeps {
   readonly journal: Flushable
   readonly snapshot: () => CatalogSnapshot
   readonly org: (orgId: number) => Promise<{ readonly name: string; readonly retentionDays: number }>
-  /** Which kind of store keeps the memory of the organisation; null: none is configured. */
+  /** Returns the kind of store of the organisation's memory; null when none is configured. */
   readonly memoryStore: (orgId: number) => Promise<'s3' | 'folder' | null>
   readonly agentNames: (orgId: number, agentIds: readonly number[]) => Promise<ReadonlyMap<number, string>>
   /** USAGE_KEEP_DAYS. */
@@ -28,7 +28,7 @@ export interface DpiasDeps {
   readonly keepTimes: KeepTimes
 }
 
-/** Makes assessments. */
+/** Creates assessments. */
 export class Dpias {
   readonly #deps: DpiasDeps
 
@@ -96,7 +96,7 @@ export class Dpias {
   }
 }
 
-/** Purposes, models, providers and the log, all of the same rows. */
+/** Returns purposes, models, providers and the log from the same rows. */
 function processingOf(routes: readonly ProcessingRow[], { models, providers }: CatalogSnapshot): Pick<Dpia, 'purposes' | 'models' | 'providers' | 'audit_log'> {
   const opennessOf = (model: string) => models.get(model)?.openness ?? ('unknown' as const)
   const purposeOf = (model: string): Purpose => purposes[models.get(model)?.kind ?? 'virtual']
@@ -144,11 +144,11 @@ const purposes: Readonly<Record<ModelKind, Purpose>> = {
   image: 'image generation',
   transcription: 'transcription',
   speech: 'speech',
-  // Also what the catalog does not know any more.
+  // Models that have left the catalog have this purpose, too.
   virtual: 'unknown',
 }
 
-/** Rows of one name together, the busiest name first. */
+/** Groups rows by name, the name with the most requests first. */
 function grouped(rows: readonly ProcessingRow[], nameOf: (row: ProcessingRow) => string): { name: string; sums: Sums; rows: ProcessingRow[] }[] {
   const groups = new Map<string, { name: string; sums: Sums; rows: ProcessingRow[] }>()
   for (const row of rows) {

@@ -1,7 +1,7 @@
 /**
- * How much of request bodies a process holds: bytes of all of them together, a share of it for the organisations of each founder, and the least speed at
- * which they must come. The bytes of a body count from when they arrive until its response has ended, because calls keep what they were sent
- * for as long as they run. Small bodies have a reserve that large ones do not take. Decisions 0374 and 0465 say why.
+ * The memory that request bodies may use in one process. It has three bounds: bytes of all bodies together, a share for the organisations of each
+ * founder, and a minimum upload speed. The bytes of a body count from their arrival until its response has ended, because a call keeps its body while
+ * it runs. Small bodies have a reserve that large ones cannot take. Decisions 0374 and 0465 say why.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
@@ -9,30 +9,30 @@ import { isTooFine, tooFine } from './pieces.ts'
 import { SmallReserve, smallBytes } from './small-reserve.ts'
 
 export interface BodyRoomLimits {
-  /** Bytes of all bodies together, the reserve for small ones apart. */
+  /** Maximum bytes of all bodies together, without the reserve for small ones. */
   readonly totalBytes: number
-  /** Bytes of the bodies of one founder's organisations. Callers without an organisation share one share. */
+  /** Maximum bytes of the bodies of one founder's organisations. All callers without an organisation have one share together. */
   readonly orgBytes: number
-  /** Least speed of an upload on average; 0: none. */
+  /** Minimum average speed of an upload; 0: no minimum. */
   readonly leastBytesPerSecond: number
 }
 
-/** Why bodies were refused. */
+/** The reasons for refusing a body. */
 export type BodyRefusal = 'total' | 'organisation' | 'slow' | 'pieces'
 
-/** For so long an upload may come as slowly as it will: connections begin slowly, and so do people's networks. */
+/** Time during which an upload may have any speed, because connections and networks begin slowly. */
 export const uploadGraceMs = 10_000
-/** How often uploads are looked at. */
+/** How often the gateway checks the speed of uploads. */
 const sweepMs = 1000
-/** When a caller that found no room may come back. */
+/** The `retry-after` of a body for which there is no room. */
 const retryAfterSeconds = 2
 
-/** In place of a founder: callers without an organisation. */
+/** The founder under which bodies of callers without an organisation count. */
 const nobody = 'nobody'
 
 /** The room of one process. */
 export class BodyRoom {
-  /** How often a body was refused, by reason. */
+  /** Number of refused bodies by reason. */
   readonly refusals: Record<BodyRefusal, number> = { total: 0, organisation: 0, slow: 0, pieces: 0 }
   readonly limits: BodyRoomLimits
   readonly #clock: Pick<Clock, 'monotonicMs' | 'every'>
@@ -43,7 +43,7 @@ export class BodyRoom {
   #bytes = 0
   #stop: (() => void) | null = null
 
-  /** `founderOf` says who founded an organisation. Left out: each organisation has a founder of its own. */
+  /** `founderOf` returns the founder of an organisation. Without it, each organisation has a founder of its own. */
   constructor(limits: BodyRoomLimits, clock: Pick<Clock, 'monotonicMs' | 'every'>, founderOf: (orgId: number) => string = String) {
     this.limits = limits
     this.#founderOf = founderOf
@@ -51,24 +51,24 @@ export class BodyRoom {
     this.#reserve = new SmallReserve(limits.totalBytes)
   }
 
-  /** Bytes of all bodies that are held. */
+  /** Bytes of all bodies in memory, the reserve included. */
   get bytes(): number {
     return this.#bytes + this.#reserve.bytes
   }
 
-  /** The body of a request, of which nothing has come yet. */
+  /** Returns the upload of a request before any byte has come. */
   open(orgId: number | null): Upload {
     return new Upload(this, orgId === null ? nobody : this.#founderOf(orgId))
   }
 
-  /** Why there is no room for so many bytes more of a founder; null: there is. */
+  /** Returns the reason why a founder has no room for this number of additional bytes, or null when there is room. */
   lacks(founder: string, bytes: number): 'organisation' | 'total' | null {
     const { orgBytes, totalBytes } = this.limits
     if ((this.#byFounder.get(founder) ?? 0) + bytes > orgBytes) return 'organisation'
     return this.#bytes + bytes > totalBytes ? 'total' : null
   }
 
-  /** Takes room for bytes that have arrived. Why there is none, otherwise null. */
+  /** Takes room for bytes that have arrived and returns null. When there is no room, returns the reason and takes nothing. */
   take(founder: string, bytes: number): 'organisation' | 'total' | null {
     const why = this.lacks(founder, bytes)
     if (why !== null) return why
@@ -77,12 +77,12 @@ export class BodyRoom {
     return null
   }
 
-  /** Takes room of the reserve for bytes of a small body. False: there is none. */
+  /** Takes room of the reserve for bytes of a small body. Returns false when there is none. */
   takeReserve(founder: string, bytes: number): boolean {
     return this.#reserve.take(founder, bytes)
   }
 
-  /** Gives room back: of all bodies, and of the reserve. */
+  /** Gives back `bytes` of the general room and `reserveBytes` of the reserve. */
   give(founder: string, bytes: number, reserveBytes: number): void {
     if (reserveBytes > 0) this.#reserve.give(founder, reserveBytes)
     this.#bytes -= bytes
@@ -91,7 +91,7 @@ export class BodyRoom {
     else this.#byFounder.delete(founder)
   }
 
-  /** The refusal of a body for which there is no room; it is counted. */
+  /** Counts a body for which there is no room, and returns its refusal. */
   refusal(why: 'organisation' | 'total'): GatewayError {
     const { orgBytes, totalBytes } = this.limits
     return why === 'organisation'
@@ -99,13 +99,13 @@ export class BodyRoom {
       : this.#refuse(why, `The request bodies that this process has under way come to more than ${totalBytes} bytes.`)
   }
 
-  /** Counts a body that comes in pieces which are too small, and returns its refusal. */
+  /** Counts a body whose pieces are too small, and returns its refusal. */
   refusePieces(): GatewayError {
     this.refusals.pieces++
     return tooFine()
   }
 
-  /** Looks at the speed of an upload from now on. One ticker serves all uploads; it runs while there are any. */
+  /** Starts checking the speed of an upload and returns the current time. One ticker serves all uploads and runs while there are any. */
   watch(upload: Upload): number {
     this.#coming.add(upload)
     this.#stop ??= this.#clock.every(sweepMs, () => this.#sweep())
@@ -137,11 +137,11 @@ export class BodyRoom {
   }
 }
 
-/** One body: what of it has come, and the room that it takes. */
+/** One body: how much of it has arrived, and the room that it takes. */
 export class Upload {
   receivedBytes = 0
   startedMs = 0
-  /** Ends the reading with this error. */
+  /** Ends the reading with an error. */
   stop: (error: GatewayError) => void = () => {}
   readonly #room: BodyRoom
   readonly #founder: string
@@ -157,8 +157,8 @@ export class Upload {
   }
 
   /**
-   * A length that the client has announced. The refusal when so much does not fit beside what has arrived of others; a small body always may
-   * come. It takes no room, because what is announced may never come.
+   * Notes the length that the client announces. Returns a refusal when that length does not fit beside the bytes of other bodies. A small body is
+   * never refused here. The announcement takes no room, because the announced bytes may never come.
    */
   announce(bytes: number): GatewayError | null {
     this.#announcedBytes = bytes
@@ -166,20 +166,20 @@ export class Upload {
     return why === null ? null : this.#room.refusal(why)
   }
 
-  /** Watches the speed until `arrived`. */
+  /** Checks the speed until `arrived`. */
   begin(stop: (error: GatewayError) => void): void {
     this.stop = stop
     this.startedMs = this.#room.watch(this)
   }
 
-  /** Counts a piece that has come. The refusal when there is no room for it, or when the pieces are too small. */
+  /** Counts a piece that has arrived. Returns a refusal when there is no room for it, or when the pieces are too small. */
   count(bytes: number): GatewayError | null {
     this.receivedBytes += bytes
     this.#pieces++
     if (isTooFine(this.#pieces, this.receivedBytes)) return this.#room.refusePieces()
     if (this.#isReleased) return null
     const isSmall = Math.max(this.receivedBytes, this.#announcedBytes) <= smallBytes
-    // What is not small any more leaves the reserve.
+    // A body that is no longer small moves its bytes out of the reserve.
     const takenBytes = isSmall ? bytes : bytes + this.#reserveBytes
     const why = this.#room.take(this.#founder, takenBytes)
     if (why === null) {
@@ -192,12 +192,12 @@ export class Upload {
     return null
   }
 
-  /** Nothing more comes. */
+  /** The body has arrived completely. */
   arrived(): void {
     this.#room.unwatch(this)
   }
 
-  /** Gives the room back. A second time does nothing. */
+  /** Gives the room back. A second call does nothing. */
   release(): void {
     this.#isReleased = true
     this.#room.unwatch(this)

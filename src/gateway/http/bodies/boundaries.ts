@@ -1,6 +1,4 @@
-/**
- * The boundary of a form, from its content-type; null: it has none. RFC 2046 allows 70 characters at most, and neither quotes nor backslashes.
- */
+/** Returns the boundary of a form from its content-type, or null when there is none. RFC 2046 allows at most 70 characters, without quotes and backslashes. */
 export function boundaryOf(contentType: string): string | null {
   const [, quoted, bare] = /;\s*boundary=(?:"([^"\\]{1,70})"|([^\s;"]{1,70})(?=$|[\s;]))/i.exec(contentType) ?? []
   return quoted ?? bare ?? null
@@ -9,13 +7,13 @@ export function boundaryOf(contentType: string): string | null {
 const noBytes = Buffer.alloc(0)
 
 /**
- * Counts the boundaries of a form that arrives in pieces, without one at its very beginning. A boundary begins a line, so text inside of a part that happens to
- * contain it does not count. Decision 0469 says why.
+ * Counts the boundaries of a form that arrives in pieces. A boundary at the very beginning does not count. A boundary begins a line, so the same text
+ * in the middle of a line does not count either. Decision 0469 says why.
  */
 export class BoundaryCount {
   readonly #line: Buffer
   #count = 0
-  /** The last bytes that have arrived, one fewer than the line has. */
+  /** The last bytes that have arrived, one fewer than the searched line has. */
   #tail: Buffer = noBytes
 
   constructor(boundary: string) {

@@ -1,16 +1,16 @@
-/** Requests that wait for a word before they send their body (`Expect: 100-continue`): who is refused need not send it. */
+/** Handles `Expect: 100-continue`. Such a client waits for `100 Continue` before it sends its body, so a refused client need not send the body. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 const toldToGoOn = new WeakSet<IncomingMessage>()
 
 export const expectsContinue = ({ headers }: IncomingMessage): boolean => headers.expect !== undefined && /^\s*100-continue\s*$/i.test(headers.expect)
 
-/** Says it, once. The server does not by itself, because it has a listener of `checkContinue`. */
+/** Sends `100 Continue`, at most once per request. The server does not send it itself, because it has a listener of `checkContinue`. */
 export function sendContinue(request: IncomingMessage, response: ServerResponse): void {
   if (toldToGoOn.has(request)) return
   toldToGoOn.add(request)
   response.writeContinue()
 }
 
-/** Whether the client still waits for the word and so has sent nothing of its body. */
+/** Returns true while the client still waits for `100 Continue` and so has sent nothing of its body. */
 export const waitsForContinue = (request: IncomingMessage): boolean => expectsContinue(request) && !toldToGoOn.has(request)

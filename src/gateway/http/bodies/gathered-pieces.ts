@@ -1,11 +1,11 @@
-/** A larger piece goes on as it came. */
+/** Pieces up to this size are gathered; larger ones are passed on unchanged. */
 const smallMaxBytes = 1023
-/** What small pieces are put together in. */
+/** Size of the buffer in which small pieces are gathered. */
 const roomBytes = 16 * 1024
 
 /**
- * Puts small pieces together on their way to a reader that has a price for each. A large piece goes on without a copy, and so does the first.
- * Nothing that went on is written to again, so the reader may keep it.
+ * Joins small pieces for a reader that has a cost for each piece. The first piece and every large piece are passed on without a copy. The reader may
+ * keep what it receives, because no passed buffer is written to again.
  */
 export class GatheredPieces {
   readonly #next: (bytes: Buffer) => void
@@ -30,7 +30,7 @@ export class GatheredPieces {
     this.#end += piece.length
   }
 
-  /** What was put together so far goes on. */
+  /** Passes on the pieces that have been gathered so far. */
   flush(): void {
     const room = this.#room
     if (room === null) return

@@ -1,19 +1,22 @@
 /**
- * How finely a body may be cut. A chunk of HTTP costs about a microsecond however short it is, and thousands of them come in one read of a
- * socket, so a body of one-byte chunks holds the event loop. Decision 0461 says why the bounds are what they are.
+ * Bounds on how finely a body may be cut. A chunk of HTTP costs about a microsecond however short it is, and one read of a socket can bring thousands
+ * of them. So a body of one-byte chunks blocks the event loop. Decision 0461 says why the bounds have these values.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 
-/** The first pieces of a body may be as small as they will. */
+/** The first pieces of a body may have any size. */
 export const freePieces = 4096
-/** What the pieces of a body have on average when there are more of them than that. */
+/** Minimum average size of the pieces of a body that has more than `freePieces`. */
 export const leastPieceBytes = 32
 
-/** Whether a body of which `bytes` have come in `pieces` is cut too finely to be read on. */
+/** Returns true when a body that came as `bytes` in `pieces` so far is cut too finely to be read further. */
 export const isTooFine = (pieces: number, bytes: number): boolean => pieces > freePieces && bytes < pieces * leastPieceBytes
 
-/** The refusal of such a body, `bad_request`. The connection ends: the pieces that were sent already would have to be read. */
+/**
+ * Returns the refusal of a body that is cut too finely: `bad_request`. It ends the connection, because the pieces that were already sent would have
+ * to be read.
+ */
 export function tooFine(): GatewayError {
   return fail('bad_request', {
     message: `The body comes in pieces that are too small: after the first ${freePieces} pieces they must have at least ${leastPieceBytes} bytes on average. Send it in larger chunks.`,
@@ -21,12 +24,12 @@ export function tooFine(): GatewayError {
   })
 }
 
-/** Whether a body comes in chunks, of which one read of the socket may have thousands. */
+/** Returns true for a body in chunks. One read of the socket can bring thousands of them. */
 export const isChunked = (headers: IncomingHttpHeaders): boolean => headers['transfer-encoding'] !== undefined
 
 /**
- * Throws away a body that nobody reads. One in chunks that are too small costs its sender the connection: the reply is none about the body,
- * and may be out already.
+ * Discards a body that has no reader. Chunks that are too small end the connection without a refusal, because the reply is about something else and
+ * may already be sent.
  */
 export function skipBody(request: IncomingMessage): void {
   if (isChunked(request.headers)) {

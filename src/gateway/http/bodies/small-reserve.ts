@@ -2,14 +2,17 @@
 
 /** A body up to this size is small. */
 export const smallBytes = 64 * 1024
-/** The reserve is this part of the room of all bodies, and at least so much. Ours. */
+/** The reserve is 1/16 of the room of all bodies, and at least `leastBytes`. Both numbers are the project's choice. */
 const partOfRoom = 16
 const leastBytes = 1024 * 1024
-/** What one founder may have of what the others leave free, and the part that only founders without small bodies in the reserve may take. */
+/**
+ * A founder may use `founderPercent` of the bytes that others leave free. Only founders without small bodies in the reserve may take the last
+ * `newcomersPercent`.
+ */
 const founderPercent = 50
 const newcomersPercent = 10
 
-/** The reserve of one process. It is taken when the room of all bodies has no place. */
+/** The reserve of one process. A small body takes from it when the room of all bodies is full. */
 export class SmallReserve {
   readonly totalBytes: number
   readonly #byFounder = new Map<string, number>()
@@ -19,12 +22,12 @@ export class SmallReserve {
     this.totalBytes = Math.max(leastBytes, Math.floor(roomBytes / partOfRoom))
   }
 
-  /** Bytes that are taken. */
+  /** Number of taken bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Takes room for bytes of a small body. False: there is none for this founder. */
+  /** Takes room for bytes of a small body. Returns false when there is none for this founder. */
   take(founder: string, bytes: number): boolean {
     const own = this.#byFounder.get(founder) ?? 0
     const shared = this.totalBytes * (1 - newcomersPercent / 100) - (this.#bytes - own)

@@ -13,12 +13,12 @@ export interface AnonymousLimitDeps {
   clientIp(request: IncomingMessage): string
 }
 
-/** All browsers behind one address together may do so many times what one of them may. */
+/** All browsers at one address together may send this many times the requests of one browser. */
 const sharedAddressFactor = 10
 
 /**
- * How often somebody without a valid credential may call in a clock minute: per browser that shows a device cookie of ours, per address
- * (IPv6: /64) otherwise. Counted in memory, by each process for itself. Decision 0112 says why.
+ * A limit of requests per clock minute for callers without a valid credential. It counts by browser when the browser sends a device cookie of this
+ * gateway, and by address otherwise (IPv6: by /64). Each process counts for itself, in memory. Decision 0112 says why.
  */
 export class AnonymousLimit {
   readonly #deps: AnonymousLimitDeps
@@ -29,8 +29,8 @@ export class AnonymousLimit {
   }
 
   /**
-   * Counts one request. Throws `rate_limit_exceeded` with the seconds to the end of the minute. A browser without a cookie gets one
-   * with the reply, when there is a response to set it on.
+   * Counts one request. Throws `rate_limit_exceeded` with the seconds to the end of the minute. When there is a response to set it on, a browser
+   * without a cookie gets one.
    */
   count(request: IncomingMessage, response?: ServerResponse): void {
     const nowMs = this.#deps.clock.nowMs()
@@ -46,7 +46,7 @@ export class AnonymousLimit {
     if (device !== null || response === undefined) return
     const issued = cookies.issue(request.headers, network)
     if (issued === null) return
-    // The count moves along: who throws the cookie away, or takes a new one, is not better off.
+    // The new cookie starts with the count of its sender, so a browser gains nothing by discarding the cookie or taking a new one.
     this.#counts.set(`device ${issued.device}`, count)
     response.appendHeader('set-cookie', issued.setCookie)
   }
@@ -59,7 +59,10 @@ function tooMany(nowMs: number): GatewayError {
   })
 }
 
-/** Whether a request that was refused so counts as anonymous. A token that we signed does not, although it has ended: its caller is told why, however often it comes. */
+/**
+ * Returns true when a refused request counts as anonymous. An expired or revoked token that this gateway signed does not count, so its caller always
+ * gets the reason.
+ */
 export function isOfStranger(refusal: unknown): boolean {
   if (!(refusal instanceof GatewayError) || refusal.status !== 401) return false
   const reason = refusal.options.extra?.['reason']

@@ -1,4 +1,4 @@
-/** Who calls a row, and what becomes of a request whose caller is not known. */
+/** Authenticates the caller of a row, and refuses requests of unknown callers. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
@@ -22,7 +22,10 @@ export interface RowRequest {
 
 type Caller = Principal | null
 
-/** Who calls. Null on public rows, for callers without a valid credential, and on signed ones. Throws 401, 403, 503. */
+/**
+ * Returns the principal of a request. Returns null for signed rows and for public rows. The exception is a public row that counts anonymous callers:
+ * a valid credential gives its principal. Throws 401, 403, 429, 503.
+ */
 export function authenticate({ auth, at, row }: Binding, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Caller | Promise<Caller> {
   const { headers, method = '' } = request
   switch (auth) {
@@ -40,7 +43,7 @@ export function authenticate({ auth, at, row }: Binding, request: IncomingMessag
   }
 }
 
-/** Who calls as an OAuth client: a bearer credential like everywhere, or an API key as the password of HTTP Basic, then refused in the same scheme. */
+/** Authenticates an OAuth client by a bearer credential, or by an API key as the password of HTTP Basic. A 401 names the scheme that the client used. */
 async function oauthClient(headers: IncomingMessage['headers'], deps: EdgeDeps): Promise<Caller> {
   const password = basicPassword(headers.authorization)
   if (password === null) return deps.authenticate(headers)
@@ -52,7 +55,7 @@ async function oauthClient(headers: IncomingMessage['headers'], deps: EdgeDeps):
   }
 }
 
-/** The gateway key among the credentials of a messages call. Throws `invalid_api_key` when there is one for a provider alone. */
+/** Returns the gateway key among the credentials of a messages call. Throws `invalid_api_key` when the call has only a key for a provider. */
 function ofMessagesCall(headers: IncomingMessage['headers']): { authorization?: string } {
   const found = gatewayCredential(headers)
   if (found.authorization === undefined && providerCredential(headers) !== null)
@@ -63,7 +66,7 @@ function ofMessagesCall(headers: IncomingMessage['headers']): { authorization?: 
 const providerKeyAlone =
   'The credential is not one of this gateway. Send the gateway key in "x-br-api-key" beside it (Claude Code: ANTHROPIC_CUSTOM_HEADERS="x-br-api-key: br-…"), or in its place.'
 
-/** The caller of a public row: by a valid credential the one that it names, who is held to the rate of the key; everybody else is anonymous and counted. */
+/** Returns the caller of a public row. A valid credential identifies the caller, and the rate of its key applies. Every other request counts as anonymous. */
 async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {
   if (request.headers.authorization !== undefined) {
     try {
@@ -77,8 +80,9 @@ async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, r
 }
 
 /**
- * The answer to a request whose caller is unknown. A wrong or missing credential counts against its sender, and that refusal
- * goes before the 401. Who was kept from an act, by the page that sent it or as an agent, is in the audit trail all the same.
+ * Returns the refusal of a request whose caller is unknown. A wrong or missing credential counts against its sender, and the refusal of that limit
+ * goes before the 401. A request that gets 403, because of the page that sent it or because its caller is an agent, still gets a line in the audit
+ * trail.
  */
 export async function refusalOfUnknown(thrown: unknown, call: RowRequest, deps: EdgeDeps): Promise<unknown> {
   const { binding, request, response } = call
@@ -105,12 +109,12 @@ async function whoReads(request: IncomingMessage, deps: EdgeDeps): Promise<Princ
   }
 }
 
-/** The act that a request is, for the audit trail. */
+/** Describes a request for the audit trail. */
 export function actOf({ binding, params, requestId, request }: RowRequest, principal: Principal, deps: EdgeDeps): ActCall {
   return { name: binding.name, principal, params, requestId, clientIp: () => deps.clientIp(request) }
 }
 
-/** Under whom a call in flight is registered. */
+/** Returns the agents, key and tokens under which a running call is registered, so that revoking one ends the call. */
 export function ownersOf(principal: Principal): CallOwners {
   switch (principal.kind) {
     case 'agent':

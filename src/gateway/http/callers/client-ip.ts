@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { type AddressRanges, plainAddress } from '../../../platform/outbound/address-ranges.ts'
 
-/** Hops of X-Forwarded-For that are looked at. Ours: nobody has so many proxies of their own in front. */
+/** Maximum number of hops of X-Forwarded-For that are read. The project chose it; no installation has this many proxies of its own. */
 const hopsMax = 20
 
 /**
- * Says from which address a request comes. The header X-Forwarded-For counts only when the connection comes from a trusted proxy;
- * then the client is the rightmost address in it that is no trusted proxy, because everything to the left of that one may be invented.
- * What is no address ends the search at the last good one. An IPv4 address that is written as IPv6 comes out as IPv4.
- * Decision 0113 says why.
+ * Makes the function that returns the address of a client. X-Forwarded-For counts only when the connection comes from a trusted proxy. Then the
+ * client is the rightmost address that is no trusted proxy, because a client can invent everything to its left. An invalid address ends the search at
+ * the last valid one. An IPv4 address in IPv6 notation is returned as IPv4. Decision 0113 says why.
  */
 export function clientIpOf(trusted: AddressRanges): (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string {
   return ({ socket, headers }) => {
@@ -26,7 +25,7 @@ export function clientIpOf(trusted: AddressRanges): (request: Pick<IncomingMessa
   }
 }
 
-/** Some proxies write `192.0.2.1:4711` and `[2001:db8::1]:4711`. */
+/** Removes the port, because some proxies write `192.0.2.1:4711` and `[2001:db8::1]:4711`. */
 function withoutPort(hop: string): string {
   return /^\[([^\]]+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop
 }

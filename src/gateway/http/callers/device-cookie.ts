@@ -5,31 +5,34 @@ import type { Clock } from '../../../platform/clock.ts'
 import { deriveKey } from '../../../platform/security/secrets.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 
-/** Tells browsers behind one address apart while nobody is signed in. It names no person and is not stored here. */
+/** The cookie distinguishes browsers at one address while nobody is signed in. It names no person, and the gateway does not store it. */
 export const deviceCookie = 'br_device'
 
 export interface DeviceCookieDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly masterKey: Buffer
-  /** Keys whose cookies are taken too, while the master key is changed. */
+  /** Keys whose cookies stay valid while the master key is changed. */
   readonly otherMasterKeys?: readonly Buffer[]
   readonly baseUrl: () => string
 }
 
-/** New cookies an address and clock hour. Ours: an office gets there within a day, a script gains nothing by throwing cookies away. */
+/**
+ * Maximum number of new cookies per address and clock hour. The project chose it: an office has its cookies within a day, and a script gains nothing
+ * by discarding them.
+ */
 const issuedPerHourMax = 10
-/** Addresses remembered in one hour; beyond it nobody new gets a cookie and is counted by address. */
+/** Maximum number of addresses in one hour. Above it, browsers at new addresses get no cookie and are counted by address. */
 const addressesMax = 50_000
 const hourMs = 3_600_000
 const lifeSeconds = 365 * 24 * 3600
 const idBytes = 12
 
-/** Signed device cookies: a forged one is as good as none. */
+/** Makes and checks signed device cookies. A forged cookie counts as no cookie. */
 export class DeviceCookies {
   readonly #deps: DeviceCookieDeps
   readonly #key: Buffer
-  /** The key that signs, then those whose signatures are taken too. */
+  /** The key that signs, then the other keys whose signatures are valid. */
   readonly #keys: readonly Buffer[]
   #hour = 0
   #issued = new Map<string, number>()
@@ -40,7 +43,7 @@ export class DeviceCookies {
     this.#keys = [this.#key, ...(deps.otherMasterKeys ?? []).map(key => deriveKey(key, 'device-cookie'))]
   }
 
-  /** The device that the cookie header names, or null when there is none with our signature. */
+  /** Returns the device id of the cookie header, or null when there is no cookie with a valid signature. */
   read(cookieHeader: string | undefined): string | null {
     const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[deviceCookie]
     const [id, mac, ...rest] = value?.split('.') ?? []
@@ -53,7 +56,10 @@ export class DeviceCookies {
     return isOurs ? id : null
   }
 
-  /** A new cookie for a browser, or null: for programs, for pages of other sites (the browser would not keep it), and when the address had its share. */
+  /**
+   * Makes a cookie for a browser. Returns null for programs, for pages of other sites (the browser would not keep the cookie), and for addresses that
+   * have had their number of cookies.
+   */
   issue(headers: IncomingHttpHeaders, network: string): { device: string; setCookie: string } | null {
     if (!isOwnBrowser(headers) || !this.#mayIssue(network)) return null
     const device = this.#deps.ids.secret('', idBytes)
@@ -86,7 +92,7 @@ function macOf(key: Buffer, id: string): string {
   return createHmac('sha256', key).update(id).digest('base64url')
 }
 
-/** Every current browser says from which site a request comes. Sec-Fetch-Mode tells nothing: the fetch of Node.js sends it too. */
+/** Every current browser sends Sec-Fetch-Site. Sec-Fetch-Mode proves nothing, because the fetch of Node.js sends it, too. */
 function isOwnBrowser(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']
   return site !== undefined && site !== 'cross-site'

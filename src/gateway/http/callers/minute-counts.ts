@@ -1,22 +1,22 @@
-/** Seconds to the end of the clock minute, for `retry-after`. */
+/** Returns the seconds to the end of the clock minute, for `retry-after`. */
 export const secondsLeftOf = (nowMs: number): number => Math.ceil((minuteMs - (nowMs % minuteMs)) / 1000)
 
 const minuteMs = 60_000
-/** Names counted in one minute; the one not seen for longest is forgotten first. Ours: a few megabytes at most. */
+/** Maximum number of names in one minute. Above it, the name that was set longest ago is dropped. The project chose it: a few megabytes at most. */
 const namesMax = 50_000
 
-/** Counts by name within a clock minute, in memory. They go when a later minute begins, so there is no timer, and their number has a bound. */
+/** Counts by name within a clock minute, in memory. The first access in a later minute deletes them, so there is no timer. The number of names has a bound. */
 export class MinuteCounts {
   #minute = 0
   #counts = new Map<string, number>()
 
-  /** The count of a name in the minute of `nowMs`. */
+  /** Returns the count of a name in the minute of `nowMs`. */
   of(name: string, nowMs: number): number {
     this.#turnTo(nowMs)
     return this.#counts.get(name) ?? 0
   }
 
-  /** A Map keeps the order of insertion: taken out and put in again, the newest is the last. */
+  /** Sets the count of a name. It deletes the name first, so that the name becomes the newest: a Map keeps the order of insertion. */
   set(name: string, count: number): void {
     this.#counts.delete(name)
     this.#counts.set(name, count)

@@ -2,7 +2,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import { fail } from '../../../platform/errors.ts'
 import { MinuteCounts, secondsLeftOf } from './minute-counts.ts'
 
-/** How often a signed-in person may call the console in a clock minute, over all their sessions. Counted in memory, by each process for itself. */
+/** A limit of requests per clock minute on one signed-in person, over all sessions of that person. Each process counts for itself, in memory. */
 export class PersonLimit {
   readonly #clock: Clock
   readonly #perMinute: number

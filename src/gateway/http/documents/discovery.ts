@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpointOf } from '../../../platform/endpoint.ts'
 import type { PublicDocument } from './public-document.ts'
 
-/** What discovery needs to know; composition/edges/discovery.ts builds it from the table and the live catalog. */
+/** The data that the discovery endpoints return. composition/edges/discovery.ts builds it from the endpoint table and the live catalog. */
 export interface Discovery {
   readonly openApi: PublicDocument
   readonly llmsText: PublicDocument
@@ -11,7 +11,7 @@ export interface Discovery {
 
 const row = endpointOf<{ discovery: Discovery }>()
 
-/** Readers ask each time whether it is still the same: another version of the gateway may answer at any time. */
+/** Readers revalidate on each request, because a new version of the gateway may start at any time. */
 const revalidated = { 'cache-control': 'no-cache' }
 const conditional = z.object({ 'if-none-match': z.string().optional() })
 

@@ -1,36 +1,36 @@
-/** What is asked of a running process from outside: does it live, may it have calls, and what has it counted. */
+/** Endpoints for probes of a running process: liveness, readiness and metrics. */
 import { z } from 'zod'
 import { endpointOf, reply } from '../../../platform/endpoint.ts'
 
-/** Whether a process may have calls, and what it depends on. */
+/** Whether a process can take calls, and the state of what it depends on. */
 export interface Readiness {
   readonly isReady: boolean
-  /** When it is worth looking again. */
+  /** After this time a probe may check again. */
   readonly retryAfterSeconds: number
   readonly checks: {
     readonly process: 'running' | 'draining'
-    /** away: it has not answered for OFFLINE_MAX, and no call is served any more. */
+    /** away: the database has not replied for OFFLINE_MAX, and the process serves no calls. */
     readonly database: 'ok' | 'away'
-    /** full: usage that is not in the database has reached JOURNAL_MAX_BYTES. */
+    /** full: usage that is not yet in the database has reached JOURNAL_MAX_BYTES. */
     readonly journal: 'ok' | 'full'
-    /** late: agent tokens get 503 until news of revokes are read again; keys are served. */
+    /** late: agent tokens get 503 until the process reads revocations again. Keys are served. */
     readonly news: 'ok' | 'late'
   }
 }
 
-/** What probes ask. */
+/** The data that the health endpoints return. */
 export interface Probes {
   readiness(): Readiness
-  /** The figures as Prometheus text. Throws `not_found` when they are off, `invalid_api_key` and `forbidden` for who may not read them. */
+  /** Returns the metrics as Prometheus text. Throws `not_found` when they are off, `invalid_api_key` and `forbidden` for callers who may not read them. */
   metrics(asked: MetricsCaller): Promise<{ readonly text: string; readonly contentType: string }>
 }
 
-/** Who asks for figures. */
+/** The caller of the metrics endpoint. */
 export interface MetricsCaller {
   readonly authorization: string | undefined
-  /** Host header; a page in a browser that was led here by name shows another one than this machine's. */
+  /** The Host header. A page in a browser that reaches this process by DNS rebinding sends another name than this machine's. */
   readonly host: string | undefined
-  /** A header that proxies add is there. */
+  /** True when the request has a header that proxies add. */
   readonly isForwarded: boolean
   clientIp(): string
 }

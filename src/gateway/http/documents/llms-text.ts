@@ -1,6 +1,6 @@
 import type { Binding } from '../edge.ts'
 
-/** The plain-text summary for models: what this is, how to sign in, how to connect, every endpoint in one line. */
+/** Returns the plain-text summary for models: what the gateway is, how to sign in, how to connect, and every endpoint in one line. */
 export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): string {
   const byTag = new Map<string, Binding[]>()
   for (const binding of bindings) byTag.set(binding.row.tag, [...(byTag.get(binding.row.tag) ?? []), binding])

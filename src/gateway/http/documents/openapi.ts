@@ -4,14 +4,14 @@ import { type ErrorName, errorTable } from '../../../platform/errors.ts'
 import { type Binding, countsStrangers } from '../edge.ts'
 import { oauthErrorCode } from '../oauth-wire.ts'
 
-/** Codes that any row of this credential kind and path can answer, beside the ones it names; `bad_request` also for an invalid label. */
+/** Returns the errors that every row of this credential kind and path can return, in addition to its own. An invalid label is a `bad_request`, too. */
 function commonErrors({ auth, at, row }: Binding, hasInput: boolean): ErrorName[] {
   const names: ErrorName[] = ['internal_error']
   if (row.always !== true) names.push('places_taken')
   if (auth === 'key' || auth === 'key-or-session')
     names.push('invalid_api_key', 'key_disabled_inactive', 'rate_limit_exceeded', 'database_unavailable', 'bad_request', 'agent_paused')
   if (auth === 'session' || auth === 'key-or-session') {
-    // An agent token opens these for reading, so what can be wrong with one can be wrong here.
+    // An agent token may read these rows, so the errors of agent tokens apply here, too.
     names.push('no_session', 'invalid_api_key', 'rate_limit_exceeded', 'database_unavailable', 'forbidden', 'agent_paused')
     if (!at.startsWith('GET ')) names.push('foreign_origin')
   }
@@ -20,7 +20,7 @@ function commonErrors({ auth, at, row }: Binding, hasInput: boolean): ErrorName[
   return names
 }
 
-/** Every error that the row's operation can answer. */
+/** Returns every error that the row's operation can return. */
 export function errorsOf(binding: Binding): ErrorName[] {
   const spec = binding.row.input
   const hasInput = spec.path !== undefined || spec.query !== undefined || spec.headers !== undefined || spec.body !== undefined || spec.bodyKind !== undefined
@@ -36,12 +36,12 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   return rest
 }
 
-/** `{id+}` is one parameter called id. */
+/** Returns the path of a row as OpenAPI writes it: `{id+}` becomes `{id}`. */
 function openApiPath(at: At): string {
   return (at.split(' ')[1] ?? '').replace(/\{(\w+)\+\}/g, '{$1}')
 }
 
-/** Headers that browsers and HTTP clients send by themselves, and the one of the security schemes: no parameters of an operation. */
+/** Headers that browsers and HTTP clients send by themselves, and the one of the security scheme. They are not parameters of an operation. */
 const transportHeaders = ['accept', 'authorization', 'cookie', 'host', 'origin', 'sec-fetch-site']
 
 function parameters(schema: z.ZodType | undefined, where: 'path' | 'query' | 'header'): Json[] {
@@ -75,12 +75,12 @@ function responses(binding: Binding): Json {
 
 const streaming = ['stream', 'stream_format']
 
-/** Whether a field of the body asks for events. */
+/** Returns true when a field of the body can request server-sent events. */
 function canStream({ body }: InputSpec): boolean {
   return body instanceof z.ZodObject && streaming.some(name => name in body.shape)
 }
 
-/** What the body is: JSON, the form of one of our own pages (raw, with a schema), or any text. */
+/** Returns the schema of the body: JSON, the form of one of the gateway's own pages (raw, with a schema), or any text. */
 function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
   if (body !== undefined) {
     const media =
@@ -104,7 +104,7 @@ function operation(binding: Binding): Json {
   const body = requestBody(spec)
   const security: Record<AuthKind, Json[]> = {
     key: keySchemes[row.clients ?? 'all'],
-    // An agent token may read what a plain member sees.
+    // An agent token may read what a plain member may read.
     session: binding.at.startsWith('GET ') ? [{ session: [] }, { bearer: [] }] : [{ session: [] }],
     'key-or-session': [{ bearer: [] }, { session: [] }],
     public: [],
@@ -121,7 +121,7 @@ function operation(binding: Binding): Json {
   }
 }
 
-/** Where the MCP server is. `POST /mcp` speaks JSON-RPC and is no operation of this document; what it serves, it lists itself. */
+/** Returns the place of the MCP server. `POST /mcp` uses JSON-RPC and is not an operation of this document. The MCP server lists its own tools. */
 function mcpServer(baseUrl: string): Json {
   return {
     url: `${baseUrl}/mcp`,
@@ -132,8 +132,8 @@ function mcpServer(baseUrl: string): Json {
 }
 
 /**
- * The OpenAPI 3.1 document of the table and of what is posted to registered URLs (`webhooks`: path items by name). zod writes JSON Schema
- * 2020-12, which is the dialect of OpenAPI 3.1.
+ * Returns the OpenAPI 3.1 document of the endpoint table and of the events that the gateway posts to registered URLs (`webhooks`: path items by
+ * name). zod writes JSON Schema 2020-12, which is the dialect of OpenAPI 3.1.
  */
 export function openApiOf(bindings: readonly Binding[], webhooks: Json, baseUrl: string, version: string): Json {
   const paths: Record<string, Json> = {}

@@ -8,8 +8,8 @@ interface Made {
 }
 
 /**
- * A page that everybody may read and that says the same until the next start: made once, then answered from memory, or with 304 to a
- * reader who has it. It depends on nothing but the base URL of the configuration, so one copy is kept.
+ * A public document that stays the same until the next start. It is made once and then answered from memory, or with 304 to a reader who has it. It
+ * depends only on the base URL of the configuration, so one copy is kept.
  */
 export class PublicDocument {
   readonly #make: (baseUrl: string) => string
@@ -19,7 +19,7 @@ export class PublicDocument {
     this.#make = make
   }
 
-  /** The page, or 304 when `ifNoneMatch` names it. `headers` stand on both. */
+  /** Returns the document, or 304 when `ifNoneMatch` names its ETag. Both replies carry `headers`. */
   reply(baseUrl: string, ifNoneMatch: string | undefined, contentType: string, headers: Readonly<Record<string, string>>): Reply {
     const { bytes, etag } = this.#of(baseUrl)
     const known = ifNoneMatch?.split(',').map(tag => tag.trim().replace(/^W\//, ''))

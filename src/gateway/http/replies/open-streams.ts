@@ -1,19 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../../platform/clock.ts'
 
-/** A stream that is being sent. `silentTicks` is set to 0 with every chunk: the only thing that a chunk costs here. */
+/** A stream that is being sent. Each chunk sets `silentTicks` to 0 and costs nothing else here. */
 export interface OpenStream {
   silentTicks: number
   readonly response: ServerResponse
   readonly keepAlive: () => Uint8Array | null
 }
 
-/** Ticks in the longest silence: it is broken at the last of them, so between 4/5 and all of it. */
+/** Number of ticks in the longest silence. The last tick breaks it, so the silence lasts between 4/5 and all of that time. */
 const ticksOfSilence = 5
 
 /**
- * Keeps silent streams alive: proxies and clients hang up on a connection that says nothing for long, and a model that thinks says
- * nothing. One ticker for all streams of the process, which runs while there are any.
+ * Keeps silent streams alive. Proxies and clients close a connection that is silent for long, and a reasoning model sends nothing while it thinks.
+ * One ticker serves all streams of the process and runs while there are any.
  */
 export class OpenStreams {
   readonly #streams = new Set<OpenStream>()
@@ -48,7 +48,7 @@ export class OpenStreams {
   }
 }
 
-/** A client that does not read what it was sent needs nothing more, and an open event is not broken into: the next tick asks again. */
+/** Sends keep-alive bytes. It sends none to a client that does not read what it has, and none in the middle of an event; then the next tick tries again. */
 function speak(stream: OpenStream): void {
   const { response, keepAlive } = stream
   if (response.destroyed || response.writableNeedDrain) return

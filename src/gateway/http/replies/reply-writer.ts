@@ -9,33 +9,33 @@ import type { OpenStreams } from './open-streams.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
-/** JSON text of a value; a bigint becomes a number (amounts on the wire are safe integers or ₹). */
+/** Returns the JSON text of a value. A bigint becomes a number; amounts on the wire are safe integers or ₹. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v))
 }
 
-/** What looks after replies while they are written. */
+/** The parts that watch replies while they are written. */
 export interface ReplyKeepers {
   readonly streams: OpenStreams
   readonly unread: UnreadReplies
 }
 
-/** Whose reply it is: `orgId` is null for callers without an organisation. */
+/** The request and organisation of a reply. `orgId` is null for callers without an organisation. */
 interface ReplyOwner {
   readonly requestId: string
   readonly orgId: number | null
 }
 
 /**
- * Writes what a handler returned: a Reply as it says, any other value as JSON with the row's status, with `x-request-id` on top.
- * Resolves when the last byte is handed over.
+ * Writes the result of a handler with `x-request-id`: a Reply as it is, any other value as JSON with the row's status. Resolves when the last byte
+ * has been passed to the socket.
  */
 export function writeReply(response: ServerResponse, value: unknown, status: number, owner: ReplyOwner, keepers: ReplyKeepers): void | Promise<void> {
   const { requestId } = owner
   if (!(value instanceof Reply)) return writeJson(response, status, {}, value ?? null, owner, keepers)
-  // What caches on the way may keep carries nobody's cookie.
+  // A reply that caches may keep has no cookie.
   if (value.headers['cache-control']?.startsWith('public')) response.removeHeader('set-cookie')
-  // Behind the device cookie, which may have been set before.
+  // These cookies come after the device cookie, which may already be set.
   for (const cookie of value.cookies) response.appendHeader('set-cookie', cookie)
   switch (value.body.kind) {
     case 'json':
@@ -44,7 +44,7 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
       writeHead(response, value.status, requestId, value.headers, value.body.bytes.byteLength)
       return writeWhole(response, value.body.bytes, value.body.bytes.byteLength, owner, keepers)
     case 'empty':
-      // The length in a 304 would be that of the body which the client keeps.
+      // The length in a 304 would be the length of the body that the client keeps.
       writeHead(response, value.status, requestId, value.headers, value.status === 304 ? null : 0)
       response.end()
       return
@@ -55,7 +55,7 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
   }
 }
 
-/** A flat list without an earlier setHeader goes out as it is; an object, or merging with headers set before, costs Node several microseconds. */
+/** Node.js sends a flat list unchanged when no header was set before. An object, or merging with earlier headers, costs it several microseconds. */
 function writeHead(response: ServerResponse, status: number, requestId: string, headers: Readonly<Record<string, string>>, sizeBytes: number | null): void {
   const list = ['x-request-id', requestId]
   for (const name in headers) list.push(name, headers[name] ?? '')
@@ -77,10 +77,10 @@ function writeJson(
   return writeWhole(response, text, sizeBytes, owner, keepers)
 }
 
-/** What a large reply is written in: so the speed of its reader can be seen. */
+/** Size of the pieces of a large reply. Pieces make the speed of the reader visible. */
 const pieceBytes = 256 * 1024
 
-/** The body behind the head. What the network does not take immediately waits under the eyes of `unread`. */
+/** Sends the body after the head. `unread` counts the bytes that the network does not take immediately. */
 function writeWhole(
   response: ServerResponse,
   body: string | Uint8Array,
@@ -111,7 +111,7 @@ async function writePieces(response: ServerResponse, bytes: Uint8Array, orgId: n
   if (response.writableLength > 0) unread.closeWhenSent(response, orgId)
 }
 
-/** Resolves when there is room again, or nobody reads any more. */
+/** Resolves when the socket has room again, or when the client has left. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise(resolve => {
     const go = (): void => {
@@ -125,7 +125,7 @@ function drained(response: ServerResponse): Promise<void> {
 
 type StreamBody = Extract<ReplyBody, { kind: 'stream' }>
 
-/** Chunks with backpressure. When the client goes away the iterator's `return()` runs, which is where a call is settled. */
+/** Sends chunks with backpressure. When the client leaves, the iterator's `return()` runs, which settles the call. */
 async function writeStream(
   response: ServerResponse,
   { chunks, keepAlive }: StreamBody,
@@ -139,7 +139,7 @@ async function writeStream(
     gone = true
     wake()
   }
-  // One listener each for the whole stream: one a wait would pile up for as long as the stream lasts.
+  // The whole stream has one listener for each event. One listener per wait would accumulate while the stream lasts.
   const onDrain = (): void => wake()
   response.once('close', onClose)
   response.on('drain', onDrain)
@@ -161,7 +161,7 @@ async function writeStream(
       if (gone) break
     }
   } catch (error) {
-    // Headers are out: the only honest end of a body that broke is a broken connection.
+    // The headers are sent, so breaking the connection is the only way to show that the body is incomplete.
     response.destroy()
     throw error
   } finally {
@@ -173,7 +173,10 @@ async function writeStream(
   if (!gone) response.end()
 }
 
-/** Writes the error envelope, beside the headers that were set before; a body that is still coming does not keep the client from reading it. After the headers are out nothing can be said any more and the connection is closed. */
+/**
+ * Writes the error envelope and keeps headers that were set before. The client can read it even while its request body is still coming. When the
+ * headers of a reply are already sent, it closes the connection instead. Returns the error.
+ */
 export function writeError(response: ServerResponse, thrown: unknown, row: Pick<AnyRow, 'clients'> = {}): GatewayError {
   const error = toGatewayError(thrown)
   if (response.headersSent) {

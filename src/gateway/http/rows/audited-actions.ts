@@ -1,4 +1,4 @@
-/** The audit trail at the edges: every row that changes something leaves one line, whoever serves it. Decision 0111 says why. */
+/** The audit trail at the HTTP and MCP edges. Every row that changes something leaves one line, whichever edge serves it. Decision 0111 says why. */
 import { type AnyRow, Reply } from '../../../platform/endpoint.ts'
 import { toGatewayError } from '../../../platform/errors.ts'
 import type { Log } from '../../../platform/observe/log.ts'
@@ -15,7 +15,7 @@ interface ActLine {
   readonly requestId: string | null
 }
 
-/** Where the lines go; the audit domain provides it. */
+/** Writes the lines. The audit domain provides it. */
 export interface ActTrail {
   /** Writes the line of an act that is about to begin. Throws `database_unavailable`. */
   begin(line: ActLine): Promise<bigint>
@@ -28,7 +28,7 @@ export interface ActDeps {
   readonly log: Log
 }
 
-/** One act: the row under the name of its address, who does it, the parameters of the path. */
+/** One act: the name of the row, its principal, and the parameters of the path. */
 export interface ActCall {
   readonly name: string
   readonly principal: Principal
@@ -37,14 +37,17 @@ export interface ActCall {
   clientIp(): string
 }
 
-/** Whether every call of the row is an act of management. Rows without a caller of their own (sign-in, signed messages) write their lines themselves. */
+/**
+ * Returns true when every call of the row is an act of management. Rows that do not authenticate their caller (sign-in, signed messages) write their
+ * lines themselves.
+ */
 export function isAudited({ inference, audit, auth, at }: AnyRow): boolean {
   return inference !== true && audit === undefined && !at.startsWith('GET ') && auth !== 'public' && auth !== 'signature'
 }
 
 /**
- * Does the act between the two halves of its line: written before it, so that a crash leaves a trace and an act that cannot be written
- * down does not happen; completed with 'ok' or the error code. That the second half fails does not undo what was done: the log has it.
+ * Performs an act and writes its line in two steps. The first step comes before the act, so a crash leaves a trace, and an act whose line cannot be
+ * written does not happen. The second step adds 'ok' or the error code. A failure of the second step does not undo the act; it is logged.
  */
 export async function runAudited(call: ActCall, { acts, log }: ActDeps, handle: () => unknown): Promise<unknown> {
   const line = await acts.begin(lineOf(call))
@@ -60,7 +63,7 @@ export async function runAudited(call: ActCall, { acts, log }: ActDeps, handle: 
   }
 }
 
-/** Writes down that somebody was kept from an act by their role or scope. It never throws: nothing has happened. */
+/** Writes a line about an act that the principal's role or scope does not allow. It never throws, because nothing has happened. */
 export async function recordForbidden(call: ActCall, { acts, log }: ActDeps): Promise<void> {
   await acts.record(lineOf(call), 'forbidden').catch((error: unknown) => log.warn('refusal not in the audit trail', { requestId: call.requestId, error }))
 }
@@ -76,12 +79,12 @@ function lineOf(call: ActCall): ActLine {
   }
 }
 
-/** Parameters whose values are ids of ours or of the catalog. What people name things is content and stays out. */
+/** Parameters whose values are ids of the gateway or of the catalog. Names that people choose are content and are not written. */
 const idParameters = ['id', 'did', 'uid', 'paymentId', 'provider', 'model']
 
 /**
- * The target as `key=12` pairs: ids in the path, and the id of what was made. People paste keys into paths, so before the act only values
- * that look like no secret are written; once the act has succeeded an id is known to be one.
+ * Returns the target as `key=12` pairs: ids in the path, and the id of the created thing. People paste keys into paths. So before the act, only
+ * values that do not look like a secret are written. After the act has succeeded, its ids are known to be ids.
  */
 function targetOf(params: Readonly<Record<string, string>>, isAllowed: (value: string) => boolean, value: unknown): string | null {
   const pairs = idParameters.flatMap(name => {
@@ -93,7 +96,7 @@ function targetOf(params: Readonly<Record<string, string>>, isAllowed: (value: s
   return pairs.length === 0 ? null : pairs.join(' ')
 }
 
-/** What the reply names: `id=12` of the thing itself or of the one beside `ok`; `key=12` where that one says its scope. */
+/** Returns the id in a reply: `id=12` of the reply itself or of a part of it. A part that has a scope gives `key=12`. */
 function madeIn(value: unknown): string | null {
   const json = value instanceof Reply ? (value.body.kind === 'json' ? value.body.value : null) : value
   const own = safeField(json, 'id')
@@ -113,5 +116,5 @@ function safeField(thing: unknown, name: string): string | null {
 
 const isSafe = (value: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}$/.test(value)
 
-/** Numbers, UUIDs, catalog ids. Secrets have capitals or a long run without a break. */
+/** Accepts numbers, UUIDs and catalog ids. Secrets have capitals or a long run of letters and digits. */
 const isCertainlyNoSecret = (value: string): boolean => /^[a-z0-9][a-z0-9._:/@+-]{0,99}$/.test(value) && !/[a-z0-9]{20}/.test(value)

@@ -1,11 +1,11 @@
 import { fail } from '../../../platform/errors.ts'
 
-/** The request header by which a charging call is made once. */
+/** The request header that makes a call with a charge happen once. */
 export const idempotencyHeader = 'idempotency-key'
 
 const idempotencyKeyShape = /^[\x21-\x7e]{1,255}$/
 
-/** The checked key, or undefined when the header is absent or empty. Throws `bad_request`. */
+/** Returns the checked key, or undefined when the header is absent or empty. Throws `bad_request`. */
 export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
   const text = Array.isArray(header) ? header.join(',') : header
   if (text === undefined || text === '') return undefined
@@ -16,10 +16,10 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
 /** The request header that names an agent. */
 export const agentIdHeader = 'x-br-agent-id'
 
-/** `x-br-agent-id` is a label for reports and memory: printable, short, safe in headers, CSV and object metadata. */
+/** `x-br-agent-id` is a label for reports and memory. It is printable, short, and safe in headers, CSV and object metadata. */
 const agentLabelShape = /^[A-Za-z0-9][A-Za-z0-9 ._:@/-]{0,99}$/
 
-/** The checked label, or null when the header is absent or empty. Throws `bad_request`. */
+/** Returns the checked label, or null when the header is absent or empty. Throws `bad_request`. */
 export function agentLabelOf(header: string | string[] | undefined): string | null {
   if (header === undefined) return null
   const text = (Array.isArray(header) ? (header[0] ?? '') : header).trim()

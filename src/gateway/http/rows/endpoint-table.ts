@@ -1,4 +1,4 @@
-/** Every endpoint of the product. Nothing else is here. Decision 0001 says why. */
+/** Every endpoint of the product. This file contains nothing else. Decision 0001 says why. */
 import { childrenEndpoints } from '../../../agents/children/children-endpoints.ts'
 import { agentEndpoints } from '../../../agents/endpoints.ts'
 import { oauthEndpoints } from '../../../agents/federation/oauth-endpoints.ts'
@@ -99,12 +99,12 @@ export const endpointTable = {
   ...mcpOAuthEndpoints,
 }
 
-/** The services that the rows ask for, all together: composition/gateway.ts does not compile when one is missing. */
+/** All services that the rows need. composition/gateway.ts does not compile when one is missing. */
 export type RowServices = UnionToIntersection<ServicesOf<(typeof endpointTable)[keyof typeof endpointTable]>>
 type ServicesOf<R> = R extends { handle(services: infer S, ...rest: never[]): unknown } ? S : never
 type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never
 
-/** Every address of the table: rows and their twins. */
+/** Returns every address of the table: those of rows and of their twins. */
 export function bindingsOf(table: Readonly<Record<string, AnyRow>>): Binding[] {
   return Object.entries(table).flatMap(([name, row]) => {
     const own: Binding = { name, row, at: row.at, auth: row.auth, access: row.access }

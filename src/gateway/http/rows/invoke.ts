@@ -6,15 +6,15 @@ import { translate } from '../translate.ts'
 import { runRow } from './run-row.ts'
 import { parseInput, type RawInput } from './validate.ts'
 
-/** A call without HTTP. `paid` are units of the caller's rate that were taken for it already. */
+/** A call without HTTP. `paid` counts units of the caller's rate that were already taken for it. */
 export type InvokedCall = Omit<Call<Principal>, 'baseUrl'> & { readonly paid?: { use(): boolean } }
 
-/** Calls a row without HTTP, as an MCP tool does: the same sequence of checks as over HTTP. */
+/** Calls a row without HTTP, as MCP tools do. The checks and their order are the same as over HTTP. */
 export type Invoke = (row: AnyRow, raw: RawInput, call: InvokedCall) => Promise<unknown>
 
-/** Makes the invoker over the same dependencies as the HTTP edge. It throws GatewayError (database and cut errors translated) or what the handler threw. */
+/** Makes the invoker over the dependencies of the HTTP edge. The invoker throws GatewayError (database and cut errors translated) or the handler's error. */
 export function makeInvoke(deps: EdgeDeps, bindings: readonly Binding[]): Invoke {
-  // A row comes before its twin, whose name is for the console.
+  // A row comes before its twin in `bindings`, and the twin's name is for the console. The reversed order makes the row's name win.
   const names = new Map(bindings.toReversed().map(({ row, name }) => [row, name]))
   return async (row, raw, invoked) => {
     const { principal, paid } = invoked

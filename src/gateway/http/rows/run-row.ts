@@ -6,27 +6,27 @@ import type { parseInput } from './validate.ts'
 
 export type ParsedInput = ReturnType<typeof parseInput>
 
-/** One call of a row, as its transport brings it. Each function is called at most once, in the order in which they are listed. */
+/** One call of a row, as its transport provides it. Each function is called at most once, in the order of this list. */
 export interface RowRun {
   readonly row: AnyRow
-  /** The rule of the address that was called: of the row, or of its session twin. */
+  /** The access rule of the address that was called: of the row, or of its session twin. */
   readonly access: AccessRule
-  /** Null on rows that take callers without a credential. */
+  /** Null on rows that accept callers without a credential. */
   readonly principal: Principal | null
-  /** Counts the call against the limits of its caller and of its connection. Throws `rate_limit_exceeded` and the like. */
+  /** Counts the call against the limits of its caller and of its connection. Throws `rate_limit_exceeded` and similar errors. */
   admit(): void | Promise<void>
-  /** The call as the handler gets it. It throws `bad_request` for headers that are wrong. */
+  /** Returns the call for the handler. Throws `bad_request` for invalid headers. */
   call(): Call
-  /** Reads, bounds and parses the input. It throws `bad_request` and the errors of bodies. */
+  /** Reads, bounds and parses the input. Throws `bad_request` and the errors of bodies. */
   read(): ParsedInput | Promise<ParsedInput>
-  /** The call as a line of the audit trail; asked for acts of management only. */
+  /** Returns the call for the audit trail. It is called for acts of management only. */
   act(principal: Principal): ActCall
 }
 
 /**
- * Runs a row in the one order that HTTP and MCP share: limits of the caller, access rule, what the row requires, input, audit line, handler.
- * A caller who may not call learns nothing of what is configured, and nothing is read for that caller. Throws the refusal of the first
- * step that refuses, or what the handler throws.
+ * Runs a row in the one order that HTTP and MCP share: limits of the caller, access rule, requirements of the row, input, audit line, handler. So a
+ * caller without the right learns nothing about the configuration, and the gateway reads no body of that caller. Throws the refusal of the first step
+ * that refuses, or the handler's error.
  */
 export async function runRow(run: RowRun, deps: ActDeps & { readonly services: object }): Promise<unknown> {
   const { row, principal } = run
@@ -44,7 +44,7 @@ export async function runRow(run: RowRun, deps: ActDeps & { readonly services: o
   const read = run.read()
   const input = read instanceof Promise ? await read : read
   const handle = (): unknown => row.handle(deps.services, input, call)
-  // An act for this input only, under a name of its own.
+  // Some inputs of a row are acts with a name of their own.
   const special = typeof row.audit === 'function' ? row.audit(input) : null
   if (principal === null || (special === null && !isAudited(row))) return handle()
   const act = run.act(principal)

@@ -21,8 +21,8 @@ import { type ParsedInput, type RowRun, runRow } from './run-row.ts'
 import { parseInput } from './validate.ts'
 
 /**
- * Serves one request on one row: credential, the sequence of `runRow`, reply. The same function serves the rows that are matched
- * before express and those that express matched. It never throws.
+ * Serves one request on one row: credential, the steps of `runRow`, reply. It serves the rows that are matched before express and those that express
+ * matches. It never throws.
  */
 export async function serveRow(
   binding: Binding,
@@ -53,7 +53,7 @@ export async function serveRow(
   }
 }
 
-/** One HTTP request on a row. What it holds goes back when the response closes. */
+/** One HTTP request on a row. Its body room and stream place are given back when the response closes. */
 class ServedRow implements RowRun, RowRequest {
   readonly binding: Binding
   readonly params: Readonly<Record<string, string>>
@@ -151,7 +151,7 @@ class ServedRow implements RowRun, RowRequest {
   }
 }
 
-/** Only calls of keys are made in the name of an agent; elsewhere the header is one of many that nobody reads. */
+/** Only rows that take a key read the agent header. Other rows ignore it. */
 const namesAgents = ({ auth }: Binding): boolean => auth === 'key' || auth === 'key-or-session'
 
 const hasBody = ({ input }: AnyRow): boolean => input.body !== undefined || input.bodyKind !== undefined
@@ -193,13 +193,13 @@ function readInput(
   }
 }
 
-/** The text of a JSON body; a large one has been looked at. */
+/** Returns the text of a JSON body. A large text has passed the look-ahead check. */
 function jsonBytes(bytes: Buffer, bounds: JsonBounds): Buffer | Promise<Buffer> {
   const text = textBytes(bytes)
   return lookAhead(text, bounds)?.then(() => text) ?? text
 }
 
-/** A name that every object has, such as `constructor`, is a name like any other. */
+/** Builds the query from a Map, so that a name such as `constructor`, which every object has, is an ordinary name. */
 function queryOf(query: string): Record<string, string | string[]> {
   const values = new Map<string, string | string[]>()
   for (const [name, value] of new URLSearchParams(query)) {
@@ -210,7 +210,7 @@ function queryOf(query: string): Record<string, string | string[]> {
   return Object.fromEntries(values)
 }
 
-/** Says it to the client, and to the log when it is our fault. */
+/** Sends the error to the client, and logs it when the gateway is at fault. */
 function report(thrown: unknown, { binding, requestId, request, response, principal, trace, deps }: ServedRow): void {
   if (thrown instanceof ClientGoneError) {
     response.destroy()

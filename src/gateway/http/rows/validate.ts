@@ -2,16 +2,16 @@ import { z } from 'zod'
 import type { InputSpec } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 
-/** What came in, before the row's schemas have looked at it. Values of path, query and headers are texts. */
+/** Input before the schemas of the row have checked it. Values of path, query and headers are texts. */
 export interface RawInput {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | string[]>>
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>
-  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', a parsed JSON value or form otherwise. */
+  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', otherwise a parsed JSON value or form. */
   readonly body?: unknown
 }
 
-/** The row's view of its input. Throws `bad_request` that names the first wrong field. */
+/** Returns the input as the row's schemas parse it. Throws `bad_request` that names the first invalid field. */
 export function parseInput(spec: InputSpec, raw: RawInput): { path: unknown; query: unknown; headers: unknown; body: unknown } {
   return {
     path: spec.path ? parsePart(spec.path, raw.path ?? {}, 'path') : undefined,
@@ -38,7 +38,10 @@ function parsePart(schema: z.ZodType, value: unknown, where: string): unknown {
 const unknownNamedMax = 10
 const unknownNameCharsMax = 100
 
-/** Names the fields that a strict body does not know, and those that it knows: an ignored field would look like a protection that is not there. */
+/**
+ * Names the unknown fields of a strict body, and the fields that the body may have. Ignoring them would be dangerous: an ignored field can look like
+ * a protection that does not exist.
+ */
 function unknownWords(issue: z.core.$ZodIssueUnrecognizedKeys, schema: z.ZodType): string {
   const at = issue.path.map(part => `${String(part)}.`).join('')
   const names = issue.keys.slice(0, unknownNamedMax).map(name => JSON.stringify(at + name.slice(0, unknownNameCharsMax)))
@@ -46,7 +49,7 @@ function unknownWords(issue: z.core.$ZodIssueUnrecognizedKeys, schema: z.ZodType
   return `${names.length === 1 ? 'The field' : 'The fields'} ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} unknown here.${known}`
 }
 
-/** What is not there at all is said to be missing. */
+/** Says "is missing" where zod says that it received undefined. */
 function wordsOf(message: string): string {
   return message.replace(/^Invalid input: (expected .*), received undefined$/, 'is missing; $1')
 }

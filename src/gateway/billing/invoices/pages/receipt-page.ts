@@ -6,7 +6,7 @@ import { paiseOf } from '../tax/invoice-tax.ts'
 import { type Html, html } from './html-text.ts'
 import { fact, printable, typed } from './printable.ts'
 
-/** A captured payment, with who paid and whom as the invoice of it names them. */
+/** A captured payment with the seller and buyer of its invoice. */
 export interface Receipt extends Omit<ReceiptRow, 'seller' | 'buyer'> {
   readonly seller: SellerSnapshot
   readonly buyer: BuyerSnapshot

@@ -31,7 +31,7 @@ const scales = [
   { value: 100n, name: 'Hundred' },
 ] as const
 
-/** `Rupees One Lakh Twenty Thousand and Paise Fifty Only`. Paise above or equal to zero, of any size. */
+/** Returns an amount in words, such as `Rupees One Lakh Twenty Thousand and Paise Fifty Only`. The amount must be zero or more and can have any size. */
 export function amountInWords(paise: bigint): string {
   const rupees = paise / 100n
   const rest = paise % 100n
@@ -39,7 +39,7 @@ export function amountInWords(paise: bigint): string {
   return `${parts.filter(part => part !== '').join(' and ')} Only`
 }
 
-/** A whole number in words; `Zero` for 0. */
+/** Returns a whole number in words; `Zero` for 0. */
 export function numberInWords(number: bigint): string {
   return number === 0n ? 'Zero' : wordsOf(number).join(' ')
 }

@@ -1,4 +1,4 @@
-/** The state list of GST: the first two digits of a GSTIN, and what names the place of supply. */
+/** The state list of GST. Its codes are the first two digits of a GSTIN and identify the place of supply. */
 
 interface GstState {
   readonly name: string
@@ -19,25 +19,25 @@ const states: Readonly<Record<string, GstState>> = {
   '38': { name: 'Ladakh', isTerritory: true }, '97': { name: 'Other Territory', isTerritory: true },
 }
 
-/** Name of a state by its code, or null for no code of the list. Codes 25 and 28 are history: their states were merged and divided. */
+/** Returns the name of a state by its code, or null for an unknown code. Codes 25 and 28 are not listed, because their states were merged and divided. */
 export function stateName(code: string): string | null {
   return states[code]?.name ?? null
 }
 
-/** Codes of before the merger of 2020 and the division of 2014, which old GSTINs may still begin with. */
+/** Current codes for those from before the merger of 2020 and the division of 2014. Old GSTINs may still begin with them. */
 const laterCodes: Readonly<Record<string, string>> = { '25': '26', '28': '37' }
 
-/** The code of a state today: two states meet in one code also when one of them is written with that of before. */
+/** Returns the current code of a state, so that codes of the same state compare as equal when one of them is old. */
 export function currentStateCode(code: string): string {
   return laterCodes[code] ?? code
 }
 
-/** Whether the tax beside CGST goes to a union territory, which calls it UTGST. */
+/** Returns true when the tax beside CGST goes to a union territory, which calls it UTGST. */
 export function isTerritory(code: string): boolean {
   return states[code]?.isTerritory === true
 }
 
-/** All codes with their names, by code. */
+/** All codes and names, sorted by code. */
 export const gstStates: readonly { readonly code: string; readonly name: string }[] = Object.entries(states)
   .map(([code, { name }]) => ({ code, name }))
   .sort((a, b) => a.code.localeCompare(b.code))

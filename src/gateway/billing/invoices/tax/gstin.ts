@@ -1,4 +1,7 @@
-/** The tax number of a business: two digits for the state, the ten characters of its PAN, and three more; the last character checks all others. Pure. */
+/**
+ * The tax number of a business: two digits for the state, the ten characters of its PAN, and three more. The last character is a check character. The
+ * functions are pure.
+ */
 import { stateName } from './gst-states.ts'
 
 export type GstinReason = 'format' | 'unknown_state' | 'check_digit'
@@ -7,14 +10,14 @@ export type GstinFinding =
   | { readonly valid: true; readonly gstin: string; readonly pan: string; readonly state: string; readonly stateCode: string }
   | { readonly valid: false; readonly reason: GstinReason }
 
-/** State, PAN (five letters, four digits, a letter), which registration of that PAN in the state, a letter (Z as a rule), check character. */
+/** State, PAN (five letters, four digits, a letter), number of the registration of that PAN in the state, a letter (usually Z), check character. */
 const shape = /^[0-9]{2}[A-Z]{5}[0-9]{4}[A-Z][1-9A-Z][A-Z][0-9A-Z]$/
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
-/** States that were merged or divided; registrations of before may still have their codes. */
+/** States that were merged or divided. Old registrations may still have their codes. */
 const formerStates: Readonly<Record<string, string>> = { '25': 'Daman and Diu', '28': 'Andhra Pradesh' }
 
-/** Says whether the text is a valid GSTIN, and what it contains. Small letters and spaces around it are accepted. */
+/** Checks a GSTIN and returns its parts or the reason why it is invalid. Lower case and surrounding spaces are accepted. */
 export function readGstin(text: string): GstinFinding {
   const gstin = text.trim().toUpperCase()
   if (!shape.test(gstin)) return { valid: false, reason: 'format' }
@@ -26,8 +29,8 @@ export function readGstin(text: string): GstinFinding {
 }
 
 /**
- * The last character for the first fourteen: each as a number to the base 36, every second one doubled, both digits of the product
- * added, and what the sum lacks to the next multiple of 36. It finds every single wrong character.
+ * Returns the check character for the first fourteen characters. Each is a digit to base 36, and every second one is doubled. Both digits of each
+ * product are added, and the check character is the difference between the sum and the next multiple of 36. It detects every single wrong character.
  */
 export function gstinCheckDigit(gstin: string): string {
   let sum = 0
@@ -38,7 +41,7 @@ export function gstinCheckDigit(gstin: string): string {
   return digits[(36 - (sum % 36)) % 36] ?? ''
 }
 
-/** What is wrong, for the person who typed it. */
+/** Messages for the person who typed the number. */
 export const gstinWords: Readonly<Record<GstinReason, string>> = {
   format: 'A GSTIN has 15 characters: two digits for the state, the PAN, and three more.',
   unknown_state: 'The first two digits are no state of the GST list.',

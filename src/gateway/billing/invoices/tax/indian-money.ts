@@ -1,12 +1,12 @@
-/** Rupees and days as papers in India show them. Amounts are paise. */
+/** Rupees and days as Indian documents write them. Amounts are paise. */
 import { istDay, istMinute } from '../../../../platform/values/ist-time.ts'
 
-/** `₹1,00,000.00`: two decimals, lakh and crore set apart. */
+/** Returns an amount such as `₹1,00,000.00`: two decimals, grouped by lakh and crore. */
 export function rupeesOf(paise: bigint): string {
   return `₹${groupedRupees(paise)}`
 }
 
-/** The same without the sign, for columns that name the currency once. */
+/** Returns the same without the sign, for columns that name the currency once. */
 export function groupedRupees(paise: bigint): string {
   const rupees = String(paise / 100n).replace(/(\d)(?=(\d\d)+\d$)/g, '$1,')
   return `${rupees}.${String(paise % 100n).padStart(2, '0')}`
@@ -14,13 +14,13 @@ export function groupedRupees(paise: bigint): string {
 
 const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
 
-/** The IST day, `22 November 2026`. */
+/** Returns the IST day, such as `22 November 2026`. */
 export function longDay(ms: number): string {
   const [year = '', month = '', day = ''] = istDay(ms).split('-')
   return `${Number(day)} ${months[Number(month) - 1] ?? ''} ${year}`
 }
 
-/** The IST minute, `22 November 2026, 14:05 IST`. */
+/** Returns the IST minute, such as `22 November 2026, 14:05 IST`. */
 export function longMinute(ms: number): string {
   return `${longDay(ms)}, ${istMinute(ms).slice(11)} IST`
 }

@@ -1,30 +1,30 @@
-/** The tax inside what was paid. Amounts are paise. Decision 0304 says why. */
+/** The tax contained in a paid amount. Amounts are paise. Decision 0304 says why. */
 
-/** Percent of GST on our service (SAC 9983). */
+/** Percentage of GST on the service (SAC 9983). */
 export const gstPercent = 18n
 
 export interface TaxParts {
   readonly totalPaise: bigint
-  /** What the tax is on. */
+  /** The amount to which the tax applies. */
   readonly taxablePaise: bigint
   readonly cgstPaise: bigint
-  /** State tax; in a union territory without a legislature the tax of that territory. */
+  /** State tax. In a union territory without a legislature, it is the tax of that territory. */
   readonly sgstPaise: bigint
   readonly igstPaise: bigint
 }
 
-/** 'none': the seller is not registered and may not charge tax · 'intra': buyer and seller are in one state · 'inter': they are not. */
+/** 'none': the seller is not registered and may not charge tax · 'intra': buyer and seller are in one state · 'inter': they are in different states. */
 export type TaxKind = 'none' | 'intra' | 'inter'
 
-/** How a supply is taxed, by the state codes (the first two digits of a GSTIN) of seller and buyer. */
+/** Returns how a supply is taxed, from the state codes (the first two digits of a GSTIN) of seller and buyer. */
 export function taxKindOf(sellerState: string | null, buyerState: string): TaxKind {
   if (sellerState === null) return 'none'
   return sellerState === buyerState ? 'intra' : 'inter'
 }
 
 /**
- * Splits what was paid, tax included. Each tax is total × rate ÷ (100 + rate) to the nearest paisa, a half up; CGST and SGST are always
- * equal. What rounding leaves over or takes, one paisa at most, is in the taxable value, so the parts are the total exactly.
+ * Splits a paid amount that includes tax. Each tax is total × rate ÷ (100 + rate), rounded half up to a paisa; CGST and SGST are always equal. The
+ * taxable value takes up the rounding difference of at most one paisa, so the parts add up to the total exactly.
  */
 export function splitTax(totalPaise: bigint, kind: TaxKind): TaxParts {
   const cgstPaise = kind === 'intra' ? inclusive(totalPaise, gstPercent / 2n) : 0n
@@ -39,13 +39,13 @@ function inclusive(totalPaise: bigint, percent: bigint): bigint {
 
 const uinrPerPaisa = 10_000n
 
-/** Micro-rupees as paise. Throws RangeError for what is not above zero or no whole number of paise: no such payment exists. */
+/** Converts micro-rupees to paise. Throws RangeError for an amount that is not above zero or not a whole number of paise, which no payment has. */
 export function paiseOf(amountUinr: bigint): bigint {
   if (amountUinr <= 0n || amountUinr % uinrPerPaisa !== 0n) throw new RangeError('an invoice is for a whole number of paise above zero')
   return amountUinr / uinrPerPaisa
 }
 
-/** Paise as rupees, a JSON number. */
+/** Converts paise to rupees as a JSON number. */
 export function inrOfPaise(paise: bigint): number {
   return Number(paise) / 100
 }

@@ -1,7 +1,7 @@
-/** Names of states as people write them, brought to the state list of GST. Pure. */
+/** Finds a state of the GST list by the names that people write. The functions are pure. */
 import { gstStates, stateName } from './gst-states.ts'
 
-/** Former and short names, as letters only, and the codes for them. Two letters are those of vehicles and of ISO 3166-2. */
+/** Former and short names, reduced to letters, with their codes. Two letters are codes of vehicles or of ISO 3166-2. */
 // biome-ignore format: a table reads by rows
 const otherNames: Readonly<Record<string, string>> = {
   jk: '01', jandk: '01', hp: '02', pb: '03', ch: '04', uk: '05', ut: '05', ua: '05', uttaranchal: '05', hr: '06', dl: '07', newdelhi: '07', nctofdelhi: '07', delhinct: '07',
@@ -20,10 +20,10 @@ const lettersOf = (text: string): string =>
 
 const codeOfName: ReadonlyMap<string, string> = new Map([...gstStates.map(({ code, name }) => [lettersOf(name), code] as const), ...Object.entries(otherNames)])
 
-/** Code 97 is the continental shelf: nobody has an address there. */
+/** Code 97 is the continental shelf, where there are no addresses. */
 const notOnLand = '97'
 
-/** The state as GST lists it, from its name in any spelling that is in use, its two letters or its two-digit code. Null for no state of India. */
+/** Returns the state of the GST list by its name in any common spelling, its two letters or its two-digit code. Returns null when there is no such state. */
 export function stateOf(text: string): { readonly code: string; readonly name: string } | null {
   const trimmed = text.trim()
   const code = /^\d{1,2}$/.test(trimmed) ? trimmed.padStart(2, '0') : codeOfName.get(lettersOf(trimmed))
