@@ -86,9 +86,9 @@ export class Janitor<E extends ChargedEvent> {
   }
 
   /**
-   * Returns true when the process is dead. Under the same kernel a refused connection proves death. Under another boot, silence is required
-   * instead. A missing socket proves nothing when the owner kept its journal in another folder. This journal may then be a copy of the journal
-   * of a living process.
+   * Returns true when the process is dead. Under the same kernel a refused connection proves death. Under another boot the process must also be
+   * silent. A missing socket proves nothing when the owner kept its journal in another folder. This journal may then be a copy of the journal of
+   * a living process.
    */
   async #isDead(id: bigint, found: { bootId: string; journal: string; silent: boolean }): Promise<boolean> {
     const { tools, folder } = this.#options
