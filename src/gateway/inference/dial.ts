@@ -110,8 +110,8 @@ const isWithoutRoom = (error: unknown): error is GatewayError => error instanceo
 
 /**
  * Settles a successful reply that is not read, and returns the error for the caller. The provider has made the reply and bills it, and another
- * route would bill it again. So the call is charged by the estimate and no other route is dialed. A server that somebody registered does not
- * come here: it bills nobody here, so other routes may serve the call.
+ * route would bill it again. So the call is charged by the estimate and no other route is dialed. An own server does not come here. It bills no
+ * account of this installation, so other routes may serve the call.
  */
 async function unread(error: BodyTooLargeError | GatewayError, attempt: Attempt, meter: Meter, { observer }: InferenceDeps): Promise<GatewayError> {
   observer.undecided(attempt, meter.orgId)

@@ -28,7 +28,7 @@ import { written } from './written.ts'
 const chatReplyMaxBytes = 32 * 1024 * 1024
 /** The largest embeddings reply, in bytes. Its numbers are not parsed. */
 const embeddingsReplyMaxBytes = 64 * 1024 * 1024
-/** The largest reply of a server that somebody has registered, in bytes. While a reply is read, all other callers wait. */
+/** The largest reply of an own server, in bytes. While a reply is read, all other callers wait. */
 const ownReplyMaxBytes = 8 * 1024 * 1024
 
 /** Makes one attempt of a chat, messages, responses or embeddings call. */

@@ -11,7 +11,7 @@ import type { ClientError, Failed } from '../replies/answer.ts'
 
 /** The largest error body that is read, in bytes. */
 const errorBodyMaxBytes = 1024 * 1024
-/** The largest error body of a server that somebody has registered, in bytes. */
+/** The largest error body of an own server, in bytes. */
 const ownErrorBodyMaxBytes = 64 * 1024
 
 /** Reads a refusal. A refusal because of the client's request goes to the client unchanged. After any other failure another route may be tried. */

@@ -77,7 +77,7 @@ export function isPlain(claimed: TokenUsage, bounds: UsageBounds, charsMax: numb
   )
 }
 
-/** Returns the same object when the figures fit the request and the reply. Otherwise it returns the closest plausible figures, marked as doubted. */
+/** Returns the same object when the figures fit the request and the reply. Otherwise it returns plausible figures, marked as doubted. */
 export function believed(claimed: TokenUsage, bounds: UsageBounds, outputChars: number): TokenUsage {
   if (isPlain(claimed, bounds, outputChars)) return claimed
   const prompt = promptOf(claimed, bounds)

@@ -11,7 +11,7 @@ import { asksLongCache } from './cache-time.ts'
 export const firstStreamSliceTokens = 256
 /** The largest extension of a stream's hold, in tokens. */
 export const streamSliceMaxTokens = 2048
-/** The most output tokens in the hold of a call without a stream. A cap does not cover the output beyond them. */
+/** The most output tokens in the hold of a call without a stream. The output beyond them is the only cost that a cap does not cover. */
 export const oneShotHoldMaxTokens = 4096
 /** The output tokens in the first hold of a model with hidden thinking. */
 export const reasoningHoldTokens = 8192
@@ -106,7 +106,7 @@ export function outputTokensFor(amountUinr: bigint, price: RoutePrice, prompt: T
   return left <= 0n ? 0 : Number((left * 1_000_000n) / price.outputUinrPerMtok)
 }
 
-/** Returns the usage with at most `maxTokens` completion tokens. The charge never exceeds the limit of the request; the provider bears any tokens above it. */
+/** Returns the usage with at most `maxTokens` completion tokens. Tokens above the limit of the request are not charged. */
 export function cappedAt(tokens: TokenUsage, maxTokens: number | null): TokenUsage {
   return maxTokens === null || tokens.completionTokens <= maxTokens ? tokens : { ...tokens, completionTokens: maxTokens }
 }

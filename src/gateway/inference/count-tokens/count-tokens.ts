@@ -30,9 +30,9 @@ const refusals: ReadonlySet<string> = new Set(['model_not_found', 'model_not_all
  * Returns the token count of a request. Nothing is held and nothing is charged.
  *
  * On the caller's own credential the provider's reply is relayed, also when it is an error. On the platform's credential the caller gets only
- * the count and the provider's refusals of the request itself, because the state of the platform's account stays private. The gateway's own
- * estimate answers in two cases: when the platform's account or its provider fails, and when the database cannot record where the prompt goes.
- * An estimate has the header `x-br-estimate`.
+ * the count and the provider's refusals of the request itself, because the state of the platform's account stays private. After any other
+ * failure the gateway's own estimate answers. The estimate also answers while the database cannot record where the prompt goes. An estimate has
+ * the header `x-br-estimate`.
  *
  * Throws `bad_request`, `model_not_found`, `model_not_allowed`, `byok_required`, `agent_revoked_label`, `all_routes_failed`.
  */
@@ -46,7 +46,7 @@ export async function countTokens(input: CallInput, call: Call<Principal>, base:
   const attempts = plan?.attempts.filter(({ route }) => route.dialect === request.native.format) ?? []
   const [first] = attempts
   const count = first && dialectOf(first.route.dialect).count
-  // Only the first route of the call counts. A later route that speaks the format belongs to another model or provider.
+  // Only the first route of the call is asked. A later route that speaks the format belongs to another model or provider.
   if (first === undefined || count === undefined || first !== plan?.attempts[0]) return estimateOf(request)
   const overflow = attempts.find(({ afterRateLimit, route }) => afterRateLimit && route.provider.id === first.route.provider.id)
   const answer = await ask(request, first, count, call, deps)

@@ -49,7 +49,7 @@ export interface ParsedRequest {
    * Absent when every route can express the request.
    */
   checkFor?(attempt: Attempt): void
-  /** Throws when the model is known not to do what the request needs. Absent when every model of the kind may be asked. */
+  /** Throws when a known model cannot do what the request needs. Absent when every model of the kind may be asked. */
   accepts?(model: Model): void
   /** Returns the user's last text, for the choice of a model by the topic. */
   promptText(): string

@@ -22,7 +22,7 @@ const transcriptMaxBytes = 16 * 1024 * 1024
 const spokenMaxBytes = 64 * 1024 * 1024
 /** The most pieces of a transcript; json-bounds.ts defines a piece. Each word has four pieces, and a day of speech has some two hundred thousand words. */
 const transcriptPiecesMax = 1_000_000
-/** The largest reply of a server that somebody has registered, in bytes. */
+/** The largest reply of an own server, in bytes. */
 const ownReplyMaxBytes = 8 * 1024 * 1024
 
 const limitOf = ({ route }: Attempt, bytes: number): number => (route.provider.userGiven === true ? Math.min(bytes, ownReplyMaxBytes) : bytes)

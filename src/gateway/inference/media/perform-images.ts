@@ -16,7 +16,7 @@ import { type Drawn, draw } from './image-job.ts'
 
 /** The most bytes of all replies of one attempt: four large pictures as base64. */
 const repliesMaxBytes = 64 * 1024 * 1024
-/** The most bytes of all replies of one attempt at a server that somebody has registered. */
+/** The most bytes of all replies of one attempt at an own server. */
 const ownRepliesMaxBytes = 32 * 1024 * 1024
 
 /** The provider took too long. */

@@ -25,7 +25,7 @@ export interface StreamAnswer {
   readonly kind: 'stream'
   readonly attempt: Attempt
   readonly headers: Readonly<Record<string, string>>
-  /** The translated first chunk for the client. Null when the client gets nothing for it. */
+  /** The output of the first chunk for the client. Null when it has none. */
   readonly first: Uint8Array | null
   readonly rest: AsyncIterator<Uint8Array>
   readonly body: UpstreamBody

@@ -23,7 +23,7 @@ export function exactStream(made: Reply, exact: ExactNumbers | undefined): Reply
 
 const inNextTurn = <T>(work: () => T): Promise<T> => nextTurn().then(work)
 
-/** Streams that the gateway writes consist of whole events in each chunk. Chunks of a relay contain none of the placeholders and pass unchanged. */
+/** Streams that the gateway writes consist of whole events in each chunk. Chunks of a relay contain none of the replacement numbers and pass unchanged. */
 async function* restoredChunks(chunks: AsyncIterable<Uint8Array>, exact: ExactNumbers): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) yield exact.restored(bufferOf(chunk))
 }

@@ -12,7 +12,7 @@ const blocksMax = 4096
 const changesMax = 4096
 /** The most characters of output as written in JSON. A model that writes a million tokens writes four million characters. */
 const outputMaxChars = 32 * 1024 * 1024
-/** The most characters of output, without calls, from a server that somebody has registered. The kept text is written four times at the end. */
+/** The most characters of output, without calls, from an own server. The kept text is written four times at the end. */
 const ownOutputMaxChars = 1024 * 1024
 
 const itemNames = ['reasoning_content', 'content', 'refusal', 'tool_calls'] as const
@@ -31,7 +31,7 @@ export class ReplyBounds {
   #writtenChars = 0
   readonly #outputMaxChars: number
 
-  /** `isOwn` is true for a server that somebody has registered. */
+  /** `isOwn` is true for an own server. */
   constructor(isOwn: boolean) {
     this.#outputMaxChars = isOwn ? ownOutputMaxChars : outputMaxChars
   }

@@ -26,7 +26,7 @@ export function priceAsStreamed(served: Served): (model: string) => void {
   }
 }
 
-/** Returns the route whose price the call is charged now. */
+/** Returns the route that now gives the price of the call. */
 function priceAs(priced: Route, model: string, { attempt: { route }, context }: Served): Route {
   if (model === route.upstreamModel || model === route.modelId) return priced
   const dearer = context.deps.dearerRoute?.(priced, model) ?? null

@@ -32,8 +32,8 @@ const lightReplyBytes = 1024 * 1024
  * reply is read in one turn of its organisation and written in the next, so that no reply delays the other callers for longer than one parse.
  * Decision 0468 gives the reasons.
  *
- * A reply beyond the bounds from a server that somebody has registered is a failure. From a provider of the catalog it throws
- * `BodyTooLargeError`, because that provider bills the reply and another provider would make it again.
+ * A reply beyond the bounds from an own server is a failure. From a provider of the catalog it throws `BodyTooLargeError`, because that provider
+ * bills the reply and another provider would make it again.
  */
 export async function readInTurn<T>(bytes: Buffer, status: number, attemptContext: AttemptContext, write: (value: Fields) => T): Promise<T | Failed> {
   const { attempt, context } = attemptContext

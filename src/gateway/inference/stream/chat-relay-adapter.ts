@@ -20,9 +20,8 @@ export interface ChatRelayOptions {
   /** The JSON text that replaces the provider's name of the model. Null when the names are the same. */
   readonly echo: Buffer | null
   /**
-   * The most bytes of one event, over all of its lines, from a server that somebody has registered. A longer event breaks the stream. Every line
-   * end is written as LF, so that the client and the scanner see the same events. Absent for other servers: bytes pass unchanged, and a long
-   * line passes in parts.
+   * The most bytes of one event, over all of its lines, from an own server. A longer event breaks the stream. Every line end is written as LF,
+   * so that the client and the scanner see the same events. Absent for other servers: bytes pass unchanged, and a long line passes in parts.
    */
   readonly eventMaxBytes?: number
 }

@@ -210,7 +210,7 @@ export class TranslatedAdapter implements StreamAdapter {
   fault: string | null = null
   readonly atBoundary = true
 
-  /** `isOwn` is true for a server that somebody has registered. */
+  /** `isOwn` is true for an own server. */
   constructor(decoder: ChatStreamDecoder, writer: StreamWriter, promptTokens: number, isOwn: boolean, context: Pick<ReplyContext, 'believed' | 'named'> = {}) {
     this.#bounds = new ReplyBounds(isOwn)
     this.#context = context

@@ -102,8 +102,8 @@ export const findCounters = statement<
 
 /**
  * Leases money and rates; no other statement does. It grants every requested counter or none. A counter with anything left grants at least the
- * need, so that the last call is held in full. There are two exceptions: a strict counter grants no more than it has left, and a partial request
- * gets what is left, never below zero. The result has no rows when the process is fenced.
+ * need, so that the last call is held in full. There are two exceptions: a strict counter that has less than the need grants nothing, and a
+ * partial request gets what is left, never below zero. The result has no rows when the process is fenced.
  */
 export const acquire = statement<
   [processId: bigint, ids: readonly bigint[], needs: readonly bigint[], wants: readonly bigint[], divisor: bigint, partial: boolean],
