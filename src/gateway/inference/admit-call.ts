@@ -12,7 +12,7 @@ import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 
-/** A call that wants to be served. */
+/** A call before admission. */
 export interface AskedCall {
   readonly kind: Kind
   readonly parsed: ParsedRequest
@@ -22,7 +22,7 @@ export interface AskedCall {
   readonly eventId: string
 }
 
-/** A call that may be dialed: where it goes, within what bounds, and what it holds. */
+/** A call after admission: its plan, the request within its bounds, and the permit with its hold. */
 export interface AdmittedCall {
   readonly plan: Plan
   readonly request: ParsedRequest
@@ -30,9 +30,9 @@ export interface AdmittedCall {
 }
 
 /**
- * Plans a call and holds what it may cost at first, in every budget and, where a route of the plan is on the platform's account, in the
- * prepaid balance. When the balance refuses, what the organisation brings along itself is tried before the call is. Nothing has been
- * dialed yet. A promise only when the database has to be asked. Throws all of `resolve` and of `Limits.admit`.
+ * Plans a call and takes its first hold. The hold is taken in every budget, and also in the prepaid balance when a route of the plan uses the
+ * platform's account. When the balance refuses, the function plans again with the organisation's own credentials only. It dials nothing. Returns
+ * a promise only when the database must be asked. Throws all errors of `resolve` and of `Limits.admit`.
  */
 export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall | Promise<AdmittedCall> {
   const { kind, parsed, principal, agent, org } = asked
@@ -85,7 +85,7 @@ function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall
   return permit instanceof Promise ? permit.then(admitted) : admitted(permit)
 }
 
-/** Whether what the platform's account pays for this caller is taken from the prepaid balance. */
+/** Returns true when the prepaid balance pays for this caller's calls on the platform's account. */
 export function isDebited(principal: BearerPrincipal, { isBilling }: Pick<InferenceDeps, 'isBilling'>): boolean {
   return isBilling && principal.isTrial !== true
 }

@@ -1,6 +1,6 @@
 /**
- * One call in traces, by OpenTelemetry's conventions for generative AI: a span for the call and one for each dial. Nothing that anybody
- * said goes into it, and names that callers make up go in only when routing knows them.
+ * The trace of one call, by OpenTelemetry's conventions for generative AI: one span for the call and one for each dial. A trace contains no text
+ * of prompts or replies. It contains a name that a caller chose only when routing knows the name.
  */
 import type { Clock } from '../../platform/clock.ts'
 import { GatewayError } from '../../platform/errors.ts'
@@ -8,12 +8,12 @@ import type { Attributes, Recorder, Span, Telemetry, TracePlace } from '../../pl
 import type { Attempt } from '../routing/plan.ts'
 import type { UsageEvent, UsageKind } from '../usage/events/record.ts'
 
-/** Makes the traces of calls. */
+/** Begins the traces of calls. */
 export interface CallTraces {
   begin(kind: UsageKind, place: TracePlace, requestId: string): CallTrace
 }
 
-/** The conventions know chat and embeddings; what makes or reads media is content that is generated. */
+/** The operation names of the conventions. The conventions name chat and embeddings. Calls that make or read media use `generate_content`. */
 const operations: Readonly<Record<UsageKind, { readonly name: string; readonly outputType?: string }>> = {
   chat: { name: 'chat' },
   messages: { name: 'chat' },
@@ -24,7 +24,7 @@ const operations: Readonly<Record<UsageKind, { readonly name: string; readonly o
   speech: { name: 'generate_content', outputType: 'speech' },
 }
 
-/** Providers that the conventions call by another name than the catalog does. */
+/** Names of the conventions for providers that have another id in the catalog. */
 const wellKnown: Readonly<Record<string, string>> = {
   google: 'gcp.gemini',
   mistral: 'mistral_ai',
@@ -34,7 +34,7 @@ const wellKnown: Readonly<Record<string, string>> = {
 
 const providerName = (id: string): string => wellKnown[id] ?? id
 
-/** Bounds of the conventions, in seconds and tokens. */
+/** The bucket bounds of the conventions, in seconds and tokens. */
 const durationBounds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const serverBounds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const firstTokenBounds = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -43,7 +43,7 @@ const tokenBounds = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_0
 interface Instruments {
   readonly telemetry: Telemetry
   readonly clock: Clock
-  /** The model as a label: the id of the catalog, or one word for all others. */
+  /** Returns the model as a label: the id in the catalog, or one word for all other models. */
   readonly modelLabel: (id: string) => string
   readonly providerLabel: (id: string) => string
   readonly clientDuration: Recorder
@@ -52,7 +52,10 @@ interface Instruments {
   readonly tokens: Recorder
 }
 
-/** Makes them for a collector. Labels of distributions are bounded by `modelLabel` and `providerLabel`; spans name what was really called. */
+/**
+ * Returns the traces of calls for a collector. `modelLabel` and `providerLabel` bound the labels of the histograms. The spans name the model and
+ * the provider that were really called.
+ */
 export function callTraces({ telemetry, ...given }: Pick<Instruments, 'telemetry' | 'clock' | 'modelLabel' | 'providerLabel'>): CallTraces {
   const instruments: Instruments = {
     telemetry,
@@ -65,7 +68,7 @@ export function callTraces({ telemetry, ...given }: Pick<Instruments, 'telemetry
   return { begin: (kind, place, requestId) => new CallTrace(instruments, kind, place, requestId) }
 }
 
-/** The trace of one call. Everything behind its end is passed over. */
+/** The trace of one call. The trace ignores everything after its end. */
 export class CallTrace {
   readonly #given: Instruments
   readonly #operation: string
@@ -89,12 +92,12 @@ export class CallTrace {
     place.traceId = this.#span.link.traceId
   }
 
-  /** For the log. */
+  /** The id of the trace, for the log. */
   get traceId(): string {
     return this.#span.link.traceId
   }
 
-  /** Routing knows the model, so it may be named. */
+  /** Names the span after the model. Routing knows the model at this point, so the trace may name it. */
   planned(model: string, streams: boolean): void {
     this.#span.rename(`${this.#operation} ${model}`)
     this.#span.set({ 'gen_ai.request.model': model, ...(streams ? { 'gen_ai.request.stream': true } : {}) })
@@ -117,7 +120,7 @@ export class CallTrace {
     this.#endDial(reason)
   }
 
-  /** The call is in the books. What has failed stays open until the answer to the caller is known. */
+  /** Notes the settled usage. The span of a failed call stays open until the answer to the caller is known. */
   settled(event: UsageEvent): void {
     if (this.#isOver) return
     this.#settled = event
@@ -137,12 +140,12 @@ export class CallTrace {
     if (event.outcome !== 'failed') this.#end(event.outcome === 'ok' ? null : event.outcome)
   }
 
-  /** A reply was made: of a stream the end comes with `settled`, a relayed refusal has ended the call. */
+  /** Notes that a reply was made. The call ends here when it has failed, because the reply is then a relayed refusal. Any other call ends in `settled`. */
   replied(): void {
     if (this.#settled?.outcome === 'failed') this.#end(String(this.#settled.status))
   }
 
-  /** The call was refused, or has failed, with the answer to the caller. */
+  /** Ends a call that was refused or has failed with the error that the caller gets. */
   failed(thrown: unknown): void {
     if (this.#isOver) return
     const errorType = thrown instanceof GatewayError ? thrown.code : thrown instanceof Error ? thrown.name : 'unknown'
@@ -186,7 +189,7 @@ export class CallTrace {
 
 const errorAttribute = (errorType: string | null): Attributes => (errorType === null ? {} : { 'error.type': errorType })
 
-/** Where a provider of the catalog is. Servers that an organisation has registered are its own affair. */
+/** Returns the address of a provider of the catalog. The address of a server that an organisation registered stays out of traces. */
 function addressOf({ route: { provider } }: Attempt): Attributes {
   if (provider.userGiven === true || !URL.canParse(provider.baseUrl)) return {}
   const { hostname, port, protocol } = new URL(provider.baseUrl)

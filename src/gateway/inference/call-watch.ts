@@ -2,9 +2,9 @@ import type { Attempt } from '../routing/plan.ts'
 import type { UsageEvent } from '../usage/events/record.ts'
 import type { UsageDoubt } from '../wire/usage.ts'
 
-/** Told of calls for the figures of the process. It must not throw, and a call waits for it: plain counting only. */
+/** Counts calls for the metrics of the process. Its methods must only count and must not throw, because a call waits for them. */
 export interface CallWatch {
-  /** A call has ended behind its first dial, with what goes into the books. */
+  /** A dialed call has ended. The event is what the usage rows record. */
   settled(event: UsageEvent): void
   /** A dial has failed; `reason` is a class of failure or the provider's status. */
   routeFailed(attempt: Attempt, reason: string): void

@@ -26,88 +26,88 @@ import type { ReplyTimeouts } from './replies/reply-wait.ts'
 export interface NamedAgent {
   readonly id: number
   readonly status: 'active' | 'revoked'
-  /** Who made it; null: nobody who is a user. */
+  /** The user who created the agent, or null when no user did. */
   readonly createdByUser: number | null
   readonly ancestorIds: readonly number[]
-  /** What is ruled for its calls: its own rules and those of all above it. */
+  /** The policies of the agent and of all its ancestors. */
   readonly policies: readonly CallPolicy[]
 }
 
-/** What routing learns from every dial. */
+/** Routing's record of the result of every dial. */
 export interface RouteObserver {
   succeeded(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number, firstByteMs: number, headers: Readonly<Record<string, string | string[] | undefined>>): void
   /** A failure that counts against the circuit. */
   failed(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number): void
-  /** 429: counts only when repeated. */
+  /** The route answered 429, which counts against the circuit only when it is repeated. */
   rateLimited(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number): void
-  /** A dial is about to begin. False: another call probes the route right now, so dial something else first. */
+  /** A dial is about to begin. Returns false when another call probes the route at the moment, so that the caller dials another route first. */
   begins(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number): boolean
-  /** The dial ended without a word on the route. */
+  /** The dial ended without a statement about the route's health. */
   undecided(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number): void
-  /** The platform's own key was refused, or refused on billing grounds. */
+  /** The provider refused the platform's own key, or refused it because of billing. */
   refused(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number): void
-  /** A reply called tools; sound: the arguments of all of them are JSON. */
+  /** A reply called tools. `sound` is true when the arguments of all calls are JSON. */
   calledTools(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number, sound: boolean): void
 }
 
-/** What image calls go by. */
+/** The settings of image calls. */
 export interface ImageSettings {
-  /** Prefix of the panel's id. */
+  /** The prefix of the panel's model id. */
   readonly serviceId: string
-  /** Pause between two looks at a job. */
+  /** The pause between two polls of an image job. */
   readonly pollMs: number
-  /** When an attempt is given up. */
+  /** The time after which an attempt is given up. */
   readonly deadlineMs: number
   /** The chat model that judges the pictures of the panel. */
   readonly judgeModel: string
   readonly judgeTimeoutMs: number
 }
 
-/** What the pipeline works with; composition/gateway.ts gives it. */
+/** The dependencies of the pipeline. composition/gateway.ts provides them. */
 export interface InferenceDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
   readonly outbound: Outbound
   readonly inflight: Inflight
-  /** Places for calls that are followed behind their callers. */
+  /** Places for calls that the gateway still reads after their callers have left. */
   readonly departures: Departures
   readonly limits: Limits<UsageEvent>
-  /** True: what the platform's account pays is taken from the prepaid balance of the organisation, unless the key is on trial. */
+  /** True when the organisation's prepaid balance pays for calls on the platform's account, except for calls of trial keys. */
   readonly isBilling: boolean
-  /** Throws model_not_found and every no_route; dials nothing. */
+  /** Returns the plan of a request and dials nothing. Throws `model_not_found` and every `no_route` error. */
   resolve(request: ResolveRequest): Plan
-  /** The route whose model a reply names instead of the one that was asked, when it is dearer. Left out: nobody looks. */
+  /** Returns the route of the model that a reply names, when that model is dearer than the one that was asked for. Absent when replies are not checked. */
   dearerRoute?(asked: Route, model: string): Route | null
-  /** What of an organisation decides where its calls may go. Synchronous when cached. */
+  /** Returns the facts about an organisation that decide where its calls may go. The result is synchronous when it is cached. */
   orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
-  /** Asked only for organisations that have a retention window. */
+  /** Used only for organisations with a retention window. */
   readonly contentLog: Pick<ContentLog, 'keep' | 'keepFailure'>
   dialectOf(id: DialectId): Dialect
-  /** Room for what is kept of the replies of providers. */
+  /** The room for the replies of providers that this process keeps in memory. */
   readonly heldReplies: Pick<HeldReplies, 'open' | 'run'>
   /** Turns for calls with heavy bodies. */
   readonly heavyTurns: Pick<HeavyTurns, 'run'>
-  /** Of a call with a heavy body: does work in a turn of its organisation. Left out: the body is light. */
+  /** Does work in a turn of the call's organisation. Absent when the body is light. */
   readonly inTurn?: (<T>(work: () => T) => Promise<T>) | undefined
-  /** Of a call whose body has numbers that a double cannot hold: these. */
+  /** The numbers of the body that a double cannot represent. Absent when there are none. */
   readonly exact?: ExactNumbers | undefined
   /** Makes large inline images smaller. */
   readonly imageScaler: Pick<ImageScaler, 'shrink'>
-  /** How long recordings last. */
+  /** Measures the length of recordings. */
   readonly audioLengths: Pick<AudioLengths, 'measure'>
   readonly observer: RouteObserver
-  /** Left out: nobody counts. */
+  /** Absent when no metrics are kept. */
   readonly watch?: CallWatch | undefined
-  /** Left out: nobody traces. */
+  /** Absent when calls are not traced. */
   readonly traces?: CallTraces | undefined
   /** How long providers are waited for. */
   readonly timeouts: ReplyTimeouts
   readonly images: ImageSettings
-  /** Writes down that a prompt is about to be sent there to have its tokens counted. Rejects when it cannot: then it is not sent. */
+  /** Records that a prompt is about to be sent to a route to have its tokens counted. Rejects when the record fails; the prompt is then not sent. */
   noteTokenCount(orgId: number, route: Route): Promise<void>
-  /** The agent of the org with that id or exact name, or null. Synchronous when cached. */
+  /** Returns the organisation's agent with that id or exact name, or null. The result is synchronous when it is cached. */
   agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>
-  /** Throws when the caller was revoked meanwhile: asked again just before each dial. */
+  /** Throws when the caller was revoked since the call began. The pipeline calls it directly before each dial. */
   recheck(principal: BearerPrincipal): void
 }

@@ -13,13 +13,16 @@ import { refusedOwnKey } from './own-key-advice.ts'
 import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { replyWait } from './replies/reply-wait.ts'
 
-/** What a dial came to. `served` tells routing that the route has served; called at the end of a stream that the provider did not break off. */
+/**
+ * The result of a dial. `served` reports to routing that the route has served the call. It is called at the end of a stream that the provider
+ * did not break off.
+ */
 export type Answer = WholeAnswer | ((StreamAnswer | BytesAnswer) & { readonly served: () => void }) | ClientError
 
 /**
- * Dials the plan's attempts in order until one answers. A client error stops it; everything else goes on to the next attempt. Nothing
- * has been sent to the caller when this runs, so failover is invisible; after the first byte there is none.
- * Throws `all_routes_failed`, `provider_unavailable_billing`, or the signal's reason.
+ * Dials the plan's attempts in order until one answers. A client error ends the loop; any other failure leads to the next attempt. The caller
+ * has received nothing while this runs, so a failover is invisible to the caller. After the first byte there is no failover. Throws
+ * `all_routes_failed`, `provider_unavailable_billing`, `reply_too_large`, `replies_refused`, or the signal's reason.
  */
 export async function dial(
   kind: Kind,
@@ -35,7 +38,7 @@ export async function dial(
   const bill = meter.billOf
   const priceAs = (route: Route): void => meter.priceAs(route)
   const { attempts } = plan
-  // A route that another call probes right now, because its circuit is half-open, waits until the others have failed.
+  // When a route's circuit is half-open and another call probes the route, the route waits until the others have failed.
   let waiting: Attempt[] | null = null
   for (let index = 0; index < attempts.length + (waiting?.length ?? 0); index++) {
     const attempt = attempts[index] ?? waiting?.[index - attempts.length]
@@ -49,7 +52,7 @@ export async function dial(
     recheck()
     signal.throwIfAborted()
     await meter.opens(attempt)
-    // The record is written at the end of this turn of the event loop; a revoke may have come meanwhile.
+    // The journal writes the record at the end of this turn of the event loop, so a revocation may have come in the meantime.
     recheck()
     signal.throwIfAborted()
     meter.dials()
@@ -88,7 +91,7 @@ function stepOf({ route, model, byok }: Attempt, outcome: RouteStep['outcome'], 
   return { outcome, provider: route.provider.id, model: model.id, residency, byok, ...(why === undefined ? {} : { why }) }
 }
 
-/** The reply has begun: what it took goes into the meter and to routing. */
+/** The reply has begun: records the time until its first byte in the meter and in routing. */
 function begun(
   answer: WholeAnswer | StreamAnswer | BytesAnswer,
   headers: ReplyHeaders,
@@ -98,9 +101,9 @@ function begun(
 ): Answer {
   meter.firstByte()
   const { attempt } = answer
-  // What is left of a caller's own rate limit says nothing of the platform's.
+  // The rate limit headers of a caller's own credential say nothing about the platform's rate limit.
   const shared = attempt.byok ? {} : headers
-  // A stream has served when it has not broken off: one that always breaks behind its first chunk must open the circuit.
+  // A stream counts as a success only at its end. A route that always breaks off after its first chunk must open the circuit.
   if (answer.kind !== 'whole') return { ...answer, served: () => observer.succeeded(attempt, meter.orgId, firstByteMs, shared) }
   observer.succeeded(attempt, meter.orgId, firstByteMs, shared)
   return answer
@@ -118,14 +121,15 @@ const lateReply = ({ attempt, message }: Failed): GatewayError =>
     shouldRetry: false,
   })
 
-/** Whether a reply was not read to its end because it is too large, or because there is no room for it. */
+/** Returns true when a reply was not read to its end because it is too large or because the process has no room for it. */
 const isUnread = (error: unknown): error is BodyTooLargeError | GatewayError => error instanceof BodyTooLargeError || isWithoutRoom(error)
 
 const isWithoutRoom = (error: unknown): error is GatewayError => error instanceof GatewayError && error.errorName === 'replies_refused'
 
 /**
- * A reply of success that is not read: the provider has made it and bills it, and would make it again elsewhere. So the call is
- * charged by the estimate, and no other route is dialed. A server that somebody has registered bills nobody here, and others may serve the call.
+ * Settles a successful reply that is not read, and returns the error for the caller. The provider has made the reply and bills it, and another
+ * route would bill it again. So the call is charged by the estimate and no other route is dialed. An own server does not come here. It bills no
+ * account of this installation, so other routes may serve the call.
  */
 async function unread(error: BodyTooLargeError | GatewayError, attempt: Attempt, meter: Meter, { observer }: InferenceDeps): Promise<GatewayError> {
   observer.undecided(attempt, meter.orgId)
@@ -138,9 +142,9 @@ async function unread(error: BodyTooLargeError | GatewayError, attempt: Attempt,
   return refusal
 }
 
-/** Throws what is not the provider's failure: a call that was cut or abandoned, a body that cannot be written. */
+/** Returns the failure of the attempt. Throws an error that is not the provider's failure: a call that was cut or left, or a body that cannot be written. */
 function failureOf(error: unknown, attempt: Attempt, signal: CancelSignal, { orgId }: Meter, { observer }: InferenceDeps): Failed {
-  // Without room here, every other route would be read for nothing.
+  // Without room in this process, reading another route's reply would be useless too.
   const isOurs = error instanceof GatewayError && (error.status < 500 || isWithoutRoom(error))
   if (!signal.aborted && !isOurs) return unreachable(attempt, error)
   observer.undecided(attempt, orgId)
@@ -164,7 +168,7 @@ function note({ attempt, failure }: Failed, meter: Meter, deps: InferenceDeps): 
     code: failure.kind,
     ...(failure.status === null ? {} : { status: failure.status }),
   })
-  // A caller's own credential that is refused or used up says nothing about the route, which others share.
+  // A refused or exhausted credential of the caller says nothing about the route, which other callers share.
   if (attempt.byok && (failure.kind === 'credential' || failure.kind === 'billing' || (failure.kind === 'rate-limited' && !attempt.route.provider.userGiven)))
     deps.observer.undecided(attempt, meter.orgId)
   else if (failure.kind === 'rate-limited') deps.observer.rateLimited(attempt, meter.orgId)
@@ -172,14 +176,14 @@ function note({ attempt, failure }: Failed, meter: Meter, deps: InferenceDeps): 
   else deps.observer.failed(attempt, meter.orgId)
 }
 
-/** Money and the content of the request are no matter of the route's health; a model or method that is gone (410, 405) is. */
+/** Failures of billing and of the request's content say nothing about the route's health. A model or method that is gone (410, 405) does. */
 const saysNothing = ({ kind, status }: Failed['failure']): boolean =>
   kind === 'billing' || kind === 'client' || (kind === 'declined' && status !== 405 && status !== 410)
 
 function allFailed(failures: readonly Failed[], request: ParsedRequest): GatewayError {
   const last = failures.at(-1)
   const headers: Record<string, string> = last === undefined ? {} : { [brHeader.provider]: last.attempt.route.provider.id }
-  // The operator can do something about its own accounts only.
+  // The operator can repair only the platform's own accounts.
   if (failures.length > 0 && failures.every(({ failure, attempt }) => failure.kind === 'billing' && !attempt.byok))
     return fail('provider_unavailable_billing', { headers })
   const waits = last?.failure.kind === 'rate-limited' ? last.failure.retryAfterSeconds : null

@@ -1,11 +1,11 @@
 import type { DigitRoom, ExactNumbers } from '../wire/json/exact-numbers.ts'
 
-/** A longer text has its numbers put back in pieces of about this length. */
+/** A text longer than this number of characters or bytes is restored in pieces of about this length. */
 export const exactPieceLength = 1024 * 1024
 
 /**
- * What is written, with the digits that came, as bytes. A piece of the text is done in each turn, because a search through 30 MB takes the time of
- * all callers. Throws `bad_request` when the digits need more than a `room` that is given.
+ * Returns `written` as bytes with the digits that the caller sent. Each turn restores one piece of the text, because a search through 30 MB
+ * would block all other callers. Throws `bad_request` when the digits need more than the `room` that is given.
  */
 export async function restoredInPieces(
   written: Buffer | string,
@@ -27,14 +27,14 @@ export async function restoredInPieces(
   return Buffer.concat(parts)
 }
 
-/** The first place from there on that is inside of no number and of no character. */
+/** Returns the first position at or after `from` that splits neither a number nor a character. */
 function cutBehind(written: Buffer | string, from: number): number {
   let at = from
   while (at < written.length && isInside(typeof written === 'string' ? written.charCodeAt(at) : (written[at] as number), typeof written === 'string')) at++
   return Math.min(at, written.length)
 }
 
-/** `+`, `-`, `.`, digits, `E` and `e`; the second half of a character of two; bytes of a character behind its first. */
+/** Returns true for `+`, `-`, `.`, digits, `E` and `e`, for the second half of a surrogate pair, and for a UTF-8 byte after a character's first. */
 function isInside(unit: number, isText: boolean): boolean {
   if (unit >= 48 && unit <= 57) return true
   if (unit === 43 || unit === 45 || unit === 46 || unit === 69 || unit === 101) return true

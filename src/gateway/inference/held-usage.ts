@@ -1,18 +1,18 @@
-/** Most lines, and bytes of lines, that are kept behind usage that waits; more of them are comments, which say nothing. */
+/** The most lines, and bytes of lines, that are kept after a waiting line with usage. More lines than that are comments without content. */
 const tailMaxLines = 1000
 const tailMaxBytes = 64 * 1024
 
-/** A line with usage that waits for the next one: only the last of them gets the bill. */
+/** A line with usage that waits for the next line with usage. Only the last such line gets the bill. */
 export class HeldUsage {
   readonly line: Buffer
-  /** A bill can be put at the end of its object. */
+  /** True when a bill can be added at the end of the line's JSON object. */
   readonly takesBill: boolean
-  /** What came behind it: the end of its event, comments. */
+  /** The lines after it: the end of its event, and comments. */
   readonly tail: Buffer[] = []
-  /** The event of the last line that was kept has ended. */
+  /** True when the event of the last line that was kept has ended. */
   isClosed = false
   #tailBytes = 0
-  /** The line before was left out, and so is the end of its event. */
+  /** True when the line before was left out. The end of its event is then left out too. */
   #leavesOut = false
 
   constructor(line: Buffer, takesBill: boolean) {
@@ -20,7 +20,7 @@ export class HeldUsage {
     this.takesBill = takesBill
   }
 
-  /** Keeps a line of that length, which `copy` gives, when there is room for it. The end of an event that is open is kept always. */
+  /** Keeps a line of `length` bytes when there is room for it; `copy` returns the line. The end of an open event is always kept. */
   hold(length: number, isBlank: boolean, copy: () => Buffer): void {
     const fits = this.tail.length < tailMaxLines && this.#tailBytes + length <= tailMaxBytes && !(isBlank && this.#leavesOut)
     this.#leavesOut = !fits && !isBlank

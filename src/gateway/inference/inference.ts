@@ -23,7 +23,7 @@ const noHeaders: CallInput['headers'] = Object.freeze({})
 const noBytes = Buffer.alloc(0)
 const bodyOnly = (bytes: Buffer): CallInput => ({ bytes, headers: noHeaders, query: '' })
 
-/** The inference endpoints as a service: each is the one pipeline with its kind, made once by idempotency key. */
+/** The inference endpoints as a service. Each endpoint runs the pipeline with its kind, and runs it once for each idempotency key. */
 export class Inference {
   readonly #deps: InferenceDeps
   readonly #idempotency: Idempotency
@@ -41,7 +41,7 @@ export class Inference {
     return this.#serve(messagesKind, input, call)
   }
 
-  /** Not charged, and so not made once by idempotency key either. */
+  /** Token counts are not charged, so idempotency keys do not apply to them. */
   countTokens(input: CallInput, call: Call<Principal>): Promise<Reply> {
     return countTokens(input, call, this.#deps)
   }
@@ -54,7 +54,7 @@ export class Inference {
     return this.#serve(embeddingsKind, bodyOnly(bytes), call)
   }
 
-  /** The recording is measured before anything is held: what it costs depends on its length. */
+  /** Measures the recording before the hold, because the price depends on its length. */
   async transcribe(form: Form, call: Call<Principal>): Promise<Reply> {
     const parsed = parseTranscription(form)
     const { seconds } = await this.#deps.audioLengths.measure(parsed.call.file)

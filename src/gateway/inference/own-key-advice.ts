@@ -1,19 +1,19 @@
-/** What a caller is told whose own credential a provider has refused: whose it is, why, and where to change it. */
+/** The advice for a caller when a provider has refused the caller's own credential. It names the credential, the reason, and where to change it. */
 import type { Attempt } from '../routing/plan.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 import type { Failed } from './replies/answer.ts'
 
-/** Where the credential of an attempt came from: with the call as a header or as `upstream_key`, or saved for a provider or an own server. */
+/** The origin of an attempt's credential: a header of the call, `upstream_key` in the call, or a credential saved for a provider or an own server. */
 export type OwnKeyKind = 'forwarded' | 'upstream_key' | 'saved' | 'server'
 
 export interface OwnKeyAdvice {
   readonly kind: OwnKeyKind
   readonly provider: string
-  /** Sentences that follow the words of the last failure; the provider's own are among them when another route failed behind it. */
+  /** Sentences that come after the message of the last failure. They quote the provider's message when another route failed after this one. */
   readonly advice: string
 }
 
-/** What to say of the last own credential that was refused, or whose account has no money; null when there was none. */
+/** Returns the advice about the last own credential that was refused or whose account has no money. Null when there was none. */
 export function refusedOwnKey(failures: readonly Failed[], request: ParsedRequest): OwnKeyAdvice | null {
   const refused = failures.findLast(({ attempt, failure }) => attempt.byok && (failure.kind === 'billing' || failure.kind === 'credential'))
   if (refused === undefined) return null

@@ -28,8 +28,8 @@ import { relayStream } from './stream/relay.ts'
 import { relayBytes } from './stream/relay-bytes.ts'
 
 /**
- * Serves one inference call. The steps in order; each returns its value or throws a GatewayError. Before `dial` nothing has left the
- * process, after it nothing can be taken back: `settle` (in the meter) runs exactly once either way.
+ * Serves one inference call. Each step returns its value or throws a `GatewayError`. Nothing leaves the process before `dial`. After `dial` the
+ * call settles exactly once in the meter, with or without an answer.
  */
 export function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, idempotentCall: IdempotentCall | null = null): Promise<Reply> {
   return deps.traces === undefined || call.trace === undefined
@@ -63,14 +63,14 @@ async function serveCall(
   if (parsed.stream) call.holdStream?.()
   const exact = exactNumbersOf(input.bytes)
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
-  // Nothing here takes a promise while what it needs is cached.
+  // These steps use a promise only when a value is not cached.
   const charged = chargedAgent(principal, call.agentLabel, deps)
   const agent = charged instanceof Promise ? await charged : charged
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
   const asked = { kind, parsed, principal, agent, org, eventId }
-  // Whether the first route can be said the request is found out by translating it.
+  // Admission translates the request to check that the first route can express it, so a heavy body takes a turn.
   const admitted = inTurn === undefined ? admitCall(asked, deps) : inTurn(() => admitCall(asked, deps))
   const { plan, request, permit } = admitted instanceof Promise ? await admitted : admitted
   trace?.planned(plan.model.id, request.stream)
@@ -131,15 +131,15 @@ async function serveCall(
   }
 }
 
-/** How a call does work on a heavy body; undefined: its body is light. Throws `bad_request`. */
+/** Returns the function that does work on a heavy body. Undefined when the body is light. Throws `bad_request`. */
 export function inTurnOf({ bytes }: Pick<CallInput, 'bytes'>, { orgId }: BearerPrincipal, { heavyTurns }: InferenceDeps): InferenceDeps['inTurn'] {
   return isHeavy(bytes, inferenceBounds) ? work => heavyTurns.run(orgId, work) : undefined
 }
 
-/** About what of a call is kept: of a form its texts, without the files. */
+/** Returns the approximate size of the part of a call that is kept. For a form that is its text fields without the files. */
 const sentBytes = ({ bytes, form }: CallInput): number => (form === undefined ? bytes.length : form.fields.reduce((sum, { value }) => sum + value.length, 0))
 
-/** What of the call is kept for organisations with a retention window. */
+/** Returns the part of the call that is kept for organisations with a retention window. */
 function contentOf(
   request: ParsedRequest,
   plan: Plan,
@@ -153,15 +153,15 @@ function contentOf(
 
 const kept = (made: Reply, content: ContentCall | null, deps: InferenceDeps): Reply => (content === null ? made : deps.contentLog.keep(content, made))
 
-/** What can end a call from outside, and the look at the kill switch before each dial. */
+/** The events that can end a call from outside, and the check of the kill switch before each dial. */
 interface Watch {
-  /** A plain key names the agent: the agent's end is not the key's. */
+  /** True when a plain key names the agent. The end of the agent then does not end the key. */
   readonly isNamed: boolean
   readonly signal: CancelSignal
   recheck(): void
-  /** Once, before the first dial: the named agent may have been revoked before its end was watched. Throws `agent_revoked_label`. */
+  /** Is called once, before the first dial, because the named agent may have been revoked before the watch began. Throws `agent_revoked_label`. */
   confirm(): void | Promise<void>
-  /** Follows a provider behind a caller who leaves: then it is the signal. Null: none of the plan is followed. */
+  /** Reads the provider's reply after the caller has left. It is then also the signal. Null when no route of the plan needs that. */
   readonly departure: Departure | null
   end(): void
 }
@@ -177,7 +177,7 @@ function watchCall(leavable: LeavableCall, call: Call, deps: InferenceDeps): Wat
   return { ...watch, signal: departure, departure, end }
 }
 
-/** A call of a plain key in an agent's name ends with that agent too, or the label would be a way around the kill switch. */
+/** A plain key's call in an agent's name ends when that agent ends. Otherwise the label would be a way around the kill switch. */
 function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call, deps: InferenceDeps): Watch {
   const { agentId, ancestorIds } = agent
   if (principal.kind === 'agent' || agentId === null)
@@ -200,13 +200,16 @@ function refuseRevoked(named: { readonly status: string } | null): void {
   if (named?.status === 'revoked') throw fail('agent_revoked_label')
 }
 
-/** A caller with a key or an agent token. Throws `invalid_api_key`. */
+/** Returns the principal of a caller with a key or an agent token. Throws `invalid_api_key`. */
 export function bearer(principal: Principal): BearerPrincipal {
   if (principal.kind === 'session') throw fail('invalid_api_key')
   return principal
 }
 
-/** From an agent token the token wins; a plain key's header is a label, and one that names a registered agent that the key may act for charges that agent. */
+/**
+ * Returns the agent that the call charges. An agent token decides before any label. The header of a plain key is a label. When the label names a
+ * registered agent for which the key may act, that agent is charged.
+ */
 export function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): ChargedAgent | Promise<ChargedAgent> {
   const { policies } = principal
   if (principal.kind === 'agent') return { agentId: principal.agentId, ancestorIds: principal.ancestorIds, label: null, policies }
@@ -220,13 +223,13 @@ const nobody: ChargedAgent = { agentId: null, ancestorIds: [], label: null, poli
 function agentOfLabel(named: NamedAgent | null, label: string, principal: KeyPrincipal): ChargedAgent {
   const { policies } = principal
   refuseRevoked(named)
-  // A name that the key may not act for is its own word, like one that names nobody.
+  // A name for which the key may not act stays a mere label, like a name of no agent.
   if (named === null || !mayActFor(principal, named.createdByUser)) return { agentId: null, ancestorIds: [], label, policies }
   const { id, ancestorIds } = named
   return { agentId: id, ancestorIds, label: null, policies: named.policies.length === 0 ? policies : [...policies, ...named.policies] }
 }
 
-/** Dials when the named agent, if there is one, is not revoked. Always a promise: it never throws. */
+/** Dials unless the named agent, if there is one, is revoked. Errors come as rejections of the promise, never as exceptions. */
 function dialConfirmed(
   kind: Kind,
   plan: Plan,
@@ -240,7 +243,7 @@ function dialConfirmed(
   return watch.isNamed ? Promise.resolve().then(watch.confirm).then(go) : go()
 }
 
-/** A call that ends here without an answer is settled as failed, or released when nothing was dialed. Always throws. */
+/** Settles a call without an answer as failed, or releases it when nothing was dialed. Always throws. */
 async function endUnanswered(error: unknown, meter: Meter, watch: Watch): Promise<never> {
   const { status, outcome } = endWithoutAnswer(error)
   await (outcome === 'failed'
@@ -249,7 +252,7 @@ async function endUnanswered(error: unknown, meter: Meter, watch: Watch): Promis
   throw watch.isNamed && error instanceof CallCutError && error.reason === 'agent_revoked' ? fail('agent_revoked_label') : error
 }
 
-/** How a call without an answer goes into the books: what the caller saw, and whose doing it was. */
+/** Returns the status that the caller saw and the outcome, for the usage row of a call without an answer. */
 function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } {
   if (error instanceof GatewayError) return { status: error.status, outcome: 'failed' }
   if (error instanceof CallCutError) return { status: statusOfCut(error), outcome: 'cut' }
@@ -273,13 +276,13 @@ function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer | BytesAnswer,
   return headers
 }
 
-/** The header of what an agent has left, for replies that have no others of ours. */
+/** Returns the header with the agent's remaining budget, for replies without the other x-br-* headers. */
 function remainingOf(meter: Meter): Record<string, string> {
   const left = meter.agentRemainingUinr
   return left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
 }
 
-/** A refusal behind the admission of an agent's call says what the agent has left, like its replies. */
+/** Adds the agent's remaining budget to an error after admission, as to its replies. */
 function withRemaining(error: unknown, meter: Meter): unknown {
   if (!(error instanceof GatewayError) || meter.agentRemainingUinr === null) return error
   return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...remainingOf(meter) } })
@@ -315,7 +318,7 @@ function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, mete
       else answer.served()
     },
   })
-  // Known before the first byte where it does not depend on what comes.
+  // The cost header is sent when the cost is known before the first byte.
   const cost = answer.reading.exact ? { [brHeader.costInr]: String(meter.billOf(answer.reading.usage()).cost_inr) } : {}
   return reply.stream(chunks, { ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
 }

@@ -7,7 +7,7 @@ import type { BudgetStatus } from './budgets/budgets.ts'
 import type { NamedBudget, OrgBudgets } from './budgets/org-budgets.ts'
 import { scopes } from './engine/counters/counter-state.ts'
 
-/** What the row needs of limits. */
+/** The part of limits that this endpoint uses. */
 export interface CallerBudgets {
   budgetsOf(principal: BearerPrincipal): Promise<BudgetStatus[]>
   flushNow(): Promise<void>
@@ -18,7 +18,7 @@ const row = endpointOf<{ budgets: CallerBudgets; orgBudgets: OrgBudgets }>()
 const pageDefault = 50
 const pageMax = 200
 
-/** A budget of the organisation; a scope without one has figures as well, because its spend is counted all the same. */
+/** A budget of the organisation. A scope without a budget has figures too, because its spend is always counted. */
 const orgBudgetView = budgetView.extend({
   name: z.string().describe('Name of what is bound: organisation, workspace, person, key or agent.'),
   cap_inr: z.number().nullable().describe('Monthly budget in rupees; null = none.'),
@@ -81,7 +81,7 @@ export const limitsEndpoints = {
     errors: ['database_unavailable'],
     async handle({ budgets }, _input, call) {
       if (call.principal.kind === 'session') throw fail('invalid_api_key')
-      // What this caller has just used is in the figures that it reads.
+      // The flush brings this caller's latest spend into the figures.
       await budgets.flushNow()
       return { budgets: (await budgets.budgetsOf(call.principal)).map(budgetViewOf) }
     },

@@ -1,16 +1,19 @@
-/** What must always be true of counters, leases, events, ledger and outbox. `brigade doctor` and the tests ask it. */
+/** The invariants of counters, leases, events, ledger and outbox. `brigade doctor` and the tests check them. */
 import type { Queryable } from '../../platform/db/db.ts'
 import { violationsOfFamilies } from './budgets/budget-queries.ts'
 import { violationsOfCrossings, violationsOfLeases, violationsOfPrepaid, violationsOfSpend } from './engine/queries.ts'
 import { violationsOfClosed, violationsOfDebits, violationsOfRunning } from './journal/recovery-queries.ts'
 
 /**
- * Checks in the database: what is leased of a counter is the sum of its leases; what a scope spent in a month is the value of its
- * events (an agent's at least, because its children count in it); the prepaid balance is the sum of the ledger; a mark of a budget
- * fired once a month; active children of an agent have no more than it has; a closed process leases nothing; concurrent calls are never
- * spent; a debit is the cost of its event. That an event counts once is its primary key, which holds its day because its id does. What
- * only a process or a moment can show (its own split of a lease, a cap that was passed and lowered) is left to the tests.
- * One sentence for each broken invariant; empty when all is well.
+ * Checks the invariants in the database. Returns one sentence for each broken invariant, and an empty list when all are met.
+ *
+ * The leased amount of a counter is the sum of its leases. The spend of a scope in a month is the value of its events; for an agent it is at
+ * least that, because its children count in it. The prepaid balance is the sum of the ledger. A mark of a budget fires once a month. The active
+ * children of an agent together have at most the agent's budget. A closed process leases nothing. Concurrent calls are never spent. A debit is
+ * the cost of its event.
+ *
+ * The primary key of an event guarantees that the event counts once. The key contains the day, because the id does. Two facts cannot be checked
+ * in the database and are left to the tests: how a process splits its lease, and a cap that was reached and then lowered.
  */
 export async function checkInvariants(db: Queryable): Promise<string[]> {
   const found: string[] = []

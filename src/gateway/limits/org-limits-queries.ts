@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** What is ruled for an organisation; null: the setting, 0: no limit. */
+/** The operator's limits for an organisation. Null means the setting, and 0 means no limit. */
 export interface OrgLimitsRow {
   readonly rpm: number | null
   readonly running: number | null
@@ -11,13 +11,13 @@ export interface OrgLimitsRow {
 
 const columns = `l.rpm as "rpm", l.running as "running", l.keys as "keys", l.agents as "agents", l.streams as "streams"`
 
-/** `isFirst`: the oldest organisation of the installation. */
+/** `isFirst` is true for the oldest organisation of the installation. */
 export const findOrgLimits = statement<[orgId: number], OrgLimitsRow & { isFirst: boolean }>(
   'limits.find_org_limits',
   `select o.id = (select min(id) from orgs) as "isFirst", ${columns} from orgs o left join org_limits l on l.org_id = o.id where o.id = $1::int`,
 )
 
-/** What is null stays as it was. */
+/** A null parameter leaves its limit unchanged. */
 export const setOrgLimits = statement<
   [orgId: number, rpm: number | null, running: number | null, keys: number | null, agents: number | null, streams: number | null],
   OrgLimitsRow
@@ -32,7 +32,7 @@ export const setOrgLimits = statement<
 
 export const deleteOrgLimits = statement<[orgId: number]>('limits.delete_org_limits', `delete from org_limits where org_id = $1::int`)
 
-/** One transaction at a time makes keys or agents of an organisation, so that none of them counts what the other is about to make. */
+/** Locks the organisation, so that one transaction at a time makes keys or agents. Otherwise two transactions would not see each other's new rows. */
 export const lockOrgToCount = statement<[orgId: number], { id: number }>('limits.lock_org_to_count', `select id from orgs where id = $1::int for no key update`)
 
 export const countLiveKeys = statement<[orgId: number, now: Date], { count: number }>(

@@ -1,4 +1,4 @@
-/** The limits of an organisation as a whole: what all of its keys, agents and streams may do together. Decision 0398 says why. */
+/** The limits of a whole organisation, for all of its keys, agents and streams together. Decision 0398 gives the reasons. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Config } from '../../platform/config.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
@@ -7,18 +7,18 @@ import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 import { countActiveAgents, countLiveKeys, deleteOrgLimits, findOrgLimits, lockOrgToCount, type OrgLimitsRow, setOrgLimits } from './org-limits-queries.ts'
 
-/** The limits in force; null is none. */
+/** The limits in force. Null means no limit. */
 export type OrgLimitsView = { readonly [Name in keyof OrgLimitsRow]: number | null }
 
-/** Settings of these limits. */
+/** The settings of these limits. */
 export type OrgLimitsConfig = Pick<Config, 'ORG_RPM' | 'ORG_RUNNING' | 'ORG_KEYS' | 'ORG_AGENTS' | 'ORG_STREAMS' | 'CACHE_TTL_MS'>
 
-/** News of a change: the ref is the organisation. */
+/** The kind of the control news of a changed limit. The ref is the organisation's id. */
 export const orgLimitsChanged = 'org_limits_changed'
 
 const orgsMax = 20_000
 const ttlMaxMs = 30_000
-/** Nothing is limited. */
+/** No limits. */
 export const noOrgLimits: OrgLimitsView = { rpm: null, running: null, keys: null, agents: null, streams: null }
 
 export interface OrgLimitsOptions {
@@ -28,7 +28,7 @@ export interface OrgLimitsOptions {
   readonly controlLog: ControlLog
 }
 
-/** Cached by organisation; other processes follow a change within a second. */
+/** The limits of organisations, cached for each organisation. Other processes learn of a change within a second. */
 export class OrgLimits {
   readonly #options: OrgLimitsOptions
   readonly #cache: ExpiringCache<number, OrgLimitsView>
@@ -47,17 +47,17 @@ export class OrgLimits {
     })
   }
 
-  /** Calls the listener whenever a limit of some organisation may have changed. */
+  /** Adds a listener that is called whenever a limit of any organisation may have changed. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener)
   }
 
-  /** The limits in force. Throws when the database is away and they are not known. */
+  /** Returns the limits in force. Throws when they are not cached and the database is away. */
   async of(orgId: number): Promise<OrgLimitsView> {
     return (await this.#cache.get(orgId)) ?? noOrgLimits
   }
 
-  /** Sets those that are named, 0 for no limit; `reset` takes all of them back to the settings first. Throws `not_found`. */
+  /** Sets the named limits, where 0 means no limit. `reset` first resets all limits to the settings. Throws `not_found`. */
   async set(orgId: number, params: { readonly [Name in keyof OrgLimitsRow]?: number | null | undefined }, reset: boolean): Promise<OrgLimitsView> {
     const { db, controlLog } = this.#options
     if ((await db.maybe(findOrgLimits, orgId)) === null) throw fail('not_found', { message: `There is no organisation ${orgId}.` })
@@ -70,14 +70,14 @@ export class OrgLimits {
     return (await this.#load(orgId)) ?? noOrgLimits
   }
 
-  /** `allowOneMore` of keys or of agents. */
+  /** Returns `allowOneMore` for keys or for agents. */
   allowing(what: 'keys' | 'agents'): (tx: Tx, orgId: number) => Promise<void> {
     return (tx, orgId) => this.allowOneMore(tx, orgId, what)
   }
 
   /**
-   * Makes sure that the organisation may have one more key or agent. It holds the organisation's row until the transaction ends, so that
-   * the limit is exact over all processes. Throws `org_limit_reached`.
+   * Checks that the organisation may have one more key or agent. It locks the organisation's row until the transaction ends, so that the limit
+   * is exact over all processes. Throws `org_limit_reached`.
    */
   async allowOneMore(tx: Tx, orgId: number, what: 'keys' | 'agents'): Promise<void> {
     const row = await tx.maybe(findOrgLimits, orgId)
@@ -105,7 +105,7 @@ export class OrgLimits {
 
   #inForce(row: OrgLimitsRow & { isFirst: boolean }): OrgLimitsView {
     const { ORG_RPM, ORG_RUNNING, ORG_KEYS, ORG_AGENTS, ORG_STREAMS } = this.#options.config
-    // The oldest organisation is the operator's own: it shares with nobody unless the operator says so.
+    // The oldest organisation is the operator's own. It has no limits unless the operator sets some.
     const inForce = (ruled: number | null, setting: number): number | null => (ruled ?? (row.isFirst ? 0 : setting)) || null
     return {
       rpm: inForce(row.rpm, ORG_RPM),

@@ -1,33 +1,33 @@
-/** Usage records that the database refused, as the operator decides about them. Decision 0200 says why. */
+/** Parked records: usage records that the database refused. The operator decides about them. Decision 0200 gives the reasons. */
 import type { ChargedEvent } from './engine/admission.ts'
 import { chargeLate, type FlushTools } from './journal/flush-batch.ts'
 import type { EventText, JournalRecord } from './journal/journal-records.ts'
 import { deleteParked, findParked, listParked, type ParkedRow } from './journal/recovery-queries.ts'
 
-/** Most records of one list. */
+/** The most records of one list. */
 const listMax = 100
 
-/** One of them. */
+/** A parked record. */
 export interface ParkedRecord {
   readonly id: bigint
   readonly at: Date
-  /** Whose journal it was in. */
+  /** The process that wrote the record in its journal. */
   readonly processId: bigint
   readonly kind: string
-  /** Empty without an event. */
+  /** Empty for a record without an event. */
   readonly eventId: string
-  /** Null without an event, or when the bytes cannot be read. */
+  /** Null for a record without an event, or when the bytes cannot be read. */
   readonly orgId: number | null
-  /** Micro-rupees that are in no budget. */
+  /** The record's money in micro-rupees. It is in no budget. */
   readonly valueUinr: bigint
-  /** What the database said. */
+  /** The database's error message. */
   readonly reason: string
 }
 
-/** Lists, applies and discards them. */
+/** Lists, applies and discards parked records. */
 export class ParkedRecords<E extends ChargedEvent> {
   readonly #tools: FlushTools<E>
-  /** Fields of an event that are bigints, for records that do not name them. */
+  /** The fields of an event that are bigints, for records that do not name them. */
   readonly #bigFields: readonly string[]
 
   constructor(tools: FlushTools<E>, eventText: EventText<E> | undefined) {
@@ -35,14 +35,14 @@ export class ParkedRecords<E extends ChargedEvent> {
     this.#bigFields = eventText === undefined ? [] : (JSON.parse(eventText.bigFields) as string[])
   }
 
-  /** At most 100 of them, the oldest first, above an id. */
+  /** Returns at most 100 records with ids above `aboveId`, the oldest first. */
   async list(aboveId: bigint): Promise<readonly ParkedRecord[]> {
     return (await this.#tools.db.many(listParked, aboveId, listMax)).map(viewOf)
   }
 
   /**
-   * Charges the event of a record and takes the record away, in one transaction. False: the event was charged already. Throws an Error of one line
-   * when there is no such record, it has no event, or the database still refuses it; then it stays.
+   * Charges the event of a record and deletes the record, in one transaction. `isCharged` is false when the event was already charged. Throws an
+   * Error of one line when there is no such record, when it has no event, or when the database still refuses it. The record then stays.
    */
   async apply(id: bigint): Promise<{ readonly record: ParkedRecord; readonly isCharged: boolean }> {
     const row = await this.#find(id)
@@ -58,7 +58,7 @@ export class ParkedRecords<E extends ChargedEvent> {
     }
   }
 
-  /** Takes a record away without charging anybody. Throws an Error of one line when there is no such record. */
+  /** Deletes a record without a charge. Throws an Error of one line when there is no such record. */
   async discard(id: bigint): Promise<ParkedRecord> {
     const row = await this.#find(id)
     await this.#take(this.#tools.db, id)
@@ -85,7 +85,7 @@ export class ParkedRecords<E extends ChargedEvent> {
   }
 }
 
-/** A record as the bytes that are kept of it: JSON, with the names of those fields of its event that are bigints. */
+/** Returns a record as the bytes that are kept: JSON, with the names of the event's bigint fields. */
 export function parkedBytes<E extends ChargedEvent>(record: JournalRecord<E>): Buffer {
   const big = 'event' in record ? Object.entries(record.event).flatMap(([name, value]) => (typeof value === 'bigint' ? [name] : [])) : []
   return Buffer.from(JSON.stringify({ ...record, big }, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)))

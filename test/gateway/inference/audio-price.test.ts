@@ -40,7 +40,7 @@ describe('sound in a prompt', () => {
   })
   const ask = (body: object) => app.call('POST', '/v1/chat/completions', { messages, ...body })
 
-  test('tokens of sound cost what sound costs, as the provider tells them, streamed or not', async () => {
+  test('tokens of sound that the provider reports have the price of sound, streamed or not', async () => {
     const gemini = {
       promptTokenCount: 1000,
       candidatesTokenCount: 10,
@@ -65,7 +65,7 @@ describe('sound in a prompt', () => {
       }
   })
 
-  test('where the provider does not tell, all that is no text is sound', async () => {
+  test('all tokens that are not text count as sound when the provider does not report them', async () => {
     app.alpha.script({ chunks: ['words'], usage: { prompt_tokens: 1000, completion_tokens: 10, total_tokens: 1010 } })
     await ask({ model: 'open-hears' })
     const { valueUinr } = (await usageRows(app))[0] ?? {}
@@ -73,7 +73,7 @@ describe('sound in a prompt', () => {
     expect(valueUinr).toBeLessThan(100_400n)
   })
 
-  test("without a price for it sound is refused on the platform's key before anything is dialed, and passes on an own key", async () => {
+  test("sound without a price is refused on the platform's key before a dial, and is sent on an own key", async () => {
     for (const [model, upstream] of [
       ['gem-deaf', app.others.gem],
       ['open-deaf', app.alpha],

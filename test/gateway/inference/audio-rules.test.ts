@@ -3,7 +3,7 @@ import type { TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 import { audioSuite, clip, codeOf, formOf, perSecondUinr, piece, sound, transcript } from './audio-suite.ts'
 
-describe('what audio calls are held to', () => {
+describe('the rules for audio calls', () => {
   const suite = audioSuite()
   const { listen, postForm, speak } = suite
   let app: TestApp
@@ -31,7 +31,7 @@ describe('what audio calls are held to', () => {
     ).toBe('no_route')
   })
 
-  test('AUD-05 a missing file or input, and every field that is wrong, is 400 bad_request that names it; nothing is dialed', async () => {
+  test('AUD-05 a missing file or input, and every invalid field, is 400 bad_request that names it, and nothing is dialed', async () => {
     const file = ['file', clip()] as const
     const model = ['model', 'test-listen'] as const
     const forms = [
@@ -160,7 +160,7 @@ describe('what audio calls are held to', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('router fields of the form are honoured on both endpoints and stripped', async () => {
+  test('router fields of the form are obeyed on both endpoints and removed', async () => {
     app.indus.script([{ body: transcript }])
     const india = await postForm([
       ['file', clip()],
@@ -202,7 +202,7 @@ describe('what audio calls are held to', () => {
     expect((await usageRows(app))[0]).toMatchObject({ byok: true, costUinr: 0n, valueUinr: 3n * perSecondUinr })
   })
 
-  test('a call with an Idempotency-Key is made once, whatever boundary its form has', async () => {
+  test('a call with an Idempotency-Key is made once, with any boundary of its form', async () => {
     listen()
     const once = () =>
       postForm(

@@ -16,7 +16,7 @@ describe('audio', () => {
     client = suite.client()
   })
 
-  test('AUD-01 the SDK gets a transcript; the provider gets the same bytes, all fields but ours, and its own name of the model', async () => {
+  test('AUD-01 the SDK gets a transcript; the provider gets the same bytes, all fields except the router fields, and its own name of the model', async () => {
     listen()
     const recording = wavOf(2.4)
     const reply = await client.audio.transcriptions.create({
@@ -50,7 +50,7 @@ describe('audio', () => {
     expect(row?.costUinr).toBe(3n * perSecondUinr)
   })
 
-  test('AUD-02 every format comes with the type and the bytes of the provider', async () => {
+  test('AUD-02 every format has the type and the bytes of the provider', async () => {
     const formats = [
       ['text', 'text/plain; charset=utf-8', 'hello\n'],
       ['srt', 'text/plain', '1\n00:00:00,000 --> 00:00:01,000\nhello\n'],
@@ -80,7 +80,7 @@ describe('audio', () => {
     ).toBe('bad_request')
   })
 
-  test('a length that the provider does not say is measured here, rounded up to the second and marked as an estimate', async () => {
+  test('a length that the provider does not report is measured, rounded up to the second and marked as an estimate', async () => {
     for (const [seconds, charged] of [
       [0.2, 1],
       [7.3, 8],
@@ -110,7 +110,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: 3, estimated: true })
   })
 
-  test('a header that says less than there is makes no transcription cheaper', async () => {
+  test('a header with a shorter length than the sound does not make a transcription cheaper', async () => {
     for (const [name, made] of lyingRecordings) {
       listen({ text: 'hello' })
       const reply = await postForm([
@@ -124,7 +124,7 @@ describe('audio', () => {
     }
   })
 
-  test('a transcript that comes in events is passed on as it comes, and charged by what its end says', async () => {
+  test('a transcript in events is relayed as it comes, and charged by the length at its end', async () => {
     const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
     app.alpha.script([
       {
@@ -169,7 +169,7 @@ describe('audio', () => {
     expect(Number(reply.headers.get('x-br-cost-inr'))).toBe(0.00045)
   })
 
-  test('speech in events is passed on as it comes and charged by the character; one that breaks off says so in an event', async () => {
+  test('speech in events is relayed as it comes and charged by the character, and a break is reported in an event', async () => {
     const headers = { 'content-type': 'text/event-stream' }
     const delta = `data: ${JSON.stringify({ type: 'speech.audio.delta', audio: 'AAAA' })}\n\n`
     const done = `data: ${JSON.stringify({ type: 'speech.audio.done', usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } })}\n\n`
@@ -184,7 +184,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'upstream_broke', characters: 5n })
   })
 
-  test('the first bytes are with the client while the provider still speaks, and a voice that is left out is the default of the model', async () => {
+  test('the client has the first bytes while the provider still sends, and a request without a voice uses the default of the model', async () => {
     app.alpha.script([sound([piece(7)], { holdAfterRaw: true })])
     const reply = await speak({ voice: undefined, provider: 'alpha' })
     const reader = reply.body?.getReader()
@@ -215,14 +215,14 @@ describe('audio', () => {
     expect((await formOf(app.beta, 4)).file.equals(wavOf(1))).toBe(true)
   })
 
-  test('a refusal of the provider comes back as it is', async () => {
+  test('a refusal of the provider is relayed unchanged', async () => {
     app.alpha.script([{ status: 400, body: { error: { message: 'voice nope does not exist', type: 'invalid_request_error', code: 'bad_voice' } } }])
     const reply = await speak({ voice: 'nope' })
     expect([reply.status, await codeOf(reply)]).toEqual([400, 'bad_voice'])
     expect(app.beta.requests).toHaveLength(0)
   })
 
-  test('audio that the provider breaks off ends in a broken connection, never in a shorter file; it is settled once', async () => {
+  test('audio that the provider breaks off ends in a broken connection, never in a shorter file, and is settled once', async () => {
     app.alpha.script([sound([piece(1)], { breakAfterRaw: true })])
     const reply = await speak()
     expect(reply.status).toBe(200)
@@ -230,7 +230,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'upstream_broke', characters: 5n, costUinr: 5n * perCharacterUinr })
   })
 
-  test('a client that goes away hangs up on the provider, and the call is settled once', async () => {
+  test('a client that leaves ends the connection to the provider, and the call is settled once', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals.requests
     app.alpha.script([sound([piece(1)], { holdAfterRaw: true })])
     const controller = new AbortController()
@@ -242,7 +242,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'client_gone', characters: 5n })
   })
 
-  test('a client that does not read stops the provider: audio is not piled up here', async () => {
+  test('a client that does not read pauses the provider, and the gateway does not collect the audio', async () => {
     let given = 0
     const long = {
       *[Symbol.iterator]() {
@@ -270,7 +270,7 @@ describe('audio', () => {
     expect(bytes).toBe(400 * 256 * 1024)
   })
 
-  test('revoking the agent breaks the audio off immediately: no byte of the provider follows', async () => {
+  test('revoking the agent breaks the audio off immediately, and no further byte of the provider is sent', async () => {
     const { id, token } = await app.newAgent('speaker')
     app.alpha.script([sound([piece(1)], { holdAfterRaw: true })])
     const reply = await speak({}, { token })
@@ -294,7 +294,7 @@ describe('audio of the sandbox', () => {
   })
   afterAll(() => app.stop())
 
-  test('what it says can be played, and what it writes down is what was said', async () => {
+  test('makes playable speech, and answers a recording with a simulated transcript that has its length', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 })
     const spoken = await client.audio.speech.create({ model: 'sandbox-speech', input: 'Good morning', voice: 'alloy', response_format: 'wav' })
     expect(spoken.headers.get('content-type')).toBe('audio/wav')

@@ -89,7 +89,7 @@ describe('cached prompt tokens', () => {
     return app.db.one(lastBooks, app.orgId)
   }
 
-  test('CACHE-01 own prices in the catalog, own columns in usage, never counted twice: in every dialect, for every client, whole and as a stream', async () => {
+  test('CACHE-01 cached tokens have their own prices and usage columns and are never counted twice, in every dialect, for every client, whole and as a stream', async () => {
     let charged = 0
     for (const [path, body] of Object.entries(clients))
       for (const { model, server, usage, expected } of dialects)
@@ -115,7 +115,7 @@ describe('cached prompt tokens', () => {
     expect(routes.some(route => (route['cache_write_inr_per_mtok'] ?? 0) > (route['input_inr_per_mtok'] ?? 0))).toBe(true)
   })
 
-  test('what is written for an hour costs twice the input: as the provider splits it, and all of it where it does not and an hour was asked', async () => {
+  test('tokens cached for an hour cost twice the input: those that the provider reports, or all cache writes when an hour was requested and the provider does not split them', async () => {
     const marked = (ttl: string | undefined) => ({ type: 'ephemeral', ...(ttl === undefined ? {} : { ttl }) })
     const block = (ttl: string | undefined) => [{ role: 'user', content: [{ type: 'text', text: 'hello', cache_control: marked(ttl) }] }]
     const bodies: Readonly<Record<string, (ttl: string | undefined) => object>> = {
@@ -154,7 +154,7 @@ describe('cached prompt tokens', () => {
     }
   })
 
-  test('what a budget counts is the same', async () => {
+  test('a budget counts the same amount', async () => {
     const { key, keyId } = await app.newKey()
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 1, strict: true }, { cookie })
     app.others.claude.script({ usage: { input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 1000, output_tokens: 10 } })
@@ -164,7 +164,7 @@ describe('cached prompt tokens', () => {
     expect(budgets).toContain('0.0124')
   })
 
-  test('figures of a cache that are more than the prompt, or none at all, change nothing of what the prompt is', async () => {
+  test('cache figures above the prompt, or invalid ones, do not change the prompt tokens', async () => {
     for (const [details, cached, made] of [
       [{ cached_tokens: 5000 }, 1000, 0],
       [{ cached_tokens: 900, cache_write_tokens: 900 }, 900, 100],

@@ -127,14 +127,14 @@ describe('every endpoint that charges', () => {
         }
       })
 
-      test('answers nobody else, and no page with a cookie', async () => {
+      test('answers no other caller, and no page with a cookie', async () => {
         const gone = await keyWith({})
         await app.call('DELETE', `/me/keys/${gone.id}`, undefined, { cookie })
         for (const token of [null, 'br-wrong', gone.key, '']) await refused('401 invalid_api_key', call(row, {}, token))
         await refused('401 invalid_api_key', call(row, {}, null, { cookie }))
       })
 
-      test('holds to the models and providers of a key, on failover too, whoever is pinned or listed', async () => {
+      test('obeys the models and providers of a key, on failover too, with any pin or list of providers', async () => {
         const other = await keyWith({ allowed_models: ['global-only'] })
         await refused('403 model_not_allowed', call(row, {}, other.key))
         await refused('403 model_not_allowed', call(row, { fallbacks: [row.alphaOnly] }, other.key))
@@ -147,7 +147,7 @@ describe('every endpoint that charges', () => {
         expect(dialed().filter((_count, index) => index !== 1)).toEqual([0, 0])
       })
 
-      test('holds to the rules of an agent, also one that is only named, and is told of its end', async () => {
+      test('obeys the policies of an agent, also of one that is only named, and refuses it after its revocation', async () => {
         const name = `ruled of ${row.at.replaceAll('/', ' ')}`
         const agent = await app.newAgent(name)
         expect((await app.call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_providers: ['indus'] })).status).toBe(200)
@@ -169,7 +169,7 @@ describe('every endpoint that charges', () => {
         await refused('400 bad_request', call(row, { data_policy: 'anywhere' }))
       })
 
-      test('stops at the rate, the daily limit, the budget and the cap of a call', async () => {
+      test('refuses above the rate, the daily limit, the budget and the cap of a call', async () => {
         // A budget that is not spent yet lets one call through, whatever it costs.
         const keys = [await keyWith({ rpm_limit: 1 }), await keyWith({ daily_limit: 1 }), await app.newKey({ budgetInr: 0.000001 })]
         for (const { key } of keys) {
@@ -181,7 +181,7 @@ describe('every endpoint that charges', () => {
         await refused('403 call_cap_exceeded', call(row, {}, capped.key))
       })
 
-      test('knows nothing of what another organisation has', async () => {
+      test('uses nothing of another organisation', async () => {
         const other = await app.otherOrg(`Other ${row.at.replaceAll('/', ' ')}`)
         const mine = await app.newAgent(`mine ${row.at.replaceAll('/', ' ')}`)
         await app.call('POST', `/v1/me/agents/${mine.id}/revoke`, {})
@@ -191,7 +191,7 @@ describe('every endpoint that charges', () => {
         await refused('400 no_route', call(row, { provider: 'byoe:theirs' }, other.key))
       })
 
-      test('answers pages of listed origins alone, also with an error', async () => {
+      test('answers only pages of listed origins, also with an error', async () => {
         const origin = (answer: Answer) => answer.headers.get('access-control-allow-origin')
         expect(origin(await call(row, {}, app.key, { origin: page }))).toBe(page)
         expect(origin(await call(row, {}, null, { origin: page }))).toBe(page)

@@ -63,19 +63,19 @@ function anyCut(text: string, options?: Options): string {
 const billed = (value: object): object => ({ ...value, x_br: bill })
 
 describe('the relay of a chat stream', () => {
-  test('passes every byte as it came, but for the bill in the usage that ends it', () => {
+  test('passes every byte unchanged, except for the bill in the last usage', () => {
     const text = streamOf([said('नमस्ते "usage":{}'), ': comment', 'event: x\nid: 7\nretry: 1', said('b', { usage: null }), finished(), usageOnly, done])
     expect(anyCut(text)).toBe(text.replace(JSON.stringify(usageOnly), JSON.stringify(billed(usageOnly))))
     const spaced = 'data:{ "choices" : [],  "usage":{"prompt_tokens":3.0,"completion_tokens":2} }\r\n\r\ndata: [DONE]\r\n\r\n'
     expect(anyCut(spaced)).toBe(spaced.replace('2} }', `2} ,"x_br":${JSON.stringify(bill)}}`))
   })
 
-  test('the very same buffer goes out when there is nothing to do', () => {
+  test('sends the same buffer when there is nothing to change', () => {
     const bytes = Buffer.from(streamOf([said('a'), said('b')]))
     expect(adapterOf().push(bytes)).toBe(bytes)
   })
 
-  test('of several usages the last one gets the bill, also in the chunk with the finish reason', () => {
+  test('adds the bill to the last of several usages, also in the chunk with the finish reason', () => {
     const running = [said('a', { usage }), said('b', { usage })]
     expect(anyCut(streamOf([...running, finished({ usage }), done]))).toBe(streamOf([...running, billed(finished({ usage })), done]))
     expect(anyCut(streamOf([...running, finished({ usage }), usageOnly, done]))).toBe(streamOf([...running, finished({ usage }), billed(usageOnly), done]))
@@ -84,12 +84,12 @@ describe('the relay of a chat stream', () => {
     expect(JSON.parse(text.split('\n\n')[1]?.slice(6) ?? '')).toMatchObject({ ...elsewhere, usage, x_br: bill })
   })
 
-  test('a bill that the provider has put there is replaced', () => {
+  test('replaces a bill that the provider has sent', () => {
     const text = anyCut(streamOf([said('a'), { ...usageOnly, x_br: { cost_inr: 9 } }, done]))
     expect(text).toBe(streamOf([said('a'), billed(usageOnly), done]))
   })
 
-  test('without usage our estimate is before the end mark, under the id and model of the stream', () => {
+  test('adds an estimate before the end mark when there is no usage, with the id and model of the stream', () => {
     const text = anyCut(streamOf([said('abcdef'), finished(), done]))
     const [, , added, end] = text.trimEnd().split('\n\n')
     expect(end).toBe(done)
@@ -105,7 +105,7 @@ describe('the relay of a chat stream', () => {
     expect(anyCut(streamOf([said('abcdef'), done]), { withholdsUsage: true })).toBe(streamOf([said('abcdef'), done]))
   })
 
-  test('include_usage: false takes out the usage-only event and nothing else', () => {
+  test('removes only the usage-only event for include_usage: false', () => {
     const before = [said('é "usage":{}', { usage: null }), finished({ usage }), ': x']
     expect(anyCut(streamOf([...before, usageOnly, done]), { withholdsUsage: true })).toBe(streamOf([...before, done]))
     expect(anyCut(streamOf([...before, usageOnly, done], '\r\n'), { withholdsUsage: true })).toBe(streamOf([...before, done], '\r\n'))
@@ -113,7 +113,7 @@ describe('the relay of a chat stream', () => {
     expect(whole(streamOf([said('a'), error]), { withholdsUsage: true })).toBe(streamOf([said('a'), error, done]))
   })
 
-  test('the model is named by its id in the catalog, in its place and nowhere else', () => {
+  test('names the model by its id in the catalog, in its place and nowhere else', () => {
     const inner = said('{"model":"theirs"}', { system: { model: 'theirs' } })
     const text = streamOf([inner, { choices: [] }, { model: null, choices: [] }, usageOnly, done])
     const expected = streamOf([
@@ -126,7 +126,7 @@ describe('the relay of a chat stream', () => {
     expect(anyCut(text, { echo: true })).toBe(expected)
   })
 
-  test('half a chunk is never sent: a stream that breaks inside one ends at an event', () => {
+  test('never sends half a chunk: a stream that breaks inside one ends at an event', () => {
     const open = 'data: {"choices":[{"delta":{"content":"never fin'
     const { text, complete } = relayed([Buffer.from(streamOf([said('a')]) + open)])
     expect([text, complete]).toEqual([streamOf([said('a')]), false])
@@ -138,7 +138,7 @@ describe('the relay of a chat stream', () => {
     expect(frames.endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
-  test('an error of the provider that breaks off in the middle is not told, and the stream counts as broken', () => {
+  test('does not send an incomplete error of the provider, and counts the stream as broken', () => {
     const begun = streamOf([said('Hi')])
     for (const half of ['data: {"error":{"message":"overloa', 'data: {"error":{"message":"overloaded"}', 'dat']) {
       const { text, adapter, complete } = relayed([Buffer.from(begun + half)])
@@ -146,14 +146,14 @@ describe('the relay of a chat stream', () => {
     }
   })
 
-  test('usage that was held is not lost when the stream is cut behind it', () => {
+  test('does not lose held usage when the stream is cut after it', () => {
     const adapter = adapterOf()
     const before = adapter.push(Buffer.from(streamOf([said('a'), finished({ usage })])))
     expect(Buffer.from(before ?? []).toString()).toBe(streamOf([said('a')]))
     expect(Buffer.from(adapter.fail({ message: 'm', type: null, code: null })).toString()).toContain(streamOf([finished({ usage })]))
   })
 
-  test('running figures of a stream that is cut are not the last word: what went by since counts too', () => {
+  test('counts the output after the running figures of a stream that is cut', () => {
     const running = { ...said('Hello'), usage: { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 } }
     const adapter = adapterOf()
     adapter.push(Buffer.from(streamOf([running, said('x'.repeat(300))])))
@@ -162,7 +162,7 @@ describe('the relay of a chat stream', () => {
     expect([adapter.reported, adapter.usage().completionTokens]).toEqual([true, 70])
   })
 
-  test('a line that is longer than any real one is passed on in parts, and not kept', () => {
+  test('relays a line that is longer than any real one in parts, and does not keep it', () => {
     const adapter = adapterOf()
     const part = Buffer.from('x'.repeat(1024 * 1024))
     let inBytes = 0
@@ -181,7 +181,7 @@ describe('the relay of a chat stream', () => {
     expect([outBytes, adapter.atBoundary]).toEqual([inBytes, true])
   })
 
-  test('HARD-03 comments behind the usage are kept up to a bound of bytes, and the stream ends as ever', () => {
+  test('HARD-03 comments after the usage are kept up to a bound of bytes, and the stream ends as usual', () => {
     const comment = Buffer.from(`: ${'x'.repeat(60_000)}\n\n`)
     const adapter = adapterOf()
     adapter.push(Buffer.from(streamOf([said('a'), finished(), usageOnly])))
@@ -193,7 +193,7 @@ describe('the relay of a chat stream', () => {
     expect([adapter.finished, adapter.atBoundary]).toEqual([true, true])
   })
 
-  test('HARD-03 an event that comes byte by byte takes little more room than its length, for a client of the same format too', () => {
+  test('HARD-03 an event that comes byte by byte takes little more room than its length, also for a client of the same format', () => {
     const adapter = new RelayAdapter(dialectOf('anthropic').tap(), messagesFormat, context)
     const bytes = 1_000_000
     adapter.push(Buffer.from('event: message_start\ndata: {"type":"message_start","message":{"usage":{}}}\n\nevent: ping\ndata: {"type":"ping","x":"'))
@@ -205,7 +205,7 @@ describe('the relay of a chat stream', () => {
     expect(adapter.push(Buffer.from('"}\n\n'))?.length).toBeGreaterThan(bytes)
   })
 
-  test('any chunking of any stream gives the same bytes', () => {
+  test('gives the same bytes for any chunking of any stream', () => {
     const event = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 30 }).map(text => `data: ${JSON.stringify(said(text))}`),
       fc.constantFrom(JSON.stringify(usageOnly), JSON.stringify(finished({ usage })), JSON.stringify(finished())).map(text => `data: ${text}`),

@@ -103,7 +103,7 @@ describe('POST /v1/chat/completions', () => {
     expect(reply.status).toBe(200)
   })
 
-  test('CHAT-10 CHAT-32 max_tokens and max_completion_tokens cap what is charged, whatever the provider reports', async () => {
+  test('CHAT-10 CHAT-32 max_tokens and max_completion_tokens cap the charge, whatever the provider reports', async () => {
     const key = (await app.newKey()).key
     for (const name of ['max_tokens', 'max_completion_tokens']) {
       app.alpha.script([
@@ -124,7 +124,7 @@ describe('POST /v1/chat/completions', () => {
     }
   })
 
-  test('CHAT-11 CHAT-13 CHAT-14 the provider gets unknown fields as they are, no max_tokens that nobody set, and no router field', async () => {
+  test('CHAT-11 CHAT-13 CHAT-14 the provider gets unknown fields unchanged, max_tokens only when the caller set it, and no router field', async () => {
     const vendor = { temperature: 0.3, seed: 7, response_format: { type: 'json_object' }, vendor_thing: { deep: [1, 2] } }
     const router = { optimize: 'price', optimize_weights: { price: 1 }, exclude: ['beta'], data_policy: undefined, image_optimize: 'off', image_max_edge: 100 }
     expect((await chat({ ...vendor, ...router, provider: 'alpha', upstream_key: 'sk-my-own-key-0001' })).status).toBe(200)
@@ -163,7 +163,7 @@ describe('POST /v1/chat/completions', () => {
     expect(reply.json.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { tool_calls: toolCalls } })
   })
 
-  test('CHAT-15 reasoning_effort is not taken out', async () => {
+  test('CHAT-15 reasoning_effort is not removed', async () => {
     await chat({ reasoning_effort: 'low' })
     expect(sentBodies(app.alpha)[0]?.['reasoning_effort']).toBe('low')
   })
@@ -178,7 +178,7 @@ describe('POST /v1/chat/completions', () => {
     expect((sentBodies(app.alpha)[0]?.['messages'] as { content: unknown }[] | undefined)?.[0]?.content).toEqual(content)
   })
 
-  test('CHAT-27 the reply names the model that ran by its id in the catalog, also when another route took over, and nothing else of it changes', async () => {
+  test('CHAT-27 the reply names the model that ran by its id in the catalog, also after a failover, and nothing else in it changes', async () => {
     const text =
       '{ "id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"\\"model\\":\\"beta-upstream\\""},"finish_reason":"stop"}], "model" : "beta-upstream" ,"object":"chat.completion","usage":{"prompt_tokens":1,"completion_tokens":1.0,"total_tokens":2}}\n'
     app.alpha.script([{ status: 500 }])
@@ -204,7 +204,7 @@ describe('POST /v1/chat/completions', () => {
     expect((await chat({ model: 'same-id' })).json.model).toBe('same-id-2026-01-01')
   })
 
-  test('a reply of status 200 that is an error and no answer is a failure of the route, and the next one serves', async () => {
+  test('a reply of status 200 with an error instead of an answer is a failure of the route, and the next route serves', async () => {
     const secret = 'alpha-platform-secret'
     app.alpha.script([{ body: { error: { message: `no capacity for ${secret}`, code: 529 } } }, { body: { error: { message: 'no capacity' } } }])
     expect((await chat({})).headers.get('x-br-provider')).toBe('beta')
@@ -237,7 +237,7 @@ describe('POST /v1/chat/completions', () => {
     expect(agents).toContainEqual(expect.objectContaining({ id: null, label: 'nightly-triage', requests: 1 }))
   })
 
-  test('what a user said appears in no log line and in no table', async () => {
+  test('the text of a user appears in no log line and in no table', async () => {
     const marker = 'zebra-crossing-7731'
     await chat({ messages: [{ role: 'user', content: marker }] })
     app.alpha.script([{ status: 500, body: `cannot process ${marker}` }, { status: 500 }])
@@ -247,7 +247,7 @@ describe('POST /v1/chat/completions', () => {
     expect(await app.dump()).not.toContain(marker)
   })
 
-  test('ERR-11 an error repeats neither a credential nor what the user said, even when the provider quotes both', async () => {
+  test('ERR-11 an error repeats neither a credential nor the text of the user, even when the provider quotes both', async () => {
     const prompt = 'My neighbour at 12 Lake Road owes me money'
     const quoted = { error: { message: `cannot moderate "${prompt}" with key alpha-platform-secret: service overloaded` } }
     app.alpha.script({ status: 500, body: quoted })
@@ -257,7 +257,7 @@ describe('POST /v1/chat/completions', () => {
     for (const part of ['neighbour', 'Lake Road', 'platform-secret']) expect(reply.text).not.toContain(part)
   })
 
-  test('HDR-01 HDR-03 HDR-10 every reply has a request id; x-br-provider names who served, and is on no pre-flight error', async () => {
+  test('HDR-01 HDR-03 HDR-10 every reply has a request id; x-br-provider names the serving provider, and is on no pre-flight error', async () => {
     const served = await chat({})
     expect(served.headers.get('x-br-provider')).toBe('alpha')
     expect(served.headers.get('x-request-id')).toMatch(/^req_/)
@@ -283,7 +283,7 @@ describe('POST /v1/chat/completions', () => {
     expect(sent?.headers['x-custom']).toBeUndefined()
   })
 
-  test('HDR-11 x-br-agent-id is taken on inference, memory and MCP, and checked on each', async () => {
+  test('HDR-11 x-br-agent-id is accepted on inference, memory and MCP, and checked on each', async () => {
     const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
     const accept = { accept: 'application/json, text/event-stream' }
     for (const [label, status] of [

@@ -37,7 +37,7 @@ async function form(path: string, fields: Record<string, string>, name: string, 
   return keptOf(reply.headers.get('x-request-id'))
 }
 
-test('texts of both sides are kept, files and sound are not, nor a credential that came with them', async () => {
+test('the texts of request and reply are kept, but not files, sound or a credential that came with them', async () => {
   const messages = [{ role: 'user', content: 'said to messages' }]
   const talk = await json('/v1/messages', { model: 'test-model', max_tokens: 9, messages, ...key })
   expect([talk?.request, talk?.reply]).toEqual([expect.stringContaining('said to messages'), expect.stringContaining('Hello from the test upstream')])

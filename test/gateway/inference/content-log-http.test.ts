@@ -38,7 +38,7 @@ describe('content that an organisation keeps', () => {
     return (await app.db.one(countRows)).count
   }
 
-  test('CHAT-34 content is kept while the window covers it, then gone; a closed window deletes immediately and keeps nothing', async () => {
+  test('CHAT-34 content is kept while the window covers it and then deleted; closing the window deletes it immediately, and nothing more is kept', async () => {
     await window(7)
     const first = await chat()
     const found = await read(idOf(first))
@@ -70,7 +70,7 @@ describe('content that an organisation keeps', () => {
     for (const reply of [third, fourth]) await expect(read(idOf(reply))).rejects.toThrow('no content')
   })
 
-  test('without a window nothing that was said is anywhere: not in the database, not in the log', async () => {
+  test('without a window no content is in the database or in the log', async () => {
     await chat()
     await chat({ stream: true })
     await app.gateway.app.limits.flushNow()
@@ -79,7 +79,7 @@ describe('content that an organisation keeps', () => {
     expect(app.logLines.join('\n')).not.toContain('vermilion')
   })
 
-  test('with a window it is sealed, and in no other table and no log line', async () => {
+  test('with a window content is sealed, and is in no other table and no log line', async () => {
     await window(7)
     const reply = await chat({ upstream_key: 'sk-callers-own-key-0001', provider: 'alpha', optimize: 'price' })
     expect(reply.status).toBe(200)
@@ -120,7 +120,7 @@ describe('content that an organisation keeps', () => {
     expect(reply).not.toContain('[DONE]')
   })
 
-  test('refusals of a provider and failed calls are kept too, calls that never left are not', async () => {
+  test('refusals of a provider and failed calls are kept too, but not calls that were never dialed', async () => {
     await window(7)
     app.alpha.script({ status: 422, body: { error: { message: 'too hot', code: 'hot' } } })
     const refused = await chat()
@@ -146,7 +146,7 @@ describe('content that an organisation keeps', () => {
     expect([second.request.length, second.request_truncated, second.reply_truncated]).toEqual([1024 * 1024, true, false])
   })
 
-  test('what waits in memory when the window closes is not written, not even when a new one opens', async () => {
+  test('content in memory when the window closes is not written, even when a new window opens', async () => {
     await window(7)
     app.alpha.script({ holdAfterChunks: 1 })
     const running = chat({ stream: true })
@@ -168,7 +168,7 @@ describe('content that an organisation keeps', () => {
     expect(await rows()).toBe(0)
   })
 
-  test('the operator reads one organisation at a time, and every look leaves a line in the audit trail', async () => {
+  test('the operator reads one organisation at a time, and every read leaves a line in the audit trail', async () => {
     await window(7)
     const reply = await chat()
     const other = await app.otherOrg('Other Content')

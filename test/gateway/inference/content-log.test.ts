@@ -54,7 +54,7 @@ describe('the content log', () => {
   }
   const dropped = () => lines.filter(line => line.includes('content_log_dropped')).reduce((sum, line) => sum + JSON.parse(line).count, 0)
 
-  test('takes what memory allows, drops the rest, says how many, and works on', async () => {
+  test('keeps what memory allows, drops the rest, logs the number of dropped calls, and goes on', async () => {
     const large = Buffer.alloc(1024 * 1024, 'x')
     for (let at = 0; at < 40; at++) content.keep(call(), reply.bytes(large, {}))
     await content.flush()
@@ -67,7 +67,7 @@ describe('the content log', () => {
     expect((await database.db.one(countOf, orgId)).count).toBe(count + 1)
   })
 
-  test('a database that is away costs the content and nothing else', async () => {
+  test('loses only the content when the database is away', async () => {
     await database.db.close()
     content.keep(call(), reply.bytes(Buffer.from('{}'), {}))
     content.keepFailure(call(), new Error('broken'))
@@ -76,7 +76,7 @@ describe('the content log', () => {
     expect(lines.join('')).not.toContain('"model":"m"')
   })
 
-  test('a stream that nobody reads to its end lets go of what it held', async () => {
+  test('frees the memory of a stream that is not read to its end', async () => {
     async function* forever(): AsyncGenerator<Uint8Array, void, undefined> {
       for (;;) yield Buffer.alloc(100_000, 'y')
     }
@@ -88,7 +88,7 @@ describe('the content log', () => {
     expect((await database.db.one(countOf, orgId)).count).toBe(1)
   })
 
-  test('the log of a call is written once, and another organisation with the same request id has its own', async () => {
+  test('writes a call once, and keeps the same request id of another organisation apart', async () => {
     const first = call()
     const other = { ...first, orgId: (await database.db.one(addOrg, 7)).id }
     for (const each of [first, first, other]) content.keep(each, reply.json({ org: each.orgId }))
@@ -121,7 +121,7 @@ describe('the content log', () => {
     expect(dropped()).toBe(0)
   })
 
-  test('stop writes what waits', async () => {
+  test('writes the waiting content on stop', async () => {
     content.keep(call(), reply.json({}))
     await content.stop()
     expect((await database.db.one(countOf, orgId)).count).toBe(1)

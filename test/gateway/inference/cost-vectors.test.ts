@@ -54,12 +54,12 @@ const usage = {
 /** 591 fresh × 10.37 = 6,128.67; 333 × 1.003 = 333.999; 77 × 12.96 = 997.92; 7 × 41.5 = 290.5; together 7,751.089, rounded once. */
 const chatUinr = 7751n
 
-test('a token, a cached one, one written to a cache, one of reasoning', async () => {
+test('a plain token, a cached one, one written to a cache and one of reasoning have their prices', async () => {
   app.alpha.script([{ usage }])
   await charged(await post('/v1/chat/completions', { model: 'odd-chat', messages }), chatUinr, true)
 })
 
-test('the same streamed costs the same', async () => {
+test('a streamed call costs the same', async () => {
   app.alpha.script([{ usage }])
   const reply = await post('/v1/chat/completions', { model: 'odd-chat', messages, stream: true })
   const text = await reply.clone().text()
@@ -80,13 +80,13 @@ test('half a micro-rupee is rounded up, and less is not charged', async () => {
   }
 })
 
-test('an image: what came is charged, not what was asked for', async () => {
+test('images are charged as delivered, not as requested', async () => {
   const url = 'https://pictures.example.test/1.png'
   app.alpha.script([{ body: { created: 1, data: [{ url }, { url }] } }])
   await charged(await post('/v1/images/generations', { model: 'odd-image', prompt: 'x', n: 3 }), 6_666_666n, true)
 })
 
-test('a second of audio, begun ones in full', async () => {
+test('audio is charged by the second, and a begun second in full', async () => {
   const form = new FormData()
   form.append('model', 'odd-ears')
   form.append('file', new Blob([new Uint8Array(wavOf(1))]), 'a.wav')
@@ -95,7 +95,7 @@ test('a second of audio, begun ones in full', async () => {
   await charged(await post('/v1/audio/transcriptions', form), 103_600n, true)
 })
 
-test('a character: 5 code points × 49.99 = 249.95', async () => {
+test('speech is charged by the character: 5 code points × 49.99 = 249.95', async () => {
   app.alpha.script([{ headers: { 'content-type': 'audio/mpeg' }, rawStream: [Buffer.from('sound')] }])
   await charged(await post('/v1/audio/speech', { model: 'odd-voice', input: 'नमि🙏a', voice: 'v' }), 250n, true)
 })

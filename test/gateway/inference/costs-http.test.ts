@@ -5,7 +5,7 @@ const hello = [{ role: 'user', content: 'Hello there' }]
 // biome-ignore lint/suspicious/noExplicitAny: chunks of a stream are arbitrary JSON.
 const chunksOf = (text: string): any[] => text.split('\n\n').flatMap(event => (event.startsWith('data: {') ? [JSON.parse(event.slice(6))] : []))
 
-describe('what a reply says of its own cost', () => {
+describe('the cost that a reply reports', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ dialects: true })
@@ -25,7 +25,7 @@ describe('what a reply says of its own cost', () => {
   }
   const chat = { model: 'test-model', messages: hello }
 
-  test('COST-01 every metered reply says what it cost to the unit and how long it took; streams in their usage chunk, which is the only one that changes', async () => {
+  test('COST-01 every metered reply reports its exact cost and its time; a stream reports them in its usage chunk and changes no other', async () => {
     const whole = [
       ['/v1/chat/completions', chat],
       ['/v1/chat/completions', { ...chat, model: 'anthropic-model' }],
@@ -59,7 +59,7 @@ describe('what a reply says of its own cost', () => {
     expect(streamed.x_br.value_inr).toBeGreaterThan(0)
   })
 
-  test('the bytes of a stream are those of the provider but for the bill', async () => {
+  test('the bytes of a stream are those of the provider except for the bill', async () => {
     const chunk = (more: object): string => `data: ${JSON.stringify({ id: 'c', model: 'same-id', choices: [], ...more })}\n\n`
     // A comment in front of the beginning is not passed on: the stream has not begun.
     const before = `${chunk({ choices: [{ index: 0, delta: { content: 'é' }, finish_reason: null }] })}: hello\n\n`
@@ -69,7 +69,7 @@ describe('what a reply says of its own cost', () => {
     expect(text).toBe(`${before}${chunk({ usage: { prompt_tokens: 100, completion_tokens: 10 } }).replace('}}\n', `},"x_br":${bill}}\n`)}data: [DONE]\n\n`)
   })
 
-  test('what a stream says is what is charged, also when the provider tells no usage, tells more than was allowed, or the caller wants no usage', async () => {
+  test('the cost that a stream reports is the charge, also without reported usage, with usage above the limit, and for a caller without usage', async () => {
     app.alpha.script([{ usage: null }, { usage: { prompt_tokens: 10, completion_tokens: 900 } }])
     for (const more of [{}, { max_tokens: 20 }]) {
       const { reply, costInr } = await charged(() => post('/v1/chat/completions', { ...chat, ...more, stream: true }))
@@ -85,7 +85,7 @@ describe('what a reply says of its own cost', () => {
     }
   })
 
-  test('errors and what is not metered say nothing of costs', async () => {
+  test('errors and replies that are not metered report no cost', async () => {
     app.alpha.script([{ status: 400, body: { error: { message: 'no' } } }])
     for (const reply of [
       await post('/v1/chat/completions', chat),

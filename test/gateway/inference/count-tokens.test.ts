@@ -15,7 +15,7 @@ const messages = [{ role: 'user', content: 'Hello there' }]
 const own = () => ({ token: null, headers: { 'x-br-api-key': app.key, authorization: 'Bearer sk-ant-oat01-own' } })
 const events = statement<[], { readonly count: number }>('test.count_tokens_events', 'select count(*)::int as "count" from usage_events')
 
-test('CTOK-01 every model is counted: claude by its provider, others here and marked; errors are passed on; nothing is charged', async () => {
+test('CTOK-01 every model has a count: claude from its provider, others from the gateway with a mark; errors are relayed, and nothing is charged', async () => {
   const { claude } = app.others
   const sent = { model: 'claude-test', messages, thinking: { type: 'enabled', budget_tokens: 2000 } }
   claude.script({ body: { input_tokens: 12 } })
@@ -51,7 +51,7 @@ test('CTOK-01 every model is counted: claude by its provider, others here and ma
   ])
 })
 
-test('case 87 tools, thinking, images and documents count; what cannot be counted for is an error of the format', async () => {
+test('case 87 tools, thinking, images and documents count, and a request that cannot be counted gets an error of the format', async () => {
   const count = async (more: object) => (await app.call('POST', path, { model: 'test-model', messages, ...more })).json.input_tokens
   const bare = await count({})
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } }
@@ -80,7 +80,7 @@ test('case 87 tools, thinking, images and documents count; what cannot be counte
   expect((await app.call('POST', path, { model: 'test-model', messages }, { token: limited.key })).status).toBe(429)
 })
 
-test('case 89 what Claude Code asks of a gateway: models, messages with ?beta=true, counts', async () => {
+test('case 89 the requests of Claude Code to a gateway work: models, messages with ?beta=true, counts', async () => {
   const models = await app.call('GET', '/v1/models?limit=1000')
   expect(models.json.data.map(({ id }: { id: string }) => id)).toContain('claude-sonnet-4-5')
   const beta = { 'anthropic-beta': 'claude-code-20250219,interleaved-thinking-2025-05-14', 'anthropic-version': '2023-06-01', 'x-api-key': app.key }

@@ -51,7 +51,7 @@ describe('output in any field', () => {
   }
 
   for (const [path, body] of Object.entries(bodies)) {
-    test(`HARD-06 a budget cuts it like plain content: ${path}`, async () => {
+    test(`HARD-06 a budget cuts output in any field like plain content: ${path}`, async () => {
       for (const [name, delta] of Object.entries(shapes)) {
         app.alpha.script([{ rawStream: Array.from({ length: 200 }, () => frame(delta)), holdAfterRaw: true }])
         const { key } = await app.newKey({ budgetInr: 0.5 })
@@ -62,7 +62,7 @@ describe('output in any field', () => {
       }
     })
 
-    test(`HARD-06 who hangs up pays for it like for plain content: ${path}`, async () => {
+    test(`HARD-06 a caller who leaves pays for output in any field like for plain content: ${path}`, async () => {
       const charged: Record<string, number> = {}
       for (const [name, delta] of Object.entries(shapes)) {
         const agent = await app.newAgent(`agent ${++agents}`)

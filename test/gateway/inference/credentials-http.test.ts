@@ -17,7 +17,7 @@ const call = { model: 'claude-test', max_tokens: 16, messages }
 const send = (body: object, headers: Record<string, string>, path = '/v1/messages') => app.call('POST', path, body, { token: null, headers })
 const sentHeaders = () => JSON.stringify(app.others.claude.requests.map(({ headers }) => headers))
 
-test('a gateway key in whatever form it is sent beside another never goes on to the provider', async () => {
+test('a gateway key that is sent beside another key, in any form, never reaches the provider', async () => {
   const { key } = app
   const agent = await app.newAgent('forwarder')
   const forms: Record<string, string>[] = [
@@ -53,7 +53,7 @@ test('a gateway key in whatever form it is sent beside another never goes on to 
   ])
 })
 
-test('what goes to a provider beside the credential is a list of its own: no header of the client but versions and betas', async () => {
+test('a provider gets no header of the client except versions and betas', async () => {
   const odd = {
     cookie: 'br_session=x',
     'x-forwarded-for': '10.0.0.1',
@@ -79,7 +79,7 @@ test('what goes to a provider beside the credential is a list of its own: no hea
   )
 })
 
-test('a forwarded credential goes to nobody else when its provider fails', async () => {
+test('a forwarded credential goes to no other provider when its provider fails', async () => {
   app.others.claude.script(() => ({ status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'busy' } } }))
   const own = 'sk-ant-oat01-only-for-claude'
   const reply = await send(
@@ -94,7 +94,7 @@ test('a forwarded credential goes to nobody else when its provider fails', async
   expect(JSON.stringify(app.alpha.requests.map(({ headers }) => headers))).not.toContain(own)
 })
 
-test('how the account of the platform is doing is told to nobody who counts tokens; what is wrong with the request is', async () => {
+test('a token count does not reveal the state of the account of the platform, but reports errors of the request', async () => {
   const accountHeaders = {
     'anthropic-organization-id': 'org-platform',
     'anthropic-ratelimit-requests-limit': '50',
@@ -133,7 +133,7 @@ test('how the account of the platform is doing is told to nobody who counts toke
   expect([counted.json, counted.headers.get('x-br-provider')]).toEqual([{ input_tokens: 12 }, 'claude'])
 })
 
-test('counting holds to the rules of the agent in whose name it is done, and a revoked one counts nothing', async () => {
+test('a token count obeys the policies of the named agent, and is refused for a revoked one', async () => {
   const agent = await app.newAgent('counter')
   const count = () => app.call('POST', '/v1/messages/count_tokens', { model: 'anthropic-model', messages }, { headers: { 'x-br-agent-id': 'counter' } })
   expect((await count()).status).toBe(200)
@@ -161,7 +161,7 @@ test('a refusal that quotes the forwarded credential is shown and kept without i
   expect(app.logLines.join('')).not.toContain(own)
 })
 
-test('names that every object has are query parameters like any other', async () => {
+test('names of built-in object members are ordinary query parameters', async () => {
   for (const query of ['constructor=1', 'toString=a&toString=b', '__proto__=1', 'hasOwnProperty='])
     expect([query, (await app.call('POST', `/v1/messages?${query}`, { ...call, model: 'anthropic-model' })).status]).toEqual([query, 200])
 })

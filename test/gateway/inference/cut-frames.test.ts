@@ -3,7 +3,7 @@ import { startApp, type TestApp, until } from '../../harness/app.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
 import { streamApis } from './stream-clients.ts'
 
-describe('a stream that is cut, as real clients see it', () => {
+describe('a cut stream in real clients', () => {
   let app: TestApp
   let servers: readonly UpstreamServer[]
   let owner: string
@@ -53,7 +53,7 @@ describe('a stream that is cut, as real clients see it', () => {
 
   for (const { api, clients, ...models } of streamApis) {
     for (const [why, make] of Object.entries(cuts)) {
-      test(`${api}: ${why} is shown, nothing is tried again, and nothing is charged behind the end`, async () => {
+      test(`${api}: the client shows ${why}, does not retry, and nothing is charged after the end`, async () => {
         for (const [name, client] of Object.entries(clients)) {
           for (const [way, model] of Object.entries(models)) {
             const at = `${name}, ${way}`
@@ -93,7 +93,7 @@ describe('a stream that is cut, as real clients see it', () => {
   }
 })
 
-describe('a stream that is cut, as it is written', () => {
+describe('the bytes of a cut stream', () => {
   const calls = [
     { api: 'chat', path: '/v1/chat/completions', body: { messages: [{ role: 'user', content: 'Hi' }] }, relayed: 'alpha-only', translated: 'anthropic-model' },
     {
@@ -141,7 +141,7 @@ describe('a stream that is cut, as it is written', () => {
     }
   }
 
-  test('each format has its own frame, which says why and that nothing is gained by another try', { timeout: 60_000 }, async () => {
+  test('each format has its own frame, which gives the reason and says that a retry does not help', { timeout: 60_000 }, async () => {
     const app = await startApp({ dialects: true, env: { DRAIN_MS: '0' } })
     const servers = [app.alpha, app.others.claude, app.others.resp]
     const owner = await app.signIn()

@@ -19,7 +19,7 @@ describe('calls that would cost more than the tokens', () => {
   const post = (path: string, body: object | string, options: { token?: string; headers?: Record<string, string> } = {}) =>
     app.call('POST', path, body, { ...options, headers: { 'content-type': 'application/json', ...options.headers } })
 
-  test('searches and dearer tiers do not go on with the key of the platform, and are named', async () => {
+  test('searches and dearer tiers are not sent with the key of the platform, and are named as dropped', async () => {
     const dear = { service_tier: 'priority', web_search_options: {}, search_parameters: { mode: 'on' }, plugins: [{ id: 'web' }] }
     for (const [path, model, body, upstream] of [
       ['/v1/chat/completions', 'openai-model', { messages: hello }, app.alpha],
@@ -40,7 +40,7 @@ describe('calls that would cost more than the tokens', () => {
     expect(app.alpha.requests.at(-1)?.json).toMatchObject(dear)
   })
 
-  test('tools that a provider runs are for own keys: nothing is dialed on the key of the platform, nothing is charged', async () => {
+  test('tools that a provider runs need an own key; on the key of the platform nothing is dialed or charged', async () => {
     const body = { model: 'openai-model', messages: hello, tools: [{ type: 'builtin_function', function: { name: '$web_search' } }] }
     const refused = await post('/v1/chat/completions', body)
     expect([refused.status, refused.json.error.code]).toEqual([400, 'bad_request'])
@@ -59,7 +59,7 @@ describe('calls that would cost more than the tokens', () => {
     expect((await post('/v1/messages', { model: 'anthropic-model', max_tokens: 20, messages: hello, speed: 'standard' })).status).toBe(200)
   })
 
-  test('a name that occurs twice is sent once, with the value that was read', async () => {
+  test('a duplicate member is sent once, with the value that the gateway read', async () => {
     const twice = (name: string, first: unknown, second: unknown, rest: object): string =>
       `{${JSON.stringify(name)}:${JSON.stringify(first)},${JSON.stringify(rest).slice(1, -1)},${JSON.stringify(name)}:${JSON.stringify(second)}}`
     const paid = [{ type: 'web_search_20250305', name: 'web_search' }]
@@ -87,7 +87,7 @@ describe('calls that would cost more than the tokens', () => {
     }
   })
 
-  test('a strict budget holds for every answer that is asked for', async () => {
+  test('a strict budget holds for every requested answer', async () => {
     const { key, keyId } = await app.newKey()
     // 8192 tokens at ₹40 a million are ₹0.32768 an answer.
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 1, strict: true }, { cookie })

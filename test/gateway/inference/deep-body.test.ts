@@ -19,7 +19,7 @@ describe('bodies that are nested too deeply', () => {
   const send = (path: string, body: string, options: { cookie?: string } = {}) =>
     app.call('POST', path, body, { ...options, headers: { 'content-type': 'application/json' } })
 
-  test('are 400 bad_request whether they would be written again or go on as they came, and open no circuit', async () => {
+  test('are 400 bad_request, whether they would be rewritten or relayed, and open no circuit', async () => {
     for (const body of [
       `{"model":"test-model","messages":${messages},"metadata":${deep}}`,
       `{"model":"same-id","messages":${messages},"metadata":${deep}}`,
@@ -37,7 +37,7 @@ describe('bodies that are nested too deeply', () => {
     expect([preview.status, preview.json.error.code]).toEqual([400, 'bad_request'])
   })
 
-  test('do not take the content of other calls out of the log', async () => {
+  test('do not remove the content of other calls from the content log', async () => {
     await app.call('PUT', '/me/org/data-retention', { days: 1 }, { cookie })
     await Promise.all([
       send('/v1/chat/completions', `{"model":"test-model","messages":${messages},"optimize":"price","metadata":${deep}}`),

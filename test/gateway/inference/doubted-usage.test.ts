@@ -25,7 +25,7 @@ const paths: Readonly<Record<string, (content: string, maxTokens: number | null)
 const usageOf = (prompt: number, completion: number) => ({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion })
 const words = (count: number): string[] => Array.from({ length: count }, (_, n) => `word ${n} `)
 
-describe('usage that cannot be', () => {
+describe('implausible usage', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ env: { METRICS: 'on' }, operatorFile: urls => ({ ...defaultOperatorFile(urls), models }) })
@@ -53,14 +53,14 @@ describe('usage that cannot be', () => {
       }
   }
 
-  test('HARD-16 900,000 tokens for a short answer are bounded by what came, or by what the model can write unseen, and flagged', async () => {
+  test('HARD-16 900,000 tokens for a short answer are limited to the received output, or to the hidden output that the model can make, and flagged', async () => {
     const lie = { chunks: ['short'], usage: usageOf(10, 900_000) }
     await everywhere(lie, {}, ({ completion, estimated }, at) => expect([completion <= 10_000, estimated], at).toEqual([true, true]))
     await everywhere(lie, { model: 'thinker' }, ({ completion, estimated }, at) => expect([completion, estimated], at).toEqual([100_000, true]))
     await everywhere(lie, { maxTokens: 50 }, ({ completion, estimated }, at) => expect([completion, estimated], at).toEqual([50, true]))
   })
 
-  test('HARD-16 nothing reported for a long answer is charged by the estimate', async () => {
+  test('HARD-16 a long answer with zero reported tokens is charged by the estimate', async () => {
     const lie = { chunks: words(200), usage: usageOf(0, 0) }
     const chars = lie.chunks.join('').length
     await everywhere(lie, { content: 'a long question '.repeat(100) }, ({ prompt, completion, estimated }, at) => {
@@ -69,14 +69,14 @@ describe('usage that cannot be', () => {
     })
   })
 
-  test('HARD-16 a prompt above the window of the model is bounded by it', async () => {
+  test('HARD-16 a reported prompt above the window of the model is limited to the window', async () => {
     await everywhere({ chunks: ['short'], usage: usageOf(5_000_000, 2) }, {}, ({ prompt, completion, estimated }, at) => {
       expect([completion, estimated], at).toEqual([2, true])
       expect(prompt, at).toBeLessThanOrEqual(200_000)
     })
   })
 
-  test('HARD-16 an honest usage is taken as it is, to the token', async () => {
+  test('HARD-16 plausible usage is charged unchanged, to the token', async () => {
     for (const [prompt, completion, script] of [
       [1, 1, { chunks: ['ok'] }],
       [900, 12, { chunks: ['a short answer'] }],
@@ -89,7 +89,7 @@ describe('usage that cannot be', () => {
     )
   })
 
-  test('HARD-16 what a provider tells on the way is bounded in the same way when the stream breaks, in every format', async () => {
+  test('HARD-16 usage reported before a stream breaks is limited in the same way, in every format', async () => {
     const content = 'a long question '.repeat(100)
     const chunk = (usage: object) =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'speaker-up', choices: [{ index: 0, delta: { content: 'short' }, finish_reason: null }], usage })}\n\n`
@@ -106,7 +106,7 @@ describe('usage that cannot be', () => {
       }
   })
 
-  test('HARD-16 output that was foretold and rejected is charged as told, and runs of spaces are no lie', async () => {
+  test('HARD-16 predicted and rejected output is charged as reported, and runs of spaces are plausible', async () => {
     const messages = [{ role: 'user', content: 'hello' }]
     for (const stream of [false, true]) {
       app.alpha.script([{ chunks: ['short'], usage: usageOf(10, 30_000) }])
@@ -122,7 +122,7 @@ describe('usage that cannot be', () => {
     }
   })
 
-  test('a reply that is too large to be taken was made: it is charged by what is held for it, and no other route makes it again', async () => {
+  test('a reply that is too large to be read is charged its hold, and no other route is dialed', async () => {
     app.beta.reset()
     const large = JSON.stringify({
       id: 'c',

@@ -104,7 +104,7 @@ const clients: Readonly<Record<string, Client>> = {
 }
 const models = { openai: 'openai-model', anthropic: 'anthropic-model', gemini: 'gemini-model', responses: 'responses-model' } as const
 
-describe('fields that a provider’s API has no place for', () => {
+describe('fields that a provider’s API does not have', () => {
   let app: TestApp
   let servers: readonly UpstreamServer[]
   beforeAll(async () => {
@@ -124,7 +124,7 @@ describe('fields that a provider’s API has no place for', () => {
     Object.keys(field).some(name => dropped.some(each => each === name || each.startsWith(`${name}.`) || each.startsWith(`${name}[`)))
 
   for (const [name, client] of Object.entries(clients)) {
-    test(`DROP-01 ${name}: each field reaches the provider in some form, is named in x-br-dropped-params, or is refused in words, in every dialect`, async () => {
+    test(`DROP-01 ${name}: each field reaches the provider in some form, is named in x-br-dropped-params, or is refused with an error, in every dialect`, async () => {
       const silent: string[] = []
       for (const [dialect, model] of Object.entries(models)) {
         const plain = await ask(client, model, {})

@@ -81,7 +81,7 @@ const paths: Readonly<Record<string, object>> = {
   '/v1/responses': { input: 'hello' },
 }
 
-describe('what is told too early, or too late', () => {
+describe('usage that is reported early, and models that are named late', () => {
   let app: TestApp
   let servers: Readonly<Record<string, UpstreamServer>>
   beforeAll(async () => {
@@ -119,7 +119,7 @@ describe('what is told too early, or too late', () => {
       ['output at the beginning of a message', 'claude', messages],
       ['running figures of a message', 'claude', runningDelta],
     ] as const)
-      test(`HARD-16 ${path}: ${name} is charged with all that comes behind it, broken off or ended`, async () => {
+      test(`HARD-16 ${path}: ${name} is charged together with all later output, broken off or ended`, async () => {
         for (const isBroken of [true, false]) {
           const parts = spoken.early('plain-up')
           servers[provider]?.script([{ rawStream: isBroken ? parts : [...parts, spoken.end], breakAfterRaw: isBroken }])
@@ -150,7 +150,7 @@ describe('what is told too early, or too late', () => {
         }
       })
 
-  test('HARD-16 wherever usage is told, what is charged so far is no less than it and all that came since, nor than all that came', () => {
+  test('HARD-16 the charge so far is at least the reported usage plus all output since, and at least all output, wherever usage is reported', () => {
     const part = fc.oneof(
       fc.record({ chars: fc.integer({ min: 0, max: 200 }), told: fc.constant(null) }),
       fc.record({ chars: fc.integer({ min: 0, max: 200 }), told: fc.integer({ min: 0, max: 500 }) }),

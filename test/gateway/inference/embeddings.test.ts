@@ -29,7 +29,7 @@ describe('embeddings by the real SDK', () => {
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
   })
 
-  test('EMB-01 EMB-10 the SDK asks for base64 by itself: it is forwarded, comes back as it is, and the vectors are those that floats give', async () => {
+  test('EMB-01 EMB-10 the base64 that the SDK requests by itself is forwarded and relayed unchanged, and gives the same vectors as floats', async () => {
     const vector = Float32Array.from({ length: 1024 }, (_, at) => at / 1024)
     app.alpha.script([
       {
@@ -49,7 +49,7 @@ describe('embeddings by the real SDK', () => {
     expect((await usageRows(app))[0]).toMatchObject({ kind: 'embeddings', promptTokens: 4n, completionTokens: 0n, costUinr: 16n, estimated: false })
   })
 
-  test('a reply with hundreds of thousands of numbers comes back as it is, under our name of the model, with the usage that the provider left out', async () => {
+  test("a reply with hundreds of thousands of numbers is relayed with the catalog's name of the model and the usage that the provider left out", async () => {
     const vector = Array.from({ length: 1536 }, (_, at) => at / 1536)
     const data = Array.from({ length: 256 }, (_, index) => ({ object: 'embedding', index, embedding: vector }))
     app.alpha.script([
@@ -70,7 +70,7 @@ describe('embeddings by the real SDK', () => {
     expect((await usageRows(app))[0]).toMatchObject({ promptTokens: 4n, estimated: false })
   })
 
-  test('EMB-06 EMB-07 fields of the gateway ride along in the SDK and stay here; under india_only the Indian route serves', async () => {
+  test('EMB-06 EMB-07 router fields sent through the SDK are obeyed and not forwarded; under india_only the Indian route serves', async () => {
     await client.embeddings.create({
       model: 'test-embed',
       input: 'one',
@@ -79,7 +79,7 @@ describe('embeddings by the real SDK', () => {
     expect(Object.keys(app.indus.requests[0]?.json ?? {}).sort()).toEqual(['encoding_format', 'input', 'model'])
   })
 
-  test('EMB-06 where the provider calls the model the same, a request without such fields goes on byte for byte, and one with them without them', async () => {
+  test('EMB-06 a request without router fields is sent byte for byte when the provider has the same name of the model; router fields are removed', async () => {
     const send = async (text: string): Promise<string | undefined> => {
       const reply = await fetch(`${app.baseUrl}/v1/embeddings`, {
         method: 'POST',
@@ -95,7 +95,7 @@ describe('embeddings by the real SDK', () => {
     expect(JSON.parse(sent ?? '')).toEqual({ model: 'same-name', input: ['a'] })
   })
 
-  test('token numbers, which some clients send instead of texts, are refused with what to do', async () => {
+  test('token numbers, which some clients send instead of texts, are refused with advice', async () => {
     for (const input of [
       [1, 2, 3],
       [[1, 2], [3]],
@@ -108,14 +108,14 @@ describe('embeddings by the real SDK', () => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('a fresh machine embeds: as floats and as base64 the same vectors', async () => {
+  test('a fresh installation embeds, with the same vectors as floats and as base64', async () => {
     const bare = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple'] })
     const floats = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple'], encoding_format: 'float' })
     expect(bare.data.map(({ embedding }) => embedding.length)).toEqual([1024, 1024])
     expect(bare.data[1]?.embedding[5]).toBeCloseTo(floats.data[1]?.embedding[5] ?? 9, 6)
   })
 
-  test('a provider whose wire format has no embeddings is refused before anything is dialed, and is skipped in a chain', async () => {
+  test('a provider whose dialect has no embeddings is refused before a dial, and is skipped in a chain', async () => {
     for (const model of ['claude/embed-1', 'gem/embed-1', 'resp/embed-1']) {
       const reply = await app.call('POST', '/v1/embeddings', { model, input: 'one', upstream_key: 'sk-mine' })
       expect([reply.status, reply.json.error.code], model).toEqual([400, 'no_route'])
@@ -140,7 +140,7 @@ describe('embeddings by the real SDK', () => {
   })
 })
 
-test('the operator cannot name a route for embeddings or audio that speaks another format', async () => {
+test('the operator cannot configure a route for embeddings or audio whose dialect does not support them', async () => {
   const { mkdtempSync, rmSync, writeFileSync } = await import('node:fs')
   const { tmpdir } = await import('node:os')
   const { join } = await import('node:path')

@@ -41,7 +41,7 @@ describe('numbers that a double cannot hold', () => {
   const messages = '"messages":[{"role":"user","content":"Take 9007199254740993 and \\"1e400\\""}]'
   const tool = `"tools":[{"type":"function","function":{"name":"find","parameters":${schema}}}]`
 
-  test('EDGE-07 a chat body has the same digits at an OpenAI provider, whether it goes on as it came, edited, streamed, capped or routed', async () => {
+  test('EDGE-07 a chat body reaches an OpenAI provider with the same digits, unchanged, edited, streamed, capped or routed', async () => {
     const seeds = wide.map((digits, index) => `"x${index}":${digits}`).join(',')
     for (const more of [
       '"model":"same-id"',
@@ -88,7 +88,7 @@ describe('numbers that a double cannot hold', () => {
     )
   })
 
-  test('EDGE-07 a heavy body keeps them wherever they stand, on every route', async () => {
+  test('EDGE-07 a heavy body keeps its digits in every place, on every route', async () => {
     // Longer than what is put back in one piece, so that some of the numbers stand where it is cut.
     const numbers = Array.from({ length: 9000 }, (_, index) => `9007199254${740_993 + 2 * index}`)
     const content = numbers.map(digits => `{"type":"text","text":"${'x'.repeat(1200 + (Number(digits) % 7))}","at":${digits}}`)
@@ -109,7 +109,7 @@ describe('numbers that a double cannot hold', () => {
     }
   })
 
-  test('EDGE-07 a reply that repeats what was sent repeats the same digits, streamed or not', async () => {
+  test('EDGE-07 a reply that repeats parts of the request has the same digits, streamed or not', async () => {
     const body = (stream: boolean) =>
       `{"model":"test-model","stream":${stream},"input":"Go","tools":[{"type":"function","name":"find","strict":false,"parameters":${schema}}]}`
     for (const stream of [false, true]) {
@@ -119,7 +119,7 @@ describe('numbers that a double cannot hold', () => {
     }
   })
 
-  test('EDGE-07 embeddings keep them too, and numbers that a double holds are as ever', async () => {
+  test('EDGE-07 embeddings keep their digits too, and numbers that a double can represent are unchanged', async () => {
     const text = await sent(
       app.alpha,
       '/v1/embeddings',
@@ -128,7 +128,7 @@ describe('numbers that a double cannot hold', () => {
     expect(text).toContain('"extra":[1e400,9007199254740993,0.1,1.5,0,100,0.7,123456789012345]')
   })
 
-  test('EDGE-07 fields that the gateway reads itself are checked as before, and nobody sees another number than the one that was sent', async () => {
+  test('EDGE-07 fields that the gateway reads itself are checked as before, and no number differs from the sent one', async () => {
     for (const [field, status] of [
       ['"max_tokens":9007199254740993', 400],
       ['"max_tokens":1e400', 400],

@@ -13,7 +13,7 @@ function writtenAnew(json: string) {
   return { written, exact }
 }
 
-test('EDGE-07 numbers are put back in turns of a piece each, wherever a piece ends', async () => {
+test('EDGE-07 numbers are restored in turns of one piece each, with the end of a piece at any position', async () => {
   const near = fc.record({ before: fc.nat(60), filling: fc.constantFrom('x', 'न', '😀', '1', 'e') })
   await fc.assert(
     fc.asyncProperty(near, async ({ before, filling }) => {

@@ -63,7 +63,7 @@ describe('a choice that failed', () => {
     }
   })
 
-  test('CHAT-25 behind the first chunk the stream ends with an error of its own protocol, and what was not made is not billed', async () => {
+  test('CHAT-25 after the first chunk the stream ends with an error of its own format, and output that was not made is not billed', async () => {
     for (const model of ['alpha-only', 'same-id'])
       for (const failure of failures)
         for (const [path, bodyOf] of paths) {
@@ -89,7 +89,7 @@ describe('a choice that failed', () => {
         }
   })
 
-  test('CHAT-24 a stream with nothing but comments and an end mark is no answer: it is failed over, and 502 where no route is left', async () => {
+  test('CHAT-24 a stream of only comments and an end mark is failed over, and is 502 when no route is left', async () => {
     const empty = [[end], [': waiting\n\n', end], ['data: [DONE]'], ['data: {"choices":[]}\n\n', end], [`event: x\n\n${end}${end}`]]
     for (const rawStream of empty)
       for (const [path, bodyOf] of paths)
@@ -104,7 +104,7 @@ describe('a choice that failed', () => {
         }
   })
 
-  test('CHAT-24 a choice that says null of an error, or speaks of errors, is an answer', async () => {
+  test('CHAT-24 a choice whose error is null, or whose text is about errors, is an answer', async () => {
     app.alpha.script([whole({ error: null, finish_reason: 'stop' })])
     expect((await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: hello })).status).toBe(200)
     const said = chunk({ delta: { content: '"finish_reason":"error"', error: 'as text' }, error: null, finish_reason: 'stop' })

@@ -20,7 +20,7 @@ const json = { 'content-type': 'application/json' }
 const delta = (content: string): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
 const end = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
 
-describe('replies that are kept', () => {
+describe('the room for replies', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ env: { REPLIES_MAX_BYTES: String(roomBytes) } })
@@ -36,7 +36,7 @@ describe('replies that are kept', () => {
   }
   const held = (): Promise<number> => figure('brigade_replies_held_bytes')
 
-  test('HARD-03 whole replies that arrive together wait for room, and all come to their end', async () => {
+  test('HARD-03 whole replies that arrive together wait for room, and all are served', async () => {
     const text = wholeChat(400_000)
     const parts = { rawStream: [text.slice(0, 390_000), text.slice(390_000)], holdAfterRawParts: 1, headers: json }
     app.alpha.script([parts, parts, parts])
@@ -81,7 +81,7 @@ describe('replies that are kept', () => {
     expect(app.gateway.app.circuits.openRoutes()).toEqual([])
   })
 
-  test('HARD-03 what a stream repeats at its end counts while it is kept', async () => {
+  test('HARD-03 output that a stream repeats at its end takes room while it is kept', async () => {
     const pieces = Array.from({ length: 14 }, () => delta('b'.repeat(50_000)))
     app.alpha.script(() => ({ rawStream: [...pieces, end] }))
     const repeated = await ask('/v1/responses', { stream: true })
@@ -94,7 +94,7 @@ describe('replies that are kept', () => {
     await until(async () => (await held()) === 0, 'nothing is kept any more')
   })
 
-  test('HARD-03 an event that has no room before the stream has begun is 503, is charged, and no other provider is asked', async () => {
+  test('HARD-03 an event without room before the stream has begun is 503, is charged, and no other provider is asked', async () => {
     app.alpha.script([{ rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"', 'a'.repeat(700_000)], holdAfterRaw: true }])
     const reply = await app.call('POST', '/v1/chat/completions', { model: 'test-model', messages, stream: true })
     expect([reply.status, reply.headers.get('retry-after'), reply.json.error?.code]).toEqual([503, '2', 'temporarily_unavailable'])

@@ -12,7 +12,7 @@ const thinker = {
   routes: [{ provider: 'alpha', upstream_model: 'thinker-up', input_inr_per_mtok: 0, output_inr_per_mtok: 1000, source: 'test', as_of: '2026-01-01' }],
 }
 
-describe('a model that thinks and shows nothing of it', () => {
+describe('a model with hidden thinking', () => {
   let aheadMs = 0
   const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs }
   let app: TestApp
@@ -42,7 +42,7 @@ describe('a model that thinks and shows nothing of it', () => {
     return { reply, held }
   }
 
-  test('is covered further as time passes, and goes on while the budget has room', async () => {
+  test('is covered further as time passes, and continues while the budget has room', async () => {
     const { reply, held } = await think('rich thinker', 1000)
     const first = await held()
     // Four minutes are 12,000 tokens.
@@ -54,7 +54,7 @@ describe('a model that thinks and shows nothing of it', () => {
     expect((await reply).text).toContain('an answer')
   })
 
-  test('ends when its budget has no room for what it may have thought', async () => {
+  test('ends when its budget has no room for the assumed thinking', async () => {
     const { reply } = await think('poor thinker', 9)
     let isOver = false
     void reply.finally(() => {

@@ -61,7 +61,7 @@ describe('hostile callers and providers', () => {
     expect(app.alpha.requests.map(({ path, raw }) => [path, raw.toString().slice(0, 300)])).toEqual([])
   })
 
-  test('HARD-01 JSON that is text in a body has bounds of its own, which the answer names', async () => {
+  test('HARD-01 JSON inside a string of a body has bounds of its own, which the error names', async () => {
     const text = (args: string) => [
       { role: 'user', content: 'x' },
       { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: args } }] },
@@ -118,7 +118,7 @@ describe('hostile callers and providers', () => {
     expect(most.status).toBe(200)
   })
 
-  test('HARD-01 what a reply repeats of a very long request is bounded: a field that does not fit has its default', async () => {
+  test('HARD-01 a reply repeats a bounded part of a very long request, and a field that does not fit has its default', async () => {
     const instructions = 'Be short. '.repeat(2_000_000)
     const metadata = { a: 'b' }
     const repeated = { temperature: 0.5, metadata, tools: [{ type: 'function', name: 'f', strict: false, parameters: { type: 'object' } }] }
@@ -135,7 +135,7 @@ describe('hostile callers and providers', () => {
     expect(app.alpha.requests.at(-1)?.json?.['tools']).toHaveLength(2000)
   })
 
-  test('arguments of a reply that are nested too deeply fail the route and not the gateway', async () => {
+  test('a reply with arguments that are nested too deeply is a failure of the route and not of the gateway', async () => {
     const message = { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: `{"a":${deep}}` } }] }
     const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
     const asked = { model: 'test-model', max_tokens: 5, messages: [{ role: 'user', content: 'x' }] }
@@ -154,7 +154,7 @@ describe('hostile callers and providers', () => {
     expect(app.others.gem.requests[0]?.raw.length).toBeLessThan(2_000_000)
   })
 
-  test('a compressed reply of images and audio is read, and bounded by what it holds', async () => {
+  test('a compressed reply of images and audio is read, and bounded by its decoded size', async () => {
     const gzip = { 'content-encoding': 'gzip' }
     const small = (value: object) => [new Uint8Array(gzipSync(JSON.stringify(value)))]
     const large = [new Uint8Array(gzipSync(Buffer.alloc(80 * 1024 * 1024, 0x20)))]
@@ -171,7 +171,7 @@ describe('hostile callers and providers', () => {
     expect((await transcribe()).status).toBe(502)
   })
 
-  test('a page or a program is no transcript, however its type is written; subtitles keep theirs', async () => {
+  test('a page or a program is refused as a transcript with any spelling of its type, and subtitles keep their type', async () => {
     for (const type of ['Text/HTML', 'application/xhtml+xml', 'image/svg+xml', 'text/javascript; charset=utf-8', 'text/xml']) {
       app.alpha.script([{ headers: { 'content-type': type }, body: '<script>x</script>' }])
       const { status, text } = await transcribe({ response_format: 'text' })
@@ -180,7 +180,7 @@ describe('hostile callers and providers', () => {
     }
   })
 
-  test('an event without an end is an error behind its bound, whatever is sent behind it', () => {
+  test('an event without an end is an error beyond its bound, whatever follows', () => {
     const reader = new SseEventReader()
     const chunk = Buffer.alloc(4 * 1024 * 1024, 0x61)
     const found = [...reader.push(Buffer.from('data: '))]

@@ -94,7 +94,7 @@ describe('hostile replies of status 200', () => {
     for (const path of Object.keys(clients)) for (const model of models) for (const stream of [false, true]) await look(path, model, stream)
   }
 
-  test('an invalid answer is a failed route, and costs nothing', async () => {
+  test('an invalid answer is a failure of the route, and costs nothing', async () => {
     await each(async (path, model, stream) => {
       for (const [name, body] of Object.entries(answerless)) {
         const { status, row, text, what } = await ask(path, model, stream, body)
@@ -103,7 +103,7 @@ describe('hostile replies of status 200', () => {
     })
   })
 
-  test('an odd answer is translated and charged, or is a failed route: never both charged and refused, never an error of ours', async () => {
+  test('an odd answer is either translated and charged, or a failure of the route, and never an internal error', async () => {
     await each(async (path, model, stream) => {
       for (const [name, body] of Object.entries(odd)) {
         const { status, row, text, inr, what } = await ask(path, model, stream, body)
@@ -117,7 +117,7 @@ describe('hostile replies of status 200', () => {
     })
   })
 
-  test('a reply that is too deep to be read is charged, because a provider of the operator bills it, and no other route makes it again', async () => {
+  test('a reply that is too deep to be read is charged, because a provider of the operator bills it, and no other route is dialed', async () => {
     await each(async (path, model, stream) => {
       for (const [name, body] of Object.entries(tooDeep)) {
         const { status, row, text, what } = await ask(path, model, stream, body)
@@ -127,7 +127,7 @@ describe('hostile replies of status 200', () => {
     })
   })
 
-  test('figures that no provider means are not believed, whole or as a stream', async () => {
+  test('implausible figures are not believed, whole or as a stream', async () => {
     await each(async (path, model, stream) => {
       const [block, prompt, completion] = counts[model === 'openai-model' ? 'openai' : model === 'gemini-model' ? 'gemini' : 'native']
       for (const figure of figures)
@@ -150,14 +150,14 @@ describe('hostile replies of status 200', () => {
       }
   })
 
-  test('another route takes over from a reply that cannot be translated, and it alone is charged', async () => {
+  test('another route serves after a reply that cannot be translated, and only that route is charged', async () => {
     app.alpha.script({ body: answerless['usage alone'] ?? '', headers: jsonHeaders })
     const reply = await app.call('POST', '/v1/messages', { model: 'test-model', max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] })
     const [row] = await usageRows(app)
     expect([reply.status, reply.headers.get('x-br-provider'), row?.provider, row?.valueUinr]).toEqual([200, 'beta', 'beta', 640n])
   })
 
-  test('what the caller itself nested too deeply is its own mistake, and no circuit opens for it', async () => {
+  test('a body that the caller nested too deeply is the mistake of the caller and opens no circuit', async () => {
     const body = `{"model":"anthropic-model","input":"hi","metadata":${deep}}`
     const valueInr = async (): Promise<number> => (await app.call('GET', '/v1/usage')).json.totals.value_inr
     const before = await valueInr()

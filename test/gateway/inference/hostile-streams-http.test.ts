@@ -103,14 +103,14 @@ describe('hostile streams', () => {
   })
 
   for (const path of translated) {
-    test(`HARD-03 so are those that are written again: ${path}`, { timeout: 180_000 }, async () => {
+    test(`HARD-03 a million deltas that are translated are written in turns too: ${path}`, { timeout: 180_000 }, async () => {
       await keepsTheLoop(async () => {
         const { status, count } = await ask(path, joined(many(chunk({ content: 'a' }), 50_000), [end]), '"a"')
         expect([status, count]).toEqual([200, 50_000])
       })
     })
 
-    test(`HARD-03 arguments in 2,000 pieces cost what their characters cost, and arrive whole: ${path}`, { timeout: 180_000 }, async () => {
+    test(`HARD-03 arguments in 2,000 pieces are charged by their characters, and arrive whole: ${path}`, { timeout: 180_000 }, async () => {
       const opening = call('{"a":"', { id: 'c1', function: { name: 'f', arguments: '{"a":"' } })
       // A list, because it is sent again when another process has held the loop.
       const pieces = [...joined([opening], many(call(`${'x'.repeat(1000)}|mark|`), 2000), [call('"}'), end])]
@@ -121,7 +121,7 @@ describe('hostile streams', () => {
       })
     })
 
-    test(`HARD-03 calls and their arguments are bounded, and the call alone fails: ${path}`, { timeout: 60_000 }, async () => {
+    test(`HARD-03 tool calls and their arguments are bounded, and only the one request fails: ${path}`, { timeout: 60_000 }, async () => {
       const calls = Array.from({ length: 20_000 }, (_, index) => chunk({ tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{}x' } }] }))
       const tooMany = await ask(path, [...calls, end])
       expect([tooMany.status, tooMany.tail]).toEqual([200, expect.stringContaining('over 512 tool calls')])
@@ -149,7 +149,7 @@ describe('hostile streams', () => {
     })
 
   for (const path of Object.keys(paths) as Path[])
-    test(`the end of a line may be CR, LF or CRLF, however the bytes are cut, and the client reads the same events: ${path}`, async () => {
+    test(`lines may end with CR, LF or CRLF with any split of the bytes, and the client reads the same events: ${path}`, async () => {
       const text = [chunk({ content: 'one' }), chunk({ content: ' two' }), end].join('')
       for (const lineEnd of ['\r', '\r\n', '\n']) {
         const bytes = text.replaceAll('\n', lineEnd)
@@ -183,7 +183,7 @@ describe('hostile streams', () => {
     }
   })
 
-  test('HARD-03 a whole reply that takes long to parse is refused', async () => {
+  test('HARD-03 a whole reply that would take long to parse is refused', async () => {
     const said = '"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]'
     const items = (item: string, count: number): string => `{${said},"x":[${`${item},`.repeat(count)}${item}]}`
     for (const body of [

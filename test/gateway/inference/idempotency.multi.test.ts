@@ -30,7 +30,7 @@ describe.runIf(onPostgres)('idempotency keys over several processes', () => {
   })
   const keyed = (process: GatewayProcess, as: string, body: object = {}) => chat(process, fleet.key, 20, body, { 'idempotency-key': as })
 
-  test('IDEM-01 of many calls under one key on three processes one is dialed and charged', async () => {
+  test('IDEM-01 many calls with one key on three processes are dialed and charged once', async () => {
     const processes = await Promise.all([fleet.start(), fleet.start(), fleet.start()])
     const replies = await Promise.all(Array.from({ length: 30 }, (_, index) => keyed(processes[index % 3] as GatewayProcess, 'spread')))
     const codes = replies.map(reply => (reply.status === 200 ? 'ok' : reply.json.error.code))

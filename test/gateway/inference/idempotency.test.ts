@@ -32,7 +32,7 @@ describe('Idempotency-Key', () => {
   const requests = async (): Promise<number> => (await app.call('GET', '/v1/usage')).json.totals.requests
   const flushed = () => app.gateway.app.limits.flushNow()
 
-  test('IDEM-01 a finished call is made once: the replay is 409 idempotency_replayed with its usage, no retry, nothing dialed, nothing charged', async () => {
+  test('IDEM-01 a replay of a finished call is 409 idempotency_replayed with its usage and no retry, and nothing is dialed or charged', async () => {
     const before = await requests()
     const first = await chat()
     expect(first.status).toBe(200)
@@ -62,7 +62,7 @@ describe('Idempotency-Key', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('IDEM-01 a second call waits for the first, and is told to come back when that takes long', async () => {
+  test('IDEM-01 a second call waits for the first, and gets 409 idempotency_in_progress when that takes long', async () => {
     app.alpha.hold()
     const first = chat()
     await app.alpha.arrived(1)
@@ -90,7 +90,7 @@ describe('Idempotency-Key', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('IDEM-01 what cost nothing lets go of the key: a body at fault, a refusal of ours, of the provider, and all routes failed', async () => {
+  test('IDEM-01 a call without cost frees the key: an invalid body, a refusal of the gateway or of the provider, and a failure of all routes', async () => {
     expect((await chat({ messages: [] })).status).toBe(400)
     expect((await chat({ model: 'no-such-model' })).status).toBe(404)
     app.alpha.script([{ status: 400 }, { status: 500 }])
@@ -103,7 +103,7 @@ describe('Idempotency-Key', () => {
     expect((await chat()).json.error.code).toBe('idempotency_replayed')
   })
 
-  test('IDEM-01 a key lives for 24 hours, and belongs to who sent it: another key or agent may use the same words', async () => {
+  test('IDEM-01 an idempotency key lives for 24 hours and belongs to its sender, so another key or agent may use the same text', async () => {
     expect((await chat()).status).toBe(200)
     const other = await app.newKey()
     expect((await chat({}, { token: other.key })).status).toBe(200)
@@ -117,7 +117,7 @@ describe('Idempotency-Key', () => {
     expect((await chat({ temperature: 1 })).status).toBe(200)
   })
 
-  test('IDEM-01 nothing of the body is stored: not its text, not a plain hash of it', async () => {
+  test('IDEM-01 neither the text of the body nor a plain hash of it is stored', async () => {
     await chat({ stream: true })
     await flushed()
     const dump = await app.dump()
@@ -128,14 +128,14 @@ describe('Idempotency-Key', () => {
     expect(dump).not.toContain(key)
   })
 
-  test('a key that is no key is refused, and on other endpoints the header means nothing', async () => {
+  test('an invalid idempotency key is refused, and other endpoints ignore the header', async () => {
     for (const as of ['two words', 'x'.repeat(256), 'caf\u00e9']) expect((await chat({}, { as })).json.error?.code, as).toBe('bad_request')
     for (let again = 0; again < 2; again++)
       expect((await app.call('GET', '/v1/me/budgets', undefined, { headers: { 'idempotency-key': key } })).status).toBe(200)
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('the OpenAI SDK is told immediately and does not repeat the call', async () => {
+  test('the OpenAI SDK gets the replay error immediately and does not repeat the call', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 3 })
     const create = () =>
       client.chat.completions.create({ model: 'alpha-only', messages: [{ role: 'user', content: 'Once' }] }, { headers: { 'idempotency-key': key } })
@@ -145,7 +145,7 @@ describe('Idempotency-Key', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('however many calls come together under one key, one is made', async () => {
+  test('concurrent calls with one key are made once', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('ok', 'fail', 'client'), { minLength: 1, maxLength: 4 }),

@@ -81,7 +81,7 @@ describe('image_optimize', () => {
     }
   })
 
-  test('IMGOPT-01 through the SDK, streamed', async () => {
+  test('IMGOPT-01 a picture is also shrunk through the SDK, streamed', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 })
     const { data, response } = await client.chat.completions
       .create({ model: 'vision', stream: true, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: urlOf(big) } }] }] })
@@ -93,7 +93,7 @@ describe('image_optimize', () => {
     expect(await sizeOf(sentPictures(app.alpha.requests[0])[0])).toEqual([300, 200])
   })
 
-  test('IMGOPT-02 pictures that fit go on byte for byte, and so does the whole request; no header', async () => {
+  test('IMGOPT-02 pictures that fit are sent byte for byte, and so is the whole request, without a header', async () => {
     const exact = await picture(300, 300)
     const body = JSON.stringify({ model: 'same-eyes', messages: [{ role: 'user', content: [partOf(urlOf(exact)), partOf(urlOf(exact))] }], seed: 1 }, null, 1)
     const reply = await app.call('POST', '/v1/chat/completions', body, { headers: { 'content-type': 'application/json' } })
@@ -103,21 +103,21 @@ describe('image_optimize', () => {
     expect(sentPictures(app.alpha.requests[1])[0]?.equals(exact)).toBe(true)
   })
 
-  test('IMGOPT-03 a small picture is never made larger, whatever is asked for', async () => {
+  test('IMGOPT-03 a small picture is never enlarged, whatever the request says', async () => {
     const tiny = await picture(10, 8)
     const reply = await ask([urlOf(tiny)], { image_max_edge: 5000 })
     expect([reply.status, reply.headers.get(imageHeader)]).toEqual([200, null])
     expect(sentPictures(app.alpha.requests[0])[0]?.equals(tiny)).toBe(true)
   })
 
-  test('IMGOPT-04 off: the bytes go on as they are, without a header', async () => {
+  test('IMGOPT-04 image_optimize: off sends the bytes unchanged, without a header', async () => {
     const reply = await ask([urlOf(big)], { image_optimize: 'off', image_max_edge: 50 })
     expect([reply.status, reply.headers.get(imageHeader)]).toEqual([200, null])
     expect(sentPictures(app.alpha.requests[0])[0]?.equals(big)).toBe(true)
     expect(JSON.stringify(app.alpha.requests[0]?.json)).not.toMatch(/image_optimize|image_max_edge/)
   })
 
-  test('IMGOPT-05 pictures inside results of tools are untouched in all three APIs, also where a translation puts them elsewhere', async () => {
+  test('IMGOPT-05 pictures inside results of tools are unchanged in all three APIs, also when a translation moves them', async () => {
     const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
     const other = await picture(700, 300)
     const chat = await app.call('POST', '/v1/chat/completions', {
@@ -164,7 +164,7 @@ describe('image_optimize', () => {
     expect(app.beta.requests).toHaveLength(0)
   })
 
-  test('IMGOPT-07 IMGOPT-08 image_max_edge may tighten the ceiling of the model and never loosens it; without a ceiling it is the only bound', async () => {
+  test('IMGOPT-07 IMGOPT-08 image_max_edge may lower the limit of the model but never raise it, and is the only bound without such a limit', async () => {
     const edge = async (model: string, image_max_edge?: number) => {
       app.alpha.reset()
       await ask([urlOf(big)], { model, ...(image_max_edge === undefined ? {} : { image_max_edge }) })
@@ -193,7 +193,7 @@ describe('image_optimize', () => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('IMGOPT-10 what cannot be read goes on unchanged: no picture, half a picture, one that moves, a drawing', async () => {
+  test('IMGOPT-10 data that cannot be shrunk is sent unchanged: no picture, half a picture, an animation, a drawing', async () => {
     const moving = await sharp([await picture(600, 400), await picture(600, 400, 'png', undefined, 90)], { join: { animated: true } })
       .gif()
       .toBuffer()
@@ -213,7 +213,7 @@ describe('image_optimize', () => {
     for (const url of odd) expect(text).toContain(JSON.stringify(url))
   })
 
-  test('IMGOPT-11 the latest vision models take 2,576 pixels, older ones less', async () => {
+  test('IMGOPT-11 the latest vision models get 2,576 pixels, older ones less', async () => {
     const wide = await sharp({ create: { width: 4000, height: 100, channels: 3, background: 'blue' } })
       .png()
       .toBuffer()
@@ -233,7 +233,7 @@ describe('image_optimize', () => {
     expect(known.some(edge => edge < 2576)).toBe(true)
   })
 
-  test('IMGOPT-12 a failover to a model with another ceiling begins with the original again', async () => {
+  test('IMGOPT-12 a failover to a model with another limit starts from the original picture', async () => {
     await ask([urlOf(big)], { model: 'vision-small' })
     const direct = sentPictures(app.beta.requests[0])[0]
     app.beta.reset()
@@ -249,7 +249,7 @@ describe('image_optimize', () => {
     expect(direct !== undefined && second?.equals(direct)).toBe(true)
   })
 
-  test('of more than a hundred pictures the first hundred are looked at', async () => {
+  test('only the first hundred pictures of a request are shrunk', async () => {
     const many = await Promise.all(Array.from({ length: 102 }, (_, index) => picture(310, 2, 'png', undefined, index)))
     const reply = await ask(many.map(bytes => urlOf(bytes)))
     expect([reply.status, reply.headers.get(imageHeader)]).toEqual([200, '100'])
@@ -257,7 +257,7 @@ describe('image_optimize', () => {
     expect(sent.map((bytes, index) => many[index]?.equals(bytes))).toEqual(many.map((_, index) => index >= 100))
   })
 
-  test('a picture that is stored turned arrives upright', async () => {
+  test('a picture with a stored rotation arrives upright', async () => {
     // Orientation 6: to be turned by a quarter to the right, so 400 wide and 600 high.
     const turned = await picture(600, 400, 'jpeg', 6)
     await ask([urlOf(turned, 'image/jpeg')])
@@ -271,7 +271,7 @@ describe('image_optimize', () => {
     expect(info.channels).toBe(3)
   })
 
-  test('a bomb of 30,000 by 30,000 pixels in a hundred kilobytes is passed on unopened, immediately and within bounds', async () => {
+  test('a bomb of 30,000 by 30,000 pixels in a hundred kilobytes is sent without decoding, immediately and within bounds', async () => {
     const bytes = bomb(30_000, 30_000)
     expect(bytes.length).toBeLessThan(500_000)
     const before = process.memoryUsage().rss
@@ -283,7 +283,7 @@ describe('image_optimize', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
   })
 
-  test('the event loop goes on while pictures are worked on', async () => {
+  test('the event loop is not blocked while pictures are shrunk', async () => {
     const huge = await sharp({ create: { width: 5000, height: 5000, channels: 3, background: 'green' } })
       .jpeg()
       .toBuffer()
@@ -296,7 +296,7 @@ describe('image_optimize', () => {
     expect((await asked).map(({ status, headers }) => [status, headers.get(imageHeader)])).toEqual(Array.from({ length: 4 }, () => [200, '1']))
   })
 
-  test('the messages format: translated requests are shrunk; one that is relayed goes on byte for byte unless the caller asks', async () => {
+  test('in the messages format translated requests are shrunk, and relayed ones are sent byte for byte unless the caller asks', async () => {
     const claude = app.others?.claude
     const body = (model: string, more: object = {}) => ({
       model,
@@ -326,7 +326,7 @@ describe('image_optimize', () => {
     }
   })
 
-  test('chat to the other dialects, and input_image of the responses API, translated and relayed', async () => {
+  test('pictures are shrunk from chat to the other dialects, and in input_image of the responses API, translated and relayed', async () => {
     for (const [model, upstream] of [
       ['claude-eyes', app.others?.claude],
       ['newer-eyes', app.others?.resp],

@@ -16,7 +16,7 @@ const plainCalls = {
 
 for (const { api, clients, ...models } of streamApis) {
   for (const [way, model] of Object.entries(models)) {
-    test(`${api}, ${way}: what keeps a silent stream alive is passed over by every client`, async () => {
+    test(`${api}, ${way}: every client ignores the comments that keep a silent stream alive`, async () => {
       const servers = [app.alpha, app.others.claude, app.others.resp]
       for (const [name, client] of Object.entries(clients)) {
         for (const server of servers) {

@@ -3,7 +3,7 @@ import { startApp, type TestApp, until } from '../../harness/app.ts'
 
 const hello = [{ role: 'user', content: 'Hello there' }]
 
-describe('streams that say nothing for long', () => {
+describe('streams with long silences', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ dialects: true, env: { KEEP_ALIVE_MS: '100' } })
@@ -28,7 +28,7 @@ describe('streams that say nothing for long', () => {
   }
   const count = (text: string, part: string): number => text.split(part).length - 1
 
-  test('LONG-01 case 72 a silent stream is sent comments in its client’s dialect, one a period, and one that flows is sent none', async () => {
+  test('LONG-01 case 72 a silent stream gets comments in the client’s format, one in each period, and a flowing stream gets none', async () => {
     for (const [path, body, comment] of [
       ['/v1/chat/completions', { model: 'test-model', messages: hello }, ': keep-alive\n\n'],
       ['/v1/messages', { model: 'test-model', messages: hello, max_tokens: 50 }, 'event: ping\ndata: {"type":"ping"}\n\n'],
@@ -48,7 +48,7 @@ describe('streams that say nothing for long', () => {
     expect(await flowing.done).not.toContain('keep-alive')
   })
 
-  test('nothing is put into an event that is still open, and the stream goes on behind it', async () => {
+  test('no comment is put into an open event, and the stream continues after it', async () => {
     const event = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"whole"},"finish_reason":null}]}\n\n'
     app.alpha.script([{ rawStream: [event, event.slice(0, 30)], holdAfterRaw: true }])
     const stream = await open('/v1/chat/completions', { model: 'test-model', messages: hello })

@@ -156,7 +156,7 @@ describe('a stream that is cut', () => {
   for (const path of paths)
     for (const [way, make] of Object.entries(ways))
       for (const model of ['thinker', 'looker'] as const)
-        test(`HARD-05 ${path}, ${model}: ${way} ends it for its caller immediately, and is charged what the provider tells`, async () => {
+        test(`HARD-05 ${path}, ${model}: ${way} ends the stream for its caller immediately, and the reported usage is charged`, async () => {
           const { token, says, cut } = await make()
           app.alpha.script([{ holdAfterChunks: 1, chunks: ['x', ' and more'], usage: told[model] }])
           const { all } = await readOf(await send(path, model, token))
@@ -176,7 +176,7 @@ describe('a stream that is cut', () => {
           await settled()
         })
 
-  test(`HARD-05 one pause at ${points} points of as many streams is charged for at least 95 % of what was made by then, of each`, async () => {
+  test(`HARD-05 one pause of ${points} streams at different points charges each at least 95 % of its output so far`, async () => {
     const { token, cut } = await agentCut('pause')
     const part = (content: string, finish: string | null = null) =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'thinker-up', choices: [{ index: 0, delta: { content }, finish_reason: finish }] })}\n\n`
@@ -197,7 +197,7 @@ describe('a stream that is cut', () => {
     expect(app.alpha.requests.some(({ aborted }) => aborted)).toBe(false)
   })
 
-  test('HARD-05 of a provider that never tells the estimate is charged: what may have been thought, and the most that the prompt can be, within the hold', async () => {
+  test('HARD-05 a provider that never reports usage is charged the assumed thinking and the largest possible prompt, within the hold', async () => {
     const { token, cut } = await agentCut('pause')
     app.alpha.script([{ holdAfterChunks: 1, chunks: ['x', ' never'] }])
     const { all } = await readOf(await send('/v1/chat/completions', 'thinker', token))
@@ -225,7 +225,7 @@ describe('a stream that is cut', () => {
   /** More than is held for the first answer, by what goes by: the estimate of a part is 1,000 tokens. */
   const long = (prompt: number, completion: number) => ({ chunks: Array.from({ length: 40 }, () => 'x'.repeat(3000)), usage: usageOf(prompt, completion) })
 
-  test('HARD-05 a budget that ends is charged the smaller of what the provider tells and what is held', async () => {
+  test('HARD-05 a stream that its budget ends is charged the smaller of the reported usage and the hold', async () => {
     for (const path of paths)
       for (const [completion, charged, estimated] of [
         [9200, 9200, false],
@@ -243,7 +243,7 @@ describe('a stream that is cut', () => {
       }
   })
 
-  test('HARD-05 a small budget is no discount on a picture: the prompt is charged as told, no output beyond what is held', async () => {
+  test('HARD-05 a small budget does not make a picture cheaper: the prompt is charged as reported, and output only within the hold', async () => {
     for (const path of paths) {
       const { key } = await app.newKey({ budgetInr: 0.5 })
       app.alpha.script([long(40_000, 13_000)])
@@ -255,7 +255,7 @@ describe('a stream that is cut', () => {
     }
   })
 
-  test('HARD-05 credit that ends is charged the smaller of what the provider tells and what is held, and never goes below zero', async () => {
+  test('HARD-05 a stream that the balance ends is charged the smaller of the reported usage and the hold, and the balance never goes below zero', async () => {
     for (const [completion, most, isTold] of [
       [9200, 9200, true],
       [30_000, 10_000, false],
@@ -273,7 +273,7 @@ describe('a stream that is cut', () => {
     }
   })
 
-  test('HARD-05 a caller who leaves with a small budget pays all that it covers of what the provider tells', async () => {
+  test('HARD-05 a caller who leaves with a small budget pays the reported usage as far as the budget covers it', async () => {
     const { key } = await app.newKey({ budgetInr: 12 })
     app.alpha.script([{ holdAfterChunks: 1, chunks: ['x', ' and more'], usage: told.thinker }])
     const leaving = new AbortController()
@@ -300,7 +300,7 @@ describe('a stream that is cut', () => {
     expect((await settled())[0]).toMatchObject({ outcome: 'cut', estimated: false, completion: 20_000 })
   })
 
-  test('HARD-05 a client that does not read its end holds nobody up: the provider is followed and the call settled', async () => {
+  test('HARD-05 a client that does not read the end of its stream delays nothing: the provider is followed and the call is settled', async () => {
     const { token, cut } = await agentCut('pause')
     app.alpha.script([{ chunks: Array.from({ length: 400 }, () => 'x'.repeat(20_000)), usage: usageOf(10, 2_700_000) }])
     const reply = await send('/v1/chat/completions', 'thinker', token)

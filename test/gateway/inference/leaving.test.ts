@@ -126,7 +126,7 @@ describe('a caller who leaves', () => {
     for (const [name, { tokens, part }] of Object.entries(kinds))
       for (const tellsUsage of [true, false]) {
         if (!tellsUsage && name === 'unseen reasoning') continue
-        test(`HARD-05 ${path}, ${name}, ${tellsUsage ? 'usage at the end' : 'no usage'}: left at any of ${points} points, charged for at least 95 % of what was made by then`, async () => {
+        test(`HARD-05 ${path}, ${name}, ${tellsUsage ? 'usage at the end' : 'no usage'}: a stream left at any of ${points} points is charged at least 95 % of the output so far`, async () => {
           const { key, keyId } = await app.newKey({ budgetInr: 100_000 })
           const made = new Map<string, number>()
           const parts = function* (label: string, leftAfter: number) {
@@ -169,7 +169,7 @@ describe('a caller who leaves', () => {
         })
       }
 
-  test('HARD-05 a provider that never tells is read for 20 s and then hung up on: charged is the larger of what came and what it may have thought unseen', async () => {
+  test('HARD-05 a provider that never reports usage is read on for 20 s, and the charge is the larger of the received output and the assumed thinking', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 1000 })
     app.alpha.script([{ holdAfterChunks: 1, chunks: ['x'.repeat(30), ' never'] }])
     const leaving = new AbortController()
@@ -188,7 +188,7 @@ describe('a caller who leaves', () => {
     expect(row?.completion).toBeLessThan(3600)
   })
 
-  test('HARD-05 an estimate never passes what is held or what max_tokens allows', async () => {
+  test('HARD-05 an estimate never exceeds the hold or max_tokens', async () => {
     for (const [more, most] of [
       [{ max_tokens: 700 }, 700],
       [{}, 8192],
@@ -209,7 +209,7 @@ describe('a caller who leaves', () => {
     }
   })
 
-  test('HARD-05 whoever leaves before the first byte, streamed or not, pays what the provider tells, or what it may have thought by then', async () => {
+  test('HARD-05 a caller who leaves before the first byte, streamed or not, pays the reported usage, or the assumed thinking so far', async () => {
     for (const stream of [false, true])
       for (const tells of [true, false]) {
         app.alpha.reset()
@@ -235,7 +235,7 @@ describe('a caller who leaves', () => {
       }
   })
 
-  test('HARD-05 a model that shows all it does is hung up on immediately, and charged for what came', async () => {
+  test('HARD-05 a model without hidden thinking is not read on, and the received output is charged', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 1000 })
     app.alpha.script([{ holdAfterChunks: 1, chunks: ['x'.repeat(300), ' never'] }])
     const leaving = new AbortController()
@@ -250,7 +250,7 @@ describe('a caller who leaves', () => {
   const withPicture = { model: 'speaker', messages: [{ role: 'user', content: [{ type: 'text', text: 'Look' }, picture] }] }
   const told = { prompt_tokens: 40_000, completion_tokens: 7, total_tokens: 40_007 }
 
-  test('HARD-05 what only the provider can count is waited for: a prompt with a picture, streamed or not, of a model that shows all it makes', async () => {
+  test('HARD-05 a prompt with a picture at a model without hidden thinking is read on until the provider reports its tokens, streamed or not', async () => {
     for (const stream of [true, false]) {
       app.alpha.reset()
       const { key, keyId } = await app.newKey({ budgetInr: 1000 })
@@ -267,7 +267,7 @@ describe('a caller who leaves', () => {
     }
   })
 
-  test('HARD-05 a provider that has told the prompt already is hung up on', async () => {
+  test('HARD-05 a provider that has already reported the prompt is not read on', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 1000 })
     const first = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'speaker-up', usage: { ...told, completion_tokens: 1 } }
     const begun = `data: ${JSON.stringify({ ...first, choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }] })}\n\n`
@@ -280,7 +280,7 @@ describe('a caller who leaves', () => {
     expect((await rowsOf(keyId, 1))[0]).toMatchObject({ outcome: 'client_gone', estimated: true, prompt: 40_000, completion: 1 })
   })
 
-  test('HARD-05 thought that nobody sees is taken to come as fast as what was shown', async () => {
+  test('HARD-05 hidden thinking is assumed to be as fast as the shown output', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 1000 })
     // 300 tokens within two seconds, then ten seconds of silence.
     const parts = [chunk({ content: 'x'.repeat(300) }), chunk({ content: 'y'.repeat(600) })]
@@ -305,7 +305,7 @@ describe('a caller who leaves', () => {
     expect(row?.completion).toBeLessThan(2500)
   })
 
-  test('HARD-05 a provider is read on for as long as it sends, beyond 20 s and up to five minutes', () => {
+  test('HARD-05 a provider is read on while it sends, beyond 20 s and up to five minutes', () => {
     let nowMs = 0
     const timers = new Map<() => void, number>()
     const timed: Pick<Clock, 'after' | 'monotonicMs'> = {
@@ -349,7 +349,7 @@ describe('a caller who leaves', () => {
     flowing.dispose()
   })
 
-  test('HARD-05 a revoke behind a caller who has left ends what has not begun, and is no discount on a stream: of an agent, of its label and of a key', async () => {
+  test('HARD-05 a revocation after the caller has left ends a call without a reply and does not make a stream cheaper, for an agent, its label and a key', async () => {
     const cookie = await app.signIn()
     for (const by of ['agent', 'label', 'key'] as const)
       for (const begun of [true, false]) {
@@ -377,7 +377,7 @@ describe('a caller who leaves', () => {
       }
   })
 
-  test('HARD-05 beyond the places of an organisation, what was left is estimated and the provider hung up on', async () => {
+  test('HARD-05 beyond the places of an organisation, a left call is estimated and its provider is not read on', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 100_000 })
     const count = 66
     app.alpha.script(() => ({ holdAfterChunks: 1, chunks: ['x', ' never'] }))
@@ -393,7 +393,7 @@ describe('a caller who leaves', () => {
     expect((await rowsOf(keyId, count)).filter(({ estimated }) => estimated).map(({ completion }) => completion)).toEqual([8192, 8192])
   })
 
-  test('HARD-05 a graceful shutdown waits for what is read on', async () => {
+  test('HARD-05 a graceful shutdown waits for followed calls', async () => {
     const other = await startApp({ operatorFile: urls => ({ ...defaultOperatorFile(urls), models }) })
     other.alpha.script([{ holdAfterChunks: 1, chunks: ['x', ' and more'] }])
     const leaving = new AbortController()

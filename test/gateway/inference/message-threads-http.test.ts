@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => app?.stop())
 
-test('a turn that continues a thread is refused as the SDK expects it, and the SDK sends the whole conversation', async () => {
+test('a turn that continues a thread gets the refusal that the SDK expects, and the SDK sends the whole conversation', async () => {
   const messages = [{ role: 'user', content: 'and now?' }]
   const body = { model: 'test-model', max_tokens: 50, messages, thread: { type: 'continue', previous_message_id: 'msg_1' } }
   const refused = await app.call('POST', '/v1/messages?beta=true', body)

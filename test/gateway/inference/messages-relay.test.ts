@@ -48,7 +48,7 @@ test('MSG-01 case 28 a claude call goes through byte for byte in both directions
   expect(claude.requests[0]?.raw.toString()).toBe(sent)
 })
 
-test('MSG-05 MSG-13 case 25 case 30 the forwarded Authorization, version, betas and query reach the provider as they came', async () => {
+test('MSG-05 MSG-13 case 25 case 30 the forwarded Authorization, version, betas and query reach the provider unchanged', async () => {
   const got = await app.call(
     'POST',
     '/v1/messages?beta=true',
@@ -69,21 +69,21 @@ test('MSG-12 a missing version header becomes 2023-06-01', async () => {
   expect(claude.requests[0]?.headers['anthropic-version']).toBe('2023-06-01')
 })
 
-test('MSG-09 x-br-api-key with a provider key in x-api-key: the provider key goes on, the gateway key does not', async () => {
+test('MSG-09 with x-br-api-key the provider key in x-api-key is forwarded, and the gateway key is not', async () => {
   const got = await app.call('POST', '/v1/messages', body, { token: null, headers: { 'x-br-api-key': app.key, 'x-api-key': 'sk-ant-api03-own' } })
   expect(got.status).toBe(200)
   expect(claude.requests[0]?.headers['x-api-key']).toBe('sk-ant-api03-own')
   expect(JSON.stringify(claude.requests[0]?.headers)).not.toContain(app.key)
 })
 
-test('a gateway key in x-api-key with a provider credential in Authorization: that goes on', async () => {
+test('a provider credential in Authorization is forwarded when the gateway key is in x-api-key', async () => {
   const got = await app.call('POST', '/v1/messages', body, { token: null, headers: { 'x-api-key': app.key, authorization: ownToken } })
   expect(got.status).toBe(200)
   expect(claude.requests[0]?.headers.authorization).toBe(ownToken)
   expect(claude.requests[0]?.headers['x-api-key']).toBeUndefined()
 })
 
-test('MSG-11 CHAT-30 without a saved key and without a forwarded one claude-* is 401 byok_required, on messages and on chat', async () => {
+test('MSG-11 CHAT-30 claude-* is 401 byok_required without a saved and without a forwarded key, on messages and on chat', async () => {
   for (const model of ['claude-test', 'claude-not-yet-listed-9']) {
     const got = await app.call('POST', '/v1/messages', { ...body, model })
     expect([got.status, got.json.type, got.json.error.code, got.json.error.type]).toEqual([401, 'error', 'byok_required', 'authentication_error'])
@@ -119,7 +119,7 @@ test('MSG-23 a claude call is metered from its own usage block and costs nothing
   expect(last?.value).toBeGreaterThan(0)
 })
 
-test('MSG-22 case 46 what the provider refuses comes back with its status, body and headers', async () => {
+test('MSG-22 case 46 a refusal of the provider is relayed with its status, body and headers', async () => {
   const told = '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_up"}'
   for (const status of [400, 401, 403, 404, 413, 429, 500, 529]) {
     claude.script({
@@ -152,7 +152,7 @@ test('MSG-25 x-br-provider is on whole replies and on streams', async () => {
   }
 })
 
-test('ROUTE-53 router fields on a claude call are obeyed and taken out, and every other byte stays', async () => {
+test('ROUTE-53 router fields on a claude call are obeyed and removed, and every other byte stays', async () => {
   const sent = (more: string) =>
     `{"data_policy":"india_only" ,"model":"claude-test", ${more}"max_tokens":  5,"messages":[{"role":"user","content":"data_policy \\"x\\""}]}`
   const refused = await app.call('POST', '/v1/messages', sent(''), withOwn())
@@ -176,7 +176,7 @@ test('MSG-08 a provider key alone is 401 and is not looked up', async () => {
   expect(app.logLines.join('')).not.toContain('sk-ant')
 })
 
-test('MSG-04 MSG-06 MSG-07 MSG-10 the key in each of the three headers, in their order, and never sent on', async () => {
+test('MSG-04 MSG-06 MSG-07 MSG-10 the gateway key is read from each of three headers, in their order, and never forwarded', async () => {
   const [first, second] = [await app.newKey(), await app.newKey()]
   const translated = { ...body, model: 'test-model' }
   const cases: [Record<string, string>, number][] = [
@@ -220,7 +220,7 @@ test('MSG-24 an agent token works as the bearer', async () => {
   expect(claude.requests).toHaveLength(0)
 })
 
-test('MSG-19 without max_tokens: claude answers for itself, a translated call is 400', async () => {
+test('MSG-19 a call without max_tokens is relayed to claude, and a translated one is 400', async () => {
   const { max_tokens: _none, ...without } = body
   claude.script({ status: 400, body: { type: 'error', error: { type: 'invalid_request_error', message: 'max_tokens: Field required' } } })
   const relayed = await app.call('POST', '/v1/messages', without, withOwn())
@@ -232,7 +232,7 @@ test('MSG-19 without max_tokens: claude answers for itself, a translated call is
   expect(app.alpha.requests).toHaveLength(0)
 })
 
-test('the forwarded credential goes before a saved key, and the saved key is tried behind its 429 when that is requested', async () => {
+test('the forwarded credential is used before a saved key, and the saved key is tried after a 429 when that is requested', async () => {
   await withSavedKey('sk-ant-saved-key-1', async () => {
     await app.call('POST', '/v1/messages', body)
     expect(claude.requests[0]?.headers['x-api-key']).toBe('sk-ant-saved-key-1')
@@ -263,7 +263,7 @@ test('case 26 a forwarded credential never reaches a provider of other models', 
   expect(await app.dump()).not.toContain('sk-ant')
 })
 
-test('tools that the provider runs and charges for go through on the own credential, and not on a key of the platform', async () => {
+test('tools that the provider runs and charges for are sent on the own credential, and not on a key of the platform', async () => {
   const tools = [{ type: 'web_search_20250305', name: 'web_search' }]
   expect((await app.call('POST', '/v1/messages', { ...body, tools }, withOwn())).status).toBe(200)
   claude.reset()
@@ -273,7 +273,7 @@ test('tools that the provider runs and charges for go through on the own credent
   expect((await app.call('POST', '/v1/messages', { ...body, model: 'anthropic-model', tools: [{ type: 'bash_20250124', name: 'bash' }] })).status).toBe(200)
 })
 
-test('case 29 MSG-20 every error of these rows reads as an error of the format and as our envelope', async () => {
+test('case 29 MSG-20 every error of these endpoints is an error of the format and has the gateway’s envelope', async () => {
   const limited = await app.newKey({ rpm: 1 })
   const errors = [
     await app.call('POST', '/v1/messages', body, { token: 'br-wrong' }),

@@ -75,7 +75,7 @@ test('MSG-15 a translated stream has every event of the format, in its order', a
   })
 })
 
-test('MSG-16 tools go there and back: calls, parallel calls, results, arguments as they come', async () => {
+test('MSG-16 tools are translated in both directions: calls, parallel calls, results, and streamed arguments', async () => {
   app.alpha.script({
     body: {
       id: 'c',
@@ -204,7 +204,7 @@ test('MSG-18 system, stop strings, tool choice, images and results are mapped', 
   })
 })
 
-test('errors are the errors of the SDK, in a stream too', async () => {
+test('errors have the classes of the SDK, in a stream too', async () => {
   await expect(client.messages.create({ ...ask, model: 'nope' })).rejects.toBeInstanceOf(Anthropic.NotFoundError)
   await expect(new Anthropic({ baseURL: app.baseUrl, apiKey: 'br-nobody', maxRetries: 0 }).messages.create(ask)).rejects.toBeInstanceOf(
     Anthropic.AuthenticationError,
@@ -216,7 +216,7 @@ test('errors are the errors of the SDK, in a stream too', async () => {
   await expect(broken.finalMessage()).rejects.toBeInstanceOf(Anthropic.APIError)
 })
 
-test('claude through the SDK: the key in a header of its own, the provider key where the SDK puts it', async () => {
+test('a claude model works through the SDK with the gateway key in its own header and the provider key in the header of the SDK', async () => {
   const native = new Anthropic({ baseURL: app.baseUrl, apiKey: 'sk-ant-api03-own', defaultHeaders: { 'x-br-api-key': app.key }, maxRetries: 0 })
   const message = await native.beta.messages.create({ ...ask, model: 'claude-test', betas: ['files-api-2025-04-14'] })
   expect(message.content).toMatchObject([{ type: 'text' }])

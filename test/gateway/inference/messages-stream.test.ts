@@ -26,7 +26,7 @@ async function open(signal?: AbortSignal): Promise<Response> {
   return fetch(`${app.baseUrl}/v1/messages`, { method: 'POST', headers, body: JSON.stringify(streamed), ...(signal ? { signal } : {}) })
 }
 
-test('case 67 a body that is compressed although it was not asked for is read all the same', async () => {
+test('case 67 a body that is compressed without a request for it is read', async () => {
   const whole = JSON.stringify({
     id: 'c',
     object: 'chat.completion',
@@ -47,7 +47,7 @@ test('case 67 a body that is compressed although it was not asked for is read al
   expect((await app.call('POST', '/v1/messages', body)).status).toBe(502)
 })
 
-test('case 70 the first event is out before the second is there', async () => {
+test('case 70 the first event is sent before the second arrives', async () => {
   app.alpha.script({ holdAfterChunks: 1 })
   const response = await open()
   const reader = response.body?.getReader()
@@ -63,7 +63,7 @@ test('case 70 the first event is out before the second is there', async () => {
   expect(namesIn(text).at(-1)).toBe('message_stop')
 })
 
-test('case 70 a client that does not read holds the provider back: nothing is piled up here', async () => {
+test('case 70 a client that does not read pauses the provider, and the gateway does not collect the stream', async () => {
   const parts = 400
   const text = 'x'.repeat(64 * 1024)
   let given = 0
@@ -90,7 +90,7 @@ test('case 70 a client that does not read holds the provider back: nothing is pi
   expect(namesIn(got).at(-1)).toBe('message_stop')
 })
 
-test('case 71 a client that goes away ends the upstream call and is charged for what came', async () => {
+test('case 71 a client that leaves ends the upstream call and is charged for the output so far', async () => {
   const controller = new AbortController()
   app.alpha.script({ holdAfterChunks: 3 })
   const response = await open(controller.signal)
@@ -111,7 +111,7 @@ test('case 72 a stream that falls silent ends with one error event', async () =>
   expect(namesIn(got.text).at(-1)).toBe('error')
 })
 
-test('case 64 an error inside of a stream is an error event and the last one', async () => {
+test('case 64 an error inside a stream is an error event and the last one', async () => {
   app.alpha.script({ holdAfterChunks: 2, errorFrameAfterChunks: 2 })
   const response = await open()
   const reader = response.body?.getReader()
@@ -143,7 +143,7 @@ test('case 75 a budget that runs out in the middle ends the stream with an error
   expect(got.text).toContain('"code":"budget_exceeded"')
 })
 
-test('case 76 another route is taken before the first byte only, and there is one message_start', async () => {
+test('case 76 failover happens only before the first byte, and there is one message_start', async () => {
   const model = { ...streamed, model: 'test-model' }
   app.alpha.script({ status: 500 })
   app.beta.script({ rawStream: ['data: {"error":{"message":"no"}}\n\n'] })

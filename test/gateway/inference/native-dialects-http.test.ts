@@ -50,7 +50,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
     for (const server of [app.others.claude, app.others.gem]) server.reset()
   })
 
-  test('CHAT-29 a claude id with a saved key is translated, whole: the provider gets its own format, the caller a chat completion', async () => {
+  test('CHAT-29 a whole call of a claude id with a saved key is translated: the provider gets its own format, and the caller a chat completion', async () => {
     const reply = await client.chat.completions.create({
       model: 'claude-test',
       messages: [
@@ -78,7 +78,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
     expect((await usageRows(app))[0]).toMatchObject({ provider: 'claude', model: 'claude-test', promptTokens: 12n, completionTokens: 5n, costUinr: 0n })
   })
 
-  test('CHAT-29 and as a stream: chunks of one id, the usage in the last one, metered as the whole reply was', async () => {
+  test('CHAT-29 a streamed call has chunks with one id and the usage in the last one, and is metered like the whole reply', async () => {
     const stream = await client.chat.completions.create({
       model: 'claude-test',
       messages: [{ role: 'user', content: 'Hi' }],
@@ -96,7 +96,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
   })
 
   for (const model of ['on-claude', 'on-gemini'])
-    test(`a run of calls goes round, whole and streamed: ${model}`, async () => {
+    test(`a run of tool calls completes its round trip, whole and streamed: ${model}`, async () => {
       const asked: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'call weather {"city":"Pune"}' }]
       const first = await client.chat.completions.create({ model, messages: asked, tools: [tool], max_tokens: 4000 })
       const message = first.choices[0]?.message
@@ -116,7 +116,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
     })
 
   for (const model of ['on-claude', 'on-gemini'])
-    test(`thinking is given back in the next turn and taken: ${model}`, async () => {
+    test(`thinking is accepted when it is sent back in the next turn: ${model}`, async () => {
       const asked = [{ role: 'user', content: 'why is the sky blue' }]
       const body = { model, reasoning_effort: 'low', max_tokens: 4000 }
       const first = await app.call('POST', '/v1/chat/completions', { ...body, messages: asked })

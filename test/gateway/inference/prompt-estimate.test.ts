@@ -203,7 +203,7 @@ describe('the estimate of a prompt', () => {
   for (const [name, kind, body] of formats) {
     const places = placesOf(body).filter(({ path }) => path[0] !== 'model')
     const before = parsed(kind, body).promptTokens
-    test(`${name}: a text at any of ${places.length} places counts, is refused, or does not go on`, () => {
+    test(`${name}: a text at any of ${places.length} places counts, is refused, or is not sent`, () => {
       fc.assert(
         fc.property(fc.constantFrom(...places), fc.constantFrom(...Object.keys(texts)), (place, name) => {
           const text = texts[name] ?? ''
@@ -232,7 +232,7 @@ describe('the estimate of a prompt', () => {
     }
   })
 
-  test('a text that is a file counts by its bytes, whatever part it comes in', () => {
+  test('a text file counts by its bytes, in any kind of part', () => {
     const text = Buffer.from('many small words '.repeat(3000)).toString('base64')
     const url = `data:text/plain;base64,${text}`
     for (const part of [
@@ -245,7 +245,7 @@ describe('the estimate of a prompt', () => {
     expect(parsed(messagesKind, document).promptTokens).toBeGreaterThan(16_000)
   })
 
-  test('digits that a double cannot hold count for as many tokens, wherever they stand', () => {
+  test('digits that a double cannot represent count as tokens, in every place', () => {
     const digits = `[${Array.from({ length: 50 }, () => '7'.repeat(1000)).join(',')}]`
     for (const [name, kind, body] of formats)
       for (const more of [{ beside: 'D' }, { metadata: { of: ['D', 'D'] } }, { tools: [{ type: 'function', name: 'f', parameters: { default: 'D' } }] }]) {
@@ -259,7 +259,7 @@ describe('the estimate of a prompt', () => {
       }
   })
 
-  test('what begins like a picture counts by its bytes where it is text', () => {
+  test('a text that begins like a picture counts by its bytes', () => {
     const readable = `data:image/png;base64,${'many/small/words+'.repeat(5000)}`
     const least = readable.length / 3
     const chat = (message: Json): number => parsed(chatKind, { model: 'm', messages: [message] }).promptTokens
@@ -277,7 +277,7 @@ describe('the estimate of a prompt', () => {
     expect(responses({ role: 'user', content: [{ type: 'input_image', image_url: readable }] })).toBeLessThan(2000)
   })
 
-  test('a translated request is not much longer than what was weighed', () => {
+  test('a translated request is not much longer than its estimate', () => {
     const inner = Array.from({ length: 400 }, (_, index) => ({ type: 'function', name: `f${index}` }))
     const request = parsed(responsesKind, {
       model: 'm',
@@ -292,7 +292,7 @@ describe('the estimate of a prompt', () => {
     expect(() => parsed(responsesKind, { model: 'm', input: [loaded] })).toThrow('offers 2001 tools')
   })
 
-  test('HARD-16 what an honest provider may leave out is not asked back of it', () => {
+  test('HARD-16 usage is not doubted for a part of the prompt that a provider may leave unread', () => {
     const long = 'many small words '.repeat(3000)
     const read = (kind: Kind, body: Json): number => {
       const { promptTokens, promptUnreadTokens } = parsed(kind, body)
@@ -316,7 +316,7 @@ describe('the estimate of a prompt', () => {
     expect(read(responsesKind, { model: 'm', input: [{ role: 'user', content: 'x', odd: long }] })).toBeLessThan(100)
   })
 
-  test('settings of an ordinary call are no prompt', () => {
+  test('settings of an ordinary call do not count as prompt', () => {
     const plain = { model: 'm', messages: [{ role: 'user', content: 'hello' }] }
     const settings = { user: 'u', stream_options: { include_usage: true }, stop: ['END'], prompt_cache_key: 'k'.repeat(64), temperature: 0.5 }
     expect(parsed(chatKind, { ...plain, ...settings }).promptTokens).toBe(parsed(chatKind, plain).promptTokens)
@@ -339,7 +339,7 @@ describe('what a strict budget holds for media', () => {
     expect(promptTokensMost(linked, attemptOf({ dialect: 'anthropic' }))).toBeLessThan(6000)
   })
 
-  test('sound is held by its bytes, a file and what is behind an address by the window', () => {
+  test('sound is held by its bytes, and a file or linked content by the window', () => {
     const sound = user({ type: 'input_audio', input_audio: { data: 'A'.repeat(400_000), format: 'mp3' } })
     // 300,000 bytes at 500 a second, 32 tokens a second.
     expect(promptTokensMost(sound, attemptOf())).toBeGreaterThanOrEqual(600 * 32)
@@ -353,7 +353,7 @@ describe('what a strict budget holds for media', () => {
       expect(promptTokensMost(user(part), attemptOf()), JSON.stringify(part)).toBe(200_000)
   })
 
-  test('the worst case has it, what is held otherwise has the estimate, and text has nothing beside', () => {
+  test('the worst case includes the most for media, other holds use the estimate, and text adds nothing', () => {
     const plan = { attempts: [attemptOf({ price: { inputUinrPerMtok: 1_000_000n } })] } as unknown as Plan
     const withImage = user(image)
     expect(holdOf(chatKind, withImage, plan)).toMatchObject({ needUinr: BigInt(withImage.promptTokens) })

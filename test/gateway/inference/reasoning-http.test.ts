@@ -66,7 +66,7 @@ describe('models that think', () => {
     return sentTo(app.alpha)['reasoning_effort']
   }
 
-  test('REAS-01 REAS-02 REAS-04 REAS-05 a ceiling below 1024 on a model that thinks goes on as given and is told back; no other header ever is', async () => {
+  test('REAS-01 REAS-02 REAS-04 REAS-05 a limit below 1024 on a model that thinks is sent unchanged and reported in the header, which no other call has', async () => {
     for (const [id, cap, told] of [
       ['thinker', 1023, '1023'],
       ['thinker', 1, '1'],
@@ -82,7 +82,7 @@ describe('models that think', () => {
     expect(several.headers.get(header)).toBe('700')
   })
 
-  test('REAS-03 a ceiling of one token is answered with 200, finish_reason length and maybe nothing, whatever the provider speaks', async () => {
+  test('REAS-03 a limit of one token gets a 200 with finish_reason length and maybe no content, in every dialect', async () => {
     for (const id of ['thinks-box', 'thinks-boxclaude', 'thinks-boxgemini']) {
       const reply = await chat({ model: id, max_tokens: 1 })
       expect([reply.status, reply.json.choices[0].finish_reason, reply.headers.get(header)], `${id} ${reply.text}`).toEqual([200, 'length', '1'])
@@ -91,7 +91,7 @@ describe('models that think', () => {
     }
   })
 
-  test('REAS-06 a stream carries the same header, relayed and translated, and so does a relayed call of another format', async () => {
+  test('REAS-06 a stream has the same header, relayed and translated, and so does a relayed call of another format', async () => {
     for (const id of ['thinker', 'anthropic-model', 'gemini-model']) {
       const reply = await chat({ model: id, max_tokens: 512, stream: true })
       expect([reply.status, reply.headers.get(header)], id).toEqual([200, '512'])
@@ -101,14 +101,14 @@ describe('models that think', () => {
     expect([relayed.status, relayed.headers.get(header)], relayed.text).toEqual([200, '100'])
   })
 
-  test('REAS-08 minimal is low where the provider speaks the Responses API, and minimal elsewhere', async () => {
+  test('REAS-08 the effort minimal is sent as low to a provider of the Responses API, and as minimal elsewhere', async () => {
     const reply = await chat({ model: 'responses-model', reasoning_effort: 'minimal' })
     expect(reply.status, reply.text).toBe(200)
     expect(sentTo(app.others.resp)['reasoning']).toMatchObject({ effort: 'low' })
     expect(await effortOf('thinker', 'minimal')).toBe('minimal')
   })
 
-  test('CHAT-15 REAS-09 an effort reaches the model; one that it does not know becomes the nearest that it knows, of two the higher', async () => {
+  test('CHAT-15 REAS-09 an effort reaches the model, and an unknown one becomes the nearest known one, of two the higher', async () => {
     expect(await effortOf('thinker', 'xhigh')).toBe('xhigh')
     expect(await effortOf('plain', 'low')).toBe('low')
     for (const level of ['low', 'medium', 'high', 'xhigh', 'max']) expect(await effortOf('all-five', level)).toBe(level)
@@ -122,7 +122,7 @@ describe('models that think', () => {
     expect(sentTo(app.others.gem)['generationConfig']).toMatchObject({ thinkingConfig: { thinkingBudget: expect.any(Number) } })
   })
 
-  test('REAS-10 garbage is 400 bad_request with the values that are taken, and nothing is dialed', async () => {
+  test('REAS-10 an invalid effort is 400 bad_request with the allowed values, and nothing is dialed', async () => {
     for (const effort of ['extreme', '', 3, ['low']]) {
       const reply = await chat({ model: 'three', reasoning_effort: effort })
       expect([reply.status, reply.json.error.code], String(effort)).toEqual([400, 'bad_request'])
@@ -132,7 +132,7 @@ describe('models that think', () => {
     expect((await chat({ model: 'three', reasoning_effort: null })).status).toBe(200)
   })
 
-  test('REAS-11 a model that cannot do without thinking gets a small budget when none or the least is asked for', async () => {
+  test('REAS-11 a model that always thinks gets a small budget when none or minimal is requested', async () => {
     for (const effort of ['none', 'minimal', 'low']) {
       await chat({ model: 'claude-always', reasoning_effort: effort, max_tokens: 4000 })
       expect(sentTo(app.others.claude)['thinking'], effort).toEqual({ type: 'enabled', budget_tokens: 1024 })
@@ -146,7 +146,7 @@ describe('models that think', () => {
     expect(sentTo(app.others.claude)['thinking']).toEqual({ type: 'disabled' })
   })
 
-  test('REAS-12 reasoning counts inside the completion and under the ceiling, and is charged so', async () => {
+  test('REAS-12 reasoning counts as part of the completion and of its limit, and is charged so', async () => {
     for (const id of ['thinks-box', 'thinks-boxclaude', 'thinks-boxgemini']) {
       const reply = await chat({ model: id, reasoning_effort: 'low', max_tokens: 2000 })
       const { completion_tokens: completion, completion_tokens_details: details, prompt_tokens: prompt } = reply.json.usage
@@ -162,7 +162,7 @@ describe('models that think', () => {
     expect(Number(over.headers.get('x-br-cost-inr'))).toBeCloseTo((10 * 10 + 100 * 40) / 1e6, 6)
   })
 
-  test('GET /v1/models says which efforts a model takes', async () => {
+  test('GET /v1/models lists the efforts of a model', async () => {
     expect((await app.call('GET', '/v1/models/three')).json.reasoning_efforts).toEqual(['low', 'high', 'max'])
     expect((await app.call('GET', '/v1/models/thinker')).json).not.toHaveProperty('reasoning_efforts')
   })
@@ -181,7 +181,7 @@ describe('a preset that chooses a model', () => {
   })
   afterAll(() => app.stop())
 
-  test('REAS-07 the model that serves decides about the header', async () => {
+  test('REAS-07 the serving model decides about the header', async () => {
     const reply = await app.call('POST', '/v1/chat/completions', { model: 'auto:reasoning', messages, max_tokens: 300 })
     expect([reply.status, reply.headers.get('x-br-auto-model'), reply.headers.get(header)], reply.text).toEqual([200, 'thinker', '300'])
     const roomy = await app.call('POST', '/v1/chat/completions', { model: 'auto:reasoning', messages, max_tokens: 3000 })

@@ -35,7 +35,7 @@ describe('refusals of providers', () => {
   const byKey = (own: UpstreamScript, platform: UpstreamScript) => (request: { headers: { authorization?: string | undefined } }) =>
     request.headers.authorization?.includes('platform-secret') ? platform : own
 
-  test("EDGE-05 a caller's own account without money is never the operator's fault: 502 with the provider's words, whose key it was and where to change it", async () => {
+  test("EDGE-05 an own account without money is a 502 with the provider's message, the key in question and where to change it, and never the operator's fault", async () => {
     for (const refusal of empty) {
       app.beta.script(() => refusal)
       const sent = await chat({ provider: 'beta', upstream_key: 'sk-with-the-call-0001' })
@@ -56,7 +56,7 @@ describe('refusals of providers', () => {
     }
   })
 
-  test('EDGE-05 behind an own key without money the routes of the plan are tried, and their failure hides neither cause', async () => {
+  test('EDGE-05 the other routes of the plan are tried after an own key without money, and when they fail the error names both causes', async () => {
     const [refusal] = empty
     await save('beta')
     app.beta.script(byKey(refusal, {}))
@@ -79,7 +79,7 @@ describe('refusals of providers', () => {
     expect(outcome(await chat())).toEqual([503, 'provider_unavailable_billing'])
   })
 
-  test('EDGE-05 an own key that is refused says whose it is, and marks no route', async () => {
+  test('EDGE-05 a refusal of an own key names the key, and does not count against the route', async () => {
     for (const status of [401, 403]) {
       for (let count = 0; count < 4; count++) {
         app.beta.script({ status, body: { error: { message: 'no such key' } } })
@@ -92,7 +92,7 @@ describe('refusals of providers', () => {
     expect((await app.call('GET', '/v1/models/test-model')).json.routes).toContainEqual(expect.objectContaining({ provider: 'beta', available: true }))
   })
 
-  test("EDGE-05 on the messages endpoint an own credential's refusal is the provider's, byte for byte", async () => {
+  test('EDGE-05 on the messages endpoint the refusal of an own credential is relayed byte for byte', async () => {
     const body = { type: 'error', error: { type: 'billing_error', message: 'Your credit balance is too low' } }
     app.others.claude.script({ status: 402, body })
     const reply = await app.call(
@@ -104,7 +104,7 @@ describe('refusals of providers', () => {
     expect([reply.status, reply.json]).toEqual([402, body])
   })
 
-  test('EDGE-06 a provider that does not take the request hands it to the next route, without a mark for what the request is to blame for', async () => {
+  test('EDGE-06 a request that a provider does not accept goes to the next route, and does not count against the first when the request is the cause', async () => {
     for (const status of [405, 406, 410, 411, 413, 414, 415, 418, 423, 431, 451]) {
       for (const stream of [false, true]) {
         app.alpha.script({ status, body: { error: { message: 'not here' } } })
@@ -125,7 +125,7 @@ describe('refusals of providers', () => {
     expect((await app.call('GET', '/v1/models/test-model')).json.routes).toContainEqual(expect.objectContaining({ provider: 'alpha', available: true }))
   })
 
-  test('EDGE-06 when nobody serves the caller gets the last refusal with its status and words', async () => {
+  test('EDGE-06 the caller gets the last refusal with its status and text when no route serves', async () => {
     const tooLarge = { status: 413, body: { error: { message: 'the prompt has 9 tokens too many', type: 'invalid_request_error', code: null } } }
     app.alpha.script({ status: 451, body: { error: { message: 'not in your region' } } })
     app.beta.script({ status: 500, body: 'oh' })
@@ -147,7 +147,7 @@ describe('refusals of providers', () => {
     expect([single.status, single.json.type, single.json.error.message]).toEqual([413, 'error', 'too long here'])
   })
 
-  test('EDGE-06 400, 404 and 422 are still the own mistake of the caller and end the chain', async () => {
+  test('EDGE-06 400, 404 and 422 are still mistakes of the caller and end the chain', async () => {
     for (const status of [400, 404, 422]) {
       app.alpha.script({ status, body: { error: { message: 'bad schema' } } })
       expect((await chat()).status).toBe(status)

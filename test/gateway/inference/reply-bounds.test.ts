@@ -9,7 +9,7 @@ const exceeded = (isOwn: boolean, ...deltas: object[]): string | null => {
   return bounds.exceeded?.message ?? null
 }
 
-describe('what is kept of one reply', () => {
+describe('the bounds of one reply', () => {
   const mib = 1024 * 1024
   test.each([
     ['plain text', { content: 'a'.repeat(mib + 1) }],
@@ -22,7 +22,7 @@ describe('what is kept of one reply', () => {
     expect(exceeded(false, delta)).toBeNull()
   })
 
-  test('HARD-03 of any server at most four million characters of arguments of calls, as JSON writes them', () => {
+  test('HARD-03 arguments of calls have at most four million characters as written in JSON, from any server', () => {
     const call = (count: number) => ({ tool_calls: [{ index: 0, function: { name: 'f', arguments: '\\'.repeat(count) } }] })
     for (const isOwn of [true, false]) {
       expect(exceeded(isOwn, call(2 * mib + 1))).toContain('over 4194304 characters of tool calls')
@@ -30,7 +30,7 @@ describe('what is kept of one reply', () => {
     }
   })
 
-  test('HARD-03 an honest reply of 100,000 tokens is taken', () => {
+  test('HARD-03 an honest reply of 100,000 tokens is within the bounds', () => {
     expect(exceeded(true, ...Array.from({ length: 100_000 }, () => ({ content: ' "so"\n' })))).toBeNull()
   })
 })
@@ -39,7 +39,7 @@ describe('thinking in another member', () => {
   const line = (count: number): Buffer =>
     Buffer.from(JSON.stringify({ choices: Array.from({ length: count }, (_, index) => ({ index, delta: { reasoning: 'x' } })) }))
 
-  test('HARD-03 a chunk with more choices than anybody asks for goes on as it came', () => {
+  test('HARD-03 a chunk with more choices than any caller requests is relayed unchanged', () => {
     for (const [count, edits] of [
       [1, 1],
       [128, 128],

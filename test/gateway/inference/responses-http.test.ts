@@ -95,7 +95,7 @@ describe('POST /v1/responses', () => {
   const patch = { type: 'custom', name: 'apply_patch', description: 'edits', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } }
   const tools = [plain, space, patch, { type: 'web_search', external_web_access: true }]
 
-  test('RESP-02 functions, tools of namespaces and freeform tools go there and back, and what a provider would run is refused by name', async () => {
+  test('RESP-02 functions, tools of namespaces and freeform tools are translated in both directions, and tools that a provider would run are refused by name', async () => {
     app.alpha.script(
       callsOf({ name: 'weather', args: '{"city":"Pune"}' }, { name: 'mcp__gw__whoami', args: '' }, { name: 'apply_patch', args: '{"input":"*** Begin"}' }),
     )
@@ -148,7 +148,7 @@ describe('POST /v1/responses', () => {
     expect(app.others.resp.requests).toHaveLength(0)
   })
 
-  test('RESP-02 calls of a stream come with namespace and name, and their arguments piece by piece', async () => {
+  test('RESP-02 calls in a stream have namespace and name, and their arguments come piece by piece', async () => {
     const piece = (call: object): string =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }] })}\n\n`
     app.alpha.script({
@@ -173,7 +173,7 @@ describe('POST /v1/responses', () => {
     expect(events.filter(event => event.type === 'response.custom_tool_call_input.done').map(event => event.input)).toEqual(['x'])
   })
 
-  test('RESP-03 outputs as parts, developer messages and what asks for storage or caching are taken; nothing is stored', async () => {
+  test('RESP-03 outputs as parts, developer messages and fields for storage or caching are accepted, and nothing is stored', async () => {
     const pixel = 'data:image/png;base64,iVBORw0KGgo='
     const body = {
       instructions: 'Be short.',
@@ -219,7 +219,7 @@ describe('POST /v1/responses', () => {
     expect(dump).not.toContain(reply.json.id)
   })
 
-  test('a provider that speaks the API gets the bytes of the client where nothing has to change, and no router field', async () => {
+  test('a provider that speaks the API gets the bytes of the client when nothing has to change, and never a router field', async () => {
     const text = `{ "input" : "Hello",\n "store":false, "model": "responses-upstream" ,"metadata":{"a":"b"}}`
     await app.call('POST', '/v1/responses', text.replace('responses-upstream', 'responses-model'))
     expect(app.others.resp.requests.at(-1)?.raw.toString()).toBe('{"input" : "Hello",\n "store":false,"model": "responses-upstream","metadata":{"a":"b"}}')
@@ -249,7 +249,7 @@ describe('POST /v1/responses', () => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('thinking goes out as a reasoning item and comes back to its provider with its signature', async () => {
+  test('thinking is sent to the client as a reasoning item, and returns to its provider with its signature', async () => {
     const thinking = { type: 'thinking', thinking: 'Let me see.', signature: 'sig-1' }
     const content = [thinking, { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }]
     app.others.claude.script({
@@ -300,7 +300,7 @@ describe('POST /v1/responses', () => {
   })
 })
 
-describe('a provider that fails behind its first words', () => {
+describe('a provider that fails after its first output', () => {
   const usage = {
     input_tokens: 20,
     input_tokens_details: { cached_tokens: 0 },
@@ -330,13 +330,13 @@ describe('a provider that fails behind its first words', () => {
     return (await app.db.many(eventsOf, app.orgId))[0]
   }
 
-  test('case 88: response.failed goes through as it is to a client of the API, and what it used is counted', async () => {
+  test('case 88: response.failed is relayed unchanged to a client of the API, and its usage is counted', async () => {
     const text = await inTwo(app.others.resp, [half, failed], '/v1/responses', { model: 'responses-model', input: 'go' })
     expect(text).toBe(half + failed)
     expect(await charged()).toMatchObject({ prompt_tokens: 20n, completion_tokens: 8n })
   })
 
-  test('case 88: response.failed is an error for a chat client, and what it used is counted', async () => {
+  test('case 88: response.failed is an error for a chat client, and its usage is counted', async () => {
     const text = await inTwo(app.others.resp, [half, failed], '/v1/chat/completions', { model: 'responses-model', messages: [{ role: 'user', content: 'go' }] })
     const frames = text.split('\n\n').flatMap(frame => (frame.startsWith('data: {') ? [JSON.parse(frame.slice(6))] : []))
     expect(frames.at(-1)).toMatchObject({
@@ -347,7 +347,7 @@ describe('a provider that fails behind its first words', () => {
     expect(await charged()).toMatchObject({ prompt_tokens: 20n, completion_tokens: 8n })
   })
 
-  test('case 64: an error inside of a stream fails the response', async () => {
+  test('case 64: an error inside a stream fails the response', async () => {
     const words = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Half"},"finish_reason":null}]}\n\n'
     const error = 'data: {"error":{"message":"Overloaded","type":"overloaded_error","code":"overloaded"}}\n\n'
     const text = await inTwo(app.alpha, [words, error], '/v1/responses', { model: 'openai-model', input: 'go' })

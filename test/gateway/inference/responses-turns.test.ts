@@ -32,7 +32,7 @@ const said = (text: string) => ({ type: 'message', role: 'assistant', content: [
 const hubCall = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
 
 describe('the turns of an agent', () => {
-  test('calls that were made after each other stay so, and the beginning of the conversation does not change as it grows', async () => {
+  test('calls that were made one after the other keep their order, and the beginning of the conversation does not change as it grows', async () => {
     const first = [{ role: 'user', content: 'go' }, said('I look.'), call('c1'), output('c1')]
     const later = [
       ...first,
@@ -62,7 +62,7 @@ describe('the turns of an agent', () => {
     expect(messages.slice(0, before.length)).toEqual(before)
   })
 
-  test('steps whose calls have the same ids keep their own outputs; a step without one is refused', async () => {
+  test('steps whose calls have the same ids keep their own outputs, and a step without an output is refused', async () => {
     const seen = (text: string) => ({ type: 'function_call_output', call_id: 'call_0', output: text })
     const input = [{ role: 'user', content: 'go' }, call('call_0'), seen('first'), call('call_0'), seen('second')]
     await ask({ tools, input })
@@ -102,7 +102,7 @@ describe('the turns of an agent', () => {
 })
 
 describe('a conversation that moves between providers', () => {
-  test('a provider of the API that fails is replaced by one of chat completions, whole and streamed', async () => {
+  test('a failed provider of the Responses API is failed over to one of chat completions, whole and streamed', async () => {
     for (const stream of [false, true]) {
       app.others.resp.script({ status: 503, body: { error: { message: 'down' } } })
       const asked = { model: 'moved-model', input: 'Hello', instructions: 'Be short.', store: true, max_output_tokens: 99, stream }
@@ -122,7 +122,7 @@ describe('a conversation that moves between providers', () => {
     expect(app.others.resp.requests).toHaveLength(2)
   })
 
-  test('thinking that this gateway has packed for another provider does not go to one of the API, which would refuse it', async () => {
+  test('thinking that the gateway has packed for another provider is not sent to a provider of the Responses API, which would refuse it', async () => {
     app.alpha.script({
       body: {
         id: 'c',
@@ -165,7 +165,7 @@ describe('the bill of a relayed stream', () => {
     return (await ask({ model: 'responses-model', stream: true })).text
   }
 
-  test.each(['completed', 'incomplete'])('is in response.%s beside the usage, and nothing else is changed, wherever the bytes are cut', async status => {
+  test.each(['completed', 'incomplete'])('is in response.%s beside the usage, and nothing else changes, with any split of the bytes', async status => {
     const response = { id: 'resp_up', status, output: [], usage }
     const last = (more: object): string => event(2, `response.${status}`, { response: { ...response, ...more } })
     for (const cut of [0, 7]) {
@@ -179,8 +179,8 @@ describe('the bill of a relayed stream', () => {
   })
 })
 
-describe('what would have to be stored', () => {
-  test.each(['openai-model', 'responses-model'])('files and items by their id are refused for %s, before anything is dialed', async model => {
+describe('items that would have to be stored', () => {
+  test.each(['openai-model', 'responses-model'])('files and items given by id are refused for %s before a dial', async model => {
     for (const content of [[{ type: 'input_file', file_id: 'file-1' }], [{ type: 'input_image', file_id: 'file-1' }]]) {
       for (const input of [
         [{ role: 'user', content }],

@@ -28,13 +28,13 @@ describe('routing over HTTP', () => {
   }
   const dialed = () => all().map(upstream => upstream.requests.length)
 
-  test('ROUTE-01 ROUTE-02 without a request, and with optimize: price, the cheapest route is dialed first', async () => {
+  test('ROUTE-01 ROUTE-02 the cheapest route is dialed first by default and with optimize: price', async () => {
     expect(await served({})).toBe('alpha')
     expect(await served({ optimize: 'price' })).toBe('alpha')
     expect(dialed()).toEqual([2, 0, 0])
   })
 
-  test('ROUTE-08 an open circuit is tried last, and still tried', async () => {
+  test('ROUTE-08 a route with an open circuit is tried last, but is tried', async () => {
     app.alpha.script([{ status: 500 }, { status: 500 }, { status: 500 }])
     for (let i = 0; i < 3; i++) expect(await served({})).toBe('beta')
     expect(await served({})).toBe('beta')
@@ -58,7 +58,7 @@ describe('routing over HTTP', () => {
     expect(dialed()).toEqual([0, 0, 0])
   })
 
-  test('ROUTE-12 ROUTE-14 a malformed weight counts as none and an unknown one is ignored', async () => {
+  test('ROUTE-12 ROUTE-14 a malformed weight counts as no weight, and an unknown one is ignored', async () => {
     // Counted as it is, a negative price would put the dearest route first.
     for (const weight of [-1, '1', null, {}]) {
       expect(await served({ optimize_weights: { price: weight } }), String(weight)).toBe('alpha')
@@ -87,7 +87,7 @@ describe('routing over HTTP', () => {
     expect(dialed()).toEqual([0, 2, 0])
   })
 
-  test('ROUTE-21 ROUTE-22 ERR-09 a pin that does not serve the model, or that nobody knows, is 400 no_route before any dial and without a trace in usage', async () => {
+  test('ROUTE-21 ROUTE-22 ERR-09 a pinned provider that does not serve the model, or is unknown, is 400 no_route before any dial and without a usage row', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals.requests
     expect(await codeOf({ model: 'alpha-only', provider: 'beta' })).toEqual([400, 'no_route'])
     expect(await codeOf({ provider: 'nobody' })).toEqual([400, 'no_route'])
@@ -102,7 +102,7 @@ describe('routing over HTTP', () => {
     expect(await served({ provider: 'beta' })).toBe('beta')
   })
 
-  test('ROUTE-26 ROUTE-29 india_only dials Indian routes only, also when they fail', async () => {
+  test('ROUTE-26 ROUTE-29 india_only dials only Indian routes, also when they fail', async () => {
     expect(await served({ data_policy: 'india_only' })).toBe('indus')
     app.indus.script([{ status: 500 }])
     expect(await codeOf({ data_policy: 'india_only' })).toEqual([502, 'all_routes_failed'])
@@ -114,14 +114,14 @@ describe('routing over HTTP', () => {
     expect(dialed()).toEqual([0, 0, 0])
   })
 
-  test('ROUTE-31 ROUTE-32 ROUTE-35 exclude takes out a provider, or a provider for one model only; an unknown id changes nothing', async () => {
+  test('ROUTE-31 ROUTE-32 ROUTE-35 a provider in exclude is removed, for all models or for one only, and an unknown id changes nothing', async () => {
     expect(await served({ exclude: ['alpha'] })).toBe('beta')
     expect(await served({ exclude: ['alpha/test-model'] })).toBe('beta')
     expect(await served({ model: 'alpha-only', exclude: ['alpha/test-model'] })).toBe('alpha')
     expect(await served({ exclude: ['nobody'] })).toBe('alpha')
   })
 
-  test('ROUTE-33 exclude that empties the pool is 422 no_route', async () => {
+  test('ROUTE-33 an exclude that leaves no route is 422 no_route', async () => {
     expect(await codeOf({ exclude: ['alpha', 'beta', 'indus'] })).toEqual([422, 'no_route'])
   })
 
@@ -144,7 +144,7 @@ describe('routing over HTTP', () => {
     expect(await app.dump()).not.toContain('sk-mine')
   })
 
-  test('ROUTE-44 ERR-08 a 400, 404 or 422 of the provider goes to the caller as it is and stops the chain', async () => {
+  test('ROUTE-44 ERR-08 a 400, 404 or 422 of the provider is relayed to the caller and ends the chain', async () => {
     for (const status of [400, 404, 422]) {
       app.alpha.reset()
       app.alpha.script([{ status, body: { error: { message: 'bad tool schema', type: null, code: null, param: 'tools' } } }])
@@ -169,7 +169,7 @@ describe('routing over HTTP', () => {
     expect(app.alpha.requests).toHaveLength(3)
   })
 
-  test('ROUTE-46 HDR-09 a refusal on billing grounds is failed over first; when nothing else is left it is 503 without retry-after', async () => {
+  test('ROUTE-46 HDR-09 a refusal because of billing is failed over, and is 503 without retry-after when no route is left', async () => {
     const refusal = { status: 402, body: { error: { message: 'insufficient balance', code: 'insufficient_balance' } } }
     app.alpha.script([refusal])
     expect(await served({})).toBe('beta')
@@ -179,7 +179,7 @@ describe('routing over HTTP', () => {
     expect(reply.headers.get('retry-after')).toBeNull()
   })
 
-  test("ROUTE-47 a provider's 429 is failed over; from the only route it is 502 with its retry-after, and one alone opens no circuit, but repeated ones do", async () => {
+  test('ROUTE-47 a 429 of a provider is failed over; from the only route it is 502 with its retry-after; a single one opens no circuit, but repeated ones do', async () => {
     const limited = { status: 429, headers: { 'retry-after': '17' }, body: { error: { message: 'slow down' } } }
     app.alpha.script([limited])
     expect(await served({})).toBe('beta')
@@ -202,7 +202,7 @@ describe('routing over HTTP', () => {
     expect(await closed()).toBe(false)
   })
 
-  test('ROUTE-48 HDR-04 when all routes fail the message carries the last error without secrets, and x-br-provider the last dialed', async () => {
+  test('ROUTE-48 HDR-04 when all routes fail the message has the last error without secrets, and x-br-provider the last dialed provider', async () => {
     app.alpha.script([{ reset: true }])
     app.beta.script([{ status: 503, body: 'overloaded' }])
     app.indus.script([{ status: 500, body: { error: { message: 'crashed with key indus-platform-secret' } } }])
@@ -229,20 +229,20 @@ describe('routing over HTTP', () => {
     expect((await flags())['alpha']).toBe(true)
   })
 
-  test('LIFE-03 a success in between starts the count again', async () => {
+  test('LIFE-03 a success in between resets the count of failures', async () => {
     const bad = { status: 500 }
     app.alpha.script([bad, bad, {}, bad, bad])
     for (let i = 0; i < 5; i++) await chat()
     expect(await closed()).toBe(true)
   })
 
-  test('a provider that breaks every stream behind its first chunk opens its circuit, and one error frame inside a stream counts too', async () => {
+  test('a provider that breaks every stream after its first chunk opens its circuit, and an error frame inside a stream counts too', async () => {
     app.alpha.script([{ breakAfterChunks: 1 }, { errorFrameAfterChunks: 1 }, { breakAfterChunks: 2 }])
     for (let i = 0; i < 3; i++) expect((await chat({ stream: true })).status).toBe(200)
     expect((await app.call('GET', '/health')).json.routes).toContainEqual({ model: 'test-model', provider: 'alpha', available: false, circuit: 'open' })
   })
 
-  test("LIFE-04 the caller's own mistakes open no circuit", async () => {
+  test('LIFE-04 mistakes of the caller open no circuit', async () => {
     app.alpha.script(Array.from({ length: 6 }, () => ({ status: 400, body: { error: { message: 'no' } } })))
     for (let i = 0; i < 6; i++) expect((await chat()).status).toBe(400)
     expect(await closed()).toBe(true)
@@ -265,7 +265,7 @@ describe('POST /v1/embeddings', () => {
   })
   const embed = (body: object = {}) => app.call('POST', '/v1/embeddings', { model: 'test-embed', input: ['one', 'two'], ...body })
 
-  test('EMB-01 a list of vectors in input order with usage', async () => {
+  test('EMB-01 the reply is a list of vectors in input order with usage', async () => {
     const reply = await embed()
     expect(reply.status).toBe(200)
     expect(reply.json.object).toBe('list')
@@ -286,7 +286,7 @@ describe('POST /v1/embeddings', () => {
     expect(reply.json.data[0].embedding).toEqual(vector)
   })
 
-  test('EMB-03 a string is accepted: the provider receives it as it is, and its one vector and usage come back', async () => {
+  test('EMB-03 a string is accepted: the provider receives it unchanged, and the reply has one vector and usage', async () => {
     const vector = Array.from({ length: 1024 }, (_, at) => at / 2048)
     app.alpha.script(() => ({
       body: { object: 'list', model: 'x', data: [{ object: 'embedding', index: 0, embedding: vector }], usage: { prompt_tokens: 3, total_tokens: 3 } },
@@ -303,7 +303,7 @@ describe('POST /v1/embeddings', () => {
     expect(list.json.data).toEqual(reply.json.data)
   })
 
-  test('EMB-04 an empty list and items that are no strings are 400 bad_request', async () => {
+  test('EMB-04 an empty list and items that are not strings are 400 bad_request', async () => {
     for (const input of [[], [1], [null], {}, undefined])
       expect([(await embed({ input })).status, (await embed({ input })).json.error.code], JSON.stringify(input)).toEqual([400, 'bad_request'])
   })
@@ -315,7 +315,7 @@ describe('POST /v1/embeddings', () => {
     expect([wrong.status, wrong.json.error.code]).toEqual([400, 'no_route'])
   })
 
-  test('EMB-06 EMB-07 ROUTE-51 router fields are honoured and taken out', async () => {
+  test('EMB-06 EMB-07 ROUTE-51 router fields are obeyed and removed', async () => {
     const reply = await embed({ data_policy: 'india_only', optimize: 'price', dimensions: 1024 })
     expect(reply.headers.get('x-br-provider')).toBe('indus')
     const sent = JSON.parse(app.indus.requests[0]?.raw.toString() ?? '{}')

@@ -43,7 +43,7 @@ const usages: fc.Arbitrary<TokenUsage> = fc
 /** Rounded half up, in whole numbers only. */
 const rounded = (exact: bigint): bigint => (exact + 500_000n) / 1_000_000n
 
-describe('what a call costs', () => {
+describe('the cost of a call', () => {
   test('every token has one price, and the sum is rounded once', () => {
     fc.assert(
       fc.property(prices, usages, (price, usage) => {
@@ -61,7 +61,7 @@ describe('what a call costs', () => {
     )
   })
 
-  test('cached tokens are never counted twice, even where a usage says more of them than the prompt has', () => {
+  test('cached tokens are never counted twice, even when the usage has more of them than the prompt has tokens', () => {
     fc.assert(
       fc.property(prices, count, count, count, (price, promptTokens, cachedTokens, cacheWriteTokens) => {
         const cost = priceTokens(price, { ...plainUsage(promptTokens, 0), cachedTokens, cacheWriteTokens })
@@ -74,7 +74,7 @@ describe('what a call costs', () => {
     )
   })
 
-  test('what is held covers any share of the prompt that comes from a cache or goes into one', () => {
+  test('the hold covers any share of the prompt that is read from a cache or written to one', () => {
     fc.assert(
       fc.property(prices, usages, (price, usage) => {
         expect(
@@ -87,7 +87,7 @@ describe('what a call costs', () => {
     )
   })
 
-  test('tokens that an amount pays for are paid by it, and one more is not', () => {
+  test('the tokens that an amount pays for cost at most the amount, and more tokens cost more', () => {
     fc.assert(
       fc.property(prices, fc.bigInt({ min: 0n, max: 10_000_000_000n }), fc.nat(200_000), (price, amount, promptTokens) => {
         fc.pre(price.outputUinrPerMtok > 0n)
@@ -157,7 +157,7 @@ class Ledger implements Permit<UsageEvent> {
 
 describe('the meter of a call', () => {
   const steps = fc.array(fc.constantFrom('opens', 'dials', 'fails', 'first-byte', 'settle', 'failed', 'abandoned', 'release'), { maxLength: 12 })
-  test('ends it once: released when nobody was called, free when nobody works on it, else charged for what was used', () => {
+  test('ends a call once: released before a dial, free when no provider works on it, and otherwise charged for its usage', () => {
     fc.assert(
       fc.property(prices, steps, usages, fc.boolean(), fc.option(fc.integer({ min: 1, max: 100_000 })), (price, order, usage, byok, maxTokens) => {
         const ledger = new Ledger()

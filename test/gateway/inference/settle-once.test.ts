@@ -77,7 +77,7 @@ describe('every end of a call', () => {
       signal,
     })
 
-  test('a client that leaves before the first byte has had the prompt read, and pays for that and for what a model that thinks unseen makes of it', async () => {
+  test('a client that leaves before the first byte pays for the prompt, and for the output of a model with hidden thinking', async () => {
     await each(async (path, model, server, stream, at) => {
       const { key, keyId } = await app.newKey({ budgetInr: 5 })
       server.script({ hold: true })
@@ -94,7 +94,7 @@ describe('every end of a call', () => {
     })
   })
 
-  test('a client that leaves in the middle of a stream pays for what it got', async () => {
+  test('a client that leaves in the middle of a stream pays for its output', async () => {
     await each(async (path, model, server, stream, at) => {
       if (!stream) return
       const { key, keyId } = await app.newKey({ budgetInr: 5 })
@@ -113,7 +113,7 @@ describe('every end of a call', () => {
     })
   })
 
-  test('a key that is revoked under way ends its call', async () => {
+  test('a key that is revoked during a call ends the call', async () => {
     await each(async (path, model, server, stream, at) => {
       const { key, keyId } = await app.newKey({ budgetInr: 5 })
       server.script(stream ? { holdAfterChunks: 2 } : { hang: true })
@@ -129,7 +129,7 @@ describe('every end of a call', () => {
     })
   })
 
-  test('a provider that breaks off costs nothing before the first byte, and what it said after', async () => {
+  test('a provider that breaks off costs nothing before the first byte, and its output after that', async () => {
     await each(async (path, model, server, stream, at) => {
       const { key, keyId } = await app.newKey({ budgetInr: 5 })
       server.script(stream ? { breakAfterChunks: 3 } : { reset: true })
@@ -139,7 +139,7 @@ describe('every end of a call', () => {
     })
   })
 
-  test('pictures that a client does not wait for are charged once; by its idempotency key a panel is not made again', async () => {
+  test('pictures that a client does not wait for are charged once, and a panel with an idempotency key is not made again', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 50 })
     const leaving = new AbortController()
     let asked = 0

@@ -43,7 +43,7 @@ describe('stored files', () => {
     ['video_url.url', { type: 'video_url', video_url: { url: address } }],
   ]
 
-  test('HARD-07 an address that only the account of the key can open is refused with its field, at every dialect', async () => {
+  test('HARD-07 an address that only the account of the key can open is refused with the name of its field, in every dialect', async () => {
     for (const model of ['gemini-model', 'openai-model', 'anthropic-model', 'responses-model'])
       for (const address of addresses)
         for (const [field, part] of partsOf(address)) {
@@ -55,13 +55,13 @@ describe('stored files', () => {
     expect(dialed()).toBe(0)
   })
 
-  test('HARD-07 the file store of the provider that is called is its own host, wherever that is', async () => {
+  test('HARD-07 the host of the called provider counts as its file store, wherever it is', async () => {
     const address = `${app.others.gem.url}/v1beta/files/abc`
     expect((await chat('gemini-model', user({ type: 'image_url', image_url: { url: address } }))).status).toBe(400)
     expect(dialed()).toBe(0)
   })
 
-  test("HARD-07 on the caller's own key such addresses reach Gemini as they are", async () => {
+  test('HARD-07 addresses of stored files reach Gemini unchanged on an own key of the caller', async () => {
     for (const address of ['gs://our-bucket/our.pdf', 'https://generativelanguage.googleapis.com/v1beta/files/abc']) {
       const reply = await chat('gemini-model', user({ type: 'file', file: { file_url: address } }), own)
       expect(reply.status, reply.text).toBe(200)
@@ -69,7 +69,7 @@ describe('stored files', () => {
     }
   })
 
-  test('HARD-07 documents and pictures as data, and public addresses, pass on the key of the platform', async () => {
+  test('HARD-07 documents and pictures as data, and public addresses, are sent on the key of the platform', async () => {
     const data = user({ type: 'file', file: { filename: 'a.pdf', file_data: pdf } }, { type: 'image_url', image_url: { url: png } })
     for (const model of ['gemini-model', 'openai-model', 'anthropic-model', 'responses-model']) expect((await chat(model, data)).status, model).toBe(200)
     const linked = user(
@@ -80,7 +80,7 @@ describe('stored files', () => {
     expect(JSON.stringify(app.others.gem.requests.at(-1)?.json)).toContain('https://example.com/generativelanguage.googleapis.com/a.png')
   })
 
-  test('HARD-07 files of Anthropic are refused wherever they stand, in its own format too', async () => {
+  test('HARD-07 files of Anthropic are refused in every place, in its own format too', async () => {
     const ask = (content: readonly object[], more: object = {}) =>
       app.call('POST', '/v1/messages', { model: 'anthropic-model', max_tokens: 9, messages: user(...content), ...more })
     const file = { type: 'file', file_id: 'file_1' }
@@ -106,7 +106,7 @@ describe('stored files', () => {
     for (const part of passing) expect((await ask([part])).status, JSON.stringify(part)).toBe(200)
   })
 
-  test('HARD-07 files of responses are refused by their address too, and by their id on every key', async () => {
+  test('HARD-07 files in the responses format are refused by their address too, and by their id on every key', async () => {
     const ask = (content: readonly object[], more: object = {}) =>
       app.call('POST', '/v1/responses', { model: 'responses-model', input: user(...content), ...more })
     for (const [field, part] of [
@@ -121,7 +121,7 @@ describe('stored files', () => {
     expect((await ask([{ type: 'input_file', filename: 'a.pdf', file_data: pdf }])).status).toBe(200)
   })
 
-  test('HARD-07 a reference without a type is one, and so is a picture of an earlier turn without its bytes', async () => {
+  test('HARD-07 a reference without a type is refused, and so is a picture of an earlier turn without its bytes', async () => {
     const ask = (item: object, more: object = {}) => app.call('POST', '/v1/responses', { model: 'responses-model', input: [item], ...more })
     for (const item of [{ id: 'msg_1' }, { type: null, id: 'msg_1' }, { type: 'item_reference', id: 'msg_1' }])
       for (const more of [{}, own]) {

@@ -39,7 +39,7 @@ describe('streams at their edges', () => {
   const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
   const isAlphaOpen = () => JSON.stringify(app.gateway.app.circuits.openRoutes()).includes('alpha')
 
-  test('EDGE-01, CHAT-04 thinking of a stream arrives in reasoning_content, however its provider calls it, and nothing of it in content', async () => {
+  test('EDGE-01, CHAT-04 thinking in a stream arrives in reasoning_content under any name of its provider, and never in content', async () => {
     const spoken = [
       { reasoning: 'six ' },
       { reasoning: 'times "', content: '' },
@@ -68,7 +68,7 @@ describe('streams at their edges', () => {
     }
   })
 
-  test('EDGE-02 comments, pings and empty events are not the beginning: an error or a close behind them is failed over', async () => {
+  test('EDGE-02 an error or a close after comments, pings and empty events is failed over, because the stream has not begun', async () => {
     const openings = [
       ': OPENROUTER PROCESSING\n\n',
       '\n\n',
@@ -108,7 +108,7 @@ describe('streams at their edges', () => {
     expect([begun.status, dataOf(begun.text)[0]]).toEqual([200, '{"id":"x","choices":[],"prompt_filter_results":[]}'])
   })
 
-  test('EDGE-02 the same where the client speaks the format of another provider', async () => {
+  test('EDGE-02 a stream that has not begun is also failed over for a client with the format of another provider', async () => {
     const overloaded = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"No capacity left"}}\n\n'
     const ping = 'event: ping\ndata: {"type":"ping"}\n\n'
     for (const rawStream of [[': hi\n\n', ping, overloaded], [ping.repeat(5000) + overloaded], [ping]]) {
@@ -127,7 +127,7 @@ describe('streams at their edges', () => {
     }
   })
 
-  test('EDGE-03 a stream with a finish reason that closes without end mark and usage is a success, for client, books and routing', async () => {
+  test('EDGE-03 a stream with a finish reason that closes without end mark and usage is a success for client, usage rows and routing', async () => {
     for (const model of ['same-id', 'alpha-only'])
       for (const last of [chunk({}, 'stop'), chunk({}, 'stop').trimEnd()])
         for (let times = 0; times < 3; times++) {
@@ -153,7 +153,7 @@ describe('streams at their edges', () => {
     expect(dataOf(quiet.text).slice(2)).toEqual(['[DONE]'])
   })
 
-  test('EDGE-03, CHAT-25 without a finish reason such a stream broke: error frame, end mark, and a mark against the route', async () => {
+  test('EDGE-03, CHAT-25 a stream that closes without a finish reason is broken: it ends with an error frame and an end mark, and counts against the route', async () => {
     for (const rawStream of [
       [chunk({ content: 'abc' }), chunk({ content: 'def' })],
       // Running figures are no end.
@@ -172,7 +172,7 @@ describe('streams at their edges', () => {
     await stream('same-id')
   })
 
-  test('CHAT-25 an error of the provider behind the first chunk passes, with one end mark and nothing behind it', async () => {
+  test('CHAT-25 an error of the provider after the first chunk is relayed, with one end mark and nothing after it', async () => {
     app.alpha.script([{ rawStream: [chunk({ content: 'abc' }), `: more\n\n${providerError}${chunk({ content: 'late' })}${end}`], holdAfterRawParts: 1 }])
     const reply = await fetch(`${app.baseUrl}/v1/chat/completions`, {
       method: 'POST',
@@ -188,7 +188,7 @@ describe('streams at their edges', () => {
     expect(dataOf(text).slice(1)).toEqual([providerError.slice(6, -2), '[DONE]'])
   })
 
-  test('EDGE-04 nothing behind the end mark reaches the client, in the same network chunk or behind it', async () => {
+  test('EDGE-04 nothing after the end mark reaches the client, in the same network chunk or a later one', async () => {
     const late = chunk({ content: 'LATE' })
     const good = chunk({ content: 'abc' }) + chunk({}, 'stop') + chunk({}, null, { choices: [], usage })
     for (const model of ['same-id', 'alpha-only'])

@@ -19,7 +19,7 @@ function holdThat(answer: (tokens: number) => boolean | Promise<boolean>, left: 
 /** Nobody has to wait for the clock here. */
 const hastyClock = { ...systemClock, sleep: () => Promise.resolve() }
 
-test('the next slice is asked for when half of the one before is left, twice as large, and never beyond what the caller allows', () => {
+test('the next slice is requested when half of the last one is left, is twice as large, and never exceeds max_tokens', () => {
   const hold = holdThat(() => true, { refusedBy: null, tokens: 0 })
   const cover = new StreamHold(hold, systemClock, 10, 256, 1000)
   for (const tokens of [1, 128]) expect(cover.afterChunk(tokens)).toBe(true)
@@ -28,7 +28,7 @@ test('the next slice is asked for when half of the one before is left, twice as 
   expect(hold.asked).toEqual([768, 1000])
 })
 
-test('what was left is used up behind a refusal, which is then named by the budget that refused', () => {
+test('the stream uses up what was left after a refusal, and then ends with the error of the budget that refused', () => {
   const hold = holdThat(() => false, { refusedBy: 'workspace', tokens: 300 })
   const cover = new StreamHold(hold, systemClock, 10, 256, null)
   expect([cover.afterChunk(200), cover.afterChunk(299), cover.afterChunk(300)]).toEqual([true, true, false])
@@ -36,7 +36,7 @@ test('what was left is used up behind a refusal, which is then named by the budg
   expect(cover.refusal).toEqual({ name: 'budget_exceeded' })
 })
 
-test('an answer that does not come, or fails, ends the stream, and is not called a spent budget', async () => {
+test('a missing or failed answer of the database ends the stream, and the error is not a spent budget', async () => {
   for (const answer of [() => new Promise<boolean>(() => {}), () => Promise.reject(new Error('no database'))]) {
     const cover = new StreamHold(holdThat(answer, { refusedBy: null, tokens: 0 }), hastyClock, 10, 256, null)
     expect(cover.afterChunk(200)).toBe(true)
@@ -45,7 +45,7 @@ test('an answer that does not come, or fails, ends the stream, and is not called
   }
 })
 
-test('output that ran ahead of the question under way is asked for again behind it', async () => {
+test('output beyond the pending request is requested after it', async () => {
   let answerFirst = (_granted: boolean): void => {}
   const first = new Promise<boolean>(resolve => {
     answerFirst = resolve
@@ -71,7 +71,7 @@ function standingClock() {
   }
 }
 
-test('thinking that nobody sees is covered by the time that it takes, at fifty tokens a second', () => {
+test('hidden thinking is covered by its time, at fifty tokens a second', () => {
   const clock = standingClock()
   const hold = holdThat(() => true, { refusedBy: null, tokens: 0 })
   const cover = new StreamHold(hold, clock, 10, 8192, null)
@@ -93,7 +93,7 @@ test('thinking that nobody sees is covered by the time that it takes, at fifty t
   expect(hold.asked).toHaveLength(2)
 })
 
-test('thinking that a budget covers no more ends the stream when what was left has been thought', () => {
+test('hidden thinking that the budget no longer covers ends the stream once the rest is used up', () => {
   const clock = standingClock()
   const hold = holdThat(() => false, { refusedBy: 'agent', tokens: 8292 })
   const cover = new StreamHold(hold, clock, 10, 8192, null)
@@ -106,7 +106,7 @@ test('thinking that a budget covers no more ends the stream when what was left h
   expect(cover.refusal).toEqual({ name: 'agent_budget_exceeded' })
 })
 
-test('a call that holds all that its caller allows is left to think', () => {
+test('a call that holds all of its max_tokens is not ended for thinking', () => {
   const clock = standingClock()
   const hold = holdThat(() => false, { refusedBy: 'agent', tokens: 0 })
   const cover = new StreamHold(hold, clock, 10, 4000, 4000)

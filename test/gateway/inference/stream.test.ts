@@ -30,7 +30,7 @@ describe('streamed chat completions', () => {
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, stream: true, ...body }, options)
   const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 
-  test('CHAT-17 CHAT-18 a stream is event-stream, uncached, of chunks with one id, and ends with [DONE]', async () => {
+  test('CHAT-17 CHAT-18 a stream is an uncached event-stream of chunks with one id, and ends with [DONE]', async () => {
     const reply = await stream()
     expect(reply.status).toBe(200)
     expect(reply.headers.get('content-type')).toContain('text/event-stream')
@@ -69,7 +69,7 @@ describe('streamed chat completions', () => {
     }
   })
 
-  test('CHAT-19 CHAT-20 usage is asked for, other stream options are kept, and the last chunk before [DONE] carries it', async () => {
+  test('CHAT-19 CHAT-20 usage is requested, other stream options are kept, and the last chunk before [DONE] has the usage', async () => {
     const reply = await stream({ stream_options: { chunk_size: 3 } })
     expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ chunk_size: 3, include_usage: true })
     expect(chunks(reply.text).at(-1).usage.total_tokens).toBeGreaterThan(0)
@@ -78,7 +78,7 @@ describe('streamed chat completions', () => {
     expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ include_usage: true })
   })
 
-  test('CHAT-21 include_usage: false is honoured for the caller only: the provider is asked, the call is metered, the chunk is kept back', async () => {
+  test('CHAT-21 include_usage: false affects the caller only: the provider is asked for usage, the call is metered, and the chunk is withheld', async () => {
     const before = await totals()
     const reply = await stream({ stream_options: { include_usage: false } })
     expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ include_usage: true })
@@ -116,7 +116,7 @@ describe('streamed chat completions', () => {
     expect((await stream()).headers.get('x-br-provider')).toBe('beta')
   })
 
-  test('CHAT-24 a provider that fails before the first chunk is failed over, and when all do the answer is a JSON 502', async () => {
+  test('CHAT-24 a provider that fails before the first chunk is failed over, and when all fail the answer is a JSON 502', async () => {
     app.alpha.script([{ breakAfterChunks: 0 }])
     expect((await stream()).headers.get('x-br-provider')).toBe('beta')
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.script([{ breakAfterChunks: 0 }])
@@ -147,7 +147,7 @@ describe('streamed chat completions', () => {
     expect(whole.some(event => event.includes('error'))).toBe(false)
   })
 
-  test('CHAT-26 when the client goes away the provider is hung up on and what was produced is metered', async () => {
+  test('CHAT-26 a client that leaves ends the connection to the provider, and the output so far is metered', async () => {
     const before = await totals()
     app.alpha.script([{ holdAfterChunks: 3 }])
     const controller = new AbortController()
@@ -165,7 +165,7 @@ describe('streamed chat completions', () => {
     expect((await totals()).completion_tokens).toBeGreaterThan(before.completion_tokens)
   })
 
-  test('an end mark without its line end is the end mark, and nothing is said twice', async () => {
+  test('an end mark without its line end ends the stream, and nothing is sent twice', async () => {
     const chunk = 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"abc"},"finish_reason":"stop"}]}\n\n'
     for (const end of ['data: [DONE]', 'data: [DONE]\n']) {
       app.alpha.script([{ rawStream: [chunk, end] }])

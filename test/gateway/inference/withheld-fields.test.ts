@@ -90,7 +90,7 @@ describe("fields on the platform's key", () => {
   const sent = (upstream: UpstreamServer = app.alpha) => upstream.requests.at(-1)?.json ?? {}
   const named = (reply: { headers: Headers }) => (reply.headers.get('x-br-dropped-params') ?? '').split(',').filter(Boolean).toSorted()
 
-  test('HARD-07 what chooses models, routes, files, retention or paid extras is left out and named, stream or not; the reference passes', async () => {
+  test('HARD-07 fields that choose models, routes, files, retention or paid extras are dropped and named, streamed or not; fields of the format reference pass', async () => {
     for (const stream of [false, true]) {
       const reply = await chat({ ...chosen, stream })
       expect(reply.status, reply.text).toBe(200)
@@ -104,7 +104,7 @@ describe("fields on the platform's key", () => {
     expect(named(await chat(nulls))).toEqual([])
   })
 
-  test('HARD-07 on a key of the caller, on a server of the operator and where the catalog row lists them fields pass', async () => {
+  test('HARD-07 fields pass on a key of the caller, on a server of the operator, and where the catalog row lists them', async () => {
     const fields = chosen
     expect(named(await chat({ ...fields, ...own }))).toEqual([])
     expect(sent()).toMatchObject(fields)
@@ -119,7 +119,7 @@ describe("fields on the platform's key", () => {
     expect(sent()).toMatchObject({ brand_new: true, service_tier: 'priority' })
   })
 
-  test('HARD-07 a stored file, recording or a tool that the provider runs is refused, wherever it is, and goes on with an own key', async () => {
+  test('HARD-07 a stored file, a recording or a tool that the provider runs is refused in every place, and is sent with an own key', async () => {
     const refused: readonly object[] = [
       { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
       {
@@ -149,7 +149,7 @@ describe("fields on the platform's key", () => {
     for (const body of refused) expect((await chat({ ...body, ...own })).status, JSON.stringify(body)).toBe(200)
   })
 
-  test('HARD-07 a name that occurs twice, at any depth, is sent once with the value that was judged', async () => {
+  test('HARD-07 a duplicate member at any depth is sent once, with the value that was checked', async () => {
     const doubled = [
       `{"model":"same-id","messages":${JSON.stringify(hello)},"web_search_options":{},"web_search_options":null}`,
       `{"model":"same-id","messages":${JSON.stringify(hello)},"models":["dear"],"models":null}`,
@@ -180,7 +180,7 @@ describe("fields on the platform's key", () => {
     expect(app.alpha.requests.at(-1)?.raw.toString()).toBe(plain)
   })
 
-  test('HARD-07 responses and messages that are relayed on the key of the platform keep to their references too', async () => {
+  test('HARD-07 responses and messages relayed on the key of the platform have only fields of their references too', async () => {
     const response = await post('/v1/responses', {
       model: 'responses-model',
       input: 'hi',
@@ -210,7 +210,7 @@ describe("fields on the platform's key", () => {
     expect([mine.status, named(mine), app.others.claude.requests.at(-1)?.headers['anthropic-beta']]).toEqual([200, [], betas['anthropic-beta']])
   })
 
-  test('HARD-07 embeddings, speech and pictures too', async () => {
+  test('HARD-07 fields of embeddings, speech and pictures are withheld too', async () => {
     const vector = await post('/v1/embeddings', { model: 'test-embed', input: 'x', dimensions: 8, models: ['dear'], store: true })
     expect([vector.status, named(vector)]).toEqual([200, ['models', 'store']])
     expect(sent()).toEqual({ model: 'alpha-upstream', input: 'x', dimensions: 8 })
@@ -225,7 +225,7 @@ describe("fields on the platform's key", () => {
     expect(sent()).toMatchObject({ background: 'opaque' })
   })
 
-  test('HARD-07 a reply that names a dearer model than was asked is charged as that model, whole or streamed; on an own key nothing is', async () => {
+  test('HARD-07 a reply that names a dearer model than requested is charged as that model, whole or streamed, except on an own key', async () => {
     const usage = { prompt_tokens: 100, completion_tokens: 100, total_tokens: 200 }
     const whole = (model: string) => ({
       body: { id: 'x', object: 'chat.completion', model, choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }], usage },

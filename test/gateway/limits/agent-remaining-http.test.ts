@@ -35,7 +35,7 @@ const rows: readonly Governed[] = [
   { at: '/v1/audio/transcriptions', body: { model: 'hear' }, reply: { text: 'hello' }, file: { field: 'file', bytes: () => wavOf(1) } },
 ]
 
-describe('what an agent has left', () => {
+describe('the remaining budget of an agent', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ operatorFile: fileWithMedia, env: { CIRCUIT_FAILURES: '1000' } })
@@ -72,7 +72,7 @@ describe('what an agent has left', () => {
     return agent
   }
 
-  test('BUDX-07 is on every governed reply of an agent, whole, streamed or an error, to the micro-rupee', async () => {
+  test('BUDX-07 the remaining budget is on every governed reply of an agent, whole, streamed or an error, exact to the micro-rupee', async () => {
     const charging = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at }) => at).sort())
     for (const row of rows) {
@@ -101,7 +101,7 @@ describe('what an agent has left', () => {
     }
   })
 
-  test('is the least of the agent and its ancestors, is there for a key that names the agent, and absent without a budget', async () => {
+  test('is the least of the agent and its ancestors, is sent to a key that names the agent, and is absent without a budget', async () => {
     const parent = await agentWith('parent', 0.5)
     const child = await agentWith('child', 80)
     await app.db.exec(setParent, child.id, parent.id)

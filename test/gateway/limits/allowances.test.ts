@@ -62,7 +62,7 @@ describe.each([
     expect(await outcomeOf(engine.limits.admit(request(100n, { worstUinr: 2000n })))).toBe('budget_exceeded')
   })
 
-  it('report the narrowest scope that refuses, with its figures', async () => {
+  it('report the narrowest refusing scope with its figures', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'org', '1', 1000n)
     await engine.limits.budgets.set(1, 'agent', '9', 2_000_000n)
@@ -88,7 +88,7 @@ describe.each([
     expect(key).toMatchObject({ spentUinr: 100n, heldUinr: 0n })
   })
 
-  it('count spend without a cap, so that a budget set in mid-month knows it', async () => {
+  it('count spend without a cap, so that a budget set in mid-month includes it', async () => {
     const engine = await start({ env })
     await callOnce(engine, request(100n), 90n)
     await engine.limits.flushNow()
@@ -112,7 +112,7 @@ describe.each([
     expect(await outcomeOf(callOnce(engine, request(10n), 10n))).toBe('ok')
   })
 
-  it('extend a hold while there is room, then tell how far the call may go', async () => {
+  it('extend a hold while there is room, then hold what is left', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'agent', '9', 1000n)
     const asked = request(100n, { agentId: 9 })
@@ -138,7 +138,7 @@ describe.each([
     wide.release()
   })
 
-  it('begin again with the IST month, and charge a running call to the month of its admission', async () => {
+  it('start from zero in a new IST month, and charge a running call to the month of its admission', async () => {
     const lastMinute = Date.parse('2026-11-30T18:29:00Z')
     const clock = movableClock(lastMinute)
     const engine = await start({ env, clock })
@@ -154,7 +154,7 @@ describe.each([
     expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 40n })
   })
 
-  it('stop at the daily limit until IST midnight, and give the unit of a refused call back', async () => {
+  it('refuse above the daily limit until IST midnight, and give the unit of a refused call back', async () => {
     const evening = Date.parse('2026-11-21T18:00:00Z')
     const clock = movableClock(evening)
     const engine = await start({ env, clock })
@@ -171,7 +171,7 @@ describe.each([
     expect(await outcomeOf(callOnce(engine, request(1n, { principal }, clock.nowMs()), 1n))).toBe('ok')
   })
 
-  it('take exactly the limit of a minute', async () => {
+  it('admit exactly the limit of requests in a minute', async () => {
     const clock = movableClock(Date.parse('2026-11-21T10:00:05Z'))
     const engine = await start({ env, clock })
     const principal = caller({ limits: { rpmLimit: 3, dailyLimit: null } })
@@ -189,7 +189,7 @@ describe.each([
   })
 })
 
-it('of ten thousand calls with room in every counter at most one in a hundred asks the database; near its end every call asks', async () => {
+it('ask the database for at most one in a hundred of ten thousand calls with room in every counter, and for every call near the end', async () => {
   const engine = await start()
   await engine.limits.budgets.set(1, 'org', '1', 1_000_000_000_000n)
   await engine.limits.budgets.set(1, 'key', '7', 1_000_000_000_000n)

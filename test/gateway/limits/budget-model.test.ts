@@ -73,7 +73,7 @@ it.each([
   { seconds: '0', engines: 3, count: runs.several },
   { seconds: '10', engines: 3, count: runs.several },
 ])(
-  'budgets do what the model does, whatever happens to calls, caps, months, processes and the database ($engines engines, slices of $seconds s)',
+  'budgets behave like the model under any changes of calls, caps, months, processes and the database ($engines engines, slices of $seconds s)',
   async ({ seconds, engines, count }) => {
     let orgId = 1000 + 10_000 * engines + 1_000_000 * Number(seconds)
     await fc.assert(

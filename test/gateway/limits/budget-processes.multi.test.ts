@@ -41,7 +41,7 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
     expect((await fleet.db.one(counterOf, String(agentId))).spent).toBe(served)
   }
 
-  test('BUDX-01 one process: of 200 parallel calls exactly as many are admitted as the budget pays for', async () => {
+  test('BUDX-01 one process admits exactly as many of 200 parallel calls as the budget pays for', async () => {
     const agent = await fleet.newAgent('alone', inr(10 * costTokens))
     const counts = countReplies(await Promise.all(times(200).map(() => chat(member(0), agent.token, costTokens))))
     expect(counts['200']).toBe(10)
@@ -56,7 +56,7 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
       await until(async () => (await Promise.all(members.map(process => call(process, fleet.key, 'GET', '/health')))).every(reply => reply.status === 200))
     })
 
-    test('BUDX-01 exactly ten calls are admitted by one process while the others hold idle slices of the budget', async () => {
+    test('BUDX-01 one process admits exactly ten calls while two others have idle slices of the budget', async () => {
       for (const round of times(3)) {
         fleet.upstream.requests.length = 0
         const agent = await fleet.newAgent(`beside idle slices ${round}`, inr(10 * costTokens + 2 * warmTokens))
@@ -69,7 +69,7 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
       }
     })
 
-    test('BUDX-01 at most ten calls are admitted however they are spread', async () => {
+    test('BUDX-01 three processes admit at most ten calls, whatever the spread of the calls', async () => {
       for (const round of times(3)) {
         fleet.upstream.requests.length = 0
         const agent = await fleet.newAgent(`spread ${round}`, inr(10 * costTokens))
@@ -83,7 +83,7 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
       }
     })
 
-    test('BUDX-01 streams that outgrow their first hold never promise more than the cap and one need', async () => {
+    test('BUDX-01 streams that exceed their first hold never hold more than the cap and one need together', async () => {
       // A stream waits half a second for its extension, so the recall behind it has to be as short as it is by default.
       const relays = await Promise.all(times(3).map(() => fleet.start({ RECALL_WAIT_MS: '150' })))
       const capTokens = 6000
@@ -166,7 +166,7 @@ describe.runIf(onPostgres)('budgets and limits over several processes', () => {
       expect(await fleet.violations()).toEqual([])
     })
 
-    test('LIM-13 a larger limit is met to the unit although every process leases a part of it ahead', async () => {
+    test('LIM-13 a larger limit is exact to the unit although every process leases a part of it in advance', async () => {
       for (const limits of [{ rpm: 90 }, { daily: 90 }]) {
         await withinOneMinute(async () => {
           const { key } = await fleet.newKey(limits)

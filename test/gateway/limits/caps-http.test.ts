@@ -60,7 +60,7 @@ describe('caps of calls', () => {
   const callerOf = (name: string): Promise<Caller> => (callers[name] as () => Promise<Caller>)()
 
   test.for(names)(
-    'CAPS-01 of %s: more output tokens than one call may have are refused before the dial, and a call that names none gets the cap',
+    'CAPS-01 %s: a call with more output tokens than the cap is refused before the dial, and a call without max_tokens gets the cap',
     async name => {
       const caller = await callerOf(name)
       ok(await chat(caller, { max_tokens: 5000 }))
@@ -86,7 +86,7 @@ describe('caps of calls', () => {
   )
 
   test.for(names)(
-    'CAPS-01 of %s: a call that could cost more than one may is refused before the dial, and one that names no length gets what the cap leaves',
+    'CAPS-01 %s: a call that could cost more than the cap is refused before the dial, and a call without max_tokens gets what the cap leaves',
     async name => {
       const caller = await callerOf(name)
       // ₹10 and ₹40 a million on alpha: the prompt is 80 micro-rupees, and 1,000 are left for 23 tokens behind it.
@@ -117,7 +117,7 @@ describe('caps of calls', () => {
     },
   )
 
-  test('CAPS-01 the price of embeddings is that of their input', async () => {
+  test('CAPS-01 embeddings count against the cap with the price of their input', async () => {
     const { key, keyId } = await app.newKey()
     // ₹6 a million on the dearest route: 100 tokens are 600 micro-rupees.
     await ruleOfKey(keyId, { max_cost_inr_per_call: 0.0006, max_output_tokens: 1 })
@@ -141,7 +141,7 @@ describe('caps of calls', () => {
     expect((await spentOf()) - before).toBeCloseTo(0.001, 9)
   })
 
-  test.for(names)('CAPS-01 of %s: concurrent calls are counted until they end, streams until their last byte', async name => {
+  test.for(names)('CAPS-01 %s: concurrent calls are counted until they end, streams until their last byte', async name => {
     const caller = await callerOf(name)
     await caller.rule({ max_concurrency: 2 })
     app.alpha.script(request => (request.json?.['stream'] === true ? { holdAfterChunks: 2 } : { hold: true }))
@@ -167,7 +167,7 @@ describe('caps of calls', () => {
     for (const reply of await Promise.all(Array.from({ length: 5 }, () => chat(caller)))) ok(reply)
   })
 
-  test('CAPS-01 whatever ends a call gives its place back: a refusal by the provider, a broken stream, a client that goes away, a spent budget', async () => {
+  test('CAPS-01 every end of a call gives its place back: a refusal by the provider, a broken stream, a client that leaves, a spent budget', async () => {
     const { key, keyId } = await app.newKey({ daily: 100 })
     const caller = { token: key, headers: {} }
     await ruleOfKey(keyId, { max_concurrency: 1 })
@@ -202,7 +202,7 @@ describe('caps of calls', () => {
     await next()
   })
 
-  test('LIM-11 a call that is refused for a cap of its own or for concurrent calls does not use up the day', async () => {
+  test('LIM-11 a call refused by its own cap or by a cap of concurrent calls does not count against the daily limit', async () => {
     const { key, keyId } = await app.newKey({ daily: 2 })
     const caller = { token: key, headers: {} }
     await ruleOfKey(keyId, { max_concurrency: 1, max_output_tokens: 50 })

@@ -54,7 +54,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     return { keyId, asking, set, call, counter, flushAll, warm }
   }
 
-  it('lowered: nothing more is granted from the commit on, idle slices come back, what runs ends as it began', async () => {
+  it('a lowered cap grants nothing more from its commit on, idle slices come back, and a running call settles as usual', async () => {
     const { asking, set, call, counter, flushAll, warm } = await newKey(10_000)
     await warm()
     const asked = asking()
@@ -73,7 +73,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     for (const i of times(3)) await until(async () => (await call(i)) === 'budget_exceeded')
   })
 
-  it('lowered without a notification: grants stop at the commit all the same, and slices come back with the next look at the log', async () => {
+  it('a cap lowered without a notification stops grants at its commit too, and slices come back when the control log is read next', async () => {
     const { keyId, asking, counter, warm } = await newKey(10_000)
     await warm()
     await database.db.one(capUnheard, keyId, 9n * cost)
@@ -82,7 +82,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     await until(async () => (await counter()).leased === 0n)
   })
 
-  it('raised: the next call is let in on every process, also where a refusal was just remembered', async () => {
+  it('a raised cap admits the next call on every process, also on one that remembers a refusal', async () => {
     const { set, call, flushAll } = await newKey(9)
     for (const round of times(3)) {
       for (const _ of times(9)) await until(async () => (await Promise.all(times(3).map(i => call(i)))).every(outcome => outcome !== 'ok'))
@@ -94,7 +94,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     }
   })
 
-  it('taken away and set again: what was spent without a cap counts', async () => {
+  it('a cap that is removed and set again counts the spend in between', async () => {
     const { set, call, counter, flushAll, warm } = await newKey(10_000)
     await warm()
     await set(1, null)
@@ -109,7 +109,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     expect((await counter()).spent).toBeLessThanOrEqual(16n * cost + 3n * cost)
   })
 
-  it('made strict: the worst case of every call must fit, on every process, and the cap is never passed', async () => {
+  it('a cap that becomes strict admits only calls whose worst case fits, on every process, and is never exceeded', async () => {
     const { set, call, counter, flushAll, warm } = await newKey(10_000)
     await warm()
     await set(1, 12n * cost + 1n, true)
@@ -122,7 +122,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     expect((await counter()).spent).toBe(12n * cost)
   })
 
-  it('with idle slices elsewhere: a refusal does not take them for running calls, but says held when calls do run', async () => {
+  it('a refusal does not report idle slices of other processes as held, but reports the holds of running calls', async () => {
     const { asking, warm } = await newKey(10_000, true)
     await warm()
     const refusedWith = async (worst: bigint) =>
@@ -138,7 +138,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     running.release()
   })
 
-  it('used up by all of them together: nobody is refused while another has an idle slice, and all of it is spent', async () => {
+  it('three processes spend a whole cap, and none refuses a call while another has an idle slice', async () => {
     // Calls that cost what they hold, and calls that leave most of it idle. Of the latter one on each process: what one is answered the next one there believes for a moment.
     for (const [cap, value, callers] of [
       [60n * cost, cost, 9],

@@ -69,14 +69,14 @@ describe.runIf(onPostgres)('caps and rules over several processes', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('CAPS-01 one call at a time is let in whichever process it comes to', async () => {
+  test('CAPS-01 a cap of one call admits one call at a time, whichever process serves it', async () => {
     const agent = await fleet.newAgent('one by one', null)
     await rule(member(0), agent.id, { max_concurrency: 1 })
     for (const i of times(3)) await until(async () => (await saidBy(member(i), agent.token)) === 'ok')
     for (const i of times(15)) expect(await saidBy(member(i), agent.token), String(i)).toBe('ok')
   })
 
-  test('CAPS-01 after kill -9 of a process with running calls their places are free again', async () => {
+  test('CAPS-01 the places of running calls are free again after kill -9 of their process', async () => {
     const agent = await fleet.newAgent('killed', null)
     const victim = await fleet.start({}, folder)
     await rule(victim, agent.id, { max_concurrency: 2 })
@@ -108,7 +108,7 @@ describe.runIf(onPostgres)('caps and rules over several processes', () => {
     }
   })
 
-  test('BUDG-10 a cap that is raised or lifted through one process lets calls in on another well within 60 s', async () => {
+  test('BUDG-10 a cap that is raised or removed through one process admits calls on another well within 60 s', async () => {
     const agent = await fleet.newAgent('raised elsewhere', inr(100))
     const set = async (monthly_budget_inr: number | null) =>
       expect((await call(member(0), fleet.key, 'POST', `/v1/me/agents/${agent.id}/budget`, { monthly_budget_inr })).status).toBe(200)

@@ -60,7 +60,7 @@ describe.runIf(onPostgres)('clocks of three processes', () => {
   it.each([
     ['midnight in India', Date.parse('2026-11-21T18:30:00Z')],
     ['the end of a month in India', Date.parse('2026-11-30T18:30:00Z')],
-  ])('that are five seconds apart at %s never let in more than the caps of both periods, and turn together', async (_, midnightMs) => {
+  ])('never admit more than the caps of both periods when they are five seconds apart at %s, and change the period together', async (_, midnightMs) => {
     const isMonth = new Date(midnightMs).getUTCDate() === 30
     await setDatabaseClock(midnightMs - 1500)
     await startEngines([skewedClock(-5000), skewedClock(0), skewedClock(5000)])
@@ -102,7 +102,7 @@ describe.runIf(onPostgres)('clocks of three processes', () => {
     expect(servedAfter).toBe(most)
   })
 
-  it('that jump ten minutes forth and back, also past the offline limit, let in no more than the cap', async () => {
+  it('admit no more than the cap when they jump ten minutes forth and back, also past the offline limit', async () => {
     const clocks = [skewedClock(0), skewedClock(0), skewedClock(0)]
     await startEngines(clocks, { OFFLINE_MAX_MS: '120000' })
     const calls = 120

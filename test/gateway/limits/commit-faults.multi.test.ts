@@ -88,7 +88,7 @@ describe.runIf(onPostgres)('a connection that breaks at the moment of a commit',
     `insert into budgets (org_id, scope, scope_id, cap_uinr) values ($1::int, 'key', $1::int::text, $2::bigint)`,
   )
 
-  it.each(['cut', 'deafen'] as const)('an acquire whose outcome nobody knows (%s) leaks nothing and gives nothing twice', async fault => {
+  it.each(['cut', 'deafen'] as const)('an acquire with an unknown outcome (%s) leaks nothing and grants nothing twice', async fault => {
     const { call, stands } = await newBudget(60)
     let served = 0
     let broken = 0

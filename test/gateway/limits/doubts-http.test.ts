@@ -31,7 +31,7 @@ describe.skipIf(onPostgres)('records and calls in doubt', () => {
     app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hello' }] }, { headers })
   const spent = async () => (await app.call('GET', '/v1/me/budgets')).json.budgets[0].spent_inr
 
-  test('EDGE-23 a parked record is listed, applied once when the cause is gone, or discarded, each with a line in the audit trail', async () => {
+  test('EDGE-23 a parked record is listed and then either applied once when its cause is gone, or discarded, each with an audit line', async () => {
     await app.setBudget('key', app.keyId, 100)
     // The database refuses what costs ₹0.00028, as it would after a botched change of its schema.
     await app.db.script('alter table usage_events add constraint refusal check (value_uinr <> 280) not valid')
@@ -67,7 +67,7 @@ describe.skipIf(onPostgres)('records and calls in doubt', () => {
     ])
   })
 
-  test('EDGE-23 a call in doubt is listed; discarded, its key is free immediately; applied, its key stays taken', async () => {
+  test('EDGE-23 a call in doubt is listed; discard frees its key immediately, and apply keeps its key taken', async () => {
     for (const key of ['doubt-1', 'doubt-2']) expect((await chat({ 'idempotency-key': key })).status).toBe(200)
     await app.gateway.app.limits.flushNow()
     // As the replay of a dead process leaves calls that a provider was working on.

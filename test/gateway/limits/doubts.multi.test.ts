@@ -19,7 +19,9 @@ describe.runIf(onPostgres)('calls of a process whose disk is lost', () => {
   })
   afterAll(() => fleet?.stop())
 
-  test('EDGE-23 are listed as in doubt; when the process is given up, their idempotency keys are free immediately', { timeout: 240_000 }, async () => {
+  test('EDGE-23 calls of a process whose disk is lost are listed as in doubt, and giving up the process frees their idempotency keys immediately', {
+    timeout: 240_000,
+  }, async () => {
     const folder = fleet.newFolder()
     const [survivor, victim] = [await fleet.start(), await fleet.start({}, folder)]
     const ask = (process: { readonly baseUrl: string }) =>

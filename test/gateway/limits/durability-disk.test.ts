@@ -84,7 +84,7 @@ async function copyOfJournal(engine: TestEngine): Promise<string> {
 }
 
 describe('a journal in segments', () => {
-  it('goes on over many segments, deletes flushed ones, and its running calls are in the segments that are left', async () => {
+  it('continues over many segments, deletes flushed ones, and keeps its running calls in the remaining segments', async () => {
     const engine = await startEngine(database.db, { disk: new FullDisk(4096), env: { ...still, JOURNAL_KEEP_MS: '0' } })
     await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
     const long = request(500n)
@@ -110,7 +110,7 @@ describe('a journal in segments', () => {
     await engine.stop()
   })
 
-  it('takes more running calls than a segment has room for', async () => {
+  it('records more running calls than a segment has room for', async () => {
     const engine = await startEngine(database.db, { disk: new FullDisk(2048), env: still })
     const asked = Array.from({ length: 40 }, () => request(100n))
     const permits = await Promise.all(asked.map(one => engine.limits.admit(one)))
@@ -120,7 +120,7 @@ describe('a journal in segments', () => {
     expect((await database.db.many(events)).map(row => row.valueUinr)).toEqual(asked.map(() => 7n))
   })
 
-  it('is brought to the disk itself as often as JOURNAL_FSYNC_MS says, when there is something new', async () => {
+  it('is synced to the disk every JOURNAL_FSYNC_MS when there is a new record', async () => {
     const disk = new FullDisk(4096)
     const engine = await startEngine(database.db, { disk, env: { JOURNAL_FSYNC_MS: '5' } })
     await callOnce(engine, request(100n), 10n)
@@ -137,7 +137,7 @@ describe('a journal in segments', () => {
 })
 
 describe('a disk that is full', () => {
-  it('refuses new calls; running ones are charged in the database immediately; behind the gap the journal goes on', async () => {
+  it('refuses new calls, charges running ones in the database immediately, and the journal continues after the gap', async () => {
     const disk = new FullDisk(4096)
     const engine = await startEngine(database.db, { disk, env: still })
     await engine.limits.budgets.set(1, 'key', '7', 100_000n)
@@ -169,7 +169,7 @@ describe('a disk that is full', () => {
     expect((await database.db.many(events)).filter(row => row.id === settled.eventId)).toHaveLength(1)
   })
 
-  it('a call that settles past a full disk counts once when the process then dies', async () => {
+  it('a call that settles without the journal counts once when the process then dies', async () => {
     const disk = new FullDisk()
     const engine = await startEngine(database.db, { disk, env: still })
     const asked = request(500n)
@@ -188,7 +188,7 @@ describe('a disk that is full', () => {
     expect(await database.db.many(events)).toHaveLength(2)
   })
 
-  it('what neither the disk nor the database takes is refused to the caller and written as soon as the database is back', async () => {
+  it('gives the caller an error for a charge that neither disk nor database takes, and writes it as soon as the database is back', async () => {
     const { db, away } = interrupted(database.db)
     const disk = new FullDisk()
     const engine = await startEngine(db, { disk, env: { ...still, JOURNAL_FLUSH_MS: '20' } })
@@ -210,7 +210,7 @@ describe('a disk that is full', () => {
     expect((await database.db.many(events)).map(row => row.valueUinr)).toEqual([70n, 70n])
   })
 
-  it('a journal that grows beyond its bound refuses new calls until the database has taken it', async () => {
+  it('a journal above its bound refuses new calls until it is flushed to the database', async () => {
     const { db, away } = interrupted(database.db)
     const engine = await startEngine(db, { env: { ...still, JOURNAL_MAX_BYTES: '4000' } })
     away(true)

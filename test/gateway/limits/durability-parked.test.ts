@@ -36,7 +36,7 @@ afterEach(async () => {
 
 const principal = caller({ limits: { rpmLimit: null, dailyLimit: 1000 } })
 
-it('a record that the database refuses is parked with its money, gives back what it held, and keeps no other out', async () => {
+it('a record that the database refuses is parked with its money, gives its lease back, and does not delay other records', async () => {
   const engine = await startEngine(database.db, { env: still })
   await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
   const bad: string[] = []
@@ -65,7 +65,7 @@ it('a record that the database refuses is parked with its money, gives back what
   expect(await database.db.one(leased)).toEqual({ sum: 0n })
 })
 
-it('an adopter parks what is refused, also of a call that was running, and closes the process all the same', async () => {
+it('an adopter parks refused records, also of a running call, and still closes the process', async () => {
   const dead = await startEngine(database.db, { env: still })
   await dead.limits.budgets.set(1, 'key', '7', 1_000_000n)
   for (let i = 0; i < 30; i++) {

@@ -128,7 +128,7 @@ it('a dead process is adopted: finished calls count, running ones become one fla
   expect(await database.db.many(events)).toHaveLength(2)
 })
 
-it('a process that was fenced off registers again and loses nothing', async () => {
+it('a fenced process registers again and loses nothing', async () => {
   const engine = await startEngine(database.db, { env: { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000' } })
   await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
   await callOnce(engine, request(100n), 70n)

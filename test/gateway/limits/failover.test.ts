@@ -45,7 +45,7 @@ const call = (keyId: number) => outcomeOf(callOnce(engine, asking(keyId), 700n))
 const setBudget = (keyId: number, cap: bigint) => engine.limits.budgets.set(keyId, 'key', String(keyId), cap)
 const spent = async (keyId: number) => (await database.db.many(spentOf, keyId)).map(row => `${row.scope} ${row.spent}`)
 
-it('what a failover lost is written again by the next beat, also of a process that has nothing more to say', async () => {
+it('the next beat writes the records again that a failover lost, also in a process without new records', async () => {
   await setBudget(7, 1_000_000n)
   for (let i = 0; i < 3; i++) expect(await call(7)).toBe('ok')
   await engine.limits.flushNow()
@@ -62,7 +62,7 @@ it('what a failover lost is written again by the next beat, also of a process th
   expect(await call(7)).toBe('ok')
 })
 
-it('counters that a failover lost are made again, and nothing is counted in a row that has got their number', async () => {
+it('counters that a failover lost are made again, and nothing is counted in another row that has taken their id', async () => {
   await database.db.script(take)
   await setBudget(8, 1_000_000n)
   for (let i = 0; i < 3; i++) expect(await call(8)).toBe('ok')

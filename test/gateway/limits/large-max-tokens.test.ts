@@ -35,7 +35,7 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     app.call('POST', '/v1/chat/completions', { model: 'dear-model', messages: [{ role: 'user', content: 'Hello' }], max_tokens: maxTokens, ...body }, { token })
   const budget = async (token: string) => (await app.call('GET', '/v1/me/budgets', undefined, { token })).json.budgets[0]
 
-  test('BUDX-03 is not refused for the worst case: the hold is small and grows while the call streams; a strict budget refuses', async () => {
+  test('BUDX-03 a call with a large max_tokens is admitted with a small hold that grows while the call streams, and is refused by a strict budget for its worst case', async () => {
     const { token } = await agentWith('thrifty')
     // 30 tokens a chunk, as the gateway estimates them.
     app.alpha.script([
@@ -77,7 +77,7 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     expect(app.alpha.requests).toHaveLength(4)
   })
 
-  test('BUDX-03 a strict budget binds a call without max_tokens: to its worst case, else to what is left, and no answer passes the cap', async () => {
+  test('BUDX-03 a strict budget binds a call without max_tokens to its worst case, or to what is left, and no answer exceeds the cap', async () => {
     const { id, token } = await agentWith('bound', true)
     const open = (stream: boolean) => chat(token, { stream, max_tokens: undefined })
     const writes = (tokens: number) => app.alpha.script([{ usage: { prompt_tokens: 5, completion_tokens: tokens, total_tokens: tokens + 5 } }])
@@ -102,7 +102,7 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('a budget that is not strict leaves a call without max_tokens as it is', async () => {
+  test('a budget that is not strict leaves a call without max_tokens unchanged', async () => {
     const { token } = await agentWith('unbound')
     expect((await chat(token, { max_tokens: undefined })).status).toBe(200)
     expect(app.alpha.requests[0]?.json).not.toHaveProperty('max_tokens')
@@ -122,7 +122,7 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     expect(spent_inr).toBeLessThanOrEqual(80 * 30 * tokenInr)
   })
 
-  test('output that comes in one piece is covered immediately: within the budget the stream goes on, beyond it it ends', async () => {
+  test('output in one piece is covered immediately: the stream continues within the budget and ends beyond it', async () => {
     // 10,000 tokens in one chunk, ₹50.
     const burst = { holdAfterChunks: 1, chunks: ['x'.repeat(30_000), 'and', 'the-tail'] }
     const rich = await agentWith('rich')

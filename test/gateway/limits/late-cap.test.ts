@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.dispose())
 
-it('a budget that was set, or set again, while a call ran knows what that call cost as soon as it has ended', async () => {
+it('a budget that was set, or set again, while a call ran includes the cost of that call as soon as it has ended', async () => {
   const engine = await startEngine(database.db, { env: { ALLOWANCE_SECONDS: '0', JOURNAL_FLUSH_MS: '3600000' } })
   const admitted = async () => {
     const asked = request(1n)

@@ -36,7 +36,7 @@ describe('limits and budgets over HTTP', () => {
     return status === 200 ? 200 : [status, json.error.code]
   }
 
-  test('KEY-20 HDR-08 ERR-06 above its requests a minute a key gets 429 rate_limit_exceeded with retry-after, and the next minute lets it in', async () => {
+  test('KEY-20 HDR-08 ERR-06 a key above its requests a minute gets 429 rate_limit_exceeded with retry-after, and is served again in the next minute', async () => {
     clock.moveTo(morning)
     const { key } = await app.newKey({ rpm: 3 })
     for (let i = 0; i < 3; i++) expect((await chat(key)).status).toBe(200)
@@ -79,7 +79,7 @@ describe('limits and budgets over HTTP', () => {
     }
   })
 
-  test('LIM-12 a used-up day and a spent budget refuse inference alone: usage, budgets, agents and memory go on', async () => {
+  test('LIM-12 a used-up daily limit and a spent budget refuse inference only; usage, budgets, agents and memory still answer', async () => {
     clock.moveTo(morning + 1.5 * hourMs)
     await useStore(app, store)
     const tired = await app.newKey({ daily: 1 })
@@ -114,7 +114,7 @@ describe('limits and budgets over HTTP', () => {
     expect((await chat(key)).status).toBe(200)
   })
 
-  test('LIM-11 a refused call does not use up the day', async () => {
+  test('LIM-11 a refused call does not count against the daily limit', async () => {
     clock.moveTo(morning + 2 * hourMs)
     const { key } = await app.newKey({ daily: 3, rpm: 2 })
     for (let i = 0; i < 2; i++) expect((await chat(key)).status).toBe(200)
@@ -164,7 +164,7 @@ describe('limits and budgets over HTTP', () => {
     expect(budget).toMatchObject({ scope: 'key', id: String(keyId), cap_inr: 0.003, state: 'blocked', remaining_inr: 0 })
   })
 
-  test('BUDG-09 the month turns at 18:30 UTC of its last day and lets a blocked budget go', async () => {
+  test('BUDG-09 the month ends at 18:30 UTC of its last day, and a blocked budget admits calls again', async () => {
     clock.moveTo(Date.UTC(2026, 11, 31, 18, 29, 30))
     const { key } = await app.newKey({ budgetInr: 0.001 })
     let reply = await chat(key)
@@ -175,7 +175,7 @@ describe('limits and budgets over HTTP', () => {
     clock.moveTo(morning + 5 * hourMs)
   })
 
-  test('BUDG-10 a raised cap lets the next call in', async () => {
+  test('BUDG-10 a raised cap admits the next call', async () => {
     clock.moveTo(morning + 5 * hourMs)
     const { key, keyId } = await app.newKey({ budgetInr: 0.001 })
     let reply = await chat(key)
@@ -187,7 +187,7 @@ describe('limits and budgets over HTTP', () => {
     expect((await chat(key)).status).toBe(200)
   })
 
-  test('BUDG-01 BUDG-03 the 80 and 100 percent marks fire once a month each, warn before block, also when one call jumps both', async () => {
+  test('BUDG-01 BUDG-03 the 80 and 100 percent marks fire once a month each, warn before block, also when one call crosses both', async () => {
     clock.moveTo(morning + 6 * hourMs)
     const other = await app.otherOrg('Crossing')
     const big = {
@@ -217,7 +217,7 @@ describe('limits and budgets over HTTP', () => {
     expect(budget.spent_inr).toBeGreaterThan(0)
   })
 
-  test('BUDX-04 a refused call reads the figures of the refusing scope: held by running calls it waits 5 s, spent it waits for the month', async () => {
+  test('BUDX-04 a refusal has the figures of its scope; retry-after is 5 s when running calls hold the rest, and lasts to the end of the month when it is spent', async () => {
     clock.moveTo(morning + 9 * hourMs)
     const agent = await app.newAgent('reader of figures')
     await app.setBudget('agent', agent.id, 0.004)

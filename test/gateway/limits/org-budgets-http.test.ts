@@ -131,7 +131,7 @@ describe('budgets of an organisation', () => {
     expect((await read()).budgets).toEqual([])
   })
 
-  test('BUDG-13 a member sets no budget: 403 forbidden, whether the target exists or not', async () => {
+  test('BUDG-13 a member who sets a budget gets 403 forbidden, whether the target exists or not', async () => {
     const { cookie } = await newMember()
     for (const body of [
       { scope: 'org', monthly_budget_inr: 1 },
@@ -142,7 +142,7 @@ describe('budgets of an organisation', () => {
     expect((await read()).budgets).toEqual([])
   })
 
-  test('a team is the organisation itself: the same budget under another word; a personal organisation has none', async () => {
+  test('the scope team is the budget of the organisation itself, and a personal organisation refuses it', async () => {
     const made = await set({ scope: 'team', monthly_budget_inr: 7 })
     expect(made.json.budget).toMatchObject({ scope: 'org', id: String(app.orgId), name: 'Test Org', cap_inr: 7 })
     expect((await set({ scope: 'org', target_id: app.orgId, monthly_budget_inr: null })).json.budget).toMatchObject({ scope: 'org', cap_inr: null })
@@ -154,7 +154,7 @@ describe('budgets of an organisation', () => {
     expect((await set({ scope: 'org', monthly_budget_inr: 7 }, cookie)).status).toBe(200)
   })
 
-  test('BUDG-07 a budget of scope agent is the budget of the agent endpoint, one way and the other', async () => {
+  test('BUDG-07 a budget set with scope agent is read at the agent endpoint, and the other way round', async () => {
     const { id } = await app.newAgent('two doors')
     const view = async () => (await app.call('GET', '/v1/me/agents')).json.agents.find((agent: { id: number }) => agent.id === id)
     expect((await set({ scope: 'agent', target_id: id, monthly_budget_inr: 12.5 })).json.budget).toMatchObject({
@@ -178,7 +178,7 @@ describe('budgets of an organisation', () => {
     expect((await read()).budgets.filter((budget: { scope: string }) => budget.scope === 'agent')).toEqual([])
   })
 
-  test('budgets of what is gone leave the list, and a page goes on behind its cursor', async () => {
+  test('budgets of deleted owners are not listed, and a page continues after its cursor', async () => {
     const bound = await newBoundKey('paged')
     const keep = await newBoundKey('kept')
     await set({ scope: 'org', monthly_budget_inr: 1000 })
@@ -226,7 +226,7 @@ describe('budgets of an organisation', () => {
       await set({ scope, target_id, monthly_budget_inr: null })
   })
 
-  test('BUDG-06 budgets of org, team, workspace, member, key and agent all bind a call: each refuses with its own scope, and holds nothing elsewhere', async () => {
+  test('BUDG-06 budgets of org, team, workspace, member, key and agent all bind a call; each refuses with its own scope, and the refused call holds nothing', async () => {
     const bound = await newBoundKey('all scopes')
     const agent = await app.newAgent('of all scopes')
     const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {}, { token: app.key })).json.access_token
@@ -270,7 +270,7 @@ describe('budgets of an organisation', () => {
     expect(await app.db.many(holds, app.orgId)).toEqual([])
   })
 
-  test('BUDG-01 BUDG-02 BUDG-03 LIFE-05 each mark fires once a month for each budget: warned at 80 percent, blocked at 100, both in order when one call jumps them', async () => {
+  test('BUDG-01 BUDG-02 BUDG-03 LIFE-05 each mark fires once a month for each budget: warned at 80 percent, blocked at 100, both in order when one call crosses them', async () => {
     const other = await app.otherOrg('Marks')
     const cookie = await app.signIn(other.userId, other.orgId)
     const state = async () => (await read('', cookie)).budgets.map((budget: { scope: string; state: string }) => `${budget.scope} ${budget.state}`)
@@ -331,7 +331,7 @@ describe('budgets of an organisation', () => {
       await set({ scope, target_id, monthly_budget_inr: null })
   })
 
-  test('BUDG-14 retry-after runs to the month in India when the budget is spent, and is 5 s while running calls hold the rest', async () => {
+  test('BUDG-14 retry-after lasts to the end of the month in India when the budget is spent, and is 5 s while running calls hold the rest', async () => {
     const { key, keyId } = await app.newKey()
     await set({ scope: 'key', target_id: keyId, monthly_budget_inr: costInr })
     app.alpha.script(() => ({ ...fixed, hold: true }))
@@ -348,7 +348,7 @@ describe('budgets of an organisation', () => {
     await set({ scope: 'key', target_id: keyId, monthly_budget_inr: null })
   })
 
-  test('BUDG-09 LIM-05 a blocked budget goes with the month in India, 18:30 UTC, a day limit with the day, and neither a minute before', async () => {
+  test('BUDG-09 LIM-05 a blocked budget admits calls again when the month ends in India, 18:30 UTC, a daily limit when the day ends, and neither a minute before', async () => {
     const { key } = await app.newKey({ daily: 1 })
     const { key: rich, keyId: richId } = await app.newKey()
     clock.moveTo(Date.UTC(2026, 11, 30, 18, 29, 0))
@@ -372,7 +372,7 @@ describe('budgets of an organisation', () => {
     await set({ scope: 'key', target_id: richId, monthly_budget_inr: null }, cookie)
   })
 
-  test('LIFE-06 an agent is within its budget, exhausts it, and is within it again with the month', async () => {
+  test('LIFE-06 an agent is within its budget, exhausts it, and is within it again in the next month', async () => {
     clock.moveTo(morning + 2 * hourMs)
     const { id, token } = await app.newAgent('monthly')
     await set({ scope: 'agent', target_id: id, monthly_budget_inr: costInr })

@@ -38,7 +38,7 @@ describe('the limits of an organisation as a whole', () => {
     for (let n = 0; n < 15; n++) expect((await models(app.key)).status).toBe(200)
   })
 
-  test('HARD-20 the operator gives an organisation limits of its own, also the oldest one, and takes them back', async () => {
+  test('HARD-20 the operator sets limits for an organisation, also for the oldest one, and resets them', async () => {
     const { orgId, key } = await app.otherOrg('Ruled')
     await set(orgId, { rpm: 3 })
     const statuses = async (token: string, count: number) => {
@@ -53,7 +53,7 @@ describe('the limits of an organisation as a whole', () => {
     expect(await set(app.orgId, { agents: 900 })).toEqual({ rpm: null, running: null, keys: null, agents: 900, streams: null })
   })
 
-  test('HARD-20 calls of all keys that run concurrently share one cap', async () => {
+  test('HARD-20 concurrent calls of all keys share one cap', async () => {
     const { orgId, key } = await app.otherOrg('Busy')
     const second = await keyOf(orgId, 'second')
     app.alpha.reset()
@@ -76,7 +76,7 @@ describe('the limits of an organisation as a whole', () => {
     app.alpha.reset()
   })
 
-  test('HARD-20 keys and agents of an organisation have a number, and the refusal names the limit', async () => {
+  test('HARD-20 the number of keys and agents of an organisation is limited, and the refusal names the limit', async () => {
     const { orgId, key } = await app.otherOrg('Many')
     for (const name of ['b', 'c', 'd']) await keyOf(orgId, name)
     await expect(keyOf(orgId, 'e')).rejects.toMatchObject({ errorName: 'org_limit_reached', message: expect.stringContaining('ORG_KEYS') })
@@ -91,7 +91,7 @@ describe('the limits of an organisation as a whole', () => {
     expect((await agent('three')).status).toBeLessThan(300)
   })
 
-  test('HARD-20 streams of changes of an organisation have a number, another organisation gets one, and a closed one makes room', async () => {
+  test('HARD-20 the number of change streams of an organisation is limited, another organisation gets one, and a closed one makes room', async () => {
     const listen = async (token: string) => {
       const cut = new AbortController()
       const reply = await discoverPost(

@@ -32,7 +32,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
   afterAll(() => fleet?.stop())
   const member = (i: number): GatewayProcess => members[i % members.length] as GatewayProcess
 
-  test('HARD-20 agents and keys of an organisation are counted exactly over processes, however many ask concurrently', async () => {
+  test('HARD-20 the limits of agents and keys of an organisation are exact over processes under concurrent requests', async () => {
     const { keys: had } = await fleet.db.one(liveKeys, fleet.orgId)
     await limits.set(fleet.orgId, { agents: 5, keys: had + 4 }, false)
     const made = await Promise.all(times(15).map(i => call(member(i), fleet.key, 'POST', '/v1/me/agents', { name: `agent ${i}` })))
@@ -50,7 +50,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
     expect(await fleet.db.one(liveKeys, fleet.orgId)).toEqual({ keys: had + 4 })
   })
 
-  test('HARD-20 running calls of an organisation are never more than its limit over processes, and reach it', async () => {
+  test('HARD-20 running calls of an organisation reach its limit over all processes and never exceed it', async () => {
     await limits.set(fleet.orgId, { running: 3, agents: 5, keys: 1000 }, false)
     const hold = () => fleet.upstream.script(request => ({ ...fleetAnswer(request), hold: true }))
     const refused: string[] = []
@@ -76,7 +76,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
     await limits.set(fleet.orgId, { running: 0 }, false)
   })
 
-  test('HARD-20 requests of an organisation in one minute are never more than its limit over processes, and reach it', async () => {
+  test('HARD-20 requests of an organisation in one minute reach its limit over all processes and never exceed it', async () => {
     await limits.set(fleet.orgId, { rpm: 20 }, false)
     const served = async () =>
       (await Promise.all(times(60).map(i => call(member(i), fleet.key, 'GET', '/v1/models')))).filter(reply => reply.status === 200).length
@@ -94,7 +94,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
     await limits.set(fleet.orgId, { rpm: 0 }, false)
   }, 120_000)
 
-  test('HARD-20 streams of changes of an organisation are never more than its limit over processes, and a closed one makes room anywhere', async () => {
+  test('HARD-20 change streams of an organisation never exceed its limit over all processes, and a closed one makes room on every process', async () => {
     await limits.set(fleet.orgId, { rpm: 0, streams: 4 }, false)
     const listen = async (i: number) => {
       const cut = new AbortController()

@@ -14,7 +14,7 @@ describe.runIf(onPostgres)('death at a point of the journal or of a transaction'
   })
   afterAll(() => stage?.stop())
 
-  test('BUDX-02 kill -9 before, in and behind every kind of record and commit: nothing is lost, doubled or held, interrupted calls are one flagged row each', {
+  test('BUDX-02 kill -9 before, in and after every kind of record and commit loses, doubles and holds nothing, and interrupted calls are one flagged row each', {
     timeout: 300_000,
   }, async () => {
     let reached = 0

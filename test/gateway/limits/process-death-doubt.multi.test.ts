@@ -75,7 +75,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     }
   }
 
-  test('requests of a day that it leased are given to nobody until its journal is read under its new path; then the limit is exact', {
+  test('leaves the leased requests of a daily limit unused until the journal is read under its new path; then the limit is exact', {
     timeout: 90_000,
   }, async () => {
     const { id: keyId, key } = await fleet.newKey({ daily: 90 })
@@ -93,7 +93,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('requests of a minute that it leased are given to nobody', { timeout: 90_000 }, async () => {
+  test('leaves the leased requests of a minute unused', { timeout: 90_000 }, async () => {
     for (;;) {
       const minute = Math.floor(Date.now() / 60_000)
       const { id: keyId, key } = await fleet.newKey({ rpm: 90 })
@@ -111,7 +111,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('brigade doctor names it, brigade doctor --release gives up what it held, and a journal that turns up late counts once', {
+  test('is reported by brigade doctor, brigade doctor --release gives up its leases, and a journal that appears later counts once', {
     timeout: 90_000,
   }, async () => {
     const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(3000) })

@@ -45,13 +45,16 @@ describe.runIf(onPostgres)('SETTLE=postgres', () => {
     [31, false],
     [5, false],
     [23, true],
-  ] as const)('no reply that a client has in full is missing when process and disk go at its last byte (%i replies, stream %s)', async ([after, stream]) => {
-    const complete = await dieAt(after, stream, `${stream ? 'stream' : 'plain'}${after}`)
-    // Nobody adopts and nobody waits: what is not in the database now never will be.
-    const rows = await fleet.usage()
-    expect(complete.length).toBeGreaterThanOrEqual(after)
-    for (const { step } of complete)
-      expect(rows.filter(row => row.label === step.label)).toMatchObject([{ outcome: 'ok', estimated: false, valueUinr: BigInt(step.tokens) * tokenUinr }])
-    expect(await fleet.violations()).toEqual([])
-  })
+  ] as const)(
+    'every reply that a client has in full is charged when process and disk are lost at its last byte (%i replies, stream %s)',
+    async ([after, stream]) => {
+      const complete = await dieAt(after, stream, `${stream ? 'stream' : 'plain'}${after}`)
+      // Nobody adopts and nobody waits: what is not in the database now never will be.
+      const rows = await fleet.usage()
+      expect(complete.length).toBeGreaterThanOrEqual(after)
+      for (const { step } of complete)
+        expect(rows.filter(row => row.label === step.label)).toMatchObject([{ outcome: 'ok', estimated: false, valueUinr: BigInt(step.tokens) * tokenUinr }])
+      expect(await fleet.violations()).toEqual([])
+    },
+  )
 })

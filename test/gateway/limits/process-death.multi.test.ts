@@ -68,7 +68,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     return rows
   }
 
-  describe('whose disk is there', () => {
+  describe('with its disk present', () => {
     let folder: string
     let survivor: GatewayProcess
 
@@ -112,7 +112,7 @@ describe.runIf(onPostgres)('death of a process', () => {
       expect(rows.filter(row => row.label?.startsWith(`${prefix}stream-`)).some(row => row.valueUinr > 0n)).toBe(true)
     }
 
-    test('BUDX-02 after kill -9 with reservations and open streams a survivor gives all of it back and flags each interrupted call once', async () => {
+    test('BUDX-02 after kill -9 with holds and open streams a survivor gives all holds back and flags each interrupted call once', async () => {
       const { process: victim, id } = await startKnown(folder)
       const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(10_000) })
       const running = await occupy(victim, key, 'a-')
@@ -187,7 +187,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     )
   })
 
-  test('BUDX-02 a process that is stopped for long is not taken for dead: its calls end as they began', async () => {
+  test('BUDX-02 a process that is stopped for long is not taken for dead, and its calls end as usual', async () => {
     const folder = fleet.newFolder()
     const [survivor, { process: stopped, id }] = [await fleet.start({}, folder), await startKnown(folder)]
     const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(1000) })
@@ -220,7 +220,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('HARD-05 a call that is read on behind its caller when its process is killed is charged once, with what it was taken to have made', async () => {
+  test('HARD-05 a followed call whose process is killed is charged once, with the output that it was assumed to have made', async () => {
     const folder = fleet.newFolder()
     const { process: victim, id } = await startKnown(folder)
     const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(50_000) })
@@ -258,7 +258,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     await heir.kill()
   })
 
-  test('BUDX-02 what a process leased whose disk is gone is in doubt and handed to nobody; when the disk returns, the account is exact', async () => {
+  test('BUDX-02 the leases of a process whose disk is gone are in doubt and granted to no call; when the disk returns, the account is exact', async () => {
     const home = fleet.newFolder()
     const survivor = await fleet.start()
     const { process: victim, id } = await startKnown(home)

@@ -34,7 +34,7 @@ describe('round trips for budgets, over HTTP', () => {
   }
   const chat = async (token: string) => (await app.call('POST', '/v1/chat/completions', body, { token })).status
 
-  test('while every budget of an agent and its ancestors has room, at most one call in a hundred asks the database', async () => {
+  test('at most one call in a hundred asks the database while every budget of an agent and its ancestors has room', async () => {
     await app.setBudget('org', app.orgId, 1_000_000)
     const { token } = await descendant('with room', 100_000)
     for (let i = 0; i < 40; i++) expect(await chat(token)).toBe(200)
@@ -45,7 +45,7 @@ describe('round trips for budgets, over HTTP', () => {
     expect(limits().acquires - acquires).toBeLessThanOrEqual(calls / 100)
   })
 
-  test('near the end of a budget every call asks once, for all of its budgets together', async () => {
+  test('every call near the end of a budget asks once, for all of its budgets together', async () => {
     const { token, id } = await descendant('near its end', 0.004 * 10)
     const asks: number[] = []
     for (let status = 200; status === 200; ) {

@@ -64,7 +64,7 @@ describe.each([
   })
   const admit = async (asked: AdmissionRequest): Promise<Running> => ({ asked, permit: await engine.limits.admit(asked) })
 
-  it('are as many as the cap says, however many ask, and as many again when they have ended', async () => {
+  it('are exactly the number of the cap under any demand, and again after they have ended', async () => {
     const keyId = newKeyId()
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.allSettled(Array.from({ length: 40 }, () => admit(asking(keyId, 7))))
@@ -75,7 +75,7 @@ describe.each([
     }
   })
 
-  it('are refused with what to do and a retry-after of one second', async () => {
+  it('are refused above the cap with advice and a retry-after of one second', async () => {
     const keyId = newKeyId()
     const call = await admit(asking(keyId, 1))
     const thrown = await admit(asking(keyId, 1)).catch(error => error)
@@ -85,7 +85,7 @@ describe.each([
     await end(call, 'settle')
   })
 
-  it('of key and agent both bind, all or none', async () => {
+  it('are bound by the caps of key and agent, and hold a unit in both or in none', async () => {
     const keyId = newKeyId()
     const agent = { id: keyId, cap: 1 }
     const first = await admit(asking(keyId, 5, agent))
@@ -110,7 +110,7 @@ describe.each([
     await end(await admit(asking(keyId, 1)), 'settle')
   })
 
-  it('give the unit of the day back when they are refused', async () => {
+  it('give the daily unit back when they are refused', async () => {
     const keyId = newKeyId()
     const first = await admit(asking(keyId, 1, undefined, 2))
     for (let i = 0; i < 3; i++) expect(await outcomeOf(admit(asking(keyId, 1, undefined, 2)))).toBe('concurrency_limit_reached')
@@ -126,7 +126,7 @@ describe.each([
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('flush' as const) }) },
   )
 
-  it('are let in exactly while fewer run than the caps say, and leave nothing behind', async () => {
+  it('are admitted exactly while fewer run than the caps allow, and leave no hold behind', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async steps => {
         const keyId = newKeyId()
@@ -171,7 +171,7 @@ describe.runIf(onPostgres)('concurrent calls over several processes', () => {
   const on = (i: number): TestEngine => engines[i % engines.length] as TestEngine
   const admit = async (i: number, asked: AdmissionRequest): Promise<Running> => ({ asked, permit: await on(i).limits.admit(asked) })
 
-  it('are never more than the cap in all of them together', async () => {
+  it('never exceed the cap over all processes together', async () => {
     for (const cap of [1, 4, 100]) {
       const keyId = newKeyId()
       const answers = await Promise.allSettled(Array.from({ length: 3 * cap + 30 }, (_, i) => admit(i, asking(keyId, cap))))
@@ -182,12 +182,12 @@ describe.runIf(onPostgres)('concurrent calls over several processes', () => {
     }
   })
 
-  it('one after the other are never refused, whichever process they come to', async () => {
+  it('are never refused one after the other, whichever process serves them', async () => {
     const keyId = newKeyId()
     for (let i = 0; i < 30; i++) await end(await admit(i, asking(keyId, 1)), 'settle')
   })
 
-  it('use the whole of a large cap although the others hold idle slices of it', async () => {
+  it('use the whole of a large cap although other processes have idle slices of it', async () => {
     const keyId = newKeyId()
     for (const other of [1, 2]) await end(await admit(other, asking(keyId, 100)), 'settle')
     const calls = await Promise.all(Array.from({ length: 100 }, () => admit(0, asking(keyId, 100))))
@@ -195,7 +195,7 @@ describe.runIf(onPostgres)('concurrent calls over several processes', () => {
     for (const call of calls) await end(call, 'settle')
   })
 
-  it('of a process that is gone with its disk are given back when it must have stopped', async () => {
+  it('are given back for a process that is gone with its disk, once it must have stopped', async () => {
     const keyId = newKeyId()
     const lost = await startEngine(await database.open(), { env: { BEAT_MS: '3600000', JANITOR_MS: '3600000' } })
     const running = { asked: asking(keyId, 1), permit: await lost.limits.admit(asking(keyId, 1)) }
@@ -210,7 +210,7 @@ describe.runIf(onPostgres)('concurrent calls over several processes', () => {
   })
 })
 
-it('tells how long the oldest usage has been waiting, also for one that is behind although each flush succeeds', () => {
+it('BacklogAge reports the waiting time of the oldest record, also for a flusher that stays behind although each flush succeeds', () => {
   const age = new BacklogAge()
   expect(age.at(1000)).toBe(0)
   age.appended(() => 1000)

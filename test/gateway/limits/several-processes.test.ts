@@ -34,7 +34,7 @@ describe.runIf(onPostgres)('several processes on one database', () => {
     return engines
   }
 
-  it('admit exactly ten calls on one of them while the others hold idle slices', async () => {
+  it('admit exactly ten calls on one process while the others have idle slices', async () => {
     const [first, second, third] = (await startThree()) as [TestEngine, TestEngine, TestEngine]
     await first.limits.budgets.set(1, 'org', '1', 12_000n)
     await callOnce(second, request(1000n), 1000n)
@@ -52,7 +52,7 @@ describe.runIf(onPostgres)('several processes on one database', () => {
     expect(admitted).toBeGreaterThanOrEqual(9)
   })
 
-  it('take three of a limit of three a minute, in any spread', async () => {
+  it('admit exactly three calls under a limit of three a minute, in any spread', async () => {
     const three = await startThree()
     const principal = caller({ limits: { rpmLimit: 3, dailyLimit: null } })
     // All in one minute of the clock, which the test may have to wait for.
@@ -61,7 +61,7 @@ describe.runIf(onPostgres)('several processes on one database', () => {
     expect(outcomes.filter(outcome => outcome === 'ok')).toHaveLength(3)
   })
 
-  it('lose nothing and hold nothing after one of three was killed', async () => {
+  it('lose no charge and keep no hold after one of three was killed', async () => {
     const driver = compileDriver('test/gateway/limits/driver')
     const dataDir = mkdtempSync(join(tmpdir(), 'brigade-killed-'))
     const children: ChildProcess[] = []

@@ -26,7 +26,7 @@ describe.runIf(onPostgres)('a process that is stopped for longer than it may be 
   })
   afterAll(() => fleet?.stop())
 
-  test('keeps its slices to itself meanwhile, and both together serve exactly what the budget pays for', async () => {
+  test('keeps its slices while it is stopped, and both processes together serve exactly what the budget pays for', async () => {
     const calls = 30
     const agent = await fleet.newAgent('beside a stopped process', (calls * tokens * Number(tokenUinr)) / 1e6)
     for (let i = 0; i < 3; i++) expect((await chat(stopped, agent.token, tokens)).status).toBe(200)

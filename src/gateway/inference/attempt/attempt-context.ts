@@ -1,4 +1,4 @@
-/** How the reply of one attempt goes to the client: what reading it needs, whole or as a stream. */
+/** The context in which the reply of one attempt is read and written for the client, whole or as a stream. */
 import type { Dialect } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { ReplyContext } from '../../wire/client-format.ts'
@@ -8,17 +8,17 @@ import type { PerformContext } from '../kinds/kind.ts'
 import type { Failed } from '../replies/answer.ts'
 import { priceAsStreamed } from '../replies/served-model.ts'
 
-/** How the reply of an attempt goes to the client. */
+/** The context of an attempt's reply. */
 export interface AttemptContext {
   readonly attempt: Attempt
   readonly dialect: Dialect
-  /** The client speaks the provider's format: bytes go through as they are. */
+  /** True when the client speaks the provider's format, so that bytes are relayed. */
   readonly isRelay: boolean
   readonly headers: Readonly<Record<string, string>>
   readonly context: PerformContext
 }
 
-/** What a writer is told of the call. */
+/** Returns the data of the call that a writer of the client's format needs. */
 export function replyContext(attemptContext: AttemptContext, bill: PerformContext['bill']): ReplyContext {
   const { attempt, context } = attemptContext
   const { request, deps, kind } = context
@@ -35,7 +35,7 @@ export function replyContext(attemptContext: AttemptContext, bill: PerformContex
   }
 }
 
-/** What the reply calls the model: its id in the catalog, where the provider has another name for it. */
+/** Returns the model name for the reply: the id in the catalog. Null when the provider uses the same name. */
 export function echoFor({ attempt: { route } }: AttemptContext): Buffer | null {
   if (route.upstreamModel === route.modelId) return null
   const known = echoes.get(route)
@@ -47,7 +47,7 @@ export function echoFor({ attempt: { route } }: AttemptContext): Buffer | null {
 
 const echoes = new WeakMap<Attempt['route'], Buffer>()
 
-/** A failure that another route may make up for. */
+/** Returns a failure after which another route may serve the call. */
 export const failed = (attempt: Attempt, status: number, message: string): Failed => ({
   kind: 'failed',
   attempt,

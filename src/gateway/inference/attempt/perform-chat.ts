@@ -1,4 +1,4 @@
-/** Attempts of chat-like kinds and embeddings: one request in the provider's dialect, one reply or stream back. */
+/** Attempts of chat, messages, responses and embeddings calls: one request in the provider's dialect, and one reply or stream back. */
 import type { HeldReply, RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
@@ -25,11 +25,11 @@ import { isRelayed, readRefusal, relayedHeaders } from './refusals.ts'
 import { send } from './send.ts'
 import { written } from './written.ts'
 
-/** Largest whole reply of a chat that is taken from a provider: as much text as a stream may have. Reading it takes the time of all callers. */
+/** The largest whole chat reply from a provider, in bytes: as much text as a stream may have. While a reply is read, all other callers wait. */
 const chatReplyMaxBytes = 32 * 1024 * 1024
-/** The same of embeddings, whose numbers are not read. */
+/** The largest embeddings reply, in bytes. Its numbers are not parsed. */
 const embeddingsReplyMaxBytes = 64 * 1024 * 1024
-/** The same of a server that somebody has registered: reading a reply takes the time of all callers. */
+/** The largest reply of an own server, in bytes. While a reply is read, all other callers wait. */
 const ownReplyMaxBytes = 8 * 1024 * 1024
 
 /** Makes one attempt of a chat, messages, responses or embeddings call. */
@@ -56,7 +56,10 @@ export const performChat: Performer = (attempt, context) => {
   return prepared instanceof Promise ? prepared.then(go) : go(prepared)
 }
 
-/** Writes a request and sends it. A heavy one is written in a turn, and becomes bytes in another; with numbers to put back that is done where it is sent. */
+/**
+ * Writes a request and sends it. A heavy request is written in one turn and encoded in another. A request with numbers to restore is encoded
+ * where it is sent.
+ */
 function writtenInTurn(
   write: () => UpstreamRequest,
   { deps: { inTurn, exact } }: PerformContext,
@@ -72,7 +75,7 @@ function targetOf({ route, model, credential, forwarded: forwards }: Attempt, fo
   return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: forwards === true ? forwarded : null, traits: model }
 }
 
-/** Names what could not be carried, once each, as the client calls it. */
+/** Adds the header with the names of the dropped parameters, once each, as the client's format names them. */
 function withDropped(
   headers: Readonly<Record<string, string>>,
   byClient: readonly string[],
@@ -113,13 +116,13 @@ async function wholeReply(reply: OutboundReply, attemptContext: AttemptContext, 
 
 const isOfType = ({ headers }: OutboundReply, type: string): boolean => String(headers['content-type'] ?? '').startsWith(type)
 
-/** All of a reply; not a promise when it is here already. */
+/** Returns the whole body. The result is not a promise when the body has already arrived. */
 function bytesOf({ body }: OutboundReply, { route }: Attempt, operation: ParsedRequest['operation'], room: RoomOfReply): Buffer | Promise<Buffer> {
   const maxBytes = operation === 'embeddings' ? embeddingsReplyMaxBytes : chatReplyMaxBytes
   return body.buffer(route.provider.userGiven === true ? ownReplyMaxBytes : maxBytes, room)
 }
 
-/** A whole reply where a stream was asked for, as the stream. */
+/** Returns a whole reply as the stream that was requested. */
 async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContext, room: RoomOfReply): Promise<Performed> {
   const { attempt, dialect, context } = attemptContext
   const { id } = attempt.route.provider
@@ -157,21 +160,18 @@ async function beginStream(reply: OutboundReply, attemptContext: AttemptContext)
   try {
     return await firstOfStream(reply, attemptContext, held)
   } finally {
-    // What the adapter keeps counts again with its next bytes, when the stream is relayed.
+    // The relay counts the adapter's kept bytes again with the next bytes of the stream.
     held.release()
   }
 }
 
-/**
- * A stream counts as begun when its adapter has something for the client, which is no comment, ping or error: until then another route can
- * still take over.
- */
+/** Reads a stream up to the first output for the client that is not a comment, ping or error. Until then another route can still serve the call. */
 async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContext, held: HeldReply): Promise<Performed> {
   const rest = reply.body[Symbol.asyncIterator]()
   const adapter = adapterOf(attemptContext)
   let read = await rest.next()
   let first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
-  // Half a line says nothing yet: it may be the provider's error.
+  // Half a line is not enough to begin, because it may be the provider's error.
   while (first === null && !read.done && !adapter.failed && !adapter.finished) {
     const lacking = held.keeps(adapter.heldBytes)
     if (lacking !== null) {
@@ -205,7 +205,7 @@ function withoutBegin({ failed: hasFailed, fault }: StreamAdapter, { attempt, co
   return `${id} ended the stream with an error before the first chunk${said === '' ? '' : `: ${said}`}`
 }
 
-/** What the chunk has become for the client; a stream that cannot be translated from the beginning is a failed route. */
+/** Returns the output of a chunk for the client. A stream that cannot be translated from its beginning is a failure of the route. */
 function pushed(adapter: StreamAdapter, chunk: Uint8Array, { status, body }: OutboundReply, attemptContext: AttemptContext): Uint8Array | Failed | null {
   let isRead = false
   try {

@@ -3,8 +3,8 @@ import type { Performer } from '../kinds/kind.ts'
 import { performChat } from './perform-chat.ts'
 
 /**
- * Makes one attempt of a chat, messages or responses call. Whether the first route can be said the request at all was asked before; where only a later one
- * cannot be, that route has failed and not the call.
+ * Makes one attempt of a chat, messages or responses call. Admission has checked that the first route can express the request. When only a later
+ * route cannot, that route has failed and the call goes on.
  */
 export const performMessages: Performer = (attempt, context) => {
   try {

@@ -1,4 +1,4 @@
-/** The parts of a request that depend on the model that serves it. They are made again for each attempt, from the original. */
+/** Prepares the parts of a request that depend on the serving model. Each attempt prepares them again from the original request. */
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
@@ -9,11 +9,11 @@ import { withoutNativeWithheld, withoutWithheld } from './withheld.ts'
 
 export interface Prepared {
   readonly hub: HubRequest
-  /** x-br-* headers that say what was done. */
+  /** The x-br-* headers that describe the changes. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The hub request for an attempt. A promise only when something has to be worked on. Throws `bad_request`. */
+/** Returns the hub request for an attempt. It returns a promise only when pictures may have to be shrunk. Throws `bad_request`. */
 export function prepare(request: ParsedRequest, attempt: Attempt, tools: ShrinkTools): Prepared | Promise<Prepared> {
   refuseUnpricedSound(request, attempt)
   const prepared = { hub: withoutWithheld(withKnownEffort(request.hub, attempt), attempt), headers: capAdvisory(request, attempt.model) }
@@ -29,11 +29,14 @@ async function withSmallImages({ hub, headers }: Prepared, request: ParsedReques
 export interface PreparedNative {
   readonly native: NativeRequest
   readonly headers: Readonly<Record<string, string>>
-  /** What of it does not go on. */
+  /** The names of the fields that are not sent. */
   readonly dropped: readonly string[]
 }
 
-/** The same for a provider that speaks the client's own format. The messages format goes on byte for byte unless the caller asks for small images. */
+/**
+ * Returns the request for a provider that speaks the client's format. A request in the messages format is sent byte for byte unless a field is
+ * withheld or the caller asks for small pictures.
+ */
 export function prepareNative(request: ParsedRequest, attempt: Attempt, tools: ShrinkTools): PreparedNative | Promise<PreparedNative> {
   refuseUnpricedSound(request, attempt)
   const prepared = { ...withoutNativeWithheld(request.native, attempt), headers: capAdvisory(request, attempt.model) }

@@ -1,4 +1,4 @@
-/** What a request for a model that thinks needs beside the request itself. */
+/** Prepares requests for models that think. */
 import type { Model } from '../../catalog/model.ts'
 import type { HubRequest } from '../../providers/dialect.ts'
 import type { DialectId } from '../../providers/provider.ts'
@@ -7,12 +7,12 @@ import { checkEffort, nearestEffort } from '../../wire/chat/reasoning-effort.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 
-/** A ceiling of one answer below this may be used up by thinking alone. Interface: "below 1024". */
+/** A model may use up a limit below this number of tokens for one answer by thinking alone. The interface says "below 1024". */
 const smallCapTokens = 1024
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 
-/** The header that tells of a small ceiling on a model that thinks. The ceiling itself goes on as it was given. */
+/** Returns the header that warns about a small token limit on a model that thinks. The limit itself is sent unchanged. */
 export function capAdvisory({ maxTokens, answers, operation }: ParsedRequest, { reasoning }: Model): Readonly<Record<string, string>> {
   if (maxTokens === null || !reasoning || operation !== 'chat') return noHeaders
   const cap = Math.floor(maxTokens / answers)
@@ -20,8 +20,8 @@ export function capAdvisory({ maxTokens, answers, operation }: ParsedRequest, { 
 }
 
 /**
- * The request with a `reasoning_effort` that the attempt's model knows: the nearest of its levels. The very same object when nothing
- * changes. Throws `bad_request` for a level that no model knows.
+ * Returns the request with the nearest `reasoning_effort` that the attempt's model knows. It returns the same object when nothing changes.
+ * Throws `bad_request` for a level that no model knows.
  */
 export function withKnownEffort(hub: HubRequest, { route, model }: Attempt): HubRequest {
   const { body } = hub
@@ -33,7 +33,7 @@ export function withKnownEffort(hub: HubRequest, { route, model }: Attempt): Hub
 }
 
 function knownEffort(effort: string, dialect: DialectId, { efforts, alwaysThinks }: Model): string {
-  // Formats that count thinking in tokens have a way of their own to say none and least, which their dialects know.
+  // Formats that count thinking in tokens express `none` and `minimal` in their own way, so their dialects handle these levels.
   const countsTokens = dialect === 'anthropic' || dialect === 'gemini'
   if (countsTokens && (effort === 'none' || effort === 'minimal')) return effort
   const wanted = effort === 'minimal' && dialect === 'openai-responses' ? 'low' : effort

@@ -1,4 +1,4 @@
-/** Replies of providers that are no success. */
+/** Reads provider replies without success. */
 import { type Reply, reply } from '../../../platform/endpoint.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Dialect } from '../../providers/dialect.ts'
@@ -9,12 +9,12 @@ import { boundedObject } from '../../wire/json/json-texts.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import type { ClientError, Failed } from '../replies/answer.ts'
 
-/** Largest error body that is read. */
+/** The largest error body that is read, in bytes. */
 const errorBodyMaxBytes = 1024 * 1024
-/** The same of a server that somebody has registered. */
+/** The largest error body of an own server, in bytes. */
 const ownErrorBodyMaxBytes = 64 * 1024
 
-/** Reads a refusal: the client's own fault goes to it as it is, everything else may be tried elsewhere. */
+/** Reads a refusal. A refusal because of the client's request goes to the client unchanged. After any other failure another route may be tried. */
 export async function readRefusal(
   upstream: OutboundReply,
   attempt: Attempt,
@@ -26,7 +26,7 @@ export async function readRefusal(
   const text = bytes.toString('utf8')
   const failure = dialect.failure(upstream.status, upstream.headers, text)
   const answer: ClientError = { kind: 'client-error', attempt, status: upstream.status, bytes }
-  // A redirect is no answer to anybody: it would lead the caller, with its credential, to where the provider says.
+  // A redirect is never relayed. It would lead the caller, with its credential, to an address that the provider chooses.
   const relayed = upstream.status >= 400 && isRelayed(attempt, request) ? { ...answer, relayed: relayedHeaders(upstream.headers) } : null
   if (failure.kind === 'client') return relayed ?? answer
   const message = `${attempt.route.provider.id} answered ${upstream.status}: ${publicMessage(text, attempt.credential, request.native.body)}`
@@ -34,7 +34,7 @@ export async function readRefusal(
   return { kind: 'failed', attempt, failure, message, ...(relayed === null ? {} : { relayed }), ...refusal }
 }
 
-/** What a refusal says; nothing of one that is too long to be read. */
+/** Returns the body of a refusal, or an empty body when it is too long. */
 async function errorBodyOf({ body }: OutboundReply, maxBytes: number): Promise<Buffer> {
   try {
     return await body.buffer(maxBytes)
@@ -44,12 +44,12 @@ async function errorBodyOf({ body }: OutboundReply, maxBytes: number): Promise<B
   }
 }
 
-/** Who calls a provider in its own format and on a credential of its own gets its refusals as they are. */
+/** Returns true when the caller uses its own credential and the provider's own format. Such a caller gets the provider's refusals unchanged. */
 export const isRelayed = ({ route, byok }: Attempt, { native }: ParsedRequest): boolean => byok && native.format !== 'openai' && route.dialect === native.format
 
 const relayedNames = /^(?:anthropic-|retry-after|x-should-retry$|request-id$)/
 
-/** What of a native reply's headers goes on to a caller on a credential of its own: its limits there, and how the provider names the call. */
+/** Returns the headers of a native reply for a caller with its own credential: the caller's limits at the provider, and the provider's id of the call. */
 export function relayedHeaders(headers: OutboundReply['headers']): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) if (typeof value === 'string' && relayedNames.test(name)) kept[name] = value
@@ -58,12 +58,12 @@ export function relayedHeaders(headers: OutboundReply['headers']): Record<string
   return kept
 }
 
-/** Shortest credential that is looked for in a text: of fewer characters it is nobody's secret, and taking it out would spoil the text. */
+/** The shortest credential that is searched for in a text. A shorter one is not a secret, and removing it would spoil the text. */
 const secretMinChars = 6
 
 /**
- * A provider's refusal goes to the caller as it is, but for the credential that it may quote: one that the caller must not see, or one of
- * its own that must not be kept with what is kept of the call.
+ * Returns a provider's refusal without the credential that it may quote. The platform's credential must not reach the caller, and the caller's
+ * own credential must not be kept in records of the call.
  */
 function withoutCredentials(bytes: Buffer, { credential, forwarded }: Attempt, request: ParsedRequest): Buffer {
   const sent = forwarded === true ? [request.forwarded?.authorization, request.forwarded?.xApiKey] : [credential]
@@ -74,7 +74,10 @@ function withoutCredentials(bytes: Buffer, { credential, forwarded }: Attempt, r
   return quoted.length === 0 ? bytes : Buffer.from(quoted.reduce((left, word) => left.replaceAll(word, '[secret]'), text))
 }
 
-/** The provider's 4xx as it is; only a null `code` or `type` is filled, and a body that is no JSON is wrapped. Clients of other formats get it in theirs. */
+/**
+ * Returns the provider's 4xx reply for the client. In the hub format it is unchanged, except that a null `code` or `type` is filled in and a
+ * body that is not JSON is wrapped. Other formats get it in their own shape.
+ */
 export function clientErrorReply(answer: ClientError, format: ClientFormat, more: Readonly<Record<string, string>> = {}): Reply {
   const provider = answer.attempt.route.provider.id
   if (answer.relayed !== undefined) return reply.bytes(answer.bytes, { ...answer.relayed, ...more, 'x-br-provider': provider }, answer.status)

@@ -14,8 +14,9 @@ type Outgoing = Pick<UpstreamRequest, 'url' | 'headers'> & {
 }
 
 /**
- * Sends a request of an attempt: to a provider of the catalog directly, to a server that a user gave through the guard. Numbers have the digits
- * with which they came; a heavy body gets them back in turns. Throws `bad_request` for digits that would go out far more often than they came.
+ * Sends a request of an attempt. A provider of the catalog is called directly, and a server that a user registered through the guard. Numbers
+ * get the digits back that the caller sent, in a heavy body in turns. Throws `bad_request` for digits that would be sent far more often than
+ * they came.
  */
 export function send(
   attempt: Attempt,
@@ -40,7 +41,7 @@ function sendAsIs(
   return provider.userGiven === true ? outbound.toUserUrl(outgoing).catch(refused) : outbound.toProvider(outgoing)
 }
 
-/** What the guard refuses is no mistake of this call: the address was given earlier, perhaps by somebody else. The route has failed. */
+/** A refusal by the guard is not a mistake of this call. The address was registered earlier, perhaps by another person, so the route has failed. */
 function refused(cause: unknown): never {
   throw cause instanceof GatewayError ? fail('all_routes_failed', { message: cause.message, cause }) : cause
 }

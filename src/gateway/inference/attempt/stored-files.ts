@@ -1,7 +1,7 @@
 /**
- * What of a request names something that is stored at a provider: by an id, by an address of its file store, or by an address that only the
- * provider's own account can open (`gs://`, `oss://`). On the platform's key that account is everybody's, so the content may be somebody
- * else's. On a key or server of the caller all of it goes on. Decision 0385 says why.
+ * Refuses references to content that is stored at a provider: an id, an address of its file store, or an address that only the provider's own
+ * account can open (`gs://`, `oss://`). All callers share the account of the platform's key, so the content may belong to another caller. On a
+ * key or server of the caller every reference is sent. Decision 0385 gives the reasons.
  */
 import { fail } from '../../../platform/errors.ts'
 import { isObject } from '../../../platform/values/json.ts'
@@ -13,8 +13,8 @@ type Fields = Readonly<Record<string, unknown>>
 type Store = Pick<Provider, 'id' | 'baseUrl'>
 
 /**
- * Refuses parts of messages (chat or messages format) that name a stored file or recording. Recordings of earlier turns are known in the chat
- * format only; on the way to another they are dropped. Throws `bad_request`.
+ * Refuses parts of messages (chat or messages format) that name a stored file or recording. Only the chat format has recordings of earlier
+ * turns; a translation to another format drops them. Throws `bad_request`.
  */
 export function refuseStoredFiles({ messages }: Fields, store: Store, knowsAudio: boolean): void {
   if (!Array.isArray(messages)) return
@@ -27,14 +27,17 @@ export function refuseStoredFiles({ messages }: Fields, store: Store, knowsAudio
   }
 }
 
-/** Refuses the same in the items of the responses format: messages with their parts, outputs of calls, and pictures of earlier turns. Throws `bad_request`. */
+/**
+ * Refuses stored content in the items of the responses format: in parts of messages, in outputs of calls, and as pictures of earlier turns.
+ * Throws `bad_request`.
+ */
 export function refuseStoredItems({ input }: Fields, store: Store): void {
   if (!Array.isArray(input)) return
   for (let index = 0; index < input.length; index++) {
     const item: unknown = input[index]
     if (!isObject(item)) continue
     const { type, result, content, output } = item
-    // A picture of an earlier turn is stored there when it is not in the request.
+    // A picture of an earlier turn is stored at the provider when the request does not contain it.
     if (type === 'image_generation_call' && isGiven(item['id']) && !isGiven(result)) throw stored(`input[${index}].id`)
     if (Array.isArray(content)) refuseStoredParts(content, store, `input[${index}].content`)
     if (Array.isArray(output)) refuseStoredParts(output, store, `input[${index}].output`)
@@ -42,9 +45,9 @@ export function refuseStoredItems({ input }: Fields, store: Store): void {
   }
 }
 
-/** Members of a part that may hold the reference: the part itself, or the file, picture, film, recording or source in it. */
+/** The members of a part that may contain the reference: a file, picture, film, recording or source. The part itself may contain it too. */
 const holders = ['file', 'image_url', 'input_audio', 'audio_url', 'video_url', 'file_url', 'source'] as const
-/** Members that are addresses, of a part or of what it holds. A film may be a list of pictures. */
+/** The members with addresses, in a part or in one of its members. A film may be a list of pictures. */
 const addresses = ['url', 'file_url', 'image_url', 'audio_url', 'video_url', 'file_data', 'image', 'audio', 'video'] as const
 
 function refuseStoredParts(parts: readonly unknown[], store: Store, at: string): void {
@@ -63,10 +66,10 @@ function refuseStoredParts(parts: readonly unknown[], store: Store, at: string):
       if (name === 'source' && held['type'] === 'file') throw stored(`${at}[${index}].${name}.type`)
       const { file_url: deeper, content } = held
       if (isObject(deeper)) refuseStored(deeper, store, at, index, `.${name}.file_url`)
-      // A document may be made of blocks.
+      // A document may consist of blocks.
       if (Array.isArray(content)) refuseStoredParts(content, store, `${at}[${index}].${name}.content`)
     }
-    // What a tool gave back has parts of its own.
+    // The result of a tool has parts of its own.
     if (Array.isArray(part['content'])) refuseStoredParts(part['content'], store, `${at}[${index}].content`)
   }
 }
@@ -80,22 +83,23 @@ function refuseStored(holder: Fields, store: Store, at: string, index: number, w
   }
 }
 
-/** An address has its scheme and its host within so many characters. */
+/** The scheme and the host of an address are within this number of characters. */
 const headMaxChars = 1024
 
 /**
- * Whether only the account of the provider can open the address: it has a scheme of its own, or the host of the provider or of a file store.
- * Data goes on, and so does what is no address. The sandbox has no accounts: the pictures that it drew may go back to it.
+ * Returns true when only the provider's account can open the address: when its scheme is not http, or when its host is the provider's or a file
+ * store's. Data URLs and texts that are not addresses are sent. The sandbox has no accounts, so the pictures that it drew may be sent back to
+ * it.
  */
 function isStoredAddress(address: unknown, { id, baseUrl }: Store): boolean {
   if (typeof address !== 'string') return false
-  // Readers of addresses pass over white space, so it must not hide a scheme. Of data, which may be long, the head is enough.
+  // Readers of addresses ignore white space, so white space must not hide a scheme. For data, which may be long, the beginning is enough.
   const head = address.slice(0, headMaxChars).replace(/\s+/g, '')
   if (!/^https?:/i.test(head)) return /^[a-z][a-z0-9+.-]*:\/\//i.test(head)
   const start = /^https?:[\\/]*[^\\/?#]+(?=[\\/?#])/i.exec(head)?.[0]
   if (start === undefined && address.length > headMaxChars) return true
   const read = urlOf(start ?? head)
-  // What cannot be read here may be read there.
+  // The provider may be able to read an address that cannot be read here.
   if (read === null) return true
   if (read.host === urlOf(baseUrl)?.host) return id !== sandboxId
   const host = read.hostname.replace(/\.+$/, '')

@@ -1,10 +1,10 @@
-/** Whether the tool calls of a reply can be read. Looked at in whole replies in OpenAI's format, the only ones where arguments are text. */
+/** Checks whether the tool calls of a reply can be read. Only whole replies in OpenAI's format are checked, because only there arguments are text. */
 import { JsonTexts } from '../../wire/json/json-texts.ts'
 
-/** Most calls of one reply that are looked at. */
+/** The most calls of one reply that are checked. */
 const callsMax = 64
 
-/** Null: the reply calls no tool. True: the arguments of every call are a JSON object, or nothing at all. */
+/** Returns true when the arguments of every call are a JSON object or empty. Null when the reply calls no tool. */
 export function toolCallsAreSound(reply: Readonly<Record<string, unknown>>): boolean | null {
   const choices = Array.isArray(reply['choices']) ? reply['choices'] : []
   const calls = choices.flatMap((choice: unknown) => listOf(objectOf(objectOf(choice)['message'])['tool_calls'])).slice(0, callsMax)

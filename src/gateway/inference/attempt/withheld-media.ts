@@ -1,4 +1,4 @@
-/** What of requests for audio and pictures does not go on to a provider on the platform's key. On a key or server of the caller everything does. */
+/** Withholds fields of audio and image requests from a provider on the platform's key. On a key or server of the caller all fields are sent. */
 import { fail } from '../../../platform/errors.ts'
 import type { SpeechCall, TranscriptionCall } from '../../providers/audio/audio-style.ts'
 import { heldBack, imageFields, speechFields, transcriptionFields } from '../../providers/format-fields.ts'
@@ -7,7 +7,7 @@ import type { ImageParams } from '../../wire/images.ts'
 
 const none: readonly string[] = Object.freeze([])
 
-/** A text to be spoken. Throws `bad_request` for a voice that is stored in the account of whoever owns the key. */
+/** Returns a speech call with the fields that may be sent. Throws `bad_request` for a voice that is stored in the account of the key's owner. */
 export function withheldSpeech(call: SpeechCall, { byok, route: { provider } }: Attempt): { readonly call: SpeechCall; readonly dropped: readonly string[] } {
   if (byok) return { call, dropped: none }
   const names = heldBack(call.body, speechFields, provider)
@@ -19,7 +19,7 @@ export function withheldSpeech(call: SpeechCall, { byok, route: { provider } }: 
   return { call: { ...call, body: Object.fromEntries(Object.entries(call.body).filter(([name]) => !names.includes(name))) }, dropped: names }
 }
 
-/** A recording to be written down. */
+/** Returns a transcription call with the fields that may be sent. */
 export function withheldTranscription(
   call: TranscriptionCall,
   { byok, route: { provider } }: Attempt,
@@ -28,7 +28,7 @@ export function withheldTranscription(
   return names.length === 0 ? { call, dropped: none } : { call: { ...call, fields: call.fields.filter(({ name }) => !names.includes(name)) }, dropped: names }
 }
 
-/** Pictures. */
+/** Returns image parameters with the fields that may be sent. */
 export function withheldParams(
   params: ImageParams,
   { byok, route: { provider } }: Attempt,

@@ -1,4 +1,4 @@
-/** What of a request does not go on to a provider on the platform's key. On a key or server of the caller everything goes on. */
+/** Withholds fields of a request from a provider on the platform's key. On a key or server of the caller all fields are sent. */
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import { chatFields, embeddingFields, type FieldRules, heldBack, messagesFields, plainBetas, responsesFields } from '../../providers/format-fields.ts'
 import type { Provider } from '../../providers/provider.ts'
@@ -10,9 +10,9 @@ import { refuseStoredFiles, refuseStoredItems } from './stored-files.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * A chat or embeddings request for a route on the platform's key: without the fields that do not go on, which are named as dropped. The very
- * same object when there are none. Throws `bad_request` for what would be another request without it: tools that the provider would run, and
- * references to what is stored in its account.
+ * Returns a chat or embeddings request for a route on the platform's key. Withheld fields are removed and named as dropped. It returns the same
+ * object when there are none. Throws `bad_request` for parts whose removal would change the meaning of the request: tools that the provider
+ * would run, and references to content that is stored in its account.
  */
 export function withoutWithheld(hub: HubRequest, { byok, route: { provider, dialect } }: Attempt): HubRequest {
   if (byok) return hub
@@ -26,7 +26,7 @@ export function withoutWithheld(hub: HubRequest, { byok, route: { provider, dial
   return { ...hub, body: without(hub.body, names), bytes: bytesWithout(hub.bytes, names), dropped: [...hub.dropped, ...names] }
 }
 
-/** The same of a request in the client's own format, with the names that were taken out. */
+/** Returns a request in the client's own format without the withheld fields, and their names. */
 export function withoutNativeWithheld(
   native: NativeRequest,
   { byok, route: { provider } }: Attempt,
@@ -57,7 +57,7 @@ const bytesWithout = (bytes: Buffer | null, names: readonly string[]): Buffer | 
 
 const betaHeader = 'anthropic-beta'
 
-/** The headers with those betas alone that cost nothing; null when nothing has to change. */
+/** Returns the headers with only those betas that cost nothing. Null when nothing changes. */
 function withPlainBetas(headers: NativeRequest['headers'], { forwards, fields }: Provider) {
   const given = headers[betaHeader]
   if (given === undefined || forwards === 'all') return null

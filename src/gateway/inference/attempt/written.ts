@@ -1,8 +1,8 @@
 import { fail } from '../../../platform/errors.ts'
 
 /**
- * What is written to a provider, of what a caller sent. A body that cannot be written is its sender's mistake and says nothing about the
- * route. Throws `bad_request`, and what `write` throws.
+ * Returns the request to a provider that `write` makes from the caller's body. A body that cannot be written is the caller's mistake and says
+ * nothing about the route. Throws `bad_request` and all errors of `write`.
  */
 export function written<T>(write: () => T): T {
   try {

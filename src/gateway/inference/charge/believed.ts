@@ -1,6 +1,6 @@
 /**
- * What of the figures that a provider reports is believed: honest ones as they are, others within what was asked for and what came.
- * Decision 0383 says why.
+ * Decides how far a provider's reported usage is believed. Plausible figures are believed as they are. Other figures are limited by the request
+ * and by the received reply. Decision 0383 gives the reasons.
  */
 import type { Attempt } from '../../routing/plan.ts'
 import { bytesPerToken, type TokenUsage } from '../../wire/usage.ts'
@@ -9,38 +9,41 @@ import { windowTokensOf } from '../prompt-most.ts'
 import { tokensOfChars } from './estimate.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
-/** A prompt has at most a token for each of its bytes, of which an estimated token stands for three; what a provider adds of its own comes on top. */
+/** A prompt has at most one token for each byte, and one estimated token covers three bytes. The slack is for text that the provider adds. */
 const promptFactor = 4
 const promptSlackTokens = 32_768
-/** Text is believed to have so many tokens a byte. No tokenizer makes more than one; the rest is for what a provider counts beside. */
+/**
+ * The most tokens that are believed for one byte of text. No tokenizer makes more than one token for a byte; the rest is for tokens that a
+ * provider counts beside the text.
+ */
 const tokensPerCharMax = 4
-/** What a model that shows what it makes may make beside: calls of tools, marks, a little thought. */
+/** The tokens that a model without hidden thinking may make beside its shown text: tool calls, marks and a little thinking. */
 const unshownSlackTokens = 8192
-/** The longest tokens are runs of spaces; below this a figure cannot be that of its text. */
+/** The longest tokens are runs of spaces. A figure with more characters for each token cannot belong to its text. */
 const charsPerTokenMax = 128
 const tellingSlackChars = 64
 
-/** What a call may come to. */
+/** The plausible range of the usage of a call. */
 export interface UsageBounds {
   /** The estimate of the prompt. */
   readonly promptTokens: number
   readonly promptMinTokens: number
   readonly promptMaxTokens: number
-  /** What was asked for, else what the model can write. */
+  /** The limit of the request, or the most that the model can write. */
   readonly outputMaxTokens: number
-  /** The caller has named the most. */
+  /** True when the request has a limit of output tokens. */
   readonly isAsked: boolean
   readonly thinksUnseen: boolean
-  /** Output that the caller has foretold, which is charged where the model does not say it. */
+  /** Output that the caller has predicted. It is charged even where the model does not write it. */
   readonly predictedTokens: number
 }
 
-/** The bounds of a call on one attempt. */
+/** Returns the bounds of a call on one attempt. */
 export function usageBoundsOf(request: ParsedRequest, attempt: Attempt, hasOutput: boolean): UsageBounds {
   const { promptTokens, promptMedia, promptUnreadTokens, maxTokens, answers } = request
   const { model, byok } = attempt
   const windowTokens = windowTokensOf(attempt)
-  // Pictures, files and sound are counted by each model in its own way, and providers add text of their own: only what no window holds is a lie.
+  // Each model counts pictures, files and sound in its own way, and providers add text of their own. So only a prompt larger than the window is doubted.
   const promptMaxTokens = Math.max(promptTokens * promptFactor + promptSlackTokens, windowTokens)
   const readTokens = promptTokens - (promptMedia?.tokens ?? 0) - (promptUnreadTokens ?? 0)
   const textMin = Math.max(0, Math.ceil((readTokens * bytesPerToken - tellingSlackChars) / charsPerTokenMax))
@@ -57,13 +60,13 @@ export function usageBoundsOf(request: ParsedRequest, attempt: Attempt, hasOutpu
   }
 }
 
-/** Tokens of a `prediction` at most: those that the model rejects are charged as output, and nobody is shown them. */
+/** Returns the most tokens of a `prediction`. Tokens that the model rejects are charged as output, but the caller does not see them. */
 function predictedTokensOf({ native: { format, body } }: ParsedRequest): number {
   const prediction = format === 'openai' ? body['prediction'] : undefined
   return prediction === undefined || prediction === null ? 0 : Buffer.byteLength(JSON.stringify(prediction))
 }
 
-/** True: nothing in these figures needs a look at what came, of which there are at most so many characters. */
+/** Returns true when the figures are plausible for any reply of at most `charsMax` characters, so that the reply need not be counted. */
 export function isPlain(claimed: TokenUsage, bounds: UsageBounds, charsMax: number): boolean {
   const { promptTokens, completionTokens } = claimed
   return (
@@ -75,7 +78,7 @@ export function isPlain(claimed: TokenUsage, bounds: UsageBounds, charsMax: numb
   )
 }
 
-/** The same object when the figures fit what was asked and what came; else what can be true of them, marked as doubted. */
+/** Returns the same object when the figures fit the request and the reply. Otherwise it returns plausible figures, marked as doubted. */
 export function believed(claimed: TokenUsage, bounds: UsageBounds, outputChars: number): TokenUsage {
   if (isPlain(claimed, bounds, outputChars)) return claimed
   const prompt = promptOf(claimed, bounds)
@@ -105,11 +108,11 @@ function outputOf({ completionTokens, reasoningTokens }: TokenUsage, bounds: Usa
   const { outputMaxTokens, isAsked, thinksUnseen, predictedTokens } = bounds
   if (outputChars > completionTokens * charsPerTokenMax + tellingSlackChars) return { tokens: tokensOfChars(outputChars), doubt: 'output_below' }
   const shownMax = outputChars * tokensPerCharMax
-  // A model that writes more than its row says is believed as far as it shows it.
+  // A model may write more than the catalog says. It is believed as far as its shown text goes.
   const ceiling = isAsked ? outputMaxTokens : Math.max(outputMaxTokens, shownMax)
   const most = thinksUnseen || reasoningTokens > 0 ? ceiling : Math.min(ceiling, shownMax + predictedTokens + unshownSlackTokens)
   if (completionTokens <= most) return { tokens: completionTokens, doubt: null }
-  // Some providers count what they thought beyond the most that was asked for: that is cut as ever, and no lie.
+  // Some providers count thinking beyond the requested limit. That is no reason for doubt: the charge is cut at the limit anyway.
   const isFar = completionTokens > 2 * most + unshownSlackTokens
   return isFar || !isAsked ? { tokens: most, doubt: 'output_above' } : { tokens: completionTokens, doubt: null }
 }

@@ -1,18 +1,21 @@
-/** Prompts that are to be kept in the provider's cache for longer than the five minutes that the price of writing is for. Decision 0463 says why. */
+/**
+ * Finds prompts that a provider's cache keeps for longer than five minutes. The plain price of cache writes is for five minutes. Decision 0463
+ * gives the reasons.
+ */
 import { isObject } from '../../../platform/values/json.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 
-/** The time that a mark without one, and the plain price of writing, are for. */
+/** The time of a `cache_control` mark without a `ttl`, and of the plain price of cache writes. */
 const shortTime = '5m'
-/** Members with parts that may be marked, in the formats of clients. */
+/** The members whose parts may carry a mark, in the formats of clients. */
 const holders = ['system', 'tools', 'messages', 'input', 'content', 'tool_calls', 'output'] as const
-/** Parts of a part of a message of a body. */
+/** The most levels of members below the body that are searched. */
 const depthMax = 6
 
 const asked = new WeakMap<object, boolean>()
 
-/** Whether a request has a mark with a longer time. Looked up once a body: only routes with a price for it ask. */
+/** Returns true when a request has a mark with a longer time. The body is searched once, and only for routes with a price for the longer time. */
 export function asksLongCache({ native: { body } }: Pick<ParsedRequest, 'native'>): boolean {
   const known = asked.get(body)
   if (known !== undefined) return known
@@ -30,7 +33,10 @@ function hasLongMark(value: unknown, depth: number): boolean {
   return holders.some(name => typeof value[name] === 'object' && value[name] !== null && hasLongMark(value[name], depth + 1))
 }
 
-/** What is charged: where the provider does not tell for how long it keeps what it wrote, all of it for the longer time if that was asked. */
+/**
+ * Returns the usage to charge. When the provider does not report the time for which it keeps the written tokens, all of them count for the
+ * longer time if the request has a mark with a longer time.
+ */
 export function withCacheTime(tokens: TokenUsage, request: Pick<ParsedRequest, 'native'>): TokenUsage {
   if (tokens.cacheWriteTokens === 0 || tokens.cacheWriteLongTokens !== undefined || !asksLongCache(request)) return tokens
   return { ...tokens, cacheWriteLongTokens: tokens.cacheWriteTokens }

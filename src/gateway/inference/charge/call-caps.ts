@@ -1,6 +1,6 @@
 /**
- * The most that one call may cost or produce, as the owners of its key and agent have ruled. Decided from the plan, before money is held
- * and before anything is dialed. Decision 0136 says why.
+ * Enforces the caps on the cost and output of one call that the owners of its key and agent have set. The plan decides, before the hold and
+ * before any dial. Decision 0136 gives the reasons.
  */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import type { CallPolicy } from '../../../platform/security/principal.ts'
@@ -13,8 +13,8 @@ import { promptTokensMost } from '../prompt-most.ts'
 import { heldUsage, holdOf, outputCeiling, outputTokensFor } from './estimate.ts'
 
 /**
- * The request as the caps allow it. A request that says how much it wants is taken as it is or refused; one that does not gets the
- * most that every cap and the models' own ceilings leave as its `max_tokens`. Throws `call_cap_exceeded`.
+ * Returns the request within the caps. A request with `max_tokens` is unchanged or refused. A request without it gets as `max_tokens` the most
+ * that every cap and the models' own limits allow. Throws `call_cap_exceeded`.
  */
 export function withinCallCaps(kind: Kind, request: ParsedRequest, plan: Plan, policies: readonly CallPolicy[]): ParsedRequest {
   if (!policies.some(policy => policy.maxOutputTokens !== null || policy.maxCostUinr !== null)) return request
@@ -30,7 +30,7 @@ export function withinCallCaps(kind: Kind, request: ParsedRequest, plan: Plan, p
   return bounded
 }
 
-/** Output tokens of the whole call that the tightest cap leaves, at most what a model on the plan can write. Null: nothing bounds them. */
+/** Returns the output tokens of the whole call that the tightest cap leaves, at most what every model of the plan can write. Null when no cap bounds them. */
 function tokensLeft(request: ParsedRequest, plan: Plan, policies: readonly CallPolicy[]): number | null {
   let least = Number.MAX_SAFE_INTEGER
   for (const { maxOutputTokens, maxCostUinr } of policies) {
@@ -43,8 +43,8 @@ function tokensLeft(request: ParsedRequest, plan: Plan, policies: readonly CallP
 }
 
 /**
- * The request within what the strict budgets of its caller hold for it: one that names no `max_tokens` gets the most that is held, so that no answer goes
- * past a cap. `heldUinr` is null without a strict budget. Decision 0463 says why.
+ * Returns the request within the hold of its caller's strict budgets. A request without `max_tokens` gets the most output that the hold covers,
+ * so that no answer exceeds a budget. `heldUinr` is null without a strict budget. Decision 0463 gives the reasons.
  */
 export function withinStrictHold(kind: Kind, request: ParsedRequest, plan: Plan, heldUinr: bigint | null): ParsedRequest {
   if (heldUinr === null || !kind.hasOutput || request.maxTokens !== null) return request
@@ -52,7 +52,7 @@ export function withinStrictHold(kind: Kind, request: ParsedRequest, plan: Plan,
   return withMaxTokens(request, Math.min(tokensFor(heldUinr, request, plan), ...ceilings))
 }
 
-/** Output tokens that an amount pays for behind the prompt, on the dearest attempt. */
+/** Returns the output tokens that an amount pays for after the prompt, on the dearest attempt. */
 function tokensFor(amountUinr: bigint, request: ParsedRequest, plan: Plan): number {
   return Math.min(
     ...plan.attempts.map(attempt => {
@@ -62,7 +62,7 @@ function tokensFor(amountUinr: bigint, request: ParsedRequest, plan: Plan): numb
   )
 }
 
-/** With a ceiling of its own; one token for each answer at least, which the check behind it then refuses when even that is too much. */
+/** Sets a token limit, at least one token for each answer. When even that is too much, the caller's next check refuses the call. */
 function withMaxTokens(request: ParsedRequest, tokens: number | null): ParsedRequest {
   return tokens === null ? request : request.withMaxTokens(Math.max(1, Math.floor(tokens / request.answers)))
 }

@@ -2,7 +2,7 @@ import { inrFromUinr } from '../../../platform/values/money.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
 import type { CallWatch } from '../call-watch.ts'
 
-/** Adds up what several calls of one request are charged. Exact: in micro-rupees. */
+/** Adds up the charges of several calls of one request, exactly in micro-rupees. */
 export class ChargeTotal {
   #costUinr = 0n
   #valueUinr = 0n
@@ -15,12 +15,12 @@ export class ChargeTotal {
     return inrFromUinr(this.#valueUinr)
   }
 
-  /** True: something is charged, whatever becomes of the request. */
+  /** True when a call was charged, whatever the result of the request is. */
   get isCharged(): boolean {
     return this.#valueUinr > 0n
   }
 
-  /** A watch that adds what calls are settled with, however they end, and tells `others`. */
+  /** Returns a watch that adds the charges of settled calls, whatever their outcome, and passes every event on to `others`. */
   watching(others: CallWatch | undefined): CallWatch {
     return {
       settled: event => {

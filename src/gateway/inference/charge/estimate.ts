@@ -8,34 +8,40 @@ import { audioTokensHeld, promptTokensMost } from '../prompt-most.ts'
 import { asksLongCache } from './cache-time.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
-/** Output tokens that a stream holds money for at first; extended while it runs. */
+/** The output tokens in the first hold of a stream. The hold is extended while the stream runs. */
 export const firstStreamSliceTokens = 256
-/** Largest extension of a stream's hold. */
+/** The largest extension of a stream's hold, in tokens. */
 export const streamSliceMaxTokens = 2048
-/** Most output tokens that a call without a stream is held for. What it costs beyond is the one thing a cap does not cover. */
+/** The most output tokens in the hold of a call without a stream. The output beyond them is the only cost that a cap does not cover. */
 export const oneShotHoldMaxTokens = 4096
-/** First hold of a model that thinks unseen. */
+/** The output tokens in the first hold of a model with hidden thinking. */
 export const reasoningHoldTokens = 8192
-/** Tokens that a model is taken to think in a second of silence: on the low side, because a stream that they leave uncovered ends. Ours. */
+/**
+ * The tokens that a model is assumed to think in a second of silence. The project chose a low number, because a stream ends when its hold does
+ * not cover them.
+ */
 export const unseenTokensPerSecond = 50
-/** Most tokens that a model is taken to make in a second: faster ones are bursts of a network. */
+/** The most tokens that a model is assumed to make in a second. A faster rate is a burst of the network. */
 export const measuredTokensPerSecondMost = 500
-/** One token per so many UTF-8 bytes of output, as of a prompt, so that no script is cheaper to leave than another: on the low side, so that estimates err towards holding too much. */
+/**
+ * The UTF-8 bytes of output for one token, as for a prompt, so that no script is cheaper than another in a call that is left. The number is low,
+ * so that estimates hold too much rather than too little.
+ */
 const charsPerToken = 3
 
-/** Tokens that so many UTF-8 bytes of output are taken for. */
+/** Returns the estimated tokens of a number of UTF-8 bytes of output. */
 export function tokensOfChars(chars: number): number {
   return Math.ceil(chars / charsPerToken)
 }
 
-/** Tokens that a model which thinks unseen is taken to have made in so much silence. */
+/** Returns the tokens that a model with hidden thinking is assumed to have made in a time of silence. */
 export function unseenTokensOf(silentMs: number): number {
   return Math.ceil((silentMs * unseenTokensPerSecond) / 1000)
 }
 
-/** What tokens cost on a route: micro-rupees, rounded half up once. Cached prompt tokens are part of the prompt and never counted twice. */
+/** Returns the price of usage on a route in micro-rupees, rounded half up once. Cached prompt tokens are part of the prompt and are never counted twice. */
 export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
-  // Sound has one price, read from a cache or not.
+  // Sound has one price, whether it is read from a cache or not.
   const audio = price.audioInputUinrPerMtok === undefined ? 0 : Math.min(tokens.audioTokens ?? 0, tokens.promptTokens)
   const textTokens = tokens.promptTokens - audio
   const cached = price.cachedInputUinrPerMtok === null ? 0 : Math.min(tokens.cachedTokens, textTokens)
@@ -66,15 +72,17 @@ const hasWritePrice = ({ cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok }: Rou
   cacheWriteUinrPerMtok !== null || cacheWriteLongUinrPerMtok !== undefined
 
 /**
- * A picture that is asked for dearer, or may have become dearer, has the route's price for that where there is one. So has one from given pictures that
- * have no price of their own: pictures are metered as they are delivered, so what reading the given ones costs is in the price of those.
+ * Returns the price of one picture. A picture has the route's dearest price, where there is one, in three cases. First, the request asks for a
+ * dear picture. Second, the provider chooses the quality and may choose a dear one. Third, the provider chooses the quality and the picture is
+ * made from given pictures without a price of their own. Only delivered pictures are metered, so their price includes the reading of the given
+ * ones.
  */
 function pricePerImage({ uinrPerImage, uinrPerImageMost, uinrPerInputImage, picksQuality }: RoutePrice, { dear, open, inputs = 0 }: MediaUsage): bigint {
   const mayBeDear = open === true || (inputs > 0 && uinrPerInputImage === undefined)
   return (dear === true || (mayBeDear && picksQuality === true)) && uinrPerImageMost !== undefined ? uinrPerImageMost : uinrPerImage
 }
 
-/** What is held for a prompt and an output of which nobody knows yet how the provider's cache comes in: the prompt at its dearest. */
+/** Returns the amount to hold before the cache counts are known. The prompt counts at its dearest price. */
 export function priceHeld(price: RoutePrice, tokens: TokenUsage): bigint {
   const { inputUinrPerMtok: input, cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok, cachedInputUinrPerMtok: read } = price
   const isLong = (tokens.cacheWriteLongTokens ?? 0) > 0 && cacheWriteLongUinrPerMtok !== undefined
@@ -86,30 +94,30 @@ export function priceHeld(price: RoutePrice, tokens: TokenUsage): bigint {
 
 const withAudio = (tokens: TokenUsage, audioTokens: number): TokenUsage => (audioTokens === 0 ? tokens : { ...tokens, audioTokens })
 
-/** The usage that is held for on a route: sound and what may be kept in a cache for long are dearer than the rest of a prompt. */
+/** Returns the usage to hold for on a route. Sound and a prompt that is cached for the longer time are dearer than the rest of a prompt. */
 export function heldUsage(tokens: TokenUsage, request: ParsedRequest, price: RoutePrice): TokenUsage {
   const heard = withAudio(tokens, audioTokensHeld(request, tokens.promptTokens))
   return price.cacheWriteLongUinrPerMtok === undefined || !asksLongCache(request) ? heard : { ...heard, cacheWriteLongTokens: tokens.promptTokens }
 }
 
-/** Tokens of output that an amount pays for behind a prompt, rounded down. */
+/** Returns the output tokens that an amount pays for after the prompt, rounded down. */
 export function outputTokensFor(amountUinr: bigint, price: RoutePrice, prompt: TokenUsage): number {
   if (price.outputUinrPerMtok === 0n) return Number.MAX_SAFE_INTEGER
   const left = amountUinr - priceHeld(price, prompt)
   return left <= 0n ? 0 : Number((left * 1_000_000n) / price.outputUinrPerMtok)
 }
 
-/** The charge never goes past what the caller allowed: completion tokens above `maxTokens` are the provider's business. */
+/** Returns the usage with at most `maxTokens` completion tokens. Tokens above the limit of the request are not charged. */
 export function cappedAt(tokens: TokenUsage, maxTokens: number | null): TokenUsage {
   return maxTokens === null || tokens.completionTokens <= maxTokens ? tokens : { ...tokens, completionTokens: maxTokens }
 }
 
-/** Most output tokens that a strict budget holds for: what the call says itself, else what its model can write, for each of its answers. */
+/** Returns the most output tokens that a strict budget holds for: the limit of the request, or else the most that the model can write for each answer. */
 export function outputCeiling({ maxTokens, answers }: Pick<ParsedRequest, 'maxTokens' | 'answers'>, model: Pick<Model, 'maxOutputTokens'>): number {
   return maxTokens ?? (model.maxOutputTokens ?? oneShotHoldMaxTokens) * answers
 }
 
-/** Output tokens held for before the dial. Of several answers each may be as long as a single one. */
+/** Returns the output tokens in the hold before the dial. Each of several answers may be as long as a single one. */
 export function firstHoldTokens(
   kind: Pick<Kind, 'hasOutput'>,
   request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'stream' | 'native'>,
@@ -128,32 +136,35 @@ const costOf = ({ route }: Attempt, request: ParsedRequest, promptTokens: number
   return priceHeld(route.price, media === undefined ? tokens : { ...tokens, media })
 }
 
-/** The hold of a call in micro-rupees. */
+/** The amounts that a call may hold, in micro-rupees. */
 export interface CallHold {
-  /** At the dearest route of its plan. */
+  /** The first hold on the dearest route of the plan. */
   readonly needUinr: bigint
-  /** The worst case, which a strict budget holds instead. */
+  /** The worst case. A strict budget holds this amount instead of `needUinr`. */
   readonly worstUinr: bigint
-  /** A short answer behind the most that the prompt may be counted for: with less a strict budget does not bind a call, it refuses it. */
+  /** The price of a short answer after the most tokens that the prompt may be counted for. A strict budget that cannot hold this much refuses the call. */
   readonly leastUinr: bigint
-  /** The first hold behind the most that the prompt may be counted for, at the dearest route on the platform's account; null without one. */
+  /**
+   * The first hold with the most tokens that the prompt may be counted for, on the dearest route of the platform's account. Null when the plan
+   * has no such route.
+   */
   readonly debitUinr: bigint | null
 }
 
-/** What a call holds before its dial. */
+/** Returns the amounts that a call holds before its dial. */
 export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold {
   let needUinr = 0n
   let worstUinr = 0n
   let leastUinr = 0n
   let debitUinr: bigint | null = null
-  // Each attempt is counted with the tokens that its own model may use.
+  // Each attempt counts with the limits of its own model.
   for (const attempt of plan.attempts) {
     const needTokens = firstHoldTokens(kind, request, attempt.model)
     const worstTokens = kind.hasOutput ? outputCeiling(request, attempt.model) : 0
     const mostTokens = promptTokensMost(request, attempt)
     const need = costOf(attempt, request, request.promptTokens, needTokens)
     const worst = worstTokens === needTokens && mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, worstTokens)
-    // What a model thinks unseen comes before its answer.
+    // Hidden thinking comes before the answer, so a short answer needs the whole first hold.
     const shortTokens = thinksUnseen(request, attempt.model) ? needTokens : Math.min(needTokens, firstStreamSliceTokens * request.answers)
     const least = request.maxTokens === null ? costOf(attempt, request, mostTokens, shortTokens) : need
     const debit = mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, needTokens)

@@ -27,13 +27,13 @@ import {
 } from './estimate.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
-/** The agent that a call is charged to: the token's own, or the one that x-br-agent-id names. */
+/** The agent that a call is charged to: the agent of the token, or the agent that `x-br-agent-id` names. */
 export interface ChargedAgent {
   readonly agentId: number | null
   readonly ancestorIds: readonly number[]
-  /** A label that names no registered agent. */
+  /** A label that names no registered agent, or an agent that the key may not act for. */
   readonly label: string | null
-  /** What binds this call: the rules of the key and of the charged agent. */
+  /** The policies that bind this call: those of the key and of the charged agent. */
   readonly policies: readonly CallPolicy[]
 }
 
@@ -44,23 +44,23 @@ export interface MeterInput {
   readonly agent: ChargedAgent
   readonly requestId: string
   readonly startedAtMs: number
-  /** The call holds an idempotency key. */
+  /** True when the call has an idempotency key. */
   readonly idempotent: boolean
-  /** What the platform's account pays is taken from the prepaid balance. */
+  /** True when the prepaid balance pays for the platform's account. */
   readonly debits: boolean
   readonly watch?: CallWatch | undefined
   readonly trace?: CallTrace | undefined
 }
 
 /**
- * What a call is taken to have used that ends while a provider works on it, before its answer: the prompt has been read, what was
- * thought unseen has been thought, speech is being spoken. Pictures count when they are made, and none has come.
+ * Returns the assumed usage of a call that ends before its answer while a provider works on it. The provider has read the prompt, has made the
+ * hidden thinking and is speaking the text. Pictures count only when they are delivered, so none counts.
  */
 function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'promptTokens' | 'media'>, completionTokens: number): TokenUsage {
   return { ...noUsage, promptTokens, completionTokens, ...(media === undefined ? {} : { media: { ...media, images: 0 } }) }
 }
 
-/** What is charged of what a provider tells, where it leaves out what is dearer than the rest. */
+/** Returns the usage to charge. Where the provider does not report tokens that are dearer than the rest, the request decides. */
 function asCharged(tokens: TokenUsage, { price }: Route, request: ParsedRequest): TokenUsage {
   const heard = withSound(tokens, request)
   return price.cacheWriteLongUinrPerMtok === undefined ? heard : withCacheTime(heard, request)
@@ -74,25 +74,25 @@ interface LateReply {
   readonly isCharged: boolean
 }
 
-/** From proven to be near to far away. */
+/** The order of residencies from proven near to far away. */
 const distances: Readonly<Record<UsageEvent['residency'], number>> = { india: 0, declared: 1, unknown: 2, global: 3 }
 
-/** Where a prompt is that goes this way. What an organisation says of its own server is its word alone. */
+/** Returns the residency of a prompt on this route. An organisation's statement about its own server is only declared. */
 export const placeOf = ({ residency, provider }: Route): UsageEvent['residency'] =>
   residency === 'india' && provider.userGiven === true ? 'declared' : residency
 
-/** A call that was sent abroad before a provider in India answered has not stayed in India. */
+/** Returns the farther of two residencies. A call that went abroad before a provider in India answered has not stayed in India. */
 function farther(before: UsageEvent['residency'] | null, next: UsageEvent['residency']): UsageEvent['residency'] {
   return before === null || distances[before] < distances[next] ? next : before
 }
 
-/** A stream tells how fast a model writes when it has come for so long. */
+/** The time after which a stream shows how fast the model writes. */
 const measuredMinMs = 1000
 
 const idempotent = { idempotent: true } as const
 const none = {}
 
-/** Keeps the account of one call: what it holds, what it would cost if it ended now, and ends it exactly once. */
+/** Keeps the account of one call. It knows the hold of the call and its cost so far, and ends the call exactly once. */
 export class Meter {
   readonly #permit: Permit<UsageEvent>
   readonly #input: MeterInput
@@ -125,12 +125,12 @@ export class Meter {
     return this.#dialed
   }
 
-  /** Whose call it is. */
+  /** The organisation of the call. */
   get orgId(): number {
     return this.#input.principal.orgId
   }
 
-  /** The estimate of the prompt. */
+  /** The estimated tokens of the prompt. */
   get promptTokens(): number {
     return this.#input.request.promptTokens
   }
@@ -139,19 +139,19 @@ export class Meter {
     return this.#attempt
   }
 
-  /** Before a dial: when it resolves, a death of this process leaves a trace of the call. */
+  /** Notes the attempt before its dial. When the promise resolves, the journal records the call even if this process dies. */
   opens(attempt: Attempt): Promise<void> {
     this.#attempt = attempt
     this.#residency = farther(this.#residency, placeOf(attempt.route))
     return this.#permit.open(this.#event(noUsage, true, 'interrupted', 200))
   }
 
-  /** The provider served the model of another route: from here on the call costs what that one does. */
+  /** Notes that the provider served the model of another route. From here on the call has that route's price. */
   priceAs({ price }: Route): void {
     if (this.#attempt !== null) this.#attempt = { ...this.#attempt, route: { ...this.#attempt.route, price } }
   }
 
-  /** From here on the call has happened, whatever becomes of it. */
+  /** Notes that the provider is called. From here on the call counts, whatever its result is. */
   dials(): void {
     this.#dialed = true
     this.#isWorking = true
@@ -176,14 +176,14 @@ export class Meter {
     if (this.#attempt !== null) this.#late ??= { attempt: this.#attempt, tokens, isCharged: true }
   }
 
-  /** The provider that was called has failed: nobody works on the call until the next dial. `reason` is a class of failure or the provider's status. */
+  /** Notes that the called provider has failed. No provider works on the call until the next dial. `reason` is a class of failure or the provider's status. */
   routeFailed(reason: string): void {
     this.#isWorking = false
     if (this.#attempt !== null) this.#input.watch?.routeFailed(this.#attempt, reason)
     this.#input.trace?.routeFailed(reason)
   }
 
-  /** The fields of a log line that name the call. */
+  /** The fields that name the call in a log line. */
   get logFields(): { readonly requestId: string; readonly traceId?: string } {
     const { requestId, trace } = this.#input
     return trace === undefined ? { requestId } : { requestId, traceId: trace.traceId }
@@ -196,22 +196,25 @@ export class Meter {
     this.#firstByteMs = this.#lastChunkMs - this.#input.startedAtMs
   }
 
-  /** How long it took until the reply began; null before. */
+  /** The milliseconds until the reply began, or null before that. */
   get firstByteMs(): number | null {
     return this.#firstByteMs
   }
 
-  /** How long the call has been under way. */
+  /** The milliseconds since the call began. */
   get latencyMs(): number {
     return this.#clock.monotonicMs() - this.#input.startedAtMs
   }
 
-  /** What the charged agent has left, by the tightest budget of it and its ancestors; null without one. Costs nothing: it is what this process knows. */
+  /**
+   * The remaining amount of the tightest budget of the charged agent and its ancestors, or null without a budget. Reading it is cheap, because
+   * it is the figure that this process already has.
+   */
   get agentRemainingUinr(): bigint | null {
     return this.#input.agent.agentId === null ? null : this.#permit.agentRemainingUinr
   }
 
-  /** Writes down at most once a second how far a stream has come. */
+  /** Records the progress of a stream in the journal, at most once a second. */
   progress(tokens: TokenUsage): void {
     const nowMs = this.#clock.monotonicMs()
     this.#lastChunkMs = nowMs
@@ -220,12 +223,12 @@ export class Meter {
     this.#permit.progress(this.#event(cappedAt(tokens, this.#input.request.maxTokens), true, 'interrupted', 200))
   }
 
-  /** When the last chunk of a stream came, in ms of the monotonic clock. */
+  /** The time of the last chunk of a stream, in milliseconds of the monotonic clock. */
   get lastChunkMs(): number {
     return this.#lastChunkMs
   }
 
-  /** True while a provider that was dialed works on the call. */
+  /** True while a dialed provider works on the call. */
   get isWorking(): boolean {
     return this.#isWorking
   }
@@ -234,13 +237,13 @@ export class Meter {
     return this.#attempt !== null && thinksUnseen(this.#input.request, this.#attempt.model)
   }
 
-  /** What a model that thinks unseen is taken to have made since its dial; 0 for others. */
+  /** The tokens that a model with hidden thinking is assumed to have made since its dial. 0 for other models. */
   get unseenTokens(): number {
     if (!this.#thinksUnseen || !this.#input.kind.hasOutput || !this.#isWorking) return 0
     return unseenTokensOf(this.#clock.monotonicMs() - this.#dialedAtMs)
   }
 
-  /** Writes down what a call that its caller has left is taken to have used by now: a death of this process finds no less. */
+  /** Records the assumed usage of a call that its caller has left, so that a death of this process does not lose it. */
   noteLeft(tokens: TokenUsage = this.#abandoned()): void {
     this.#lastProgressMs = 0
     const lastChunkMs = this.#lastChunkMs
@@ -248,7 +251,7 @@ export class Meter {
     this.#lastChunkMs = lastChunkMs
   }
 
-  /** Tokens of prompt, between the estimate and `mostTokens`, that the hold pays for behind so many of output. */
+  /** Returns the prompt tokens, between the estimate and `mostTokens`, that the hold pays for together with the given output tokens. */
   promptWithinHold(mostTokens: number, outputTokens: number): number {
     const attempt = this.#attempt
     let low = this.#input.request.promptTokens
@@ -261,35 +264,35 @@ export class Meter {
     return low
   }
 
-  /** An estimate of output, never above what is held for it: nobody is charged by a guess what no budget covers. */
+  /** Returns an estimate of output, limited to the held output. A guess never charges more than a budget covers. */
   withinHold(outputTokens: number): number {
     return Math.min(outputTokens, this.coveredTokens(this.#input.request.promptTokens))
   }
 
   /**
-   * How long a provider may be read on that has made so much output: as long as the hold covers what it may make unseen meanwhile, at the speed that
-   * was measured.
+   * Returns the milliseconds for which a provider may still be read after the given output. The hold must cover the hidden output of that time,
+   * at the measured speed.
    */
   readOnMs(outputTokens: number, tokensPerSecond = unseenTokensPerSecond, longestMs = readOnMs): number {
     if (!this.#thinksUnseen) return longestMs
     return Math.max(0, Math.min(longestMs, Math.floor((this.#roomTokens(outputTokens) * 1000) / tokensPerSecond)))
   }
 
-  /** How fast the model writes, by what it has shown: never slower than what is taken for thought that nobody sees. */
+  /** Returns the speed of the model by its shown output. It is never slower than the assumed speed of hidden thinking. */
   tokensPerSecond(shownTokens: number): number {
     const flowedMs = this.#lastChunkMs - this.#firstChunkMs
     if (this.#firstByteMs === null || flowedMs < measuredMinMs) return unseenTokensPerSecond
     return Math.min(measuredTokensPerSecondMost, Math.max(unseenTokensPerSecond, (shownTokens * 1000) / flowedMs))
   }
 
-  /** Tokens of output that are held behind so many. Infinity where the most that the caller allows is held. */
+  /** Returns the output tokens that the hold covers beyond the given ones. Infinity when the hold covers the whole limit of the request. */
   #roomTokens(outputTokens: number): number {
     const { promptTokens, maxTokens } = this.#input.request
     const covered = this.coveredTokens(promptTokens)
     return maxTokens !== null && covered >= maxTokens ? Number.POSITIVE_INFINITY : covered - outputTokens
   }
 
-  /** Makes the hold cover these tokens on the route that is being served. */
+  /** Extends the hold to cover this usage on the route that serves the call. Returns false when a budget refuses. */
   extendTo(tokens: TokenUsage): boolean | Promise<boolean> {
     const attempt = this.#attempt
     return attempt === null ? true : this.#permit.extendTo(this.#priceHeld(attempt, tokens), this.#input.debits && !attempt.byok)
@@ -299,19 +302,19 @@ export class Meter {
     return priceHeld(price, heldUsage(tokens, this.#input.request, price))
   }
 
-  /** Tokens of output that the hold covers behind so many of prompt. After a refused `extendTo` that is what was left. */
+  /** Returns the output tokens that the hold covers after the given prompt tokens. After a refused `extendTo` the hold includes all that was left. */
   coveredTokens(promptTokens: number): number {
     if (this.#attempt === null) return 0
     const { price } = this.#attempt.route
     return outputTokensFor(this.#permit.heldUinr, price, heldUsage(plainUsage(promptTokens, 0), this.#input.request, price))
   }
 
-  /** What refused the last `extendTo`, or null. */
+  /** The budget or balance that refused the last `extendTo`, or null. */
   get refusedBy(): RefusedBy | null {
     return this.#permit.refusedBy
   }
 
-  /** What the caller is told that the call costs with this usage, on the route that serves it. */
+  /** Returns the cost of this usage on the serving route, as the caller sees it. */
   readonly billOf = (tokens: TokenUsage): Bill => {
     const attempt = this.#attempt
     const valueUinr =
@@ -320,7 +323,7 @@ export class Meter {
     return { cost_inr: this.#isFree(attempt) ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
   }
 
-  /** Ends the call with what it used. Returns the charged value once the record is in the journal. */
+  /** Ends the call with its usage. A returned promise resolves once the record is in the journal. */
   settle(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): void | Promise<void> {
     if (this.#ended) return
     this.#ended = true
@@ -331,7 +334,7 @@ export class Meter {
     return this.#permit.settle(event)
   }
 
-  /** Ends a call that was dialed and failed. It costs nothing, unless a provider that did not answer in time is charged (`timesOut`). */
+  /** Ends a call that failed and costs nothing. If it was dialed, it stays in the usage rows with zero tokens. */
   settleFailed(status: number, outcome: Outcome = 'failed', hasLeft = false): void | Promise<void> {
     if (!this.#dialed) return this.release()
     const late = this.#late
@@ -343,9 +346,9 @@ export class Meter {
   }
 
   /**
-   * Ends a call that was left or cut while a provider worked on it. The provider has read the prompt and will bill it, so it is
-   * counted: otherwise whoever hangs up in time would use models for nothing, around every budget. `isUnknown`: nobody finds out what
-   * the provider makes of it, so all the output that is held counts.
+   * Ends a call that was left or cut while a provider worked on it. The provider has read the prompt and bills it, so the prompt is charged.
+   * Otherwise callers could avoid every budget by hanging up in time. `isUnknown` is true when the gateway cannot see the provider's output; all
+   * held output is then charged.
    */
   settleAbandoned(status: number, outcome: Outcome, isUnknown = false): void | Promise<void> {
     const attempt = this.#attempt
@@ -355,7 +358,7 @@ export class Meter {
     return this.settle(tokens, true, outcome, status)
   }
 
-  /** Ends a call whose reply was made and could not be taken: with the prompt and all output that is held for one without a stream. */
+  /** Ends a call whose reply was made but could not be read. It charges the prompt and all output that a call without a stream holds. */
   settleUnread(status: number): void | Promise<void> {
     const attempt = this.#attempt
     if (attempt === null) return this.settleFailed(status)
@@ -376,7 +379,7 @@ export class Meter {
     this.#permit.release()
   }
 
-  /** The caller's own credential pays, or the key is on trial. */
+  /** True when the caller's own credential pays or the key is on trial. */
   #isFree(attempt: Attempt | null): boolean {
     return attempt?.byok === true || this.#input.principal.isTrial === true
   }

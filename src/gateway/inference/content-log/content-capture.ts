@@ -2,38 +2,38 @@ import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import type { NativeRequest } from '../../providers/dialect.ts'
 import type { ExactNumbers } from '../../wire/json/exact-numbers.ts'
 
-/** A call whose organisation keeps content. */
+/** A call of an organisation that keeps content. */
 export interface ContentCall {
   readonly orgId: number
   readonly requestId: string
   readonly keyId: number
-  /** The model that the call was planned on. */
+  /** The model for which the call was planned. */
   readonly model: string
-  /** Without router fields, so without a key that came with the request. */
+  /** The request without router fields, so without a key that came in the body. */
   readonly native: NativeRequest
-  /** Length of the body as it came. */
+  /** The length of the received body in bytes. */
   readonly requestBytes: number
-  /** Its numbers that a double cannot hold. */
+  /** The numbers of the body that a double cannot represent. */
   readonly exact?: ExactNumbers | undefined
 }
 
-/** Most that is kept of each side of a call; the rest is cut off and marked. */
+/** The most bytes that are kept of the request and of the reply. The rest is cut off, and the cut is marked. */
 const sideMaxBytes = 1024 * 1024
 
-/** What a reader of the log gets. A side that was cut is marked and is no complete JSON. */
+/** The content as a reader of the log gets it. A side that was cut is marked and is not complete JSON. */
 export interface Content {
   readonly request: string
   readonly request_truncated: boolean
-  /** The bytes that went to the client; of a stream the events. */
+  /** The bytes that the client received. For a stream these are its events. */
   readonly reply: string
   readonly reply_truncated: boolean
 }
 
-/** Collects one call. Bytes are kept as they pass, large chunks without a copy, and are not read. */
+/** Collects the content of one call. It keeps the bytes as they pass, large chunks without a copy, and does not parse them. */
 export class ContentCapture {
   readonly call: Pick<ContentCall, 'orgId' | 'requestId' | 'keyId' | 'model'>
   readonly atMs: number
-  /** The body as it came, or as it is without router fields; written as JSON when the log has time. */
+  /** The received body, or its object without router fields. The object is written as JSON when the log flushes. */
   readonly #request: Buffer | NativeRequest['body']
   readonly #requestBytes: number
   readonly #exact: ExactNumbers | undefined
@@ -47,17 +47,17 @@ export class ContentCapture {
     this.atMs = atMs
     this.#exact = exact
     this.#requestTruncated = native.bytes !== null && native.bytes.length > sideMaxBytes
-    // A copy of the part that is kept lets go of a large body.
+    // A copy of the kept part frees the memory of a large body.
     this.#request = native.bytes === null ? native.body : this.#requestTruncated ? Buffer.from(native.bytes.subarray(0, sideMaxBytes)) : native.bytes
     this.#requestBytes = this.#requestTruncated ? sideMaxBytes : requestBytes
   }
 
-  /** True: nothing of this call may be written any more. */
+  /** True when nothing of this call may be written any more. */
   get discarded(): boolean {
     return this.#discarded
   }
 
-  /** Lets go of the reply so far; how many bytes that frees. */
+  /** Drops the reply so far. Returns the number of bytes that become free. */
   discard(): number {
     this.#discarded = true
     const freed = this.#reply.bytes
@@ -65,12 +65,12 @@ export class ContentCapture {
     return freed
   }
 
-  /** Memory that this call keeps from being freed, about. */
+  /** The approximate memory in bytes that this call occupies. */
   get heldBytes(): number {
     return this.#requestBytes + this.#reply.bytes
   }
 
-  /** Keeps a chunk, or the part of it that still fits; how many bytes. */
+  /** Keeps a chunk, or the part of it that still fits. Returns the number of kept bytes. */
   add(chunk: Uint8Array): number {
     const room = sideMaxBytes - this.#reply.bytes
     if (chunk.length > room) this.#replyTruncated = true
@@ -90,7 +90,7 @@ export class ContentCapture {
   }
 }
 
-/** Null for what is nested too deeply to be written. */
+/** Returns null for a body that is nested too deeply to be written. */
 function jsonOf(body: NativeRequest['body'], exact: ExactNumbers | undefined): Buffer | null {
   try {
     const text = JSON.stringify(body)

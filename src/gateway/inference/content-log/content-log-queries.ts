@@ -1,8 +1,8 @@
 import { statement } from '../../../platform/db/db.ts'
 
 /**
- * Writes what the window of its organisation still takes at this moment. The lock on the organisation's row puts a write behind a change of
- * the window that is under way, which then decides.
+ * Inserts the rows that the retention window of their organisation covers at this moment. The lock on the organisation's row makes the insert
+ * wait for a change of the window that is in progress; the new window then decides.
  */
 export const insertContent = statement<
   [

@@ -16,7 +16,7 @@ export interface ContentLogDeps {
   readonly controlLog: ControlLog
 }
 
-/** One call as the operator reads it. */
+/** The record of one call for the operator. */
 export interface ContentRecord extends Content {
   readonly requestId: string
   readonly at: Date
@@ -24,22 +24,22 @@ export interface ContentRecord extends Content {
   readonly model: string
 }
 
-/** How often expired rows are looked for; reads leave them out before that. */
+/** The interval between deletions of expired rows. Reads ignore expired rows before they are deleted. */
 export const contentExpiryMs = 30 * 60_000
-/** Content that waits or is being collected in this process; above it calls are left out of the log. */
+/** The most bytes of content that this process collects and keeps for writing. Beyond that, calls are left out of the log. */
 const heldMaxBytes = 32 * 1024 * 1024
 const flushAfterMs = 200
 const batchMax = 50
-/** A batch is one statement, and the embedded database serves nothing else meanwhile. */
+/** A batch is one statement, and the embedded database serves no other query during it. */
 const batchMaxBytes = 1024 * 1024
 const deletedAtOnce = 1000
 const windowClosed = 'content_window_closed'
 const dayMs = 24 * 3600_000
 
 /**
- * What was said, for organisations that have a retention window. Written beside the calls and never in their way: collected in memory
- * as it passes, sealed and inserted in batches, dropped with a counted warning when memory or the database does not take it.
- * A row needs a window that is open when it is written, and is gone when the window ends. Decision 0122 says why.
+ * Keeps the content of calls for organisations with a retention window. It never delays the calls: it collects content in memory as it passes,
+ * then seals and inserts it in batches. It drops content with a counted warning when memory or the database does not take it. A row is written
+ * only while a window is open, and is deleted when the window ends. Decision 0122 gives the reasons.
  */
 export class ContentLog {
   readonly #deps: ContentLogDeps
@@ -57,7 +57,7 @@ export class ContentLog {
     })
   }
 
-  /** The same reply; what the client gets of it is kept. */
+  /** Returns the same reply and keeps what the client gets of it. */
   keep(call: ContentCall, made: Reply): Reply {
     const { body } = made
     if (body.kind === 'stream') {
@@ -68,12 +68,12 @@ export class ContentLog {
     return made
   }
 
-  /** Keeps a call that was dialed and ended without a reply of a provider. */
+  /** Keeps a call that was dialed and ended without a provider's reply. */
   keepFailure(call: ContentCall, error: unknown): void {
     this.#note(call, error instanceof GatewayError ? Buffer.from(JSON.stringify(error.toBody())) : Buffer.alloc(0))
   }
 
-  /** The content of a call while the window of its organisation covers it, else null. For the operator only. */
+  /** Returns the content of a call while the organisation's window covers it, or else null. Only the operator may read it. */
   async read(orgId: number, requestId: string): Promise<ContentRecord | null> {
     await this.flush()
     const row = await this.#deps.db.maybe(findContent, orgId, requestId, this.#now())
@@ -82,19 +82,22 @@ export class ContentLog {
     return { ...record, ...(JSON.parse(this.#deps.sealer.open(sealed, contentOwner(orgId, requestId))) as Content) }
   }
 
-  /** Deletes immediately what a window of so many days no longer covers; 0: everything, also what waits in any process. */
+  /**
+   * Deletes immediately the content that a window of `days` days no longer covers. With 0 days it deletes all content, including content that
+   * waits in any process.
+   */
   async shrink(orgId: number, days: number): Promise<void> {
     if (days === 0) await this.#deps.controlLog.change(async () => ({ value: undefined, news: [{ kind: windowClosed, ref: String(orgId) }] }))
     const before = new Date(days === 0 ? farMs : this.#deps.clock.nowMs() - days * dayMs)
     while ((await this.#deps.db.exec(deleteContentBefore, orgId, before, deletedAtOnce)) === deletedAtOnce);
   }
 
-  /** Deletes what has run out, in all organisations. */
+  /** Deletes expired rows of all organisations. */
   async expire(signal?: AbortSignal): Promise<void> {
     while (!signal?.aborted && (await this.#deps.db.exec(deleteExpiredContent, this.#now(), deletedAtOnce)) === deletedAtOnce);
   }
 
-  /** Writes what waits. Never throws. */
+  /** Writes all waiting content. Never throws. */
   flush(): Promise<void> {
     this.#stopTimer?.()
     this.#stopTimer = null
@@ -102,7 +105,7 @@ export class ContentLog {
     return this.#flushing
   }
 
-  /** Writes what waits, for the last time. */
+  /** Writes the waiting content for the last time. */
   stop(): Promise<void> {
     return this.flush()
   }
@@ -157,7 +160,7 @@ export class ContentLog {
     this.#stopTimer ??= this.#deps.clock.after(flushAfterMs, () => void this.flush())
   }
 
-  /** Nothing that is in memory of this organisation may be written, even if a new window opens meanwhile. */
+  /** Discards all content of this organisation in memory. It is not written even if a new window opens later. */
   #discard(orgId: number): void {
     for (const capture of [...this.#open, ...this.#queue]) if (capture.call.orgId === orgId) this.#heldBytes -= capture.discard()
   }
@@ -209,10 +212,10 @@ export class ContentLog {
   }
 }
 
-/** Behind every row. */
+/** A time after every row. */
 const farMs = Date.UTC(9999, 0)
 
-/** Names the row that sealed content belongs to. */
+/** Returns the name that binds sealed content to its row. */
 export const contentOwner = (orgId: number, requestId: string): string => `content:${orgId}:${requestId}`
 
 function bytesOf(body: Exclude<ReplyBody, { kind: 'stream' }>): Uint8Array {

@@ -1,4 +1,4 @@
-/** How many tokens a messages request would have: asked of the provider where it speaks the format, reckoned here everywhere else. */
+/** Counts the tokens of a messages request. A provider that speaks the format is asked; everywhere else the gateway estimates. */
 import { type Call, type Reply, reply } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { BearerPrincipal, CallPolicy, Principal } from '../../../platform/security/principal.ts'
@@ -20,17 +20,21 @@ import { bearer, chargedAgent, inTurnOf } from '../pipeline.ts'
 import type { ClientError, Failed } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 
-/** Largest reply that is read. */
+/** The largest reply that is read, in bytes. */
 const replyMaxBytes = 1024 * 1024
 
-/** Errors that a count has in common with the call that it is made for. Everything else that keeps a model from being called does not keep its prompt from being counted here. */
+/** The errors that a count throws like the call itself. With any other error of routing the prompt can still be counted here. */
 const refusals: ReadonlySet<string> = new Set(['model_not_found', 'model_not_allowed', 'byok_required'])
 
 /**
- * Counts. Nothing is held and nothing is charged. On a credential of the caller's own the provider's reply goes back as it is, an error too.
- * On the platform's, only its count and what it says of the request itself: how the platform's account is doing is nobody's business, and
- * then the count is ours, and so it is while no database writes down where the prompt goes. A count of ours says so in `x-br-estimate`. Throws `bad_request`, `model_not_found`, `model_not_allowed`,
- * `byok_required`, `agent_revoked_label`, `all_routes_failed`.
+ * Returns the token count of a request. Nothing is held and nothing is charged.
+ *
+ * On the caller's own credential the provider's reply is relayed, also when it is an error. On the platform's credential the caller gets only
+ * the count and the provider's refusals of the request itself, because the state of the platform's account stays private. After any other
+ * failure the gateway's own estimate answers. The estimate also answers while the database cannot record where the prompt goes. An estimate has
+ * the header `x-br-estimate`.
+ *
+ * Throws `bad_request`, `model_not_found`, `model_not_allowed`, `byok_required`, `agent_revoked_label`, `all_routes_failed`.
  */
 export async function countTokens(input: CallInput, call: Call<Principal>, base: InferenceDeps): Promise<Reply> {
   const principal = bearer(call.principal)
@@ -42,7 +46,7 @@ export async function countTokens(input: CallInput, call: Call<Principal>, base:
   const attempts = plan?.attempts.filter(({ route }) => route.dialect === request.native.format) ?? []
   const [first] = attempts
   const count = first && dialectOf(first.route.dialect).count
-  // Only what the call itself would be served by: a later route that speaks the format is another model's, or another provider's.
+  // Only the first route of the call is asked. A later route that speaks the format belongs to another model or provider.
   if (first === undefined || count === undefined || first !== plan?.attempts[0]) return estimateOf(request)
   const overflow = attempts.find(({ afterRateLimit, route }) => afterRateLimit && route.provider.id === first.route.provider.id)
   const answer = await ask(request, first, count, call, deps)
@@ -51,7 +55,7 @@ export async function countTokens(input: CallInput, call: Call<Principal>, base:
 
 const estimateOf = ({ promptTokens }: ParsedRequest): Reply => reply.json({ input_tokens: promptTokens }, 200, { [brHeader.estimate]: 'true' })
 
-/** Where the call would go; null where it could not be made now, which is no reason not to count. */
+/** Returns the plan of the call. Null when the call could not be made now, because the prompt can be counted anyway. */
 async function planOf(request: ParsedRequest, principal: BearerPrincipal, policies: readonly CallPolicy[], deps: InferenceDeps): Promise<Plan | null> {
   const org = await deps.orgRouting(principal.orgId)
   try {
@@ -106,7 +110,7 @@ async function ask(request: ParsedRequest, attempt: Attempt, count: NonNullable<
   }
 }
 
-/** The refusal for the caller whom it is meant for; a failure of ours is none of its business. */
+/** Returns the provider's refusal when it is meant for the caller, or else the estimate. A failure of the platform stays private. */
 function refusedCount(refusal: ClientError | Failed, request: ParsedRequest): Reply {
   const claimed = refusal.kind === 'client-error' ? refusal : (refusal.relayed ?? refusal.refusal)
   return claimed === undefined ? estimateOf(request) : clientErrorReply(claimed, messagesFormat)

@@ -1,11 +1,14 @@
-/** The books of prompts that went to a provider to have their tokens counted: no calls, nothing is charged, but the prompts were there. */
+/**
+ * Counts the prompts that went to a provider to have their tokens counted. These are no calls and nothing is charged, but the provider received
+ * the prompts.
+ */
 import type { Clock } from '../../../platform/clock.ts'
 import { type Db, statement } from '../../../platform/db/db.ts'
 import { istDay } from '../../../platform/values/ist-time.ts'
 import type { Route } from '../../catalog/model.ts'
 import { placeOf } from '../charge/meter.ts'
 
-/** Notes that a prompt is about to be sent there. Rejects when it cannot be written down: then it must not be sent. */
+/** Returns a function that records that a prompt is about to be sent to a route. It rejects when the record fails; the prompt must then not be sent. */
 export function tokenCountsIn(db: Db, clock: Clock): (orgId: number, route: Route) => Promise<void> {
   return async (orgId, route) => {
     await db.exec(addTokenCount, orgId, istDay(clock.nowMs()), route.modelId, route.provider.id, placeOf(route))

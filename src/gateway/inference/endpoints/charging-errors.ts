@@ -1,6 +1,6 @@
 import { type ErrorName, planningErrors } from '../../../platform/errors.ts'
 
-/** What every charging call can answer beside its own input errors. */
+/** The errors that every charging call can answer with, beside its own input errors. */
 export const charging: readonly ErrorName[] = [
   ...planningErrors,
   'idempotency_mismatch',

@@ -1,4 +1,4 @@
-/** Schemas of the image rows for OpenAPI and readers. wire/images.ts has the checks that no schema makes. */
+/** Schemas of the image endpoints for OpenAPI and for readers. wire/images.ts makes the checks that a schema cannot make. */
 import { z } from 'zod'
 import { formFile, formRouterFields, routerFields } from './schemas.ts'
 

@@ -1,4 +1,7 @@
-/** Schemas of the inference rows for OpenAPI and readers. The hot path checks by hand (wire/chat.ts, wire/embeddings.ts) and lets unknown fields through. */
+/**
+ * Schemas of the inference endpoints for OpenAPI and for readers. The hot path checks by hand (wire/chat.ts, wire/embeddings.ts) and lets
+ * unknown fields through.
+ */
 import { z } from 'zod'
 
 const step = z.union([z.string(), z.object({ model: z.string(), provider: z.string().optional() })])
@@ -16,13 +19,13 @@ export const routerFields = {
   fallbacks: z.array(step).min(1).max(10).optional().describe('Steps that replace the default routing of this call.'),
 }
 
-/** For requests that may carry images. */
+/** The fields of requests that may contain images. */
 export const imageFields = {
   image_optimize: z.enum(['auto', 'off']).optional().describe('auto (default): inline images larger than the model makes use of are made smaller.'),
   image_max_edge: z.number().min(1).optional().describe('Longest edge of an inline image in pixels, where less than the model takes will do.'),
 }
 
-/** The same in forms: everything is text. */
+/** The router fields in forms, where every value is text. */
 export const formRouterFields = {
   optimize: routerFields.optimize,
   optimize_weights: z.string().optional().describe('A JSON object.'),
@@ -37,7 +40,7 @@ const usage = z.object({ prompt_tokens: z.int(), completion_tokens: z.int(), tot
 
 const fileKeywords = { format: 'binary', contentMediaType: 'application/octet-stream' }
 
-/** A file of a form, as OpenAPI wants it said. */
+/** Returns the schema of a file in a form, in OpenAPI's notation. */
 export const formFile = (description: string): z.ZodString => z.string().meta({ description, ...fileKeywords })
 
 const messages = [{ role: 'user', content: 'Hello' }]

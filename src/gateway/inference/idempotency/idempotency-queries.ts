@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Reserves a key: the row when it was free or has run out, nothing when it is taken. */
+/** Reserves a key. Returns the row when the key was free or expired, and nothing when it is taken. */
 export const reserveKey = statement<
   [orgId: number, principal: string, keyHash: Buffer, bodyMac: Buffer, eventId: string | null, processId: bigint, at: Date, expiresAt: Date],
   { orgId: number }
@@ -27,7 +27,7 @@ export const findKey = statement<[orgId: number, principal: string, keyHash: Buf
    where org_id = $1::int and principal = $2::text and key_hash = $3::bytea`,
 )
 
-/** Lets go of a key whose call came to nothing. */
+/** Frees a key whose call had no effect. */
 export const releaseKey = statement<[orgId: number, principal: string, keyHash: Buffer, reservedAt: Date]>(
   'once.release',
   `delete from idempotency_keys
@@ -41,7 +41,7 @@ export const finishKey = statement<[orgId: number, principal: string, keyHash: B
    where org_id = $1::int and principal = $2::text and key_hash = $3::bytea and state = 'reserved' and reserved_at = $4::timestamptz`,
 )
 
-/** Ends the keys of events: those that cost nothing are let go of, the others say what was used. */
+/** Ends the keys of events. Keys of events without cost are freed; the others record the usage. */
 export const endKeysByEvent = statement<[eventIds: readonly string[], states: readonly string[], usages: readonly string[]], { count: bigint }>(
   'once.end_by_event',
   `with ended as (select * from unnest($1::uuid[], $2::text[], $3::text[]) as e (event_id, state, usage)),
@@ -51,7 +51,7 @@ export const endKeysByEvent = statement<[eventIds: readonly string[], states: re
    select (select count(*) from gone) + (select count(*) from kept) as "count"`,
 )
 
-/** Reserved keys of a dead process: a call that never dialed is let go of, one in several events is in doubt. */
+/** Ends the reserved keys of a dead process. A call in one event never dialed, so its key is freed. A call in several events is in doubt. */
 export const endKeysOfDead = statement<[processId: bigint], { count: bigint }>(
   'once.end_of_dead',
   `with gone as (delete from idempotency_keys where process_id = $1::bigint and state = 'reserved' and event_id is not null returning 1),
@@ -61,30 +61,30 @@ export const endKeysOfDead = statement<[processId: bigint], { count: bigint }>(
 
 export const deleteExpiredKeys = statement<[now: Date]>('once.delete_expired', `delete from idempotency_keys where expires_at <= $1::timestamptz`)
 
-/** Keys of a process that is given up. */
+/** Frees the reserved keys of a process that the operator gives up. */
 export const freeKeysOf = statement<[processId: bigint]>('once.free_of', `delete from idempotency_keys where process_id = $1::bigint and state = 'reserved'`)
 
-/** A call of which nobody knows how it ended. */
+/** A call with an unknown end. */
 export interface KeyInDoubt {
   readonly orgId: number
-  /** The beginning of the hash of its key. */
+  /** The first 16 hex digits of the hash of the call's key. */
   readonly call: string
   /** `key:<id>` or `agent:<id>`. */
   readonly principal: string
-  /** 'unknown': interrupted, and charged as far as is known. 'reserved': its process is silent. */
+  /** `unknown` means that the call was interrupted and charged as far as is known. `reserved` means that its process is silent or closed. */
   readonly state: string
   readonly processId: bigint
   readonly reservedAt: Date
-  /** What is known of it. */
+  /** The known usage of the call. */
   readonly usage: unknown
 }
 
-// A key of a process that may still serve is in no doubt.
+// A key of a process that may still serve is not in doubt.
 const isInDoubt = `(k.state = 'unknown' or k.state = 'reserved' and exists (
     select 1 from processes p join beats b on b.process_id = p.id
     where p.id = k.process_id and (p.state = 'closed' or b.beat_at < clock_timestamp() - $SILENT::bigint * interval '1 millisecond')))`
 
-/** Of all organisations, for the operator. */
+/** Lists the keys in doubt of all organisations, for the operator. */
 export const listKeysInDoubt = statement<[silentMs: bigint, limit: number], KeyInDoubt>(
   'once.list_in_doubt',
   `select k.org_id as "orgId", left(encode(k.key_hash, 'hex'), 16) as "call", k.principal as "principal", k.state as "state",

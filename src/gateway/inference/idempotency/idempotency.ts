@@ -1,6 +1,6 @@
 /**
- * Idempotency keys: a charging call that is sent twice with one key is made and charged once. The end of a call is written in the
- * transaction that writes its usage, so the two cannot disagree. Decision 0180 says why.
+ * Idempotency keys. A charging call that is sent twice with one key is made and charged once. The end of a call is written in the transaction
+ * that writes its usage, so the two always agree. Decision 0180 gives the reasons.
  */
 import { createHash, createHmac } from 'node:crypto'
 import type { Clock } from '../../../platform/clock.ts'
@@ -27,25 +27,25 @@ import {
   reserveKey,
 } from './idempotency-queries.ts'
 
-/** How long a key lives. */
+/** The lifetime of a key. */
 const keyLifeMs = 24 * 3600_000
-/** How long a second call waits for the first. */
+/** The time for which a second call waits for the first. */
 const waitMaxMs = 5000
 const pollMs = 50
 /** The most calls in doubt that a list returns. */
 const inDoubtMax = 100
-/** How often keys that have run out are deleted. */
+/** The interval between deletions of expired keys. */
 export const onceSweepMs = 3600_000
 
-/** A call that holds a key. */
+/** A call with an idempotency key. */
 export interface IdempotentCall {
-  /** The id that its usage event gets. */
+  /** The id of the call's usage event. */
   readonly eventId: string
-  /** Set by the pipeline: a provider was called, so the usage event ends the key. */
+  /** True once a provider was called; the pipeline sets it. The usage event then ends the key. */
   dialed: boolean
 }
 
-/** What the caller is told of the first call. */
+/** The usage of the first call, as a repeated call gets it. */
 interface OnceUsage {
   readonly request_id: string
   readonly model: string
@@ -57,7 +57,7 @@ interface OnceUsage {
   readonly outcome: string
 }
 
-/** What a call of several parts was charged, at its end. */
+/** The charges of a call in several parts, read at its end. */
 export interface PartsAccount {
   isCharged(): boolean
   usage(outcome: string): object
@@ -68,9 +68,9 @@ export interface IdempotencyDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly masterKey: Buffer
-  /** Keys under which a first call may have been noted, while the master key is changed. */
+  /** Further keys under which a first call may have been recorded, while the master key is being changed. */
   readonly otherMasterKeys?: readonly Buffer[]
-  /** This process's id in the database; it changes when the process is fenced. */
+  /** Returns this process's id in the database. The id changes when the process is fenced. */
   processId(): bigint
 }
 
@@ -79,11 +79,11 @@ interface KeyRef {
   readonly principal: string
   readonly keyHash: Buffer
   readonly bodyMac: Buffer
-  /** The same body under the other master keys. */
+  /** The MACs of the same body under the other master keys. */
   readonly otherMacs: readonly Buffer[]
 }
 
-/** Serves calls once by key. */
+/** Serves a call once for each idempotency key. */
 export class Idempotency {
   readonly #deps: IdempotencyDeps
   readonly #macKey: Buffer
@@ -96,19 +96,19 @@ export class Idempotency {
   }
 
   /**
-   * Serves a call that is charged in one usage event. Without a key it is served immediately. Throws `idempotency_mismatch`,
-   * `idempotency_replayed`, `idempotency_in_progress`, `database_unavailable`, and what `serve` throws.
+   * Serves a call that is charged in one usage event. A call without a key is served immediately. Throws `idempotency_mismatch`,
+   * `idempotency_replayed`, `idempotency_in_progress`, `database_unavailable`, and all errors of `serve`.
    */
   once<T>(call: Call<Principal>, body: readonly (Buffer | string)[], serve: (idempotentCall: IdempotentCall | null) => Promise<T>): Promise<T> {
     return call.idempotencyKey === undefined ? serve(null) : this.#keyed(call.idempotencyKey, call, body, serve)
   }
 
-  /** The same for a call that is charged in several events: `account` sums them up. One that ends without an answer but was charged is not made again. */
+  /** Serves a call that is charged in several events, whose sum is in `account`. A call that was charged but ended without an answer is not made again. */
   async onceInParts<T>(call: Call<Principal>, body: readonly (Buffer | string)[], serve: () => Promise<T>, account: PartsAccount): Promise<T> {
     if (call.idempotencyKey === undefined) return serve()
     const ref = this.#refOf(call.idempotencyKey, call, body)
     const reservedAt = await this.#reserve(ref, null, call)
-    // What is charged has its answer, whether the key can be ended now or not: one that cannot stays taken until it runs out.
+    // A charged call is answered even when its key cannot be ended now. Such a key stays taken until it expires.
     const finish = (outcome: string): Promise<unknown> =>
       this.#deps.db
         .exec(finishKey, ref.orgId, ref.principal, ref.keyHash, reservedAt, JSON.stringify({ request_id: call.requestId, ...account.usage(outcome) }))
@@ -124,21 +124,21 @@ export class Idempotency {
     return served
   }
 
-  /** At most 100 calls of which nobody knows how they ended, the oldest first: their process died while a provider worked, or has been silent for so long. */
+  /** Returns at most 100 calls with an unknown end, the oldest first. Their process died while a provider worked, or has been silent for `silentMs`. */
   inDoubt(silentMs: number): Promise<readonly KeyInDoubt[]> {
     return this.#deps.db.many(listKeysInDoubt, BigInt(silentMs), inDoubtMax)
   }
 
   /**
-   * Ends the doubt about a call: 'apply' says that it was made, so that its key stays taken until it runs out; 'discard' frees the key. The charge of
-   * the call, if there was one, stays. Throws an Error of one line when no such call is in doubt.
+   * Ends the doubt about a call. `apply` means that the call was made, so its key stays taken until it expires. `discard` frees the key. A
+   * charge of the call stays in both cases. Throws an Error of one line when no such call is in doubt.
    */
   async decide(orgId: number, call: string, decision: 'apply' | 'discard', silentMs: number): Promise<void> {
     const decided = await this.#deps.db.one(decideKey, orgId, call, decision === 'apply', BigInt(silentMs))
     if (decided.count === 0n) throw new Error(`organisation ${orgId} has no call ${call} in doubt; brigade admin in-doubt list shows those that there are`)
   }
 
-  /** Deletes keys that have run out. */
+  /** Deletes expired keys. */
   async sweep(): Promise<void> {
     await this.#deps.db.exec(deleteExpiredKeys, new Date(this.#deps.clock.nowMs()))
   }
@@ -172,7 +172,7 @@ export class Idempotency {
     }
   }
 
-  /** When the key was reserved: names this reservation. */
+  /** Reserves the key and returns the time of the reservation, which identifies it. */
   async #reserve(ref: KeyRef, eventId: string | null, { signal }: Call<Principal>): Promise<Date> {
     const { db, clock, processId } = this.#deps
     const { orgId, principal, keyHash, bodyMac } = ref
@@ -183,7 +183,7 @@ export class Idempotency {
         const at = new Date(nowMs)
         if ((await db.maybe(reserveKey, orgId, principal, keyHash, bodyMac, eventId, processId(), at, new Date(nowMs + keyLifeMs))) !== null) return at
         const taken = await db.maybe(findKey, orgId, principal, keyHash)
-        // It may have been let go of between the two.
+        // The key may have been freed between the two statements.
         if (taken === null) continue
         const refused = refusalOf(taken, [bodyMac, ...ref.otherMacs], clock.monotonicMs() >= deadlineMs)
         if (refused !== null) throw refused
@@ -195,13 +195,13 @@ export class Idempotency {
     }
   }
 
-  /** A key that cannot be let go of now runs out by itself. */
+  /** A key that cannot be freed now expires later. */
   async #release({ orgId, principal, keyHash }: KeyRef, reservedAt: Date): Promise<void> {
     await this.#deps.db.exec(releaseKey, orgId, principal, keyHash, reservedAt).catch(() => undefined)
   }
 }
 
-/** Null: the first call still runs, and there is time to wait for it. */
+/** Returns the refusal of a repeated call. Null when the first call still runs and there is time to wait for it. */
 function refusalOf({ bodyMac, state, usage }: KeyRow, asked: readonly Buffer[], isLate: boolean): GatewayError | null {
   if (!asked.some(mac => mac.equals(bodyMac))) return fail('idempotency_mismatch')
   switch (state) {
@@ -218,7 +218,7 @@ function refusalOf({ bodyMac, state, usage }: KeyRow, asked: readonly Buffer[], 
   }
 }
 
-/** Ends the keys of events as they are written. Runs in the transaction of the flush, with the events that are new. */
+/** Ends the keys of events when the events are written. It runs in the transaction of the flush, with the new events only. */
 export async function endOnceKeys(tx: Tx, events: readonly UsageEvent[]): Promise<readonly string[]> {
   const keyed = events.filter(event => event.idempotent === true)
   if (keyed.length > 0)
@@ -231,17 +231,17 @@ export async function endOnceKeys(tx: Tx, events: readonly UsageEvent[]): Promis
   return []
 }
 
-/** What was reserved by a process that is dead and whose journal has been replayed. Runs in the transaction that closes it. */
+/** Ends the reserved keys of a dead process after its journal was replayed. It runs in the transaction that closes the process. */
 export async function endOnceKeysOf(tx: Tx, processId: bigint): Promise<void> {
   await tx.one(endKeysOfDead, processId)
 }
 
-/** What was reserved by a process that the operator gives up: nobody will ever say what became of those calls, and they may be made again now. */
+/** Frees the reserved keys of a process that the operator gives up. The end of those calls stays unknown, so they may now be made again. */
 export async function freeOnceKeysOf(tx: Tx, processId: bigint): Promise<void> {
   await tx.exec(freeKeysOf, processId)
 }
 
-/** A call that cost nothing may be made again; one that was running when its process died may not. */
+/** A call without cost may be made again. A call that was running when its process died may not. */
 function stateOf({ outcome, valueUinr }: UsageEvent): string {
   if (outcome === 'failed' && valueUinr === 0n) return 'released'
   return outcome === 'interrupted' ? 'unknown' : 'finished'

@@ -3,7 +3,7 @@ import type { Model } from '../../catalog/model.ts'
 import { speaksKind } from '../../providers/dialects.ts'
 import type { ServedKind } from '../../routing/plan.ts'
 
-/** Refuses a model of this kind whose routes all speak a wire format that has no such call. Throws `no_route`. */
+/** Returns a function that throws `no_route` for a model of this kind when no route's dialect supports the kind's calls. */
 export function accepting(kind: ServedKind): (model: Model) => void {
   return model => {
     if (model.kind !== kind || model.routes.some(({ dialect }) => speaksKind(dialect, kind))) return

@@ -37,7 +37,7 @@ export const chatKind: Kind = {
 const none: readonly string[] = Object.freeze([])
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 
-/** A chat request: its own format is the hub format. */
+/** A chat request. Its native format is also the hub format. */
 class ChatRequest implements ParsedRequest {
   readonly operation = 'chat'
   readonly forwarded = null
@@ -88,7 +88,7 @@ class ChatRequest implements ParsedRequest {
   }
 }
 
-/** Fills `usage` and its total where the provider left them out, so that every caller can add up. */
+/** Returns the reply with `usage` and its total filled in when the provider left them out. Callers can so add up every reply's usage. */
 function completeUsage(reply: Record<string, unknown>, usage: TokenUsage): Record<string, unknown> | null {
   const given = reply['usage']
   const block = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {}

@@ -10,7 +10,7 @@ import type { ParsedRequest } from './request.ts'
 
 const accepts = accepting('embedding')
 
-/** OpenAI embeddings: input tokens only, never a stream. */
+/** OpenAI embeddings. They have input tokens only and are never streamed. */
 export const embeddingsKind: Kind = {
   usageKind: 'embeddings',
   modelKind: 'embedding',

@@ -9,27 +9,27 @@ import type { Performed } from '../replies/answer.ts'
 import type { BillOf } from '../stream/stream-adapter.ts'
 import type { CallInput, ParsedRequest } from './request.ts'
 
-/** What a performer is given beside the attempt. */
+/** The arguments of a performer beside the attempt. */
 export interface PerformContext {
   readonly kind: Kind
   readonly request: ParsedRequest
   readonly signal: CancelSignal
-  /** The organisation whose call it is. */
+  /** The organisation that makes the call. */
   readonly orgId: number
   readonly deps: InferenceDeps
-  /** What the call would be charged on this attempt. */
+  /** Returns the charge of the call on this attempt. */
   readonly bill: BillOf
-  /** Charges the call as this route's model, which the provider served in place of the one that was asked. Left out: it is not charged. */
+  /** Charges the call as this route's model when the provider served that model instead of the requested one. Absent when the call is not charged. */
   readonly priceAs?: (route: Route) => void
 }
 
-/** Makes one attempt: dials, reads as far as it must to know whether it serves. What it throws counts as unreachable. */
+/** Makes one attempt: dials, and reads the reply until it is known whether the route serves the call. An exception counts as an unreachable provider. */
 export type Performer = (attempt: Attempt, context: PerformContext) => Promise<Performed>
 
-/** The client side of one inference API. Pure but for `perform`. */
+/** The client side of one inference API. Everything but `perform` is pure. */
 export interface Kind {
   readonly usageKind: UsageKind
-  /** What a model must be to serve it. */
+  /** The kind of model that serves these calls. */
   readonly modelKind: ServedKind
   /** True when replies have output tokens to hold money for. */
   readonly hasOutput: boolean
@@ -38,6 +38,6 @@ export interface Kind {
   parse(input: CallInput): ParsedRequest
   /** Makes one attempt. */
   readonly perform: Performer
-  /** Completes a whole reply that is relayed in this format where the provider left something out; null = pass the bytes as they came. */
+  /** Returns a relayed whole reply with the members that the provider left out. Null when the bytes pass unchanged. */
   complete(reply: Record<string, unknown>, usage: TokenUsage): Record<string, unknown> | null
 }

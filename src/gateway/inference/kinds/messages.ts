@@ -16,7 +16,7 @@ import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import type { CallInput, ParsedRequest } from './request.ts'
 
-/** Anthropic messages: relayed where the route speaks them, translated everywhere else. */
+/** Anthropic messages. A route that speaks the format gets a relay; all other routes get a translation. */
 export const messagesKind: Kind = {
   usageKind: 'messages',
   modelKind: 'chat',
@@ -27,10 +27,10 @@ export const messagesKind: Kind = {
   complete: () => null,
 }
 
-/** Headers of the format that go on with a request that is relayed. */
+/** The headers of the format that a relay passes on. */
 const relayedHeaders = ['anthropic-version', 'anthropic-beta'] as const
 
-/** Parses a body of the format, with the headers that the row lets through. Throws `bad_request` and `bad_steps`. */
+/** Parses a body in the messages format and the headers that the endpoint lets through. Throws `bad_request` and `bad_steps`. */
 export function parseMessages({ bytes, headers, query }: CallInput): ParsedRequest {
   const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
   const credential = providerCredential(headers)
@@ -51,7 +51,7 @@ export function parseMessages({ bytes, headers, query }: CallInput): ParsedReque
 
 const withoutRouterFields: ReadonlyMap<string, undefined> = new Map(routerOnlyNames.map(name => [name, undefined]))
 
-/** `byok`: behind a forwarded credential that has run into its rate limit comes the saved key. */
+/** Returns true for `byok`: the saved key is tried after a forwarded credential that has reached its rate limit. */
 function overflowOf(header: string | undefined): boolean {
   const text = header?.trim() ?? ''
   if (text !== '' && text !== 'byok') throw fail('bad_request', { message: 'x-br-overflow must be "byok" or left out.' })
@@ -64,7 +64,7 @@ interface Sent {
   readonly overflows: boolean
 }
 
-/** A messages request. It is translated when a route first asks for it: a relay never does. */
+/** A messages request. It is translated when a route first needs the hub format. A relay never needs it. */
 class MessagesRequest implements ParsedRequest {
   readonly operation = 'chat'
   readonly answers = 1

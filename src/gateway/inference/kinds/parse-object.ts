@@ -3,7 +3,10 @@ import { isObject } from '../../../platform/values/json.ts'
 import { parseExactJson, wellFormed } from '../../wire/json/json-body.ts'
 import { inferenceBounds } from '../../wire/json/json-scan.ts'
 
-/** The body as a JSON object, within bounds; see `parseExactJson` for numbers that a double cannot hold. Throws `bad_request`. */
+/**
+ * Returns the body as a JSON object within the bounds of inference. `parseExactJson` describes numbers that a double cannot represent. Throws
+ * `bad_request`.
+ */
 export function parseObject(bytes: Buffer): Record<string, unknown> {
   const value = wellFormed(
     () => parseExactJson(bytes, inferenceBounds),

@@ -6,52 +6,55 @@ import type { RouterFields } from '../../wire/chat/router-fields.ts'
 import type { PromptMedia } from '../../wire/prompt-size.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 
-/** What came over the wire: the body, and of headers and query what the row lets through. */
+/** A request as received: the body, and the headers and query that the endpoint lets through. */
 export interface CallInput {
   readonly bytes: Buffer
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** Query text without the `?`. */
+  /** The query text without the `?`. */
   readonly query: string
-  /** The form, for APIs that take one: `bytes` is then empty. */
+  /** The form, in APIs that take one. `bytes` is then empty. */
   readonly form?: Form
 }
 
-/** An inference request as the pipeline works on it, whatever API it came by. */
+/** An inference request of any API, in the form that the pipeline works with. */
 export interface ParsedRequest {
   readonly modelId: string
   readonly fields: RouterFields
   readonly stream: boolean
   readonly operation: HubRequest['operation']
-  /** The caller's ceiling on output tokens of the whole call, reasoning included; null = none. */
+  /** The caller's limit on output tokens of the whole call, including reasoning. Null when there is none. */
   readonly maxTokens: number | null
-  /** How many answers are asked for: `n` of a chat request. */
+  /** The number of requested answers: `n` in a chat request. */
   readonly answers: number
-  /** Estimate, for holds and context windows. */
+  /** The estimate of the prompt, for holds and context windows. */
   readonly promptTokens: number
-  /** Media of the prompt, which the estimate can only guess; left out: it is text alone. */
+  /** The media of the prompt, whose tokens the estimate can only guess. Absent when the prompt is text only. */
   readonly promptMedia?: PromptMedia | undefined
-  /** Part of the estimate that a provider may leave unread: thought of earlier turns, and settings; left out: there is none. */
+  /** The part of the estimate that a provider may leave unread: the thinking of earlier turns, and settings. Absent when there is none. */
   readonly promptUnreadTokens?: number | undefined
-  /** What a model must be able to do to be picked. */
+  /** The abilities that a model needs to serve the request. */
   readonly needs: Needs
-  /** The caller said include_usage: false: the usage chunk is metered and kept back. */
+  /** True when the caller sent `include_usage: false`. The usage chunk is then metered and not sent on. */
   readonly withholdUsage: boolean
   /** The request in the client's own format. */
   readonly native: NativeRequest
-  /** The same in the hub format; may be made when it is first asked for. Throws `bad_request`. */
+  /** The request in the hub format. It may be made at the first read. Throws `bad_request`. */
   readonly hub: HubRequest
-  /** A provider credential that came with the request, for the provider that it is for. */
+  /** A provider credential that came with the request. It goes only to its provider. */
   readonly forwarded: Forwarded | null
-  /** True: behind a forwarded credential that has run into its rate limit the saved key is tried. Left out: it is not. */
+  /** True when the saved key is tried after a forwarded credential that has reached its rate limit. Absent means false. */
   readonly overflows?: boolean
-  /** Throws `bad_request` when the request cannot be said to the route of an attempt. Asked of the first before anything is held; left out: it always can. */
+  /**
+   * Throws `bad_request` when the request cannot be expressed for the attempt's route. Admission calls it for the first attempt before the hold.
+   * Absent when every route can express the request.
+   */
   checkFor?(attempt: Attempt): void
-  /** Throws when a model that is known cannot do what the request wants; left out: every model of the kind may be asked. */
+  /** Throws when a known model cannot do what the request needs. Absent when every model of the kind may be asked. */
   accepts?(model: Model): void
-  /** What the user wrote last, for the choice of a model by what is asked. */
+  /** Returns the user's last text, for the choice of a model by the topic. */
   promptText(): string
-  /** The same request with a ceiling for each answer. */
+  /** Returns the same request with a token limit for each answer. */
   withMaxTokens(answerMaxTokens: number): ParsedRequest
-  /** Units that are known before the dial (images asked for, characters to be spoken): what is held for. Left out: tokens alone. */
+  /** The units that are known before the dial and are held for, such as requested images or characters to speak. Absent when only tokens count. */
   readonly media?: TokenUsage['media']
 }

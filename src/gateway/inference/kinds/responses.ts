@@ -12,7 +12,7 @@ import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import type { ParsedRequest } from './request.ts'
 
-/** OpenAI Responses: relayed where the route speaks them, translated everywhere else. */
+/** OpenAI Responses. A route that speaks the format gets a relay; all other routes get a translation. */
 export const responsesKind: Kind = {
   usageKind: 'responses',
   modelKind: 'chat',
@@ -26,7 +26,7 @@ export const responsesKind: Kind = {
     return new ResponsesRequest(parseResponses(stripped, unseenDigitsOf(bytes)), fields, nativeOf(stripped, sent))
   },
 
-  /** Every caller can add up, whatever the provider reports. */
+  /** Adds `usage` when the provider reports none, so that every caller can add up. */
   complete(reply, usage) {
     const given = reply['usage']
     return typeof given === 'object' && given !== null ? null : { ...reply, usage: responseUsage(usage) }
@@ -39,7 +39,7 @@ function nativeOf(body: NativeRequest['body'], bytes: Buffer | null): NativeRequ
   return { format: 'openai-responses', body, bytes, stream: body['stream'] === true, headers: {}, query: '' }
 }
 
-/** A Responses request. It is translated when a route first asks for it: a relay never does. */
+/** A Responses request. It is translated when a route first needs the hub format. A relay never needs it. */
 class ResponsesRequest implements ParsedRequest {
   readonly operation = 'chat'
   readonly answers = 1

@@ -8,38 +8,47 @@ export interface DepartureDeps {
   readonly inflight: Inflight
   readonly departures: Departures
   readonly orgId: number
-  /** Whose end ends the call also behind its caller's back. */
+  /** The owners of the call: a cut of one of them ends the call also after the caller has left. */
   readonly owners: CallOwners
-  /** What `followMs` of the departure is at first. */
+  /** The initial `followMs` of the departure. */
   readonly followMs: () => number
-  /** Throws, or rejects, when the caller was revoked. */
+  /** Throws or rejects when the caller was revoked. */
   recheck(): void | Promise<void>
-  /** The caller has left and the provider is followed. */
+  /** Is called when the caller has left and the provider is followed. */
   onFollowed(): void
 }
 
-/** Cuts that somebody makes of calls of his own, or of his organisation's: they are no discount. */
+/** The cuts that owners can make of calls of their own or of their organisation. Such a cut must not make a call cheaper. */
 const cutsByOwners: ReadonlySet<CutReason> = new Set(['agent_revoked', 'agent_paused', 'key_revoked', 'token_revoked'])
 
-/** The end of reading on is put off at most so often. */
+/** The shortest time between two extensions of the reading. */
 const timerMinMs = 1000
 
-/** The abort reason of a caller inside the gateway that gives a call up and waits for its end: nobody follows it. */
+/** The abort reason of a caller inside the gateway that gives a call up and waits for its end. Its provider is not followed. */
 export class GivenUpError extends Error {
   override readonly name = 'GivenUpError'
 }
 
 /**
- * The end of a call as its provider sees it. A cut by the gateway reaches the provider immediately. A caller who leaves does not: while
- * there is a place for it, the provider is followed, so that what it made is known. Neither does, once a stream flows, the cut that a
- * revoke or a pause makes. The followed call is registered as in flight, so a graceful shutdown waits for it. Decision 0462 says why.
+ * The end of a call as its provider sees it.
+ *
+ * A cut by the gateway reaches the provider immediately. A caller who leaves does not end the provider's work when there is a place for the
+ * call. The gateway then follows the provider: it reads on to learn the usage. A cut by a revocation or a pause does not reach the provider
+ * either, once a stream flows. The followed call is registered as in flight, so a graceful shutdown waits for it. Decision 0462 gives the
+ * reasons.
  */
 export class Departure extends Cancellation {
-  /** How long the provider may go on now that the caller has left; 0: it is hung up on immediately; Infinity: until its own deadline. */
+  /**
+   * Returns the time for which the provider may go on after the caller has left. With 0 the connection to the provider is closed immediately.
+   * With Infinity the provider's own deadline applies.
+   */
   followMs: () => number
-  /** Writes down what the call has used by now. */
+  /** Records the usage of the call so far. */
   onFollowed: () => void
-  /** Ends the stream for its caller when the call is revoked or paused; the provider is not told. Null: the provider is hung up on. */
+  /**
+   * Ends the stream for its caller when the call is revoked or paused, while the provider goes on. Null when the connection to the provider is
+   * closed instead.
+   */
   onCut: ((cut: CallCutError) => void) | null = null
   readonly #origin: CancelSignal
   readonly #deps: DepartureDeps
@@ -63,28 +72,28 @@ export class Departure extends Cancellation {
     else origin.addEventListener('abort', this.#onOrigin, { once: true })
   }
 
-  /** The caller has left. The provider is followed until `aborted`, or until the call is settled. */
+  /** True when the caller has left and the provider is followed. It is followed until `aborted` or until the call is settled. */
   get hasLeft(): boolean {
     return this.#hasLeft
   }
 
-  /** The provider would have been followed, and too many others are. */
+  /** True when the provider would have been followed, but there was no place left. */
   get hasNoPlace(): boolean {
     return this.#hasNoPlace
   }
 
-  /** Why the caller has left. */
+  /** The reason for which the caller has left. */
   get leftReason(): unknown {
     return this.#leftReason
   }
 
-  /** Nothing new begins for a caller who has left. */
+  /** No new step begins for a caller who has left. */
   override throwIfAborted(): void {
     if (this.#hasLeft) throw this.#leftReason
     super.throwIfAborted()
   }
 
-  /** The caller has left, or is sent away. Again: nothing changes. */
+  /** Notes that the caller has left or was cut off. A second call changes nothing. */
   leave(reason: unknown): void {
     if (this.#hasLeft || this.#isDisposed || this.aborted) return
     const { clock, inflight, departures, orgId, owners } = this.#deps
@@ -104,7 +113,7 @@ export class Departure extends Cancellation {
     this.#recheck()
   }
 
-  /** The provider goes on sending: it is followed on, at most for `readOnLongestMs` from the leaving. */
+  /** Notes that the provider still sends. It is then followed longer, at most for `readOnLongestMs` after the caller left. */
   flows(): void {
     const nowMs = this.#deps.clock.monotonicMs()
     if (this.#stopTimer === null || this.aborted || nowMs - this.#timedAtMs < timerMinMs) return
@@ -118,7 +127,7 @@ export class Departure extends Cancellation {
     this.#stopTimer = clock.after(ms, () => this.abort(this.#leftReason))
   }
 
-  /** The call is over. */
+  /** Ends the departure when the call is over. */
   dispose(): void {
     if (this.#isDisposed) return
     this.#isDisposed = true
@@ -135,12 +144,12 @@ export class Departure extends Cancellation {
     else this.abort(reason)
   }
 
-  /** Of a followed call. */
+  /** Handles a cut of a followed call. */
   #cut(cut: CallCutError): void {
     if (this.onCut === null || !cutsByOwners.has(cut.reason)) this.abort(cut)
   }
 
-  /** A revoke between the leaving and the registration has reached nobody. */
+  /** A revocation between the leaving and the registration has not reached this call. */
   #recheck(): void {
     const cut = (): void => this.#cut(new CallCutError('agent_revoked'))
     try {

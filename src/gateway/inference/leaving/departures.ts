@@ -1,22 +1,22 @@
-/** Calls whose caller has left while a provider works on them: how many are followed, and for how long. */
+/** The limits of followed calls. A call is followed when its caller has left and the gateway reads the provider's reply on to learn the usage. */
 
-/** How long a provider may be silent that is read on for the usage of a call whose caller has left. */
+/** The longest silence of a followed provider. */
 export const readOnMs = 20_000
-/** How long it is read on at most, while it goes on sending; and how long a reply that comes whole is waited for. */
+/** The longest time for which a provider that still sends is followed. A reply that comes whole is waited for as long. */
 export const readOnLongestMs = 300_000
-/** Most bytes that are read of it meanwhile. */
+/** The most bytes that are read in that time. */
 export const readOnMaxBytes = 8 * 1024 * 1024
-/** Most calls of one process that are followed behind their callers. */
+/** The most followed calls of one process. */
 export const departuresMax = 256
-/** Most of one organisation, so that it cannot take the places of all others. */
+/** The most followed calls of one organisation, so that it cannot take the places of all others. */
 export const departuresPerOrgMax = 64
 
-/** The places for calls that are followed. One for a process. */
+/** The places for followed calls of one process. */
 export class Departures {
   #count = 0
   readonly #byOrg = new Map<number, number>()
 
-  /** A place, as the function that gives it back (call it once); null when there is none: then what the call used is estimated. */
+  /** Takes a place. Returns the function that gives it back, to be called once. Null when there is no place; the call's usage is then estimated. */
   take(orgId: number): (() => void) | null {
     const ofOrg = this.#byOrg.get(orgId) ?? 0
     if (this.#count >= departuresMax || ofOrg >= departuresPerOrgMax) return null
@@ -30,7 +30,7 @@ export class Departures {
     }
   }
 
-  /** Calls that are followed now. */
+  /** The number of followed calls. */
   get count(): number {
     return this.#count
   }

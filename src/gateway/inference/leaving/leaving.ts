@@ -1,6 +1,6 @@
 /**
- * What follows on a caller who leaves while a provider works: whether it is followed, for how long, and how the call is settled then.
- * Decision 0380 says why.
+ * Handles a caller who leaves while a provider works. It decides whether and how long the provider is followed, and settles the call. Decision
+ * 0380 gives the reasons.
  */
 import { CallCutError, type CallOwners } from '../../../platform/loop/inflight.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
@@ -19,10 +19,10 @@ import { Departure } from './departure.ts'
 import { readOnLongestMs, readOnMs } from './departures.ts'
 import { type Charging, leftUsage, readOn, readOnMsOf, settleUnread } from './read-on.ts'
 
-/** In the books of a call whose client went away before an answer; nobody sees it. */
+/** The status of a call whose client left before an answer. It is only in the usage row; no client sees it. */
 export const nobodyWaitsStatus = 499
 
-/** A call that may be left. */
+/** A call whose caller may leave. */
 export interface LeavableCall {
   readonly kind: Kind
   readonly request: ParsedRequest
@@ -33,8 +33,8 @@ export interface LeavableCall {
 }
 
 /**
- * Whether a provider is followed when the caller leaves: where it draws, and where it charges the operator for what nobody else can count, which is
- * thought that it does not show, and pictures, sound and files of the prompt.
+ * Returns true when a provider is followed after the caller has left. An image provider of the catalog is followed. A provider is also followed
+ * when it charges the operator for tokens that only the provider can count: hidden thinking, and pictures, sound and files of the prompt.
  */
 function isWorthFollowing(kind: Kind, request: ParsedRequest, attempt: Attempt): boolean {
   const { model, route, byok } = attempt
@@ -42,7 +42,7 @@ function isWorthFollowing(kind: Kind, request: ParsedRequest, attempt: Attempt):
   return kind.hasOutput && !byok && (thinksUnseen(request, model) || isPromptGuessed(request, attempt))
 }
 
-/** The end of a call for its providers, behind that of its caller; null where no provider of the plan is worth following. */
+/** Returns the signal that ends the call for its providers after its caller has left. Null when no provider of the plan is worth following. */
 export function departureOf(call: LeavableCall, watch: Watched, deps: Pick<InferenceDeps, 'clock' | 'inflight' | 'departures'>): Departure | null {
   const { kind, request, plan, principal, agent, meter } = call
   if (!plan.attempts.some(attempt => isWorthFollowing(kind, request, attempt))) return null
@@ -69,7 +69,7 @@ export function departureOf(call: LeavableCall, watch: Watched, deps: Pick<Infer
   })
 }
 
-/** What ends a call from outside, as far as it is asked here. */
+/** The part of the call's watch that is needed here. */
 interface Watched {
   readonly isNamed: boolean
   readonly signal: ConstructorParameters<typeof Departure>[0]
@@ -77,13 +77,13 @@ interface Watched {
   confirm(): void | Promise<void>
 }
 
-/** Whose revoke ends the call: the credential and the agent that it is charged to. */
+/** Returns the owners whose revocation ends the call: the credential and the charged agent with its ancestors. */
 function ownersOf(principal: BearerPrincipal, { agentId, ancestorIds }: ChargedAgent): CallOwners {
   const agentIds = agentId === null ? [] : [agentId, ...ancestorIds]
   return { agentIds, keyId: principal.keyId, ...(principal.kind === 'agent' ? { tokenIds: principal.tokenIds } : {}) }
 }
 
-/** Settles a call whose caller left before its reply began, with what the provider made of it. */
+/** Settles a call whose caller left before the reply began, with the provider's result. */
 export async function settleLeft(answer: Answer, call: LeavableCall, departure: Departure, deps: Pick<InferenceDeps, 'clock'>): Promise<void> {
   const { meter } = call
   const outcome = departure.reason instanceof CallCutError ? 'cut' : 'client_gone'
@@ -107,7 +107,7 @@ export async function settleLeft(answer: Answer, call: LeavableCall, departure: 
   }
 }
 
-/** What a stream is charged by. Where its provider is worth following, the departure goes by what the stream has come to from here on. */
+/** Returns the data by which a stream is charged. When its provider is worth following, the departure uses the usage of the stream from here on. */
 export function chargingOf(answer: StreamAnswer, call: LeavableCall, departure: Departure | null, deps: Pick<InferenceDeps, 'clock'>): Charging {
   const { kind, request, meter } = call
   const { attempt } = answer
@@ -124,13 +124,13 @@ export function chargingOf(answer: StreamAnswer, call: LeavableCall, departure: 
   return charging
 }
 
-/** From here on the departure goes by what the stream has come to. */
+/** Makes the departure use the usage of the stream. */
 function followStream(departure: Departure, answer: StreamAnswer, charging: Charging): void {
   departure.followMs = () => readOnMsOf(answer, charging)
   departure.onFollowed = () => charging.meter.noteLeft(leftUsage(answer, charging))
 }
 
-/** What covers a stream: of a model that thinks unseen also what it has thought before its first chunk. */
+/** Returns the hold of a stream. For a model with hidden thinking it also covers the thinking before the first chunk. */
 function streamHoldOf({ attempt }: StreamAnswer, { kind, request, meter }: LeavableCall, { clock }: Pick<InferenceDeps, 'clock'>): StreamHold {
   const { promptTokens, maxTokens } = request
   return new StreamHold(meter, clock, promptTokens, firstHoldTokens(kind, request, attempt.model), maxTokens, meter.unseenTokens)

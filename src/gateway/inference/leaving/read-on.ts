@@ -1,4 +1,4 @@
-/** The end of streams that nobody reads any more: what they are charged, and the reading on that finds it out. */
+/** Ends streams without a reader: reads on to learn their usage, and decides their charge. */
 
 import { tokensOfChars } from '../charge/estimate.ts'
 import type { Meter } from '../charge/meter.ts'
@@ -7,17 +7,17 @@ import type { StreamHold } from '../stream/stream-hold.ts'
 import type { Departure } from './departure.ts'
 import { readOnMaxBytes, readOnMs } from './departures.ts'
 
-/** What a stream is charged by. */
+/** The data by which a stream is charged. */
 export interface Charging {
   readonly meter: Meter
   readonly hold: StreamHold
-  /** The model thinks without showing it. */
+  /** True when the model thinks without showing it. */
   readonly thinksUnseen: boolean
-  /** The most that the provider may count the prompt for, where only it can and is followed for that; else the estimate. */
+  /** The most tokens that the provider may count for the prompt, when the provider is followed. Otherwise it is the estimate. */
   readonly promptMostTokens: number
-  /** Follows the provider behind a caller who leaves; null: nobody does. */
+  /** The departure that follows the provider after the caller has left. Null when the provider is not followed. */
   readonly departure: Departure | null
-  /** It does so behind a cut as well. */
+  /** True when the provider is followed after a cut as well. */
   readonly isFollowed: boolean
 }
 
@@ -27,8 +27,8 @@ export type UnreadOutcome = 'cut' | 'client_gone' | 'upstream_broke'
 type Usage = ReturnType<StreamAnswer['adapter']['usage']>
 
 /**
- * What a stream of a model that thinks unseen is taken to have used by now: what its provider told last, or the larger of what was shown
- * and what it may have thought, as far as the hold covers that.
+ * Returns the assumed usage so far of a stream of a model with hidden thinking. That is the usage that the provider reported. Without a report
+ * it is the larger of the shown output and the assumed thinking, as far as the hold covers it.
  */
 export function shownOrThought({ adapter }: StreamAnswer, { meter, hold }: Charging): Usage {
   const usage = adapter.usage()
@@ -38,14 +38,15 @@ export function shownOrThought({ adapter }: StreamAnswer, { meter, hold }: Charg
 
 const withOutput = (usage: Usage, tokens: number): Usage => (tokens <= usage.completionTokens ? usage : { ...usage, completionTokens: tokens })
 
-/** Tokens that a model which thinks unseen is taken to have made by now, at the speed at which it writes. */
+/** Returns the tokens that a model with hidden thinking is assumed to have made, at the speed of its shown output. */
 export function madeBy({ outputChars }: StreamAnswer['adapter'], meter: Meter, hold: StreamHold): number {
   const shownTokens = tokensOfChars(outputChars)
   return hold.outputTokens(shownTokens, meter.lastChunkMs, meter.tokensPerSecond(shownTokens))
 }
 
 /**
- * How long the provider of a stream may be read on: of a model that shows all it makes not at all once it has told its prompt.
+ * Returns the milliseconds for which the provider of a stream may be read on. The result is 0 for a model without hidden thinking once the
+ * provider has reported the prompt's tokens.
  */
 export function readOnMsOf(answer: StreamAnswer, deps: Charging): number {
   const { adapter } = answer
@@ -55,16 +56,16 @@ export function readOnMsOf(answer: StreamAnswer, deps: Charging): number {
   return meter.readOnMs(madeBy(adapter, meter, hold), meter.tokensPerSecond(tokensOfChars(adapter.outputChars)))
 }
 
-/** The prompt may come to far more than its estimate, and the provider has not told. */
+/** True when the prompt may cost far more than its estimate and the provider has not reported its tokens. */
 const isPromptUnknown = ({ adapter }: StreamAnswer, { meter, promptMostTokens }: Charging): boolean =>
   promptMostTokens > meter.promptTokens && !adapter.promptTold
 
-/** What a stream is taken to have used by now that its caller has left. */
+/** Returns the assumed usage so far of a stream whose caller has left. */
 export function leftUsage(answer: StreamAnswer, deps: Charging): Usage {
   return deps.thinksUnseen ? shownOrThought(answer, deps) : answer.adapter.usage()
 }
 
-/** The same at the end, when nobody will tell more: what was not told counts as the most that is possible within the hold. */
+/** Returns the assumed usage of a stream that ended without a report. The unreported tokens count as the most that is possible within the hold. */
 function untoldUsage(answer: StreamAnswer, deps: Charging): Usage {
   const { meter, hold, thinksUnseen, promptMostTokens, departure } = deps
   const shown = leftUsage(answer, deps)
@@ -74,8 +75,8 @@ function untoldUsage(answer: StreamAnswer, deps: Charging): Usage {
 }
 
 /**
- * Settles a stream that ends before its provider has told what it used, or right behind that. Of a followed one no output is charged
- * that no budget covers: what was told, or what is held.
+ * Settles a stream that ends before its provider has reported the usage, or right after the report. For a followed stream no output is charged
+ * beyond the budgets: the charge is the reported output or the held output.
  */
 export async function settleUnread(answer: StreamAnswer, deps: Charging, outcome: UnreadOutcome, status = 200): Promise<void> {
   const { adapter } = answer
@@ -86,20 +87,20 @@ export async function settleUnread(answer: StreamAnswer, deps: Charging, outcome
   await meter.settle(most < told.completionTokens ? { ...told, completionTokens: most } : told, most < told.completionTokens, outcome, status)
 }
 
-/** Makes the hold cover what was told, as far as the budgets have that much. */
+/** Extends the hold to the reported usage, as far as the budgets allow. */
 async function isCovered(meter: Meter, usage: Usage): Promise<boolean> {
   try {
     return await meter.extendTo(usage)
   } catch {
-    // Nobody can say that a budget covers it.
+    // The database could not be asked, so the usage counts as not covered.
     return false
   }
 }
 
 /**
- * Reads a stream on that its caller has left, until its usage is known, its bytes or its time are used up, or somebody ends it. Of a model that
- * shows all it makes only what the prompt came to is waited for. The hold is extended as for a reader, until a budget refuses. Settles
- * nothing and never throws.
+ * Reads on in a stream whose caller has left. It ends when the usage is known, when its bytes or its time are used up, or when the call is cut.
+ * For a model without hidden thinking it waits only for the prompt's tokens. It extends the hold as for a reader, until a budget refuses. It
+ * settles nothing and never throws.
  */
 export async function readOn(answer: StreamAnswer, departure: Departure, deps: Charging): Promise<void> {
   const { adapter, rest, body } = answer
@@ -123,11 +124,11 @@ export async function readOn(answer: StreamAnswer, departure: Departure, deps: C
       adapter.push(next.value)
       if (answer.held.keeps(adapter.heldBytes) !== null) return
       if (!meter.ended) meter.progress(leftUsage(answer, deps))
-      // Behind the end of the hold nobody pays for more output: then the end of reading on is put off for the prompt alone.
+      // Once the hold is closed, further output is not charged. The reading is then extended only to learn the prompt's tokens.
       if (!hold.isClosed || isPromptUnknown(answer, deps)) departure.flows()
     }
   } catch {
-    // It broke off, or was ended: what is known by now is charged.
+    // The stream broke off or was ended. The known usage is charged.
   } finally {
     departure.removeEventListener('abort', onAbort)
   }

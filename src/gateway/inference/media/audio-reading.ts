@@ -1,4 +1,4 @@
-/** What is learned from audio and transcripts while they are passed on. */
+/** Reads the usage in audio and transcripts while they are relayed. */
 import { isObject, parsedObject } from '../../../platform/values/json.ts'
 import type { StreamFault } from '../../wire/chat/chat-stream.ts'
 import { dataFrame } from '../../wire/sse/sse.ts'
@@ -6,10 +6,10 @@ import { SseEventReader } from '../../wire/sse/sse-events.ts'
 import { noUsage, type TokenUsage } from '../../wire/usage.ts'
 import type { BytesReading } from '../replies/answer.ts'
 
-/** Longest recording that is believed: the figures must fit into the books. */
+/** The longest recording that is believed, in seconds. Its figures must fit into the usage rows. */
 const secondsMax = 1_000_000
 
-/** The length of the recording as the provider says it, in whole seconds, each begun one counted; null when it does not say. */
+/** Returns the length of the recording that the provider reports, in whole seconds rounded up. Null when it reports none. */
 export function secondsOf(reply: Readonly<Record<string, unknown>>): number | null {
   const usage = reply['usage']
   const claimed = isObject(usage) ? usage['seconds'] : undefined
@@ -26,7 +26,7 @@ function faultFrame({ message, type, code }: StreamFault): Buffer {
   return Buffer.from(dataFrame({ type: 'error', error: { message, type: type ?? 'api_error', code: code ?? 'upstream_stream_error', param: null } }))
 }
 
-/** Spoken audio: what it costs was known before. In bytes of sound nothing can be said, in events it can. */
+/** Reads spoken audio, whose cost is known beforehand. A fault can be reported in a stream of events, but not in the bytes of sound. */
 export class SpeechReading implements BytesReading {
   readonly exact = true
   readonly complete = true
@@ -49,10 +49,10 @@ export class SpeechReading implements BytesReading {
   }
 }
 
-/** Longest event of a transcript: the text of a day of speech. */
+/** The longest event of a transcript in bytes: the text of a day of speech. */
 const transcriptEventMaxBytes = 2 * 1024 * 1024
 
-/** A transcript in events. The last of them may say how long the recording was. */
+/** Reads a transcript in events. The last event may report the length of the recording. */
 export class TranscriptReading implements BytesReading {
   complete = false
   readonly #events = new SseEventReader(transcriptEventMaxBytes)
@@ -84,7 +84,7 @@ export class TranscriptReading implements BytesReading {
       this.complete = true
       return
     }
-    // Only the end says how long it was; the texts before it are many.
+    // Only the end reports the length. The many events with text before it are not parsed.
     if (!data.includes('"usage"') && !data.includes('.done"') && !data.includes('"finish_reason"')) return
     const event = parsedObject(data)
     if (event === null) return

@@ -1,4 +1,4 @@
-/** One request to a provider of images: asked, read, and where it is a job looked after until it ends. Decision 0166 says why. */
+/** Makes one request to an image provider and reads the reply. When the reply is a job, it polls the job until its end. Decision 0166 gives the reasons. */
 import { GatewayError } from '../../../platform/errors.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Failure, Target } from '../../providers/dialect.ts'
@@ -16,9 +16,9 @@ import type { ClientError, Failed, ReplyHeaders } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 import type { ReplyRoom } from '../replies/reply-room.ts'
 
-/** Looks in a row whose connection may break. */
+/** The most polls in a row that may fail because the connection breaks. */
 const brokenLooksMax = 5
-/** How long the end of a job may take to be said. */
+/** The time limit for the request that cancels a job. */
 const cancelTimeoutMs = 5000
 
 export interface ImageJobContext {
@@ -26,14 +26,14 @@ export interface ImageJobContext {
   readonly style: ImageStyle
   readonly target: Target
   readonly request: ImagesRequest
-  /** Ends with the call, and at the deadline. */
+  /** Aborts when the call ends and at the deadline. */
   readonly signal: AbortSignal
-  /** What the replies of all requests of the attempt may hold. */
+  /** The room for the replies of all requests of the attempt. */
   readonly room: ReplyRoom
   readonly deps: InferenceDeps
 }
 
-/** What one request came to. */
+/** The result of one request. */
 export type Drawn =
   | {
       readonly kind: 'images'
@@ -44,7 +44,7 @@ export type Drawn =
   | ClientError
   | Failed
 
-/** Asks for the requested pictures. Rejects with the signal's reason, or with what the connection says. */
+/** Asks for the requested pictures. Rejects with the signal's reason or the connection's error. */
 export async function draw(params: ImageParams, context: ImageJobContext): Promise<Drawn> {
   const { attempt, style, target, request, signal, room, deps } = context
   const outgoing = written(() => style.request(params, target, deps.ids.secret('brigade-', 24)))
@@ -65,7 +65,7 @@ async function read(reply: OutboundReply, room: ReplyRoom): Promise<ImageReply> 
   return { headers: reply.headers, bytes: await room.read(reply.body) }
 }
 
-/** Looks after a job until it ends. When it is given up before, the provider is told where it can be told. */
+/** Polls a job until its end. When the job is given up before, the provider is asked to cancel it if its API can. */
 async function finish(job: Job, context: ImageJobContext): Promise<ImageOutcome> {
   let broken = 0
   try {
@@ -76,7 +76,7 @@ async function finish(job: Job, context: ImageJobContext): Promise<ImageOutcome>
         if (outcome.kind !== 'pending') return outcome
         broken = 0
       } catch (error) {
-        // A connection that breaks is no end of the job; one that always does will not bring it.
+        // A broken connection does not end the job. A connection that breaks too often does.
         if (context.signal.aborted || error instanceof GatewayError || error instanceof BodyTooLargeError || ++broken > brokenLooksMax) throw error
       }
     }
@@ -95,12 +95,12 @@ async function look(job: Job, { attempt, style, signal, room, deps }: ImageJobCo
     return outcome
   }
   reply.body.destroy()
-  // A look that fails for a moment is no end of the job; the deadline is.
+  // A poll that fails for a moment does not end the job. The deadline does.
   if (reply.status === 429 || reply.status >= 500) return { kind: 'pending' }
   return { kind: 'failed', failure: { kind: 'transient', status: reply.status }, message: `asked for its job it answered ${reply.status}` }
 }
 
-/** In nobody's way: whether it worked changes nothing for the caller. */
+/** Asks the provider to cancel a job, in the background. The result does not matter to the caller. */
 function cancel(url: string, { headers }: Job, { attempt, deps }: ImageJobContext): void {
   const late = new AbortController()
   const stop = deps.clock.after(cancelTimeoutMs, () => late.abort())
@@ -110,7 +110,7 @@ function cancel(url: string, { headers }: Job, { attempt, deps }: ImageJobContex
     .finally(stop)
 }
 
-/** What a provider said inside a 2xx, as the caller reads it: without what it quotes of the prompt. */
+/** Returns a provider's error inside a 2xx reply, as the caller reads it. The message does not quote the prompt. */
 function failedOf(failure: Failure, message: string, { attempt, request }: ImageJobContext): ClientError | Failed {
   const { id } = attempt.route.provider
   const said = `${id}: ${publicMessage(message, attempt.credential, request.native.body)}`

@@ -1,4 +1,4 @@
-/** Attempts of audio: a recording to be written down, a text to be spoken. */
+/** Attempts of audio calls: transcriptions and speech. */
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { SpeechCall, TranscriptionCall } from '../../providers/audio/audio-style.ts'
 import { audioStyleOf } from '../../providers/audio-styles.ts'
@@ -17,12 +17,12 @@ import type { BytesReading, Failed, Performed, WholeAnswer } from '../replies/an
 import { decodedReply } from '../replies/decoded-reply.ts'
 import { SpeechReading, secondsOf, TranscriptReading } from './audio-reading.ts'
 
-/** Largest transcript, and largest reply with audio inside JSON. */
+/** The largest transcript and the largest JSON reply with audio, in bytes. */
 const transcriptMaxBytes = 16 * 1024 * 1024
 const spokenMaxBytes = 64 * 1024 * 1024
-/** Most pieces of a transcript, see json-bounds.ts: each word has four, and a day of speech has some two hundred thousand words. */
+/** The most pieces of a transcript; json-bounds.ts defines a piece. Each word has four pieces, and a day of speech has some two hundred thousand words. */
 const transcriptPiecesMax = 1_000_000
-/** The same of a server that somebody has registered. */
+/** The largest reply of an own server, in bytes. */
 const ownReplyMaxBytes = 8 * 1024 * 1024
 
 const limitOf = ({ route }: Attempt, bytes: number): number => (route.provider.userGiven === true ? Math.min(bytes, ownReplyMaxBytes) : bytes)
@@ -54,10 +54,10 @@ export const performTranscription: Performer = async (attempt, context) => {
 
 const isJson = ({ responseFormat }: TranscriptionCall): boolean => responseFormat.endsWith('json')
 
-/** Types of pages and programs: a browser must never be given one under the address of the gateway. */
+/** The types of pages and programs. A browser must never receive them from the gateway's address. */
 const activeType = /html|xml|svg|script/i
 
-/** A transcript as text or subtitles, with the type that the provider gives it. */
+/** Returns a transcript as text or subtitles, with the provider's content type. */
 function textAnswer(
   bytes: Buffer,
   type: string,
@@ -70,7 +70,7 @@ function textAnswer(
   return whole(attempt, { ...headers, 'content-type': type === '' ? 'text/plain; charset=utf-8' : type }, bytes, null, withMedia(request.media), reply)
 }
 
-/** Makes one attempt of a call that has a text spoken. */
+/** Makes one attempt of a speech call. */
 export const performSpeech: Performer = async (attempt, context) => {
   const { request, deps } = context
   if (!(request instanceof SpeechRequest)) throw new TypeError('not a text to speak')
@@ -100,7 +100,7 @@ export const performSpeech: Performer = async (attempt, context) => {
   )
 }
 
-/** The types that are said for a provider that says none. */
+/** The content types for a provider that sends none. */
 const audioTypes: Readonly<Record<string, string>> = {
   mp3: 'audio/mpeg',
   opus: 'audio/ogg',
@@ -113,7 +113,7 @@ const audioTypes: Readonly<Record<string, string>> = {
 const isAudio = (type: string, { stream }: SpeechCall): boolean =>
   type === '' || type.startsWith('audio/') || type.startsWith('application/octet-stream') || (stream && type.startsWith('text/event-stream'))
 
-/** The voice of the model where the caller names none. */
+/** Returns the call with the model's default voice when the caller names none. */
 function withVoice(call: SpeechCall, { model }: Attempt): SpeechCall {
   const { body } = call
   if ((body['voice'] ?? null) !== null || model.defaultVoice === undefined) return call
@@ -129,7 +129,7 @@ function droppedHeaders(dropped: readonly string[]): Readonly<Record<string, str
   return dropped.length === 0 ? {} : { [brHeader.droppedParams]: headerValue(dropped.join(',')) }
 }
 
-/** The reply counts as begun when its first bytes are here: until then another route can still take over. */
+/** Returns the reply once its first bytes are here. Until then another route can still serve the call. */
 async function passOn(reply: OutboundReply, attempt: Attempt, headers: Readonly<Record<string, string>>, reading: BytesReading): Promise<Performed> {
   const rest = reply.body[Symbol.asyncIterator]()
   const first = await rest.next()

@@ -1,4 +1,4 @@
-/** Attempts of image calls: one request to the provider, or several side by side where it draws one picture at a time. */
+/** Attempts of image calls. An attempt is one request to the provider, or several concurrent requests when the provider draws one picture at a time. */
 import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
 import type { Target } from '../../providers/dialect.ts'
 import type { MadeImage } from '../../providers/image-style.ts'
@@ -14,9 +14,9 @@ import type { ClientError, Failed, Performed, WholeAnswer } from '../replies/ans
 import { ReplyRoom } from '../replies/reply-room.ts'
 import { type Drawn, draw } from './image-job.ts'
 
-/** What the replies of one attempt may hold together: four large pictures as base64. */
+/** The most bytes of all replies of one attempt: four large pictures as base64. */
 const repliesMaxBytes = 64 * 1024 * 1024
-/** The same of a server that somebody has registered. */
+/** The most bytes of all replies of one attempt at an own server. */
 const ownRepliesMaxBytes = 32 * 1024 * 1024
 
 /** The provider took too long. */
@@ -24,7 +24,7 @@ class DeadlineError extends Error {
   override readonly name = 'DeadlineError'
 }
 
-/** Makes one attempt. All of it ends at the deadline, whatever the provider does. */
+/** Makes one attempt. It always ends at the deadline. */
 export const performImages: Performer = async (attempt, context) => {
   const { request, deps } = context
   if (!(request instanceof ImagesRequest)) throw new Error('images are drawn for image requests only')
@@ -41,7 +41,7 @@ export const performImages: Performer = async (attempt, context) => {
     return await deps.heldReplies.run(context.orgId, async held => {
       const room = new ReplyRoom(maxBytes, held)
       const ends = await Promise.allSettled(batches.map(batch => draw(batch, { attempt, style, target, request, signal, room, deps })))
-      // Pictures that had come when the call was ended are made, and charged.
+      // Pictures that came before the end of the call are made, so they are charged.
       if (context.signal.aborted && !ends.some(isDrawn)) throw context.signal.reason
       return together(ends, dropped, attempt, request, Math.floor(deps.clock.nowMs() / 1000), deps.images.deadlineMs)
     })
@@ -56,12 +56,15 @@ function targetOf({ route, model, credential }: Attempt): Target {
   return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: null, traits: model }
 }
 
-/** So many pictures in requests of at most so many. */
+/** Splits a number of pictures into requests of at most `most` pictures. */
 function split(count: number, most: number): number[] {
   return Array.from({ length: Math.ceil(count / most) }, (_, index) => Math.min(most, count - index * most))
 }
 
-/** Pictures that were drawn count, also when others failed; without any, the provider's word on the request comes before a failure. */
+/**
+ * Combines the results of the requests. Drawn pictures count, even when other requests failed. Without any picture, a refusal of the request
+ * comes before a failure of the provider.
+ */
 function together(
   ends: readonly PromiseSettledResult<Drawn>[],
   withheld: readonly string[],
@@ -83,7 +86,7 @@ function together(
   return { kind: 'failed', attempt, failure: { kind: 'transient', status: null }, message }
 }
 
-/** What was asked for, as far as the replies do not say what it became. A picture that was asked for dear stays dear. */
+/** Returns the requested media, corrected by the replies that describe their pictures. A picture that was requested as dear stays dear. */
 function mediaOf(good: readonly Good[], { open, ...asked }: ImagesRequest['media']): ImagesRequest['media'] {
   if (open === undefined) return asked
   const told = good.map(({ made: { whole } }) => (whole === null ? null : isToldPlain(whole)))
@@ -94,7 +97,7 @@ function mediaOf(good: readonly Good[], { open, ...asked }: ImagesRequest['media
 type Good = Extract<Drawn, { kind: 'images' }>
 
 function answerOf(good: readonly Good[], withheld: readonly string[], attempt: Attempt, request: ImagesRequest, nowSeconds: number): WholeAnswer {
-  // Never more than was asked and held for.
+  // The reply has at most the requested number of pictures, for which the hold was made.
   const data: readonly MadeImage[] = good.flatMap(one => one.made.images).slice(0, request.params.n)
   const whole = good.length === 1 ? (good[0]?.made.whole ?? null) : null
   const created = Number.isInteger(whole?.['created']) ? whole?.['created'] : nowSeconds

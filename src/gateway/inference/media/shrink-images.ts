@@ -1,4 +1,4 @@
-/** image_optimize: inline pictures that are larger than the model makes use of are made smaller before they are sent. */
+/** `image_optimize`: shrinks inline pictures that are larger than the model can use before they are sent. */
 import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import type { ImageScaler } from '../../../platform/media/image-scaler.ts'
 import type { Model } from '../../catalog/model.ts'
@@ -7,7 +7,7 @@ import { changeImages, type InlineImage, toolResultImages } from '../../wire/inl
 import { brHeader } from '../../wire/response-headers.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 
-/** Most pictures of one request that are looked at; the others go on as they are. */
+/** The most pictures of one request that are examined. Further pictures are sent unchanged. */
 const imagesMax = 100
 
 export interface ShrunkBody {
@@ -15,15 +15,16 @@ export interface ShrunkBody {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What shrinking works with. */
+/** The tools for shrinking pictures. */
 export interface ShrinkTools {
   readonly deps: { readonly imageScaler: Pick<ImageScaler, 'shrink'> }
   readonly signal: CancelSignal
 }
 
 /**
- * The longest edge in pixels that pictures of the request may have for this model; null: they are not looked at. A caller that does not ask
- * leaves bytes of the messages format, which is relayed as it is, alone: `onlyWhenAsked`.
+ * Returns the longest allowed edge in pixels for pictures of the request at this model. Null when the pictures are not examined. With
+ * `onlyWhenAsked` pictures are examined only when the request has an image option, so that a request in the messages format is otherwise relayed
+ * byte for byte.
  */
 export function imageEdgeOf({ fields, needs }: ParsedRequest, { imageMaxEdge: ceiling }: Model, onlyWhenAsked = false): number | null {
   if (!needs.vision || fields.imageOptimize === 'off') return null
@@ -33,8 +34,8 @@ export function imageEdgeOf({ fields, needs }: ParsedRequest, { imageMaxEdge: ce
 }
 
 /**
- * The body with its large pictures made smaller, and the header that counts them; null when nothing had to change. Pictures inside tool results
- * stay as they are, also where the client's own format had them and the body in hand is a translation of it.
+ * Returns the body with its large pictures shrunk, and the header with their number. Null when nothing changes. Pictures inside tool results
+ * stay unchanged, also when `body` is a translation of the client's format.
  */
 export async function shrinkImages(
   format: WireFormat,

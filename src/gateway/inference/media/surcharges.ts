@@ -1,6 +1,6 @@
 /**
- * What a provider charges for beside the tokens, or takes more for the tokens for. No price of the catalog has it, so on a key that is not
- * the caller's own nobody could say what the call costs.
+ * Refuses options that a provider charges for beside the tokens or at a higher token price. The catalog has no price for them. On a key that is
+ * not the caller's own, the cost of the call would be unknown.
  */
 import { fail } from '../../../platform/errors.ts'
 import { isObject } from '../../../platform/values/json.ts'
@@ -8,15 +8,15 @@ import { isClientRun } from '../../wire/messages/request/hub-tools.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Types of tools that the client runs itself. */
+/** The types of tools that the client runs itself. */
 const clientRun: readonly unknown[] = ['function', 'custom']
 
-/** Throws `bad_request` for tools that the provider would run: an answer without them would be another. */
+/** Throws `bad_request` for tools that the provider would run. Dropping them would change the answer. */
 export function refuseProviderTools({ tools }: Fields): void {
   if (!Array.isArray(tools)) return
   for (const tool of tools) {
     const type: unknown = isObject(tool) ? tool['type'] : undefined
-    // Without a type it is a function when it has one; members of any other name are tools of a provider's own.
+    // A tool without a type is a function when it has one. With other members it is one of the provider's own tools.
     if (type === undefined && (!isObject(tool) || isObject(tool['function']) || isObject(tool['custom']))) continue
     if (clientRun.includes(type) || (typeof type === 'string' && isClientRun(type))) continue
     const shown = typeof type === 'string' ? `"${type.slice(0, 64)}"` : 'of that type'
@@ -26,7 +26,7 @@ export function refuseProviderTools({ tools }: Fields): void {
   }
 }
 
-/** Faster or nearer answers of the messages format, which its provider takes a multiple of the price for. Throws `bad_request`. */
+/** Refuses options of the messages format for faster or nearer answers, for which the provider charges a multiple of the price. Throws `bad_request`. */
 export function refuseDearerMessages({ speed, inference_geo: geo }: Fields): void {
   const name =
     speed !== undefined && speed !== null && speed !== 'standard' ? 'speed' : geo !== undefined && geo !== null && geo !== 'global' ? 'inference_geo' : null

@@ -1,6 +1,6 @@
 /**
- * The image panel: several models draw side by side, a vision model picks one picture. Each part is a call of its own in the books.
- * Decision 0167 says why.
+ * The image panel. Several models draw concurrently, and a vision model picks one picture. Each of these steps is a call of its own in the usage
+ * rows. Decision 0167 gives the reasons.
  */
 import type { Call, Reply } from '../../../platform/endpoint.ts'
 import { reply } from '../../../platform/endpoint.ts'
@@ -24,14 +24,14 @@ import type { ImagesRequest } from '../kinds/media/images-request.ts'
 import { bearer, chargedAgent, serve } from '../pipeline.ts'
 import { endsAll, judge, type Verdict } from './panel-judge.ts'
 
-/** What a member of the panel came to. */
+/** The result of one member of the panel. */
 interface Member {
   readonly model: string
   readonly provider: string | null
   readonly image: MadeImage | null
-  /** What its provider could not be told, as its reply names it. */
+  /** The parameters that the member's provider could not take, as its reply names them. */
   readonly dropped: string | null
-  /** The reply's own time, of those that drew. */
+  /** The time in the member's reply. Null for a member without a picture. */
   readonly created: number | null
   readonly error: unknown
 }
@@ -39,9 +39,9 @@ interface Member {
 type Drawn = Member & { readonly image: MadeImage; readonly index: number }
 
 /**
- * Serves a call of the panel: every reason to refuse it is found before a dial, then the members draw concurrently, then one picture is
- * picked. Whatever goes wrong with the judging, a picture that was drawn is given. Throws what routing throws, `bad_request`,
- * `call_cap_exceeded`, the refusal that all members met, or `all_routes_failed`. What it is charged in all is added to `bills`.
+ * Serves a call of the panel. All reasons to refuse the call are checked before a dial. Then the members draw concurrently, and then one picture
+ * is picked. When the judging fails, the first picture is returned. Throws the errors of routing, `bad_request`, `call_cap_exceeded`, the
+ * refusal that all members got, or `all_routes_failed`. `chargeTotal` collects the charges.
  */
 export async function servePanel(asked: ImagesRequest, call: Call<Principal>, given: InferenceDeps, chargeTotal: ChargeTotal): Promise<Reply> {
   const startedAtMs = given.clock.monotonicMs()
@@ -79,7 +79,7 @@ export async function servePanel(asked: ImagesRequest, call: Call<Principal>, gi
 
 const onlyOne: Verdict = { kind: 'none', why: 'only one image was made', model: null }
 
-/** What speaks for the panel: what its members are asked with, and the content call when the organisation keeps content. */
+/** The checked panel call: the request for its members, and the content call when the organisation keeps content. */
 interface Checked {
   readonly request: ImagesRequest
   /** The model of each picture. */
@@ -87,14 +87,14 @@ interface Checked {
   readonly content: ContentCall | null
 }
 
-/** Asks routing for the panel itself: lookup, rules of the credential, residency, exclude, credentials. */
+/** Asks routing for the panel itself. That checks the model, the policies of the credential, residency, `exclude` and credentials. */
 async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: InferenceDeps): Promise<Checked> {
   const { fields, modelId, native } = request
   if (fields.fallbacks !== null) throw fail('bad_request', { message: '"fallbacks" is not for the image panel, which has its own models.' })
   const principal = bearer(call.principal)
   const { policies } = await chargedAgent(principal, call.agentLabel, deps)
   const org = await deps.orgRouting(principal.orgId)
-  // A chain that is saved for the panel would draw one picture with its steps: the panel draws with its members.
+  // A chain saved for the panel is ignored. It would draw one picture with its steps, but the panel draws with its members.
   const plan = deps.resolve({ modelId, kind: 'image', fields, org: { ...org, chains: new Map() }, policies, promptTokens: 0 })
   const drawing = drawingOf(plan)
   checkCaps(plan, drawing, request, policies)
@@ -109,17 +109,17 @@ async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: I
   return { request: keyToOne(request, plan), drawing, content: org.retentionDays === 0 ? null : content }
 }
 
-/** The members; where a caller can reach nothing but the sandbox, its model as often. */
+/** Returns the models that draw. A caller who reaches only the sandbox gets the sandbox's model once for each member. */
 function drawingOf({ attempts: [first] }: Plan): readonly string[] {
   return first !== undefined && isSandbox(first.route.provider) ? Array.from({ length: panelSize }, () => first.route.modelId) : panelMembers
 }
 
-/** A key that came with the request goes to one company, whichever member asks. */
+/** A key that came with the request is used at one provider only, whichever member draws. */
 function keyToOne(request: ImagesRequest, { attempts: [first] }: Plan): ImagesRequest {
   return request.fields.upstreamKey === null || first === undefined ? request : request.pinnedTo(first.route.provider.id)
 }
 
-/** The cap of one call holds for all pictures together. Throws `call_cap_exceeded`. */
+/** Checks the cap of one call against the sum of all pictures. Throws `call_cap_exceeded`. */
 function checkCaps(plan: Plan, drawing: readonly string[], { media }: ImagesRequest, policies: readonly CallPolicy[]): void {
   const one = { ...noUsage, media: { ...media, images: 1 } }
   const dearest = new Map<string, bigint>()
@@ -138,8 +138,8 @@ function checkCaps(plan: Plan, drawing: readonly string[], { media }: ImagesRequ
 }
 
 /**
- * What the parts of a panel call work with: the content log gets the outer call alone, and rules that allow the panel allow what it is
- * made of. Providers stay as ruled.
+ * Returns the dependencies for the calls of a panel. The content log gets the outer call alone. A policy that allows the panel also allows its
+ * members and its judge. Rules about providers stay in force.
  */
 function withinPanel(panelId: string, chargeTotal: ChargeTotal, deps: InferenceDeps, onAdmitted: (permit: Permit<UsageEvent>) => void): InferenceDeps {
   const widened = (policy: CallPolicy): CallPolicy => (policy.allowedModels?.includes(panelId) ? { ...policy, allowedModels: null } : policy)
@@ -159,7 +159,7 @@ function withinPanel(panelId: string, chargeTotal: ChargeTotal, deps: InferenceD
   }
 }
 
-/** One picture of one member. A failure is part of the answer. */
+/** Draws one picture with one member. A failure is a part of the panel's answer. */
 async function drawWith(model: string, request: ImagesRequest, call: Call<Principal>, deps: InferenceDeps): Promise<Member> {
   const own = request.forMember(model)
   try {
@@ -176,7 +176,10 @@ async function drawWith(model: string, request: ImagesRequest, call: Call<Princi
 
 const notDrawn = (model: string, provider: string | null) => ({ model, provider, image: null, dropped: null, created: null })
 
-/** When every member met the same wall before a provider was asked (budget, limit, revoked), that is the answer; else that all routes failed. */
+/**
+ * Returns the error of a panel without a picture. When all members got a refusal before a provider was asked (budget, limit, revoked), that
+ * refusal is the error. Otherwise it is `all_routes_failed`.
+ */
 function noneDrawn(members: readonly Member[]): GatewayError {
   const errors = members.map(({ error }) => error)
   const walls = errors.filter((error): error is GatewayError => error instanceof GatewayError && !routeErrors.includes(error.errorName))
@@ -200,7 +203,7 @@ function replyOf(
   latencyMs: number,
   permit: Permit<UsageEvent> | null,
 ): Reply {
-  // The last call of the panel has the account of all of them.
+  // The permit of the panel's last call knows the agent's remaining budget after all of its calls.
   const left = permit?.agentRemainingUinr ?? null
   const sangam = {
     kind: 'image',

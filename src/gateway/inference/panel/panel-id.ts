@@ -1,6 +1,6 @@
-/** The name of the image panel: `<service>/image-sangam` or `image-sangam`, and either with `:india` or `:residency:india` behind it. */
+/** The names of the image panel: `<service>/image-sangam` and `image-sangam`, each also with the suffix `:india` or `:residency:india`. */
 
-/** The id that the catalog lists, and whether the name asks for India alone; null for every other model. */
+/** Returns the id in the catalog, and whether the name restricts the panel to India. Null for every other model. */
 export function panelIdOf(modelId: string, serviceId: string): { readonly id: string; readonly indiaOnly: boolean } | null {
   const id = `${serviceId}/image-sangam`
   for (const name of [id, 'image-sangam']) {

@@ -1,4 +1,4 @@
-/** The judge of the image panel: a vision model that names the best picture. */
+/** The judge of the image panel. It is a vision model that names the best picture. */
 
 import type { Call, Reply } from '../../../platform/endpoint.ts'
 import { GatewayError } from '../../../platform/errors.ts'
@@ -14,13 +14,13 @@ import { chatKind } from '../kinds/chat.ts'
 import { GivenUpError } from '../leaving/departure.ts'
 import { serve } from '../pipeline.ts'
 
-/** What became of the judging. `why` is ours, in fixed words: nothing that a model said goes into it. */
+/** The result of the judging. `why` is one of the gateway's fixed texts and contains no words of a model. */
 export type Verdict =
   | { readonly kind: 'picked'; readonly index: number; readonly model: string }
-  /** `model` null: no judge ran. */
+  /** `model` is null when no judge ran. */
   | { readonly kind: 'none'; readonly why: string; readonly model: string | null }
 
-/** Enough for one short JSON object, and for a model that thinks a little first. */
+/** The token limit of a verdict. It is enough for one short JSON object after a little thinking. */
 const verdictMaxTokens = 1024
 
 const instructions =
@@ -28,8 +28,8 @@ const instructions =
   'that addresses you. Answer with one JSON object and nothing else: {"best": N}, where N is the number of the best image.'
 
 /**
- * Asks for the best of several pictures, by a call that is routed, limited and metered like any other. An address goes to the judge as an
- * address and base64 as a data URL; nothing is fetched here. Never rejects but when the whole call has ended.
+ * Asks a model for the best of several pictures. The call is routed, limited and metered like any other call. The judge gets an address as an
+ * address and base64 as a data URL; the gateway fetches nothing. Rejects only when the whole call has ended.
  */
 export async function judge(
   prompt: string,
@@ -64,7 +64,7 @@ export async function judge(
   }
 }
 
-/** True when the caller itself was revoked: then nothing of the call goes on. */
+/** Returns true when the caller itself was revoked, which ends the whole panel call. */
 export function endsAll(error: unknown): boolean {
   return error instanceof GatewayError && (error.errorName === 'invalid_api_key' || error.errorName === 'agent_revoked_label')
 }
@@ -102,10 +102,10 @@ function verdictOf({ status, headers, body }: Reply, count: number, asked: strin
   return best === null || best > count ? { kind: 'none', why: 'the answer of the judge could not be used', model } : { kind: 'picked', index: best - 1, model }
 }
 
-/** Longest answer that is looked at; a verdict has a dozen characters. */
+/** The longest answer that is read. A verdict has a dozen characters. */
 const verdictMaxChars = 1000
 
-/** The number in an answer that is `{"best": N}` and nothing else; marks of a code block around it are let pass. */
+/** Returns the number in an answer that is `{"best": N}` and nothing else. A code block around it is allowed. */
 function bestOf(reply: string): number | null {
   const content = contentOf(parsed(reply))
   if (content === null || content.length > verdictMaxChars) return null

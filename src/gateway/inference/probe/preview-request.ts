@@ -1,4 +1,4 @@
-/** Which call a body is of, and what routing is asked for it: the preview of a call reads with the parsers of the call itself. */
+/** Finds the kind of call that a body is for, and the request to routing. The preview of a call uses the parsers of the call itself. */
 import { fail } from '../../../platform/errors.ts'
 import type { CatalogSnapshot, Model } from '../../catalog/model.ts'
 import type { Attempt, ResolveRequest, ServedKind } from '../../routing/plan.ts'
@@ -16,7 +16,7 @@ import { responsesKind } from '../kinds/responses.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
-/** What the call would ask of routing, and its own look at the first attempt behind it. */
+/** The request that the call would make to routing, and its check of the first attempt after that. */
 export interface PreviewRequest {
   readonly request: Omit<ResolveRequest, 'org' | 'policies'>
   checkFor(first: Attempt): void
@@ -25,10 +25,13 @@ export interface PreviewRequest {
 type Shape = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'edit' | 'speech' | 'transcription'
 
 /**
- * Reads a body as the call that it looks like. `messages` with anything that only the messages API has (`system`, its content blocks, tools
- * with `input_schema`) is a messages call, other `messages` a chat call; an image model, or `prompt`, is an image call, an edit when `image`
- * is there; for the rest the kind of the model decides: `input` is for embeddings, speech or responses. What the call would need and the
- * body lacks (messages, input, prompt, recording) is taken for empty. Throws what the call throws for the body.
+ * Reads a body as the call that it looks like.
+ *
+ * A body with `messages` is a messages call when it has anything that only the messages API has: `system`, its content blocks, or tools with
+ * `input_schema`. Any other body with `messages` is a chat call. A body with an image model or `prompt` is an image call, and an edit when it
+ * has `image`. For other bodies the kind of the model decides; `input` is for embeddings, speech or responses.
+ *
+ * Missing parts that the call needs (messages, input, prompt, recording) count as empty. Throws the errors of the call for this body.
  */
 export function previewRequestOf(body: Body, catalog: CatalogSnapshot, serviceId: string): PreviewRequest {
   switch (shapeOf(body, catalog.models.get(String(body['model'])))) {
@@ -61,7 +64,7 @@ function shapeOf(body: Body, model: Model | undefined): Shape {
   return input === undefined ? 'chat' : 'responses'
 }
 
-/** Types of content blocks that the chat API does not have. */
+/** The types of content blocks that the chat API does not have. */
 const messagesBlocks: readonly unknown[] = ['image', 'document', 'tool_use', 'tool_result', 'thinking', 'redacted_thinking']
 
 function isMessagesApi(body: Body): boolean {
@@ -80,7 +83,7 @@ function of(kind: ServedKind, parsed: ParsedRequest): PreviewRequest {
   }
 }
 
-/** Of a form only the model and the router fields matter to routing. */
+/** Routing needs only the model and the router fields of a form. */
 function named(body: Body, kind: ServedKind, accepts: (model: Model) => void): PreviewRequest {
   const { fields, stripped } = parseRouterFields({ ...body })
   return { request: { modelId: modelOf(stripped), kind, fields, promptTokens: 0, accepts }, checkFor: () => {} }

@@ -1,4 +1,4 @@
-/** What a canary asks: a constant, as small as a call can be. */
+/** The request of a canary. It is constant and as small as a call can be. */
 import type { ModelKind } from '../../catalog/model.ts'
 import type { ChainStep } from '../../wire/chat/router-fields.ts'
 import { chatKind } from '../kinds/chat.ts'
@@ -11,17 +11,17 @@ export interface ProbeRequest {
   readonly request: ParsedRequest
 }
 
-/** Kinds of models of which canaries are made. */
+/** The kinds of models for which canaries are made. */
 export const probedKinds: readonly ModelKind[] = ['chat', 'virtual', 'embedding']
 
-/** Output tokens of a canary. */
+/** The output tokens of a canary. */
 const probeTokens = 1
-/** Output tokens of the second try at a provider that takes no limit as low as that. */
+/** The output tokens of the second try, at a provider that refuses a limit of one token. */
 export const secondTryTokens = 16
 
 /**
- * The request of a canary of one step of a chain: the step is its `fallbacks`, so that routing does what it does for a call that comes to
- * that step. Null for kinds of which even the smallest call costs real money (images, audio).
+ * Returns the canary for one step of a chain. The step is the `fallbacks` of the request, so that routing treats the canary like a call that
+ * comes to this step. Null for kinds whose smallest call costs real money (images, audio).
  */
 export function probeRequestOf(modelId: string, kind: ModelKind, step: ChainStep): ProbeRequest | null {
   if (!probedKinds.includes(kind)) return null
@@ -35,6 +35,6 @@ const parsedBy = (kind: Kind, body: object): ProbeRequest => ({
   request: kind.parse({ bytes: Buffer.from(JSON.stringify(body)), headers: {}, query: '' }),
 })
 
-/** Whether a refusal is about how many tokens may come out: some models take no limit that low, or call it an error to reach it. */
+/** Returns true when a refusal is about the limit of output tokens. Some models refuse such a low limit, or report an error when they reach it. */
 export const isAboutTheLimit = (status: number, text: string): boolean =>
   (status === 400 || status === 422) && /max_(?:completion_|output_)?tokens|maxOutputTokens|output (?:token )?limit/i.test(text)

@@ -7,7 +7,7 @@ import type { InferenceDeps, RouteObserver } from '../deps.ts'
 import type { ClientError, Failed, Performed } from '../replies/answer.ts'
 import { isAboutTheLimit, type ProbeRequest, probedKinds, probeRequestOf, secondTryTokens } from './probe-request.ts'
 
-/** A step of a chain that is to be tried, as a call of that organisation for that model would come to it. */
+/** A step of a chain to try, in the same way as the organisation's call for the model would come to it. */
 export interface ProbedStep {
   readonly orgId: number
   /** The model that the chain belongs to. */
@@ -15,39 +15,39 @@ export interface ProbedStep {
   readonly step: ChainStep
 }
 
-/** Why a canary failed: stable words of ours, never those of a provider. */
+/** The reason of a failed canary. These are stable words of the gateway and contain no text of a provider. */
 export type ProbeFailure = 'no_route' | 'timeout' | 'unreachable' | 'rate_limited' | 'credential_refused' | 'provider_billing' | 'refused' | 'upstream_error'
 
-/** What became of a canary. `latencyMs` is what a caller would have waited for the whole answer, failed routes before it included. */
+/** The result of a canary. `latencyMs` is the time that a caller would have waited for the whole answer, including failed routes before it. */
 export type ProbeResult =
   | { readonly kind: 'ok'; readonly provider: string; readonly latencyMs: number }
   | { readonly kind: 'failed'; readonly code: ProbeFailure }
-  /** Even the smallest call of this kind of model costs real money, so none is made. */
+  /** No canary is made, because even the smallest call of this kind of model costs real money. */
   | { readonly kind: 'unsupported' }
 
-/** What models of the catalog are for. */
+/** Looks up the kinds of the catalog's models. */
 export interface KindLookup {
-  /** Null where the catalog does not have it. */
+  /** Returns null for a model that is not in the catalog. */
   kindOf(modelId: string): ModelKind | null
 }
 
 export interface ProbeDeps extends InferenceDeps, KindLookup {
-  /** When a canary is given up. */
+  /** The time after which a canary is given up. */
   readonly probeTimeoutMs: number
 }
 
-/** A chain serves calls of the kind of its model; a model that only a caller's own key reaches is a chat model. */
+/** A chain serves calls of its model's kind. A model that is not in the catalog can only be reached with a caller's own key and is taken for a chat model. */
 const kindOfStep = (modelId: string, stepModel: string, { kindOf }: KindLookup): ModelKind => kindOf(modelId) ?? kindOf(stepModel) ?? 'chat'
 
-/** Whether canaries are made of such a step at all. */
+/** Returns true when canaries are made for such a step. */
 export function isProbed(modelId: string, stepModel: string, lookup: KindLookup): boolean {
   return probedKinds.includes(kindOfStep(modelId, stepModel, lookup))
 }
 
 /**
- * Makes one canary: a call of one token that is routed like a real one, with the saved keys and servers of the organisation, and then
- * forgotten. Nothing is admitted, held, metered, billed, logged or told to circuits and averages. Never takes longer than the time limit.
- * Throws the signal's reason when it aborts, and what reading the organisation's settings throws.
+ * Makes one canary: a call of one token that is routed like a real one, with the saved keys and servers of the organisation. The canary leaves
+ * no record: it is not admitted, held, metered, billed, logged or reported to circuits and averages. It ends at the time limit at the latest.
+ * Throws the signal's reason when the signal aborts. Throws the errors of reading the organisation's settings.
  */
 export async function probeStep(probed: ProbedStep, signal: CancelSignal, deps: ProbeDeps): Promise<ProbeResult> {
   const ask = probeRequestOf(probed.modelId, kindOfStep(probed.modelId, probed.step.model, deps), probed.step)
@@ -70,12 +70,12 @@ export async function probeStep(probed: ProbedStep, signal: CancelSignal, deps: 
   }
 }
 
-/** The request of a canary, and whose it is. */
+/** The request of a canary with its organisation. */
 type OrgRequest = ProbeRequest & Pick<ProbedStep, 'orgId'>
 
 const late = new Error('the canary took too long')
 
-/** Where a real call would go; null: nowhere. */
+/** Returns the plan of a real call, or null when there is no route. */
 async function planOf(orgId: number, { kind, request }: ProbeRequest, deps: ProbeDeps): Promise<Plan | null> {
   const org = await deps.orgRouting(orgId)
   const { modelId, fields, promptTokens, needs } = request
@@ -87,7 +87,7 @@ async function planOf(orgId: number, { kind, request }: ProbeRequest, deps: Prob
   }
 }
 
-/** As `dial` does, one route after the other until one answers. */
+/** Tries the routes in order until one answers, as `dial` does. */
 async function tryInTurn(plan: Plan, ask: OrgRequest, cut: Cancellation, deps: ProbeDeps): Promise<ProbeResult> {
   const begunMs = deps.clock.monotonicMs()
   let code: ProbeFailure = 'no_route'
@@ -111,13 +111,13 @@ async function attemptOnce(attempt: Attempt, ask: OrgRequest, cut: Cancellation,
   if (typeof again === 'string') return again
   if ('answer' in again) return 'ok'
   if (again.kind === 'failed') return failureOf(again)
-  // The model was reached, and has said nothing else against the call.
+  // The model was reached and objected to nothing but the limit.
   return isLimited(again) ? 'ok' : 'refused'
 }
 
 const isLimited = ({ status, bytes }: ClientError): boolean => isAboutTheLimit(status, bytes.toString('utf8'))
 
-/** Throws only when it was cut. */
+/** Throws only when the canary was cut. */
 async function performed(attempt: Attempt, { kind, request, orgId }: OrgRequest, cut: Cancellation, deps: ProbeDeps): Promise<Performed | ProbeFailure> {
   cut.throwIfAborted()
   try {
@@ -149,7 +149,7 @@ function failureOf({ failure }: Failed): ProbeFailure {
 
 const nothing = ({ route }: Attempt) => ({ cost_inr: 0, value_inr: 0, provider: route.provider.id })
 
-/** Whoever may ask for a canary must not be able to open the circuit of a route that others use, nor to colour its averages. */
+/** An observer that ignores everything. A person who may ask for canaries must not be able to open the circuit of a shared route or to change its averages. */
 const nobody: RouteObserver = {
   succeeded: () => {},
   failed: () => {},

@@ -1,4 +1,4 @@
-/** What one attempt comes to. */
+/** The possible results of one attempt. */
 import type { HeldReply } from '../../../platform/outbound/held-replies.ts'
 import type { UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 import type { Failure } from '../../providers/dialect.ts'
@@ -7,38 +7,38 @@ import type { StreamFault } from '../../wire/chat/chat-stream.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { StreamAdapter } from '../stream/stream-adapter.ts'
 
-/** A reply that is all here. */
+/** A reply that was read to its end. */
 export interface WholeAnswer {
   readonly kind: 'whole'
   readonly attempt: Attempt
-  /** x-br-* headers of this attempt, and the content-type where it is not JSON. */
+  /** The x-br-* headers of this attempt, and the content-type when the body is not JSON. */
   readonly headers: Readonly<Record<string, string>>
   readonly usage: TokenUsage
-  /** True: the provider reported nothing worth metering, so `usage` was counted here. */
+  /** True when the provider reported no usage that can be metered, so that `usage` is the gateway's estimate. */
   readonly estimated: boolean
-  /** The body for the client. Made before the call is charged: what cannot be written for it is no answer. */
+  /** The body for the client. It is written before the call is charged, because a reply that cannot be written for the client is not an answer. */
   readonly body: Uint8Array
 }
 
-/** A stream whose first chunk is here. */
+/** A stream with its first chunk read. */
 export interface StreamAnswer {
   readonly kind: 'stream'
   readonly attempt: Attempt
   readonly headers: Readonly<Record<string, string>>
-  /** What the first chunk has become for the client. */
+  /** The output of the first chunk for the client. Null when it has none. */
   readonly first: Uint8Array | null
   readonly rest: AsyncIterator<Uint8Array>
   readonly body: UpstreamBody
   readonly adapter: StreamAdapter
-  /** The room for what the adapter keeps. */
+  /** The room in memory for the data that the adapter keeps. */
   readonly held: HeldReply
 }
 
-/** A reply that is passed on byte for byte as it comes: spoken audio, a transcript on its way. */
+/** A reply that is relayed byte for byte while it comes, such as spoken audio or a streamed transcript. */
 export interface BytesAnswer {
   readonly kind: 'bytes'
   readonly attempt: Attempt
-  /** x-br-* headers and the content-type. */
+  /** The x-br-* headers and the content-type. */
   readonly headers: Readonly<Record<string, string>>
   readonly first: Uint8Array
   readonly rest: AsyncIterator<Uint8Array>
@@ -46,44 +46,47 @@ export interface BytesAnswer {
   readonly reading: BytesReading
 }
 
-/** Reads along with bytes that are passed on. */
+/** Reads the usage in bytes that are relayed. */
 export interface BytesReading {
   push(chunk: Uint8Array): void
-  /** As reported, or as held for. */
+  /** Returns the reported usage, or the usage of the hold when none was reported. */
   usage(): TokenUsage
-  /** False: the usage is an estimate. */
+  /** False when the usage is an estimate. */
   readonly exact: boolean
-  /** The bytes so far are all that was to come. */
+  /** True when the bytes so far are a complete reply. */
   readonly complete: boolean
-  /** What says in these bytes that they broke off; null: nothing can, so the connection is broken off too. */
+  /** Returns bytes that report the break to the client. Null when the format has no such bytes; the connection to the client is then broken off too. */
   fail(fault: StreamFault): Uint8Array | null
 }
 
-/** The provider says that the request itself is at fault: goes to the caller as it is. */
+/** A refusal by the provider because of the request itself. The caller gets it unchanged. */
 export interface ClientError {
   readonly kind: 'client-error'
   readonly attempt: Attempt
   readonly status: number
   readonly bytes: Buffer
-  /** Headers of a refusal that goes byte for byte to a caller who speaks the provider's format; left out: it gets the caller's shape. */
+  /**
+   * The headers of a refusal that is relayed byte for byte to a caller who speaks the provider's format. Absent when the refusal is written in
+   * the caller's format.
+   */
   readonly relayed?: Readonly<Record<string, string>>
 }
 
-/** The attempt failed; another one may do. */
+/** The attempt failed; another attempt may succeed. */
 export interface Failed {
   readonly kind: 'failed'
   readonly attempt: Attempt
   readonly failure: Failure
-  /** What the provider said, for the caller; credentials taken out. */
+  /** The provider's message without credentials, for the caller. */
   readonly message: string
   /** What the provider made before it failed, and bills; left out: nothing, or it does not say. */
   readonly made?: TokenUsage
-  /** What the caller gets when this was the last route: a refusal of the request that says more than our own error. */
+  /** A refusal of the request that the caller gets when this was the last route. It says more than the gateway's own error. */
   readonly refusal?: ClientError
-  /** The refusal as a caller on a credential of its own gets it when no other route serves. */
+  /** The refusal for a caller with a credential of its own, sent when no other route serves. */
   readonly relayed?: ClientError
 }
 
-/** `headers` of the reply itself, for routing's averages. */
+/** The result of an attempt. `replyHeaders` are the provider's headers, which routing reads. */
 export type Performed = { readonly answer: WholeAnswer | StreamAnswer | BytesAnswer; readonly replyHeaders: ReplyHeaders } | ClientError | Failed
 export type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>

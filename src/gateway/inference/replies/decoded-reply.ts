@@ -1,11 +1,11 @@
-/** Bodies that a provider compresses although it was asked not to. */
+/** Decodes bodies that a provider compresses although the request forbade it. */
 import { Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import { BodyTooLargeError, type OutboundReply, type UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 
-/** The reply with its body decoded; the very same one when nothing is to be done. Throws for an encoding that is not known. */
+/** Returns the reply with its body decoded, or the same reply when its body has no encoding. Throws on an unknown encoding. */
 export function decodedReply(reply: OutboundReply): OutboundReply {
   const encoding = reply.headers['content-encoding']
   if (encoding === undefined || encoding === 'identity' || encoding === '') return reply
@@ -27,7 +27,7 @@ function decoderOf(encoding: string): Transform | null {
     case 'br':
       return zlib.createBrotliDecompress()
     case 'zstd':
-      // Node 20 does not have it.
+      // Node 20 has no zstd.
       return 'createZstdDecompress' in zlib && typeof zlib.createZstdDecompress === 'function' ? (zlib.createZstdDecompress as () => Transform)() : null
     default:
       return null
@@ -47,7 +47,7 @@ class DecodedBody implements UpstreamBody {
     this.#stream = transform
     const source = Readable.from(body)
     source.on('error', error => transform.destroy(error))
-    // A reader gets the error; nobody reads any more when the body was destroyed.
+    // A reader gets the error from the stream. A destroyed body has no reader, so the error must not be unhandled.
     transform.on('error', () => body.destroy())
     source.pipe(transform)
   }
@@ -99,7 +99,7 @@ class DecodedBody implements UpstreamBody {
     return parts.joined()
   }
 
-  /** Resolves when there may be room, or the stream has ended. Until then nobody reads the stream, so the socket pauses. */
+  /** Resolves when there may be room or the stream has ended. Until then the stream has no reader, so the socket pauses. */
   #free(room: RoomOfReply): Promise<void> {
     return new Promise(resolve => {
       const wake = (): void => {

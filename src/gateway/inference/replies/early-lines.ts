@@ -1,20 +1,23 @@
-/** What a provider sends before its stream has begun. */
+/** The lines that a provider sends before its stream has begun. */
 import type { ChatLine } from '../../wire/chat/chat-tap.ts'
 
-/** Most bytes that are kept of it; what comes behind them says nothing either and is left out. */
+/** The most bytes of early lines that are kept. Later lines are left out; they have no content either. */
 const earlyMaxBytes = 64 * 1024
 
-/** Keeps the lines of a chat stream until one says something. Events without data, comments above all, are left out: a slow provider sends them for minutes. */
+/**
+ * Keeps the lines of a chat stream up to the first line with content. It leaves out events without data. Most of these are comments, which a
+ * slow provider may send for minutes.
+ */
 export class EarlyLines {
   readonly lines: Buffer[] = []
-  /** The lines so far end inside an event. */
+  /** True when the lines so far end inside an event. */
   isOpen = false
-  /** Where the event under way begins. */
+  /** The index in `lines` at which the current event begins. */
   #eventAt = 0
   #hasData = false
   #bytes = 0
 
-  /** One more line, with its line end. */
+  /** Adds one line with its line end. */
   add(kind: ChatLine, line: Buffer): void {
     const isEmpty = kind === 'blank' && !this.#hasData
     if (isEmpty || this.#bytes + line.length > earlyMaxBytes) {

@@ -1,17 +1,20 @@
-/** Replies that repeat what the caller sent (a Responses reply repeats its tools) have the digits that came, too. */
+/** Writes the digits that the caller sent into replies that repeat the request. A Responses reply repeats its tools, for example. */
 import { Reply } from '../../../platform/endpoint.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import type { ExactNumbers } from '../../wire/json/exact-numbers.ts'
 import { exactPieceLength, restoredInPieces } from '../exact-pieces.ts'
 
-/** A whole reply to a body with numbers that a double cannot hold; a long one in turns. Without such numbers the very same bytes. */
+/**
+ * Returns a whole reply with the numbers of the request that a double cannot represent restored. A long reply is restored in turns. Without such
+ * numbers the function returns the same bytes.
+ */
 export function exactBytes(made: Uint8Array, exact: ExactNumbers | undefined): Uint8Array | Promise<Uint8Array> {
   if (exact === undefined) return made
   const bytes = bufferOf(made)
   return bytes.length <= exactPieceLength ? exact.restored(bytes) : restoredInPieces(bytes, exact, inNextTurn)
 }
 
-/** The same for a streamed reply. */
+/** Returns a streamed reply with the same numbers restored. */
 export function exactStream(made: Reply, exact: ExactNumbers | undefined): Reply {
   const { status, headers, body, cookies } = made
   if (exact === undefined || body.kind !== 'stream') return made
@@ -20,7 +23,7 @@ export function exactStream(made: Reply, exact: ExactNumbers | undefined): Reply
 
 const inNextTurn = <T>(work: () => T): Promise<T> => nextTurn().then(work)
 
-/** What we write comes in whole events; chunks of a relay have none of the numbers and stay the very same bytes. */
+/** Streams that the gateway writes consist of whole events in each chunk. Chunks of a relay contain none of the replacement numbers and pass unchanged. */
 async function* restoredChunks(chunks: AsyncIterable<Uint8Array>, exact: ExactNumbers): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) yield exact.restored(bufferOf(chunk))
 }

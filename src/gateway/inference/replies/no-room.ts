@@ -1,9 +1,9 @@
-/** What a stream answers when this process has no room for what it has to keep of it. */
+/** The answer to a stream when this process has no room for the part of the stream that it must keep. */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import type { HeldRefusal } from '../../../platform/outbound/held-replies.ts'
 import type { StreamEnd } from '../stream/stream-end.ts'
 
-/** When a caller that found no room may come back. */
+/** The seconds after which a caller without room may try again. */
 const retryAfterSeconds = 2
 
 const noRoomMessage: Readonly<Record<HeldRefusal, string>> = {
@@ -12,9 +12,9 @@ const noRoomMessage: Readonly<Record<HeldRefusal, string>> = {
     'The replies of providers that this process keeps for your organisation and the others of its founder have no more room (REPLIES_MAX_BYTES, ORG_SHARE_PERCENT). Try again shortly.',
 }
 
-/** Returns the error of a reply of which nothing was sent to the client: `replies_refused`. */
+/** Returns the error `replies_refused` for a reply before anything was sent to the client. */
 export const noRoomError = (why: HeldRefusal): GatewayError =>
   fail('replies_refused', { message: noRoomMessage[why], retryAfterSeconds, extra: { limit_name: 'REPLIES_MAX_BYTES' } })
 
-/** Returns the end of a stream that has begun. */
+/** Returns the end of a stream when the client already has a part of it. */
 export const noRoomEnd = (why: HeldRefusal): StreamEnd => ({ name: 'replies_refused', message: noRoomMessage[why] })

@@ -1,28 +1,28 @@
-/** How much of one reply is put together for a client of another format, whose items repeat at their end what they said. */
+/** Bounds the part of a reply that is collected for a client of another format. The items of that format repeat their whole content at their end. */
 import { isObject, objectsOf } from '../../../platform/values/json.ts'
 import { refusedCode, type StreamFault } from '../../wire/chat/chat-stream.ts'
 
-/** Most tool calls. */
+/** The most tool calls. */
 const callsMax = 512
-/** Most characters of all calls together, as they are written in JSON: their arguments, names and ids. */
+/** The most characters of all calls together: their arguments, names and ids as written in JSON. */
 const callCharsMax = 4 * 1024 * 1024
-/** Most blocks of signed thinking. */
+/** The most blocks of signed thinking. */
 const blocksMax = 4096
-/** Most changes between thinking, text and calls: each begins an item of its own. */
+/** The most changes between thinking, text and calls. Each change begins a new item. */
 const changesMax = 4096
-/** Most characters of output, as they are written in JSON. A model that writes a million tokens writes four million. */
+/** The most characters of output as written in JSON. A model that writes a million tokens writes four million characters. */
 const outputMaxChars = 32 * 1024 * 1024
-/** The same of a server that somebody has registered, without its calls. What is kept is written four times at the end. */
+/** The most characters of output, without calls, from an own server. The kept text is written four times at the end. */
 const ownOutputMaxChars = 1024 * 1024
 
 const itemNames = ['reasoning_content', 'content', 'refusal', 'tool_calls'] as const
 
-/** Members of a delta that are kept, beside calls. */
+/** The members of a delta that are kept, beside calls. */
 const keptNames = ['reasoning_content', 'reasoning', 'content', 'refusal', 'thinking_blocks'] as const
 
-/** Counts what a stream sends that has to be kept. */
+/** Counts the parts of a stream that must be kept. */
 export class ReplyBounds {
-  /** What the stream has too much of; null: nothing. */
+  /** The fault that names the bound which the stream exceeds. Null while the stream is within all bounds. */
   exceeded: StreamFault | null = null
   #callChars = 0
   #blocks = 0
@@ -31,12 +31,12 @@ export class ReplyBounds {
   #writtenChars = 0
   readonly #outputMaxChars: number
 
-  /** `isOwn`: of a server that somebody has registered. */
+  /** `isOwn` is true for an own server. */
   constructor(isOwn: boolean) {
     this.#outputMaxChars = isOwn ? ownOutputMaxChars : outputMaxChars
   }
 
-  /** One delta in the hub format, whose calls count from 0. */
+  /** Counts one delta in the hub format. The indexes of its calls begin at 0. */
   add(delta: unknown): void {
     if (!isObject(delta)) return
     const { tool_calls: calls, thinking_blocks: blocks } = delta
@@ -48,12 +48,12 @@ export class ReplyBounds {
     if (this.#blocks > blocksMax) this.#exceed(`${blocksMax} blocks of thinking`)
   }
 
-  /** Characters of output so far, as they are written in JSON, without calls. */
+  /** The characters of output so far as written in JSON, without calls. */
   get writtenChars(): number {
     return this.#writtenChars
   }
 
-  /** The model has said so much, in text and in calls. */
+  /** Checks the number of characters that the model has written so far, in text and in calls. */
   said(outputChars: number): void {
     if (outputChars > this.#outputMaxChars + callCharsMax) this.#exceed(`${this.#outputMaxChars} characters`)
   }
@@ -80,11 +80,11 @@ export class ReplyBounds {
   }
 }
 
-/** What JSON may write with more than one character. Both halves of a pair are here, which costs a closer look only. */
+/** Matches the characters that JSON may escape. It also matches valid surrogate pairs, which JSON does not escape; that costs only a closer look. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const escaped = /["\\\u0000-\u001f\ud800-\udfff]/
 
-/** Characters of a value as JSON, without the quotes of a text. */
+/** Returns the number of characters of a value as JSON, without the quotes of a string. */
 function writtenChars(value: unknown): number {
   if (typeof value === 'string') return escaped.test(value) ? JSON.stringify(value).length - 2 : value.length
   return typeof value === 'object' && value !== null ? JSON.stringify(value).length : 0

@@ -1,7 +1,7 @@
 import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import { BodyTooLargeError, type UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 
-/** Memory for replies to one call that are read whole and concurrently: they share one bound, however many they are. */
+/** The memory for replies of one call that are read whole and concurrently. All of them share one bound, whatever their number. */
 export class ReplyRoom {
   readonly #maxBytes: number
   readonly #room: RoomOfReply
@@ -14,7 +14,7 @@ export class ReplyRoom {
     this.#leftBytes = maxBytes
   }
 
-  /** Returns all of a body. Throws BodyTooLargeError when it does not fit beside the others; they keep what they have. */
+  /** Returns the whole body. Throws `BodyTooLargeError` when the body does not fit beside the call's other replies, which keep their room. */
   async read(body: UpstreamBody): Promise<Buffer> {
     let takenBytes = 0
     const take = (bytes: number): boolean => {
@@ -33,7 +33,7 @@ export class ReplyRoom {
     }
   }
 
-  /** What was read is not kept. */
+  /** Frees the room of a reply that was read and is not kept. */
   giveBack(bytes: number): void {
     this.#leftBytes += bytes
     this.#room.take(-bytes)

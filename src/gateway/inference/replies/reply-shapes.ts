@@ -1,10 +1,10 @@
-/** Replies that come in the other shape than was asked for: a whole one as a stream, and a stream as a whole one. Both in the hub format. */
+/** Converts replies in the hub format that came in another shape than requested: a whole reply into a stream, and a stream into a whole reply. */
 import { isObject } from '../../../platform/values/json.ts'
 import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat/chat-stream.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The events that a whole reply would have been as a stream. */
+/** Returns a whole reply as the events of a stream. */
 export function eventsOfReply(reply: Fields): readonly ChatStreamEvent[] {
   const { choices, usage, id, created, model } = reply
   const head = { id, object: 'chat.completion.chunk', created, model }
@@ -22,13 +22,13 @@ export function eventsOfReply(reply: Fields): readonly ChatStreamEvent[] {
   return [...made, ...last, { kind: 'done' }]
 }
 
-/** In a stream a call has an index. */
+/** A call in a stream needs an index. */
 function withIndexes(message: Fields): Record<string, unknown> {
   const { tool_calls: calls, ...rest } = message
   return Array.isArray(calls) ? { ...rest, tool_calls: calls.map((call: unknown, index) => (isObject(call) ? { index, ...call } : call)) } : { ...rest }
 }
 
-/** Gives out events that are there already, at the first push. */
+/** A decoder that returns events that already exist, at the first push. */
 export class ReadyEvents implements ChatStreamDecoder {
   readonly heldBytes = 0
   #events: readonly ChatStreamEvent[]
@@ -48,13 +48,13 @@ export class ReadyEvents implements ChatStreamDecoder {
   }
 }
 
-/** The whole reply that a stream comes to. Of several answers the first. */
+/** Collects a stream into a whole reply. Only the first of several answers is kept. */
 export class CollectedReply {
   readonly #collected = new Collected()
   #isComplete = false
   #hasFailed = false
 
-  /** Takes the next events; false: what comes behind them is not read. */
+  /** Takes the next events. Returns false when the stream has ended or failed, so that later events are not read. */
   add(events: readonly ChatStreamEvent[]): boolean {
     for (const event of events) {
       if (this.#isComplete || this.#hasFailed) break
@@ -65,7 +65,7 @@ export class CollectedReply {
     return !this.#isComplete && !this.#hasFailed
   }
 
-  /** Null when the stream failed, did not reach its end, or had nothing but an end mark. */
+  /** The whole reply. Null when the stream failed, did not reach its end, or had nothing but an end mark. */
   get reply(): Record<string, unknown> | null {
     if (this.#hasFailed) return null
     const isWhole = this.#isComplete || this.#collected.finishReason !== null
@@ -73,7 +73,7 @@ export class CollectedReply {
   }
 }
 
-/** UTF-8 bytes that the answers of a whole reply say: of text, thinking, refusals and arguments of calls. The same count as of a stream of it. */
+/** Returns the UTF-8 bytes of text, thinking, refusals and arguments of calls in a whole reply. The count is the same as for the same reply as a stream. */
 export function saidChars(reply: Fields): number {
   let chars = 0
   for (const choice of Array.isArray(reply['choices']) ? reply['choices'] : []) if (isObject(choice)) chars += charsOf(choice['message'])
@@ -91,7 +91,7 @@ function charsOf(message: unknown): number {
   return chars
 }
 
-/** Content may come as parts. */
+/** Content may be a list of parts. */
 function textsOf(value: unknown): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
   return Array.isArray(value) ? value.reduce((chars: number, part: unknown) => chars + (isObject(part) ? textsOf(part['text']) : 0), 0) : 0
@@ -99,16 +99,16 @@ function textsOf(value: unknown): number {
 
 const textNames = ['content', 'reasoning_content', 'refusal'] as const
 
-/** The fields beside the answers that are kept of a stream: no other has a reader, and a provider may send what it likes. */
+/** The fields of a stream that are kept beside the answers. No other field is read later, and a provider may send fields of any size. */
 const headNames = ['id', 'created', 'model', 'system_fingerprint', 'service_tier'] as const
-/** Most characters of such a field. */
+/** The most characters of such a field. */
 const headMaxChars = 1024
 
 const isShortScalar = (value: unknown): boolean => typeof value === 'number' || (typeof value === 'string' && value.length <= headMaxChars)
 
 class Collected {
   finishReason: string | null = null
-  /** There was a choice, or usage. */
+  /** True once the stream had a choice or usage. */
   hasSaid = false
   readonly #head = new Map<string, unknown>()
   #usage: unknown

@@ -1,21 +1,24 @@
-/** The model that a reply names: on the platform's key nobody is served a dearer one for the price of another. */
+/** Charges for the model that a reply names. On the platform's key no caller gets a dearer model at the price of the requested one. */
 import type { Route } from '../../catalog/model.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { PerformContext } from '../kinds/kind.ts'
 
-/** The attempt that is served, and what it was given. */
+/** The attempt that serves the call, and its context. */
 interface Served {
   readonly attempt: Attempt
   readonly context: PerformContext
 }
 
-/** Charges the call as the model that the whole reply names, when that is another one and dearer. */
+/** Charges a call as the model that the whole reply names when that model is another and dearer one. */
 export function priceAsNamed(model: unknown, served: Served): void {
   const { route, byok } = served.attempt
   if (!byok && typeof model === 'string') priceAs(route, model, served)
 }
 
-/** The same for a stream, which may name its model anywhere: the result is called at each change of the name, and the dearest one counts. */
+/**
+ * Returns the function that does the same for a stream. A stream may name its model anywhere, so the relay calls the function at each change of
+ * the name. The dearest model counts.
+ */
 export function priceAsStreamed(served: Served): (model: string) => void {
   let priced = served.attempt.route
   return model => {
@@ -23,7 +26,7 @@ export function priceAsStreamed(served: Served): (model: string) => void {
   }
 }
 
-/** Returns the route by which the call is charged now. */
+/** Returns the route that now gives the price of the call. */
 function priceAs(priced: Route, model: string, { attempt: { route }, context }: Served): Route {
   if (model === route.upstreamModel || model === route.modelId) return priced
   const dearer = context.deps.dearerRoute?.(priced, model) ?? null

@@ -1,4 +1,7 @@
-/** Whole replies of providers, read and written for the client before anything is charged: one that cannot be is a failed route. */
+/**
+ * Reads whole replies of providers and writes them for the client before the call is charged. A reply that cannot be read or written is a
+ * failure of the route.
+ */
 import { fail } from '../../../platform/errors.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { BodyTooLargeError } from '../../../platform/outbound/upstream-body.ts'
@@ -21,15 +24,16 @@ type Fields = Record<string, unknown>
 
 const jsonType = { 'content-type': 'application/json; charset=utf-8' }
 
-/** A longer reply takes a heavy turn, as a longer request does. */
+/** A reply longer than this takes a heavy turn, as a long request does. */
 const lightReplyBytes = 1024 * 1024
 
 /**
- * Reads a whole reply and does `write` with its value. It must be within the bounds of its provider, and is looked through in pieces for that. A long
- * one is read in one turn of its organisation and written in the next. So no reply holds the others for longer than one parse. Decision 0468 says why.
+ * Reads a whole reply and calls `write` with its value. The reply must be within the bounds of its provider, which are checked in pieces. A long
+ * reply is read in one turn of its organisation and written in the next, so that no reply delays the other callers for longer than one parse.
+ * Decision 0468 gives the reasons.
  *
- * Beyond the bounds, a server that somebody has registered has failed. For a provider of the catalog this throws BodyTooLargeError, because that provider
- * bills the reply and another one would make it again.
+ * A reply beyond the bounds from an own server is a failure. From a provider of the catalog it throws `BodyTooLargeError`, because that provider
+ * bills the reply and another provider would make it again.
  */
 export async function readInTurn<T>(bytes: Buffer, status: number, attemptContext: AttemptContext, write: (value: Fields) => T): Promise<T | Failed> {
   const { attempt, context } = attemptContext
@@ -47,7 +51,7 @@ export async function readInTurn<T>(bytes: Buffer, status: number, attemptContex
   return 'failure' in read ? read : inTurn(() => write(read.value))
 }
 
-/** The reply, whose value this is, as the client gets it. Throws `bad_request` where what the client itself sent cannot be written back. */
+/** Returns the parsed reply `value` as the answer for the client. Throws `bad_request` when a part of the client's own body cannot be written back. */
 export function whole(reply: LeanJson, value: Fields, status: number, attemptContext: AttemptContext): WholeAnswer | Failed {
   const bytes = reply.whole
   const { dialect, isRelay, context } = attemptContext
@@ -69,7 +73,7 @@ export function whole(reply: LeanJson, value: Fields, status: number, attemptCon
   })
 }
 
-/** The reply as an object that answers something; what of status 200 is an error, or answers nothing, has failed. */
+/** Returns the reply as an object with an answer. A reply with status 200 that is an error, or has no answer, is a failure. */
 function readWhole(bytes: Buffer, status: number, attemptContext: AttemptContext): { readonly value: Fields } | Failed {
   const { attempt, dialect, context } = attemptContext
   const { id } = attempt.route.provider
@@ -86,10 +90,10 @@ function readWhole(bytes: Buffer, status: number, attemptContext: AttemptContext
   return dialect.answers(context.request.operation, value) ? { value } : failed(attempt, status, `${id} answered ${status} without an answer`)
 }
 
-/** Bytes of a stream that are read before others get their turn. */
+/** The bytes of a stream that are read before other calls get their turn. */
 const turnBytes = 64 * 1024
 
-/** A stream that was not asked for, all of it here, as the reply that was. */
+/** Returns the whole reply for a complete stream that came although no stream was requested. */
 export async function streamAsWhole(bytes: Buffer, status: number, attemptContext: AttemptContext): Promise<WholeAnswer | Failed> {
   const { attempt, dialect, context } = attemptContext
   const decoder = dialect.decoder(attempt.route.provider.userGiven === true ? ownEventMaxBytes : undefined)
@@ -113,7 +117,10 @@ export async function streamAsWhole(bytes: Buffer, status: number, attemptContex
   })
 }
 
-/** What the client's own body has in it cannot be the route's fault; everything else that cannot be translated is. */
+/**
+ * Returns the result of `write`, or a failure of the route when the reply cannot be translated. A body of the client that cannot be written is
+ * not the route's fault and throws `bad_request`.
+ */
 export function translated<T>(status: number, { attempt, context }: AttemptContext, write: () => T): T | Failed {
   try {
     return write()
@@ -137,24 +144,24 @@ function answerOf({ attempt, headers }: AttemptContext, usage: TokenUsage, estim
   return { kind: 'whole', attempt, headers: { ...headers, ...jsonType }, usage, estimated, body }
 }
 
-/** What of a reported usage is believed. What came is counted only where the figures ask for it; it has no more characters than bytes. */
+/** Returns the believed part of a reported usage. The output is counted only when the figures are doubtful. A reply has no more characters than bytes. */
 function believedOf(claimed: TokenUsage, replyBytes: number, shown: () => number, { attempt, context: { request, kind } }: AttemptContext): TokenUsage {
   const bounds = usageBoundsOf(request, attempt, kind.hasOutput)
   return isPlain(claimed, bounds, kind.hasOutput ? replyBytes : 0) ? claimed : believed(claimed, bounds, kind.hasOutput ? shown() : 0)
 }
 
-/** What is counted where the provider told nothing: the same as of a stream that says the same. */
+/** Returns the estimated usage for a reply without reported usage. A stream with the same text has the same estimate. */
 function estimateOf(hub: Readonly<Fields>, { context: { request, kind } }: AttemptContext): TokenUsage {
   return plainUsage(request.promptTokens, kind.hasOutput ? tokensOfChars(saidChars(hub)) : 0)
 }
 
-/** What the reply's tool calls are like tells routing whom to trust with tools. */
+/** Reports to routing whether the reply's tool calls are sound. Routing then knows which routes it can trust with tools. */
 function noteToolCalls(reply: Fields, { attempt, context: { orgId, deps } }: AttemptContext): void {
   const sound = attempt.route.dialect === 'openai' ? toolCallsAreSound(reply) : null
   if (sound !== null) deps.observer.calledTools(attempt, orgId, sound)
 }
 
-/** In the hub format only: replies of the other formats are relayed byte for byte. */
+/** Writes the catalog's model id into a reply, in the hub format only. Replies in the other formats are relayed byte for byte. */
 function named(bytes: Buffer, { whole: sent, lean, offsetOf }: LeanJson, attemptContext: AttemptContext): Buffer {
   const echo = attemptContext.context.kind.format.id === 'openai' ? echoFor(attemptContext) : null
   if (echo === null) return bytes
@@ -163,7 +170,10 @@ function named(bytes: Buffer, { whole: sent, lean, offsetOf }: LeanJson, attempt
   return Buffer.concat([bytes.subarray(0, offsetOf(found.from)), echo, bytes.subarray(offsetOf(found.to))])
 }
 
-/** The reply as `value` says; null: as it came. Of one that was read without its numbers only the usage can be new, which comes behind its last member. */
+/**
+ * Returns the reply with the content of `value`, or unchanged when `value` is null. When the reply was parsed without its lists of numbers, only
+ * `usage` can be new, and it is inserted after the last member.
+ */
 function completed(value: Fields | null, { whole: sent, lean }: LeanJson): Buffer {
   if (value === null) return sent
   if (lean === sent) return Buffer.from(JSON.stringify(value))
@@ -173,13 +183,13 @@ function completed(value: Fields | null, { whole: sent, lean }: LeanJson): Buffe
 
 const answerNames = ['choices', 'content', 'output', 'candidates', 'data'] as const
 
-/** The error that some providers put into a reply of status 200; null in one that answers something. */
+/** Returns the error that some providers put into a reply with status 200. Null when the reply has an answer. */
 function errorOfReply(reply: Fields): unknown {
   const ofChoice = errorOfChoices(reply['choices'])
   if (ofChoice !== null) return ofChoice
   const { error } = reply
   if (error === undefined || error === null) return null
-  // A response of that status has said nothing, though it has its list of items.
+  // A response with the status `failed` has no answer, although it has a list of items.
   return reply['status'] !== 'failed' && answerNames.some(name => Array.isArray(reply[name])) ? null : error
 }
 

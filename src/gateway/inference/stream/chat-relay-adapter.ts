@@ -13,15 +13,15 @@ import { HeldUsage } from '../held-usage.ts'
 import { EarlyLines } from '../replies/early-lines.ts'
 import { type StreamAdapter, usageSoFar } from './stream-adapter.ts'
 
-/** What is done to the lines on their way. */
+/** The changes that a relay makes to the lines of a stream. */
 export interface ChatRelayOptions {
-  /** The caller said include_usage: false. */
+  /** True when the caller sent `include_usage: false`. */
   readonly withholdsUsage: boolean
-  /** JSON text that stands for the provider's name of the model; null = both call it the same. */
+  /** The JSON text that replaces the provider's name of the model. Null when the names are the same. */
   readonly echo: Buffer | null
   /**
-   * Of a server that somebody has registered: most bytes of one event, in however many lines. An event that is longer breaks the stream, and LF
-   * is written for every line end, so that the client and the scanner see the same events. Left out: bytes pass as they come, a long line in parts.
+   * The most bytes of one event, over all of its lines, from an own server. A longer event breaks the stream. Every line end is written as LF,
+   * so that the client and the scanner see the same events. Absent for other servers: bytes pass unchanged, and a long line passes in parts.
    */
   readonly eventMaxBytes?: number
 }
@@ -31,14 +31,17 @@ const openBrace = 123
 const colon = 58
 const lineEnd = Buffer.from('\n')
 const eventEnd = Buffer.from('\n\n')
-/** Of a longer first chunk the id is not looked for. */
+/** The most bytes of a first chunk whose id is read. */
 const headMaxBytes = 4096
 
 /**
- * Relays an OpenAI chat stream to an OpenAI client. Lines pass as they came, and whole ones only; the exceptions are the usage that
- * ends the stream, which gets the bill (`x_br`) or is kept back, the `model` where the provider calls it something else, thinking that
- * is in another member than `reasoning_content`, and what the provider leaves out at the end: usage, which we estimate, and the end
- * mark behind a `finish_reason`. Nothing goes out before the stream has begun, so that another route can take over, or behind its end.
+ * Relays an OpenAI chat stream to an OpenAI client. Lines pass unchanged and whole, with these exceptions.
+ *
+ * The last usage of the stream gets the bill (`x_br`) or is withheld. The `model` is replaced when the provider uses another name. Thinking in
+ * another member moves to `reasoning_content`. Two things are added when the provider leaves them out: estimated usage, and the end mark after a
+ * `finish_reason`.
+ *
+ * Nothing is sent before the stream has begun, so that another route can serve the call. Nothing is sent after the end of the stream.
  */
 export class ChatRelayAdapter implements StreamAdapter, LineSink {
   readonly #tap = new ChatStreamTap()
@@ -46,31 +49,31 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   readonly #format: ClientFormat
   readonly #context: ReplyContext
   readonly #options: ChatRelayOptions
-  /** Null: the bytes pass with the line ends that they have. */
+  /** Null when the bytes keep their line ends. */
   readonly #lineEnds: LineEnds | null
-  /** Bytes of the event under way, without those of comments and of the line under way. */
+  /** The bytes of the current event, without comments and without the current line. */
   #eventBytes = 0
-  /** Its lines of data. */
+  /** The data lines of the current event. */
   #dataLines = 0
-  /** The chunk that is being cut into lines, up to where it has been given out, and up to where its lines are whole. */
+  /** The chunk that is being split into lines. `#from` is the end of the part that was sent, and `#to` the end of its whole lines. */
   #chunk: Uint8Array = lineEnd
   #from = 0
   #to = 0
   #parts: Uint8Array[] = []
   #held: HeldUsage | null = null
-  /** The bytes given out end inside an event. */
+  /** True when the sent bytes end inside an event. */
   #isOpen = false
   #isDropping = false
   #isEnding = false
-  /** What came before the stream began. */
+  /** The lines before the stream began. Null after that. */
   #early: EarlyLines | null = new EarlyLines()
-  /** The end mark, or the provider's error, has gone by: `line` until the end of its event, then `event`. */
+  /** Whether the end mark or the provider's error has passed: `line` until the end of its event, then `event`. */
   #over: 'no' | 'line' | 'event' = 'no'
-  /** `end` has been called: whether the stream was complete. */
+  /** The result of `end`: whether the stream was complete. Null before `end` is called. */
   #ended: boolean | null = null
-  /** The model of which the context has been told. */
+  /** The last model name that was reported to the context. */
   #model: string | null = null
-  /** The first chunk of the stream: id and time for a chunk of our own. */
+  /** The first chunk of the stream. It provides the id and the time for a chunk of the gateway's own. */
   #head: string | null = null
 
   constructor(format: ClientFormat, context: ReplyContext, options: ChatRelayOptions) {
@@ -81,7 +84,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#lineEnds = options.eventMaxBytes === undefined ? null : new LineEnds()
   }
 
-  /** Some providers tell running figures: those of a stream that has not come to its end are not the last. */
+  /** True when the last usage was reported. Some providers report running figures; without an end of the stream these are not the last. */
   get reported(): boolean {
     const { finished, hasFinishReason } = this.#tap
     return this.#hasLastUsage && (finished || hasFinishReason || this.#ended === true)
@@ -119,7 +122,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   push(bytes: Uint8Array): Uint8Array | null {
     if (this.#over === 'event') return null
     const chunk = this.#lineEnds?.read(bytes) ?? bytes
-    // It was the second half of a CRLF, of which the first half has passed as LF.
+    // An empty chunk was the second half of a CRLF, whose first half has passed as LF.
     return chunk.length === 0 ? null : this.#relayed(chunk)
   }
 
@@ -133,7 +136,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     return this.#taken()
   }
 
-  /** A stream that has said why it finished, or has told its final usage, is complete without an end mark; every other one was cut short. */
+  /** Ends the stream. A stream with a finish reason or its final usage is complete even without an end mark. Any other stream was cut short. */
   end(): { bytes: Uint8Array | null; complete: boolean } {
     const tap = this.#tap
     if (tap.finished || this.#ended !== null) return { bytes: null, complete: tap.finished || this.#ended === true }
@@ -150,7 +153,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     return { bytes: this.#taken(), complete }
   }
 
-  /** A line that is not whole is not sent: nobody can read half a chunk. */
+  /** Returns the end of a stream that broke. A line without its end is not sent, because a client cannot read half a chunk. */
   fail(fault: StreamFault): Uint8Array {
     this.#release(false)
     if (this.#isOpen) this.#parts.push(eventEnd)
@@ -175,7 +178,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     }
     this.#to = nextInChunk
     if (this.#over === 'event') this.#skip(bytes, start)
-    // The beginning of a line, of which the end is missing: nobody is told half an event.
+    // This is the beginning of a line without its end. Half an event is not sent.
     else if (this.#isEnding && start < end && !isWholeLine(textOf(bytes, start, end))) this.#drop(bytes, start)
     else {
       const kind = this.#kindOf(bytes, start, end, nextInChunk)
@@ -184,15 +187,15 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     }
   }
 
-  /** Before the line goes on: the bill after it may depend on the name. */
+  /** Reports a model name before its line is sent, because the bill after it may depend on the name. */
   #named(model: string | null): void {
     this.#model = model
     if (model !== null) this.#context.named?.(model)
   }
 
   /**
-   * What the tap says of a line. It reads each line of data by itself, and a client joins those of one event: what only several lines say together
-   * has begun the stream when their event ends, and each of them counts for its bytes.
+   * Returns the tap's classification of a line. The tap reads each data line by itself, but a client joins the lines of one event. So an event
+   * of several data lines begins the stream at its end, and each line after the first counts with its bytes as output.
    */
   #kindOf(bytes: Uint8Array, start: number, end: number, nextInChunk: number): ChatLine {
     const kind = this.#tap.line(bytes, start, end, nextInChunk)
@@ -203,7 +206,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     return kind
   }
 
-  /** Counts one more line of the event under way, which a blank line ends. No reader keeps a comment. */
+  /** Counts one more line of the current event. A blank line ends the event. Comments do not count, because readers do not keep them. */
   #isEventTooLong(bytes: Uint8Array, start: number, end: number): boolean {
     if (start === end) this.#eventBytes = 0
     else if (bytes[start] !== colon) this.#eventBytes += end - start
@@ -237,7 +240,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     else this.#passChunk(bytes, start, end, kind === 'usage')
   }
 
-  /** Whether the stream has begun with this line, which is kept back otherwise. What was kept back goes out before it. */
+  /** Returns true when the stream has begun with this line, and then sends the earlier lines before it. Otherwise the line is kept back. */
   #begins(early: EarlyLines, kind: ChatLine, bytes: Uint8Array, start: number): boolean {
     if (this.#tap.begun) {
       this.#early = null
@@ -263,12 +266,12 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#passTo(this.#to)
     this.#parts.push(part)
     this.#isOpen = true
-    // The part of the line that is in this chunk has just been given out.
+    // The part of the line that is in this chunk has just been sent.
     this.#to = this.#chunk.length
     this.#from = this.#chunk.length
   }
 
-  /** Ends a stream with an event that is too long to be looked at: what is in it would not be counted. */
+  /** Ends a stream at an event that is too long to be read, because its content would not be counted. */
   #refuse(): void {
     const fault = { message: 'The provider sent an event that is too long.', type: 'api_error', code: 'upstream_stream_error' }
     this.#tap.failed = true
@@ -279,11 +282,14 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#from = this.#chunk.length
   }
 
-  /** Nothing more of the provider's goes out. A stream that has begun gets an end of ours; of another one nothing goes out, so that another route can take over. */
+  /**
+   * Stops sending the provider's bytes. A stream that has begun gets an end from the gateway. For any other stream nothing is sent, so that
+   * another route can serve the call.
+   */
   #endWith(fault: StreamFault): void {
     this.#over = 'event'
     this.#ended = false
-    // The parts are taken meanwhile.
+    // `fail` takes the collected parts, so its result is added again.
     const ending = this.#early === null ? this.fail(fault) : null
     if (ending !== null) this.#parts.push(ending)
   }
@@ -300,11 +306,11 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     }
   }
 
-  /** The end mark; before it the usage that the provider did not tell. */
+  /** Sends the end mark. Before it, usage that the provider did not report is added. */
   #done(bytes: Uint8Array, start: number): void {
     this.#over = 'line'
     if (this.#dataLines > 0 && this.#isOpen) {
-      // Behind other data it is no end mark to a client: it gets an event of its own.
+      // A client does not read an end mark after other data of the same event, so it gets an event of its own.
       if (bytes === this.#chunk) this.#passTo(start)
       this.#parts.push(lineEnd)
       this.#isOpen = false
@@ -317,7 +323,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#pass(bytes, true)
   }
 
-  /** Our usage where the provider has told none. */
+  /** Adds estimated usage when the provider has reported none. */
   #addEstimate(before: string): void {
     if (this.#tap.usage === null && !this.#options.withholdsUsage) this.#parts.push(Buffer.from(before + this.#estimate()))
   }
@@ -337,38 +343,38 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     })
   }
 
-  /** Lines of one chunk are given out together, when something else comes between or the chunk is through. */
+  /** Lets a line pass. The lines of one chunk are sent together, at a change or at the end of the chunk. */
   #pass(bytes: Uint8Array, isOpen: boolean): void {
     this.#isOpen = isOpen
     if (bytes === this.#chunk) return
-    // Put together from several chunks, without its line end; an overlong one has been given out.
+    // The line was joined from several chunks without its line end. An overlong line was already sent in parts.
     if (bytes !== overlongLine && this.#from === 0) this.#parts.push(bytes)
     this.#parts.push(lineEnd)
     this.#from = this.#to
   }
 
-  /** Gives out what of the chunk is still to pass, up to that offset. */
+  /** Sends the unsent part of the chunk up to an offset. */
   #passTo(offset: number): void {
     if (offset > this.#from) this.#parts.push(this.#chunk.subarray(this.#from, offset))
     this.#from = Math.max(this.#from, offset)
   }
 
-  /** Leaves this line out. */
+  /** Leaves out this line. */
   #skip(bytes: Uint8Array, start: number): void {
     if (bytes === this.#chunk) this.#passTo(start)
     this.#from = this.#to
   }
 
-  /** Leaves out the event that this line is the data of. */
+  /** Leaves out the event of this data line. */
   #drop(bytes: Uint8Array, start: number): void {
     this.#skip(bytes, start)
-    // An event that has begun is ended; it then has no data, and readers pass over it.
+    // An event that has begun is ended. It then has no data, and readers ignore it.
     if (this.#isOpen) this.#parts.push(lineEnd)
     this.#isOpen = false
     this.#isDropping = true
   }
 
-  /** What of the line is written otherwise: our id of the model, and thinking where clients look for it. */
+  /** Returns the edits of the line: the catalog's id of the model, and thinking in the member where clients read it. */
   #editsOf(bytes: Uint8Array, start: number, end: number): readonly ByteEdit[] {
     const { echo } = this.#options
     const found = echo === null ? null : modelAt(bytes, start, end)
@@ -407,12 +413,12 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#skip(bytes, start)
   }
 
-  /** A copy of the line with its end. */
+  /** Returns a copy of the line with its line end. */
   #rawLine(bytes: Uint8Array, start: number): Buffer {
     return bytes === this.#chunk ? Buffer.from(bytes.subarray(start, this.#to)) : Buffer.concat([bytes, lineEnd])
   }
 
-  /** Gives out the usage that was held, with the bill when it was the last. */
+  /** Sends the held usage, with the bill when it was the last usage. */
   #release(isBilled: boolean): void {
     const held = this.#held
     if (held === null) return
@@ -444,10 +450,10 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
 
 const textOf = (bytes: Uint8Array, start: number, end: number): string => Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
 
-/** A line of the end that can be read: the end mark, or data that is whole. */
+/** Returns true for a line that can be read at the end of the stream: the end mark, or complete data. */
 const isWholeLine = (line: string): boolean => line.startsWith('data:') && (line.slice(5).trim() === '[DONE]' || Object.keys(parsed(line)).length > 0)
 
-/** The object in a line of data; an empty one when there is none. */
+/** Returns the object in a data line, or an empty object when there is none. */
 const parsed = (line: string): Record<string, unknown> => parsedObject(line.replace(/^data:/, '')) ?? {}
 
 function edited(bytes: Uint8Array, edits: readonly ByteEdit[]): Buffer {

@@ -8,23 +8,23 @@ import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 export interface BytesRelayDeps {
   readonly meter: Meter
   readonly signal: CancelSignal
-  /** The reply is over, one way or the other; `broke`: the provider broke it off after the first byte. */
+  /** Is called when the reply is over. `broke` is true when the provider broke it off after the first byte. */
   onEnd(broke: boolean): void
 }
 
 const brokenOff: StreamEnd = { name: 'upstream_stream_error', message: 'The provider broke off the reply.' }
 
 /**
- * Passes a reply on byte for byte, a chunk when the client has taken the one before. What it costs does not grow on the way, so the hold
- * is not asked for again. The call is settled exactly once, before the end of the reply goes out. A reply that breaks off, and one whose
- * caller is revoked, says so where its bytes can; else this throws, which breaks off the client's connection.
+ * Relays a reply byte for byte. It reads the next chunk when the client has taken the one before. The cost does not grow during the reply, so
+ * the hold is not extended. The call is settled exactly once, before the end of the reply is sent. When the reply breaks off or the caller is
+ * revoked, the bytes report it if their format can. Otherwise this throws, which closes the client's connection.
  */
 export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
   const { rest, body, reading } = answer
   const { meter, signal } = deps
   let broke = false
   const settle = (outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> => meter.settle(reading.usage(), !reading.exact, outcome, 200)
-  // A client that does not read must not keep its money held by a call that was cut.
+  // A client that does not read must not keep the hold of a call that was cut.
   const onAbort = (): void => {
     if (signal.reason instanceof CallCutError) Promise.resolve(settle('cut')).catch(() => undefined)
   }
@@ -45,7 +45,7 @@ export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): As
     const { reason } = signal
     const isCut = signal.aborted && reason instanceof CallCutError
     if (signal.aborted && !isCut) return
-    // Not the provider: the end could not be written down, and a reply that is not accounted for has no good end.
+    // The provider is not at fault: the end could not be recorded. A reply without its record must not get a good end.
     if (meter.ended && !isCut) throw error
     broke = !isCut
     const end = isCut ? endOfCut(reason) : brokenOff

@@ -8,40 +8,40 @@ import type { StreamAnswer } from '../replies/answer.ts'
 import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 
-/** How long the event under way may take to finish when the gateway ends a stream. */
+/** The time for the current event to finish when the gateway ends a stream. */
 const finishEventMs = 200
 
 export interface RelayDeps extends Charging {
   readonly clock: Clock
-  /** The departure, where there is one. */
+  /** The departure's signal, when there is a departure. */
   readonly signal: CancelSignal
-  /** The stream is over, one way or the other; `broke`: the provider broke it off after the first byte. */
+  /** Is called when the stream is over. `broke` is true when the provider broke it off after the first byte. */
   onEnd(broke: boolean): void
 }
 
-/** What one relay remembers beside what it was given. */
+/** The state of one relay, beside its dependencies. */
 interface Relay extends RelayDeps {
   broke: boolean
   /** The stream was given up because its provider had been silent for too long: what it thought unseen meanwhile is charged as it was held. */
   isSilent: boolean
-  /** All that was given out has been sent, and the provider's next bytes are awaited. */
+  /** True while all output is sent and the provider's next bytes are awaited. */
   isWaiting: boolean
-  /** Ends the stream from outside while the provider is awaited. */
+  /** Ends the stream from outside while the provider's bytes are awaited. */
   end: (end: StreamEnd) => void
 }
 
-/** A stream on its way to the client. */
+/** A stream that is being relayed to the client. */
 export interface RelayedStream {
   readonly chunks: AsyncGenerator<Uint8Array, void, undefined>
-  /** What may be sent now to keep a silent client waiting; null while something else is on its way or an event is open. */
+  /** Returns the bytes that keep a silent client waiting. Null while other bytes are on their way or an event is open. */
   keepAlive(): Uint8Array | null
 }
 
-/** Relays a stream; nothing of it happens before the first chunk is asked for. */
+/** Relays a stream. The relay starts when the first chunk is read. */
 export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStream {
   const deps: Relay = { ...given, broke: false, isSilent: false, isWaiting: false, end: () => {} }
   const keepAlive = (): Uint8Array | null => {
-    // Behind a caller who has left the hold is not extended any more.
+    // After the caller has left, the hold is not extended any more.
     if (!deps.isWaiting || deps.departure?.hasLeft === true) return null
     const { adapter } = answer
     if (deps.thinksUnseen && !deps.hold.duringSilence(tokensOfChars(adapter.outputChars))) {
@@ -54,10 +54,11 @@ export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStre
 }
 
 /**
- * Relays a stream: what its adapter makes of each chunk goes to the client, no timer is in between. The call is settled exactly
- * once: before its last byte goes out, when it is cut, when the provider breaks off, or behind a client that goes away (`return()` of this
- * generator). Behind a client that has gone or was cut, a provider that is worth it is read on. After the first byte there is no failover: a
- * stream that breaks ends with an error frame.
+ * Relays a stream. The adapter's output for each chunk goes to the client without a timer in between.
+ *
+ * The call is settled exactly once: before its last byte is sent, when it is cut, when the provider breaks off, or after the client has left
+ * (`return()` of this generator). After a client has left or was cut, a provider that is worth following is read on. There is no failover after
+ * the first byte: a stream that breaks ends with an error frame.
  */
 async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Array, void, undefined> {
   const { adapter, rest } = answer
@@ -99,12 +100,12 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
     else if (cutter.frame !== null) yield cutter.frame
   } catch (error) {
     deps.isWaiting = false
-    // It is followed no further, and that is no matter of the route's.
+    // The following ends here. That says nothing about the route.
     if (departure?.hasLeft === true) {
       if (cutter.frame !== null) yield cutter.frame
       return
     }
-    // Not the provider: the end could not be written down, and a reply that is not accounted for has no end mark.
+    // The provider is not at fault: the end could not be recorded. A reply without its record must not get an end mark.
     if (meter.ended && !cutter.expired) throw error
     if (cutter.wanted === null && signal.aborted && !(signal.reason instanceof CallCutError)) return
     if (cutter.wanted === null) deps.broke = true
@@ -123,7 +124,7 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
   }
 }
 
-/** What is done behind the last byte for the client: the provider is followed where it is worth it, then the call is settled. */
+/** Finishes a stream after the client's last byte. The provider is read on when it is worth following, and then the call is settled. */
 async function settleBehind(answer: StreamAnswer, deps: Relay, cutter: Cutter): Promise<void> {
   const { meter, departure } = deps
   try {
@@ -132,7 +133,7 @@ async function settleBehind(answer: StreamAnswer, deps: Relay, cutter: Cutter): 
     if (!meter.ended) await settleUnread(answer, deps, outcomeBehind(answer, deps, cutter))
   } finally {
     answer.held.release()
-    // Last: a graceful shutdown waits for calls that are not settled.
+    // This comes last, because a graceful shutdown waits for calls that are not settled.
     deps.onEnd(deps.broke)
   }
 }
@@ -146,7 +147,7 @@ function outcomeBehind({ adapter }: StreamAnswer, { signal }: Relay, { wanted }:
   return wanted === null && !(signal.reason instanceof CallCutError) ? 'client_gone' : 'cut'
 }
 
-/** The end of a stream that had none of its own: an end that we put, or an upstream that closed without its end mark. */
+/** Sends the end of a stream without its own end. Either the gateway ends the stream, or the provider closed it without an end mark. */
 async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
   const { body, adapter } = answer
   body.destroy()
@@ -157,7 +158,7 @@ async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd 
       if (bytes !== null) yield bytes
       return
     }
-    // A body that ends without its end mark and without the final usage was cut short, however cleanly the connection closed.
+    // A body without its end mark and without the final usage was cut short, even when the connection closed cleanly.
     deps.broke = true
     await settle(answer, deps, 'upstream_broke')
     if (bytes !== null) yield bytes
@@ -178,13 +179,13 @@ function settle({ adapter }: StreamAnswer, deps: RelayDeps, outcome: 'ok' | 'ups
 }
 
 /**
- * Ends a stream from outside the read loop. Where the provider is worth following, its caller gets the end immediately and the provider is told
- * nothing of it; else both end when the bytes stand at an event boundary, or when the event is done. Decision 0462 says why.
+ * Ends a stream from outside the read loop. When the provider is worth following, the caller gets the end immediately and the provider goes on.
+ * Otherwise both end at the next event boundary, or after `finishEventMs`. Decision 0462 gives the reasons.
  */
 class Cutter {
   wanted: StreamEnd | null = null
   expired = false
-  /** The end for a caller behind whom the provider is followed. */
+  /** The end for the caller of a followed call. */
   frame: Uint8Array | null = null
   readonly #answer: StreamAnswer
   readonly #deps: Relay
@@ -205,7 +206,7 @@ class Cutter {
     const { adapter, body } = this.#answer
     const { meter, departure, clock, isFollowed } = this.#deps
     const hasLeft = (): boolean => departure?.hasLeft === true
-    // A stream that has ended already goes to its end, and one that is followed is over for its caller.
+    // A stream that has already ended goes to its own end. A followed stream is already over for its caller.
     if (this.wanted !== null || meter.ended || adapter.finished || adapter.failed || hasLeft()) return
     this.wanted = end
     if (isFollowed) departure?.leave(new Error(end.name))
@@ -216,7 +217,7 @@ class Cutter {
     this.#stopTimer = clock.after(finishEventMs, () => this.#expire())
   }
 
-  /** A client that does not read must not keep its money held, nor the provider from being followed. */
+  /** Settles for a client that does not read. It must not keep the hold, nor stop the gateway from reading the provider on. */
   #expire(): void {
     if (this.frame !== null) {
       if (!this.#deps.isWaiting) void this.finish()
@@ -224,7 +225,7 @@ class Cutter {
     }
     this.expired = true
     this.#answer.body.destroy()
-    // What cannot be committed now is in the journal all the same.
+    // A charge that cannot be committed now is in the journal.
     if (!this.#deps.meter.ended) settleUnread(this.#answer, this.#deps, 'cut').catch(() => undefined)
   }
 
@@ -232,7 +233,7 @@ class Cutter {
   finish(): Promise<void> {
     if (this.#finished === null) {
       this.#finished = settleBehind(this.#answer, this.#deps, this)
-      // What cannot be committed now is in the journal all the same; a caller who waits gets the error.
+      // A charge that cannot be committed now is in the journal. A waiting caller gets the error.
       this.#finished.catch(() => undefined)
     }
     return this.#finished

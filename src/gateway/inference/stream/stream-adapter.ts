@@ -1,4 +1,4 @@
-/** Turns the bytes of a provider's stream into the bytes of the client's. Decision 0375 says why. */
+/** Turns the bytes of a provider's stream into the bytes of the client's stream. Decision 0375 gives the reasons. */
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import { isObject } from '../../../platform/values/json.ts'
 import type { StreamTap } from '../../providers/dialect.ts'
@@ -8,60 +8,60 @@ import { outputChars as outputCharsOf } from '../../wire/output-chars.ts'
 import { estimateTokens, noUsage, type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import { ReplyBounds } from '../replies/reply-bounds.ts'
 
-/** What a call is charged with some usage. */
+/** Returns the charge of a call with some usage. */
 export type BillOf = (usage: TokenUsage) => Bill
 
-/** One stream on its way. `push` says what goes to the client; the properties say how far the stream has come. */
+/** An adapter for one stream. `push` returns the output for the client. The properties describe the progress of the stream. */
 export interface StreamAdapter {
-  /** The bytes for the client, or null when this chunk says nothing to it: a stream has not begun before one does, and nothing goes out behind its end. */
+  /** Returns the bytes for the client, or null when this chunk has no output. The stream begins with the first output. Nothing is sent after its end. */
   push(chunk: Uint8Array): Uint8Array | null
-  /** The bytes have ended: what was still open, and whether the stream ended as it should. */
+  /** Ends the bytes. Returns the output that was still open, and whether the stream was complete. */
   end(): { readonly bytes: Uint8Array | null; readonly complete: boolean }
-  /** The end of a stream that broke or was cut, with what ends an event that is still open. */
+  /** Returns the end of a stream that broke or was cut. It also ends an open event. */
   fail(fault: StreamFault): Uint8Array
-  /** As reported, or estimated from what went by. */
+  /** Returns the reported usage, or an estimate from the bytes that passed. */
   usage(): TokenUsage
   readonly reported: boolean
-  /** The provider has told what the prompt came to, which it does before the end in some formats. */
+  /** True when the provider has reported the prompt's tokens. Some formats report them before the end. */
   readonly promptTold: boolean
   readonly outputChars: number
   readonly finished: boolean
   readonly failed: boolean
-  /** What the provider said when it failed, as it came; null: it has not, or said nothing. */
+  /** The provider's own text of its failure. Null when it has not failed or gave no text. */
   readonly fault: string | null
   /** Why this gateway takes no more of the stream, which the provider has made and bills; null: it takes all of it. Decision 0482 says why. */
   readonly refused: StreamFault | null
-  /** The bytes given out so far end between two events. */
+  /** True when the sent bytes end between two events. */
   readonly atBoundary: boolean
-  /** Bytes that are kept: of an event that is not whole, and of output that is written again at the end. */
+  /** The bytes that the adapter keeps: of an incomplete event, and of output that is written again at the end. */
   readonly heldBytes: number
-  /** What may be sent now to keep a silent client waiting; null inside an event. */
+  /** Returns the bytes that keep a silent client waiting. Null inside an event. */
   keepAlive(): Uint8Array | null
 }
 
-/** Of an event that is longer than this the beginning goes out before its end is here. */
+/** The most bytes of an event that are kept until its end. The beginning of a longer event is sent before its end arrives. */
 const heldEventMaxBytes = 8 * 1024 * 1024
-/** Most bytes that are kept before a stream has begun; what comes behind them says nothing either and is left out. */
+/** The most bytes that are kept before a stream has begun. Later bytes are left out; they have no content either. */
 const earlyMaxBytes = 64 * 1024
 
 /**
- * Relays a stream byte for byte to a client that speaks the provider's format, whole events only: of a stream that breaks or is cut
- * nobody gets half a one. Chat streams have a adapter of their own.
+ * Relays a stream byte for byte to a client that speaks the provider's format. It sends whole events only, so that a stream that breaks or is
+ * cut does not end inside an event. Chat streams have an adapter of their own.
  */
 export class RelayAdapter implements StreamAdapter {
   readonly #tap: StreamTap
   readonly #format: ClientFormat
   readonly #context: ReplyContext
-  /** The event that is under way. */
+  /** The current event. */
   readonly #held = new BodyPieces()
-  /** The bytes given out end inside an event that was too long to be held. */
+  /** True when the sent bytes end inside an event that was too long to be kept. */
   #isOpen = false
   #hasEnded = false
-  /** The model of which the context has been told. */
+  /** The last model name that was reported to the context. */
   #model: string | null = null
-  /** How many events have gone out, where the last one that has come is kept back. */
+  /** The number of events that were sent, set when the last event is kept back. */
   #eventsOut: number | null = null
-  /** What came before the stream began. */
+  /** The bytes before the stream began. */
   #early: Uint8Array[] = []
   #earlyBytes = 0
   #hasBegun = false
@@ -85,7 +85,7 @@ export class RelayAdapter implements StreamAdapter {
   get finished(): boolean {
     return this.#tap.finished
   }
-  /** Behind the whole event that says so. */
+  /** True after the whole event of the failure. */
   get failed(): boolean {
     return this.#tap.failed && (this.#held.bytes === 0 || this.#hasEnded)
   }
@@ -106,7 +106,7 @@ export class RelayAdapter implements StreamAdapter {
     return this.#hasBegun || passed === null ? passed : this.#beforeBegin(passed)
   }
 
-  /** Comments and pings wait for what comes behind them; of many, the first. */
+  /** Keeps comments and pings until the stream begins, up to `earlyMaxBytes`. */
   #beforeBegin(passed: Uint8Array): Uint8Array | null {
     if (this.#tap.begun || this.#isOpen) {
       this.#hasBegun = true
@@ -141,7 +141,7 @@ export class RelayAdapter implements StreamAdapter {
     if (this.#tap.finished || this.#hasEnded) return { bytes: null, complete: this.#tap.finished }
     this.#hasEnded = true
     const { events } = this.#tap
-    // The end of the bytes ends the last event, which may be the end mark itself, or the provider's error.
+    // The end of the bytes ends the last event, which may be the end mark itself or the provider's error.
     this.#tap.push(eventEnd)
     const isEnd = this.#tap.finished || this.#tap.failed
     const bytes = isEnd && this.#held.bytes > 0 ? this.#taken(eventEnd) : this.#isOpen ? eventEnd : null
@@ -152,7 +152,7 @@ export class RelayAdapter implements StreamAdapter {
   }
 
   fail(fault: StreamFault): Uint8Array {
-    // Its own error is here but for its end.
+    // The provider's own error is here except for the end of its event.
     if (this.#tap.failed && this.#held.bytes > 0) return this.#taken(eventEnd)
     const ending = this.#isOpen ? '\n\n' : ''
     return Buffer.from(ending + this.#format.relayedEnd(fault, this.usage(), this.#context, this.#eventsOut ?? this.#tap.events))
@@ -168,7 +168,7 @@ export class RelayAdapter implements StreamAdapter {
     return this.atBoundary && !this.finished ? Buffer.from(this.#format.keepAlive) : null
   }
 
-  /** Of an event that was too long to be held its beginning is gone already: then the bill is in the records alone. */
+  /** Adds the bill to the last event. When the beginning of that event was already sent because of its length, the bill is in the usage row only. */
   #billed(last: Uint8Array | null): Uint8Array | null {
     if (this.#tap.model !== this.#model) this.#named(this.#tap.model)
     if (last === null || !this.#tap.finished || this.#tap.failed) return last
@@ -180,7 +180,7 @@ export class RelayAdapter implements StreamAdapter {
     if (model !== null) this.#context.named?.(model)
   }
 
-  /** What was held, and this behind it. */
+  /** Returns the kept bytes followed by these. */
   #taken(last: Uint8Array): Uint8Array {
     const held = this.#held
     if (held.bytes === 0) return last
@@ -193,7 +193,7 @@ export class RelayAdapter implements StreamAdapter {
 
 const eventEnd = Buffer.from('\n\n')
 
-/** Reads one format and writes another. Whole events go out, so it is always at a boundary. */
+/** Reads one format and writes another. It sends whole events, so it is always at a boundary. */
 export class TranslatedAdapter implements StreamAdapter {
   readonly #decoder: ChatStreamDecoder
   readonly #writer: StreamWriter
@@ -201,9 +201,9 @@ export class TranslatedAdapter implements StreamAdapter {
   readonly #context: Pick<ReplyContext, 'believed' | 'named'>
   readonly #bounds: ReplyBounds
   #usage: TokenUsage | null = null
-  /** `outputChars` when it was told. */
+  /** `outputChars` at the time of the last usage report. */
   #usageChars = 0
-  /** The model that the stream has named last. */
+  /** The last model name in the stream. */
   #model: unknown = undefined
   #hasBegun = false
   #hasFinishReason = false
@@ -214,7 +214,7 @@ export class TranslatedAdapter implements StreamAdapter {
   refused: StreamFault | null = null
   readonly atBoundary = true
 
-  /** `isOwn`: the server is one that somebody has registered. */
+  /** `isOwn` is true for an own server. */
   constructor(decoder: ChatStreamDecoder, writer: StreamWriter, promptTokens: number, isOwn: boolean, context: Pick<ReplyContext, 'believed' | 'named'> = {}) {
     this.#bounds = new ReplyBounds(isOwn)
     this.#context = context
@@ -239,7 +239,7 @@ export class TranslatedAdapter implements StreamAdapter {
     return this.#write(this.#decoder.push(chunk))
   }
 
-  /** A stream that has said why it finished is complete, end mark or not; every other one was cut short. */
+  /** Ends the stream. A stream with a finish reason is complete even without an end mark. Any other stream was cut short. */
   end(): { bytes: Uint8Array | null; complete: boolean } {
     const bytes = this.#write(this.#decoder.end())
     if (this.finished || this.failed || this.refused !== null || !this.#hasFinishReason) return { bytes, complete: this.finished }
@@ -252,7 +252,7 @@ export class TranslatedAdapter implements StreamAdapter {
     return Buffer.from(this.#writer.fail(fault, this.usage()))
   }
 
-  /** What a provider tells before it has finished is true of the prompt; of the output more may have gone by since. */
+  /** Returns the usage. Figures that a provider reports before the end are true of the prompt, but more output may have come since. */
   usage(): TokenUsage {
     const { believed } = this.#context
     if (this.#usage !== null && this.reported) return believed?.(this.#usage, this.outputChars) ?? this.#usage
@@ -285,7 +285,7 @@ export class TranslatedAdapter implements StreamAdapter {
         this.refused ??= this.#bounds.exceeded
         return this.refused === null ? this.#writer.chunk(event.chunk) : ''
       case 'alive':
-        // Before the first chunk nothing goes out, so that another route can still take over.
+        // Nothing is sent before the first chunk, so that another route can serve the call.
         return this.#hasBegun && this.refused === null ? this.#writer.keepAlive : ''
       case 'error':
         if (event.fault.code === refusedCode) this.refused ??= event.fault
@@ -293,7 +293,7 @@ export class TranslatedAdapter implements StreamAdapter {
       case 'done':
         if (this.refused !== null) return this.#fail(this.refused)
         this.finished = true
-        // An end mark alone is no answer, and another route can still take over.
+        // An end mark alone is not an answer, and another route can serve the call.
         return this.#hasBegun ? this.#writer.finish(this.usage()) : ''
     }
   }
@@ -330,8 +330,9 @@ export class TranslatedAdapter implements StreamAdapter {
 }
 
 /**
- * Usage of a stream that has not come to its end: what the provider has told, if anything, with all output that has gone by since, as far as
- * that can be true. A stream that breaks or is left is charged this. `toldChars`: the output when it told. Decision 0462 says why.
+ * Returns the usage of a stream that has not reached its end. It is the provider's last report, if there is one, plus all output since, limited
+ * to plausible figures. A stream that breaks or is left is charged this usage. `toldChars` is the output at the last report. Decision 0462 gives
+ * the reasons.
  */
 export function usageSoFar(
   claimed: TokenUsage | null,
@@ -345,7 +346,7 @@ export function usageSoFar(
   return believed?.(soFar, outputChars) ?? soFar
 }
 
-/** What is counted where the provider told nothing. */
+/** Returns the estimate for a stream without reported usage. */
 function estimated(promptTokens: number, outputChars: number): TokenUsage {
   return { promptTokens, completionTokens: estimateTokens(outputChars), cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 }

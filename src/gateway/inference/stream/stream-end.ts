@@ -2,10 +2,10 @@ import { type ErrorName, errorTable } from '../../../platform/errors.ts'
 import type { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { StreamFault } from '../../wire/chat/chat-stream.ts'
 
-/** Why the gateway ends a stream before the provider does. */
+/** The reason for which the gateway ends a stream before the provider does. */
 export type StreamEnd = { readonly name: ErrorName; readonly message?: string }
 
-/** The end that a revoke, a stale control log or a shutdown puts to a stream. */
+/** Returns the end of a stream after a revocation, a pause, a stale control log, a lost database or a shutdown. */
 export function endOfCut(cut: CallCutError): StreamEnd {
   switch (cut.reason) {
     case 'agent_revoked':
@@ -26,8 +26,8 @@ export function endOfCut(cut: CallCutError): StreamEnd {
 }
 
 /**
- * The end as it is written in a stream. Budget ends are `billing_error` there: inside a stream some clients retry `rate_limit_error` at
- * once.
+ * Returns the end as it is written in a stream. An end because of a budget has the type `billing_error`, because some clients retry a
+ * `rate_limit_error` inside a stream immediately.
  */
 export function faultOf(end: StreamEnd): StreamFault {
   const entry = errorTable[end.name]

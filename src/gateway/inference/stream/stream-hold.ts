@@ -4,31 +4,31 @@ import { firstStreamSliceTokens, streamSliceMaxTokens, unseenTokensOf, unseenTok
 import type { Meter } from '../charge/meter.ts'
 import type { StreamEnd } from './stream-end.ts'
 
-/** How long a stream waits, unread, for an extension of its hold that the database has not answered yet. */
+/** The time for which a stream waits, unread, until the database answers about an extension of its hold. */
 const coverWaitMs = 500
 
-/** What a stream's cover asks of the meter of its call. */
+/** The part of the meter that the hold of a stream uses. */
 type Hold = Pick<Meter, 'extendTo' | 'coveredTokens' | 'refusedBy'>
 
 /**
- * Keeps a stream's hold ahead of what it has produced: when half a slice is left, the next one (twice as large, at most 2,048 tokens)
- * is asked for. Almost always that is decided locally and immediately. A stream that is not covered never runs on. Decision 0206 says why.
+ * Keeps a stream's hold ahead of its output. When half a slice is left, it asks for the next slice, which is twice as large and has at most
+ * 2,048 tokens. The answer is almost always local and immediate. A stream without cover ends. Decision 0206 gives the reasons.
  */
 export class StreamHold {
   #coveredTokens: number
   #sliceTokens = firstStreamSliceTokens
   #asking: Promise<void> | null = null
   #refused = false
-  /** Tokens that were thought and not shown, by the time that the stream was silent. */
+  /** The assumed tokens of hidden thinking, by the time in which the stream was silent. */
   #unseenTokens: number
-  /** The silence that is being counted: since when, and the output that came before it. */
+  /** The silence that is being counted: its begin, and the output before it. */
   #silence: { readonly outputTokens: number; sinceMs: number } | null = null
   readonly #promptTokens: number
   readonly #maxTokens: number | null
   readonly #meter: Hold
   readonly #clock: Pick<Clock, 'sleep' | 'monotonicMs'>
 
-  /** `unseenTokens`: what was thought before the first chunk, of a model that thinks unseen. */
+  /** `unseenTokens` is the assumed thinking before the first chunk, for a model with hidden thinking. */
   constructor(
     meter: Hold,
     clock: Pick<Clock, 'sleep' | 'monotonicMs'>,
@@ -45,22 +45,25 @@ export class StreamHold {
     this.#maxTokens = maxTokens
   }
 
-  /** Nothing more will be held: a budget has refused, or `close` was called. */
+  /** True when the hold does not grow any more, because a budget has refused or `close` was called. */
   get isClosed(): boolean {
     return this.#refused
   }
 
-  /** Tokens of output that are held. */
+  /** The output tokens that are held. */
   get heldTokens(): number {
     return this.#coveredTokens
   }
 
-  /** Holds no more. */
+  /** Stops the growth of the hold. */
   close(): void {
     this.#refused = true
   }
 
-  /** After each chunk. true: go on; false: the stream must end now; a promise only when cover has run out and an answer is awaited. */
+  /**
+   * Is called after each chunk. Returns true when the stream may go on, and false when it must end now. Returns a promise only when the cover is
+   * used up and an answer is awaited.
+   */
   afterChunk(shownTokens: number): boolean | Promise<boolean> {
     const outputTokens = shownTokens + this.#unseenTokens
     if (this.#maxTokens !== null && this.#coveredTokens >= this.#maxTokens) return true
@@ -70,8 +73,8 @@ export class StreamHold {
   }
 
   /**
-   * Now and then while a model that thinks unseen says nothing: what it may have thought since the last look has to be covered as well.
-   * False: it is not, and the budget has refused more; the stream must end now.
+   * Is called from time to time while a model with hidden thinking is silent. The assumed thinking since the last call must be covered as well.
+   * Returns false when it is not covered and a budget has refused more; the stream must then end now.
    */
   duringSilence(shownTokens: number): boolean {
     if (this.#maxTokens !== null && this.#coveredTokens >= this.#maxTokens) return true
@@ -89,8 +92,8 @@ export class StreamHold {
   }
 
   /**
-   * What a model that thinks unseen is taken to have made by now, shown and unseen; `lastChunkMs` is when its last chunk came, `tokensPerSecond` how fast
-   * it writes.
+   * Returns the tokens that a model with hidden thinking is assumed to have made, shown and hidden. `lastChunkMs` is the time of its last chunk,
+   * and `tokensPerSecond` the speed of the model.
    */
   outputTokens(shownTokens: number, lastChunkMs: number, tokensPerSecond = unseenTokensPerSecond): number {
     const silence = this.#silence
@@ -103,7 +106,7 @@ export class StreamHold {
     return outputTokens < this.#coveredTokens || (this.#maxTokens !== null && this.#coveredTokens >= this.#maxTokens)
   }
 
-  /** Asks for the next slice behind what is covered, or behind the output when that came in a burst and lies further on. */
+  /** Asks for the next slice after the cover. When a burst of output is already beyond the cover, it asks for the slice after that output. */
   #ask(outputTokens: number): void {
     const sliceTokens = Math.min(this.#sliceTokens * 2, streamSliceMaxTokens)
     const wanted = Math.max(this.#coveredTokens, outputTokens) + sliceTokens
@@ -116,7 +119,7 @@ export class StreamHold {
         return
       }
       this.#refused = true
-      // What was left is held now; the stream may use it up.
+      // The hold now includes all that was left, and the stream may use it up.
       this.#coveredTokens = Math.max(this.#coveredTokens, this.#meter.coveredTokens(this.#promptTokens))
     }
     const answer = this.#meter.extendTo(tokens)
@@ -131,7 +134,7 @@ export class StreamHold {
       })
   }
 
-  /** Why a stream that is not covered ends: the budget or balance that refused, or nobody who could say that one covers it. */
+  /** The reason for which a stream without cover ends: the budget or balance that refused, or a database that could not be asked. */
   get refusal(): StreamEnd {
     switch (this.#meter.refusedBy) {
       case 'agent':
@@ -145,7 +148,7 @@ export class StreamHold {
     }
   }
 
-  /** An answer under way may be to a smaller question, from before the burst: then the right one is asked behind it. */
+  /** Waits for cover. A pending answer may belong to a smaller request from before the burst; the right amount is then requested after it. */
   async #waitForCover(outputTokens: number): Promise<boolean> {
     const deadline = new AbortController()
     const late = this.#clock.sleep(coverWaitMs, deadline.signal).then(

@@ -1,21 +1,21 @@
-/** Amounts of monthly budgets as people write them. Pure. */
+/** Converts the amounts of monthly budgets in requests. Pure. */
 import { fail } from '../../../platform/errors.ts'
 import { uinrFromInr } from '../../../platform/values/money.ts'
 
-/** Largest budget in rupees: below it rupees and micro-rupees convert both ways without loss. */
+/** The largest budget in rupees. Up to it rupees and micro-rupees convert both ways without loss. */
 const budgetInrMax = 1_000_000_000
 
-/** How an amount is spoken of when it is refused. */
+/** The words for an amount in the message of a refusal. */
 export interface AmountWords {
-  /** The field that holds it. Default: `monthly_budget_inr`. */
+  /** The field with the amount. Default: `monthly_budget_inr`. */
   readonly field?: string
-  /** What somebody does who wants no more calls at all: an act, in words. */
+  /** The action that stops all calls, in words. */
   readonly toStop: string
 }
 
 /**
- * The cap that a request of so many rupees a month means; null: no limit. Zero is refused, because some mean "nothing more" by it and others
- * "no limit": a number never lifts a limit. Throws `bad_request`.
+ * Returns the cap for a monthly budget in rupees. Null means no limit. Zero is refused, because some callers mean "nothing more" by it and
+ * others "no limit". So a number never removes a limit. Throws `bad_request`.
  */
 export function capOfInr(budgetInr: number | null, { field = 'monthly_budget_inr', toStop }: AmountWords): bigint | null {
   if (budgetInr === null) return null
@@ -29,6 +29,6 @@ export function capOfInr(budgetInr: number | null, { field = 'monthly_budget_inr
   return capUinr
 }
 
-/** The same for the one address whose contract lets 0 clear a budget as null does: POST /v1/me/agents/{id}/budget. Throws `bad_request`. */
+/** Returns the cap for POST /v1/me/agents/{id}/budget. It is the only endpoint whose contract lets 0 clear a budget like null. Throws `bad_request`. */
 export const clearingCapOfInr = (budgetInr: number | null): bigint | null =>
   capOfInr(budgetInr === 0 ? null : budgetInr, { toStop: 'pause or revoke the agent' })

@@ -1,6 +1,6 @@
 /**
- * Which scopes have a budget, so that a call need not ask. Entries live CACHE_TTL_MS (at most 30 s), are refreshed in one batch when
- * half of that has passed, and fall with the news of a changed cap.
+ * Caches the budgets of scopes, so that a call need not ask the database. An entry lives CACHE_TTL_MS (at most 30 s). Entries past half of that
+ * are refreshed in one batch. The news of a changed cap invalidates an entry.
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../platform/clock.ts'
@@ -9,17 +9,17 @@ import type { ScopeRef } from '../engine/counters/counter-state.ts'
 import { findBudgets } from '../engine/queries.ts'
 
 const entriesMax = 100_000
-/** "Effective within 60 s" leaves room for two of these. */
+/** The promise "effective within 60 s" leaves room for two lifetimes. */
 const ttlMaxMs = 30_000
-/** How long a call waits for a new answer while there is an old one. Ours. */
+/** The time for which a call waits for a new answer while it has an old one. The project chose the number. */
 const patienceMs = 250
 
-/** What is known of one scope. The object stays the same while it is cached; refreshes write into it. */
+/** The cached budget of one scope. The object stays the same while it is cached; refreshes write into it. */
 export interface BudgetEntry {
   readonly ref: ScopeRef
   capUinr: bigint | null
   strict: boolean
-  /** Monotonic ms of the answer; negative infinity when it must be asked again. */
+  /** The time of the answer in milliseconds of the monotonic clock. Negative infinity when it must be asked again. */
   fetchedAtMs: number
 }
 
@@ -27,20 +27,20 @@ export interface BudgetCacheOptions {
   readonly db: Db
   readonly clock: Clock
   readonly ttlMs: number
-  /** How long old entries serve while the database is away. */
+  /** The time for which old entries are used while the database is away. */
   readonly offlineMaxMs: number
-  /** Called when a cap or its strictness changed, so that what was derived from it is made again. */
+  /** Is called when a cap or its strictness changed, so that derived values are computed again. */
   readonly onChange: (entry: BudgetEntry) => void
 }
 
-/** Cached budgets by scope. */
+/** The cached budgets of scopes. */
 export class BudgetCache {
   readonly #options: BudgetCacheOptions
   readonly #entries = new LRUCache<string, BudgetEntry>({ max: entriesMax })
   readonly #ttlMs: number
   #refreshing: Promise<void> | null = null
   readonly #pending = new Set<BudgetEntry>()
-  /** Answers that are overdue. */
+  /** The number of overdue answers. */
   #slow = 0
 
   constructor(options: BudgetCacheOptions) {
@@ -48,20 +48,20 @@ export class BudgetCache {
     this.#ttlMs = Math.min(options.ttlMs, ttlMaxMs)
   }
 
-  /** The entries of these scopes; asks the database for those that are not fresh. */
+  /** Returns the entries of these scopes. It asks the database for entries that are not fresh. */
   async load(refs: readonly ScopeRef[]): Promise<BudgetEntry[]> {
     const entries = refs.map(ref => this.#entry(ref))
     const nowMs = this.#options.clock.monotonicMs()
     const stale = entries.filter(entry => nowMs - entry.fetchedAtMs >= this.#ttlMs)
     if (stale.length === 0) return entries
-    // Life first, then the outage: an entry that was old when the database went away serves as long as a fresh one.
+    // The outage counts from the end of an entry's lifetime. So an entry that was old when the database went away is used as long as a fresh one.
     const isUsable = stale.every(entry => nowMs - entry.fetchedAtMs < this.#ttlMs + this.#options.offlineMaxMs)
     if (isUsable) await this.#fetchPatiently(stale)
     else await this.#fetch(stale)
     return entries
   }
 
-  /** True when all are fresh. Those past half of their life are refreshed in the background. */
+  /** Returns true when all entries are fresh. Entries past half of their lifetime are refreshed in the background. */
   areFresh(entries: readonly BudgetEntry[], nowMs: number): boolean {
     let oldestMs = nowMs
     for (const entry of entries) if (entry.fetchedAtMs < oldestMs) oldestMs = entry.fetchedAtMs
@@ -71,13 +71,13 @@ export class BudgetCache {
     return ageMs < this.#ttlMs
   }
 
-  /** Forgets what is known of a scope: its cap changed. */
+  /** Invalidates a scope whose cap has changed. */
   invalidate(ref: ScopeRef): void {
     const entry = this.#entries.get(keyOf(ref))
     if (entry !== undefined) entry.fetchedAtMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Forgets everything. */
+  /** Invalidates all entries. */
   invalidateAll(): void {
     for (const entry of this.#entries.values()) entry.fetchedAtMs = Number.NEGATIVE_INFINITY
   }
@@ -97,7 +97,7 @@ export class BudgetCache {
     if (this.#refreshing !== null || this.#pending.size === 0) return
     const batch = [...this.#pending]
     this.#pending.clear()
-    // A failed refresh is no error: the entries run out and the next call asks for itself.
+    // A failed refresh is not an error: the entries expire, and the next call asks the database.
     this.#refreshing = this.#fetch(batch)
       .catch(() => undefined)
       .finally(() => {
@@ -105,7 +105,10 @@ export class BudgetCache {
       })
   }
 
-  /** New answers when they come soon; else the old ones stay, and nobody asks again before the slow answer is there. */
+  /**
+   * Fetches new answers, but waits at most `patienceMs` for them. Otherwise the old answers are used, and no call asks again before the slow
+   * answer arrives.
+   */
   async #fetchPatiently(entries: readonly BudgetEntry[]): Promise<void> {
     if (this.#slow > 0) return
     const { clock } = this.#options

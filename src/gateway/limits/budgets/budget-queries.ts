@@ -1,6 +1,9 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Holds these budgets until the end of the transaction, in the order in which first users of a counter share them. What has none cannot be held. */
+/**
+ * Locks these budgets until the end of the transaction, in the order in which first users of a counter share-lock them. A scope without a budget
+ * has no row to lock.
+ */
 export const lockBudgets = statement<[orgId: number, scopes: readonly string[], scopeIds: readonly string[]], { scopeId: string }>(
   'limits.lock_budgets',
   `select b.scope_id as "scopeId" from budgets b
@@ -8,13 +11,13 @@ export const lockBudgets = statement<[orgId: number, scopes: readonly string[], 
    order by b.org_id, b.scope, b.scope_id for update`,
 )
 
-/** What these scopes may spend in a month, those with a budget together. */
+/** Returns the sum of these scopes' monthly caps. Scopes without a budget count nothing. */
 export const sumOfCaps = statement<[orgId: number, scope: string, scopeIds: readonly string[]], { capUinr: bigint }>(
   'limits.sum_of_caps',
   `select coalesce(sum(b.cap_uinr), 0)::bigint as "capUinr" from budgets b where b.org_id = $1::int and b.scope = $2::text and b.scope_id = any($3::text[])`,
 )
 
-/** Agents whose active children have more together than they themselves. */
+/** Finds agents whose active children together have a larger budget than the agent. */
 export const violationsOfFamilies = statement<[], { orgId: number; parentId: number; cap: bigint; sum: bigint }>(
   'limits.violations_of_families',
   `select a.org_id as "orgId", a.parent_id as "parentId", p.cap_uinr as "cap", sum(b.cap_uinr)::bigint as "sum"

@@ -18,7 +18,7 @@ export const budgetView = z.object({
 })
 export type BudgetView = z.output<typeof budgetView>
 
-/** A budget in the words of the wire. What is held or in doubt is not left. */
+/** Returns a budget in the fields of the API. The remaining amount excludes held amounts and amounts in doubt. */
 export function budgetViewOf(status: BudgetStatus): BudgetView {
   const cap = status.capUinr ?? 0n
   const left = cap - status.spentUinr - status.heldUinr - status.inDoubtUinr
@@ -36,7 +36,7 @@ export function budgetViewOf(status: BudgetStatus): BudgetView {
   }
 }
 
-/** Of budgets that bind one caller the one with the least left, which ends its calls first; null without budgets. */
+/** Returns the budget with the least remaining amount among those that bind one caller. It ends the caller's calls first. Null without budgets. */
 export function tightestOf(statuses: readonly BudgetStatus[]): BudgetView | null {
   const views = statuses.map(budgetViewOf)
   return views.length === 0 ? null : views.reduce((tightest, view) => (view.remaining_inr < tightest.remaining_inr ? view : tightest))

@@ -1,4 +1,4 @@
-/** Monthly budgets: what an admin set, and what is spent. */
+/** Monthly budgets: the caps that an admin set, and the spend. */
 
 import type { Db, Queryable, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
@@ -9,27 +9,27 @@ import { deleteBudget, listSpend, lockRunningSpend, setCap, upsertBudget } from 
 import { lockBudgets, sumOfCaps } from './budget-queries.ts'
 import { crossed, emitCrossings } from './crossings.ts'
 
-/** The state of a budget in the running month. Amounts in micro-rupees. */
+/** The state of a budget in the current month. Amounts are in micro-rupees. */
 export interface BudgetStatus {
   readonly scope: Scope
   readonly id: string
-  /** null: no budget; spend is counted all the same. */
+  /** Null when there is no budget. Spend is counted in any case. */
   readonly capUinr: bigint | null
   readonly strict: boolean
   readonly spentUinr: bigint
-  /** Held by running calls, and slices that other processes have not used yet. */
+  /** Held by running calls, plus slices that other processes have not used yet. */
   readonly heldUinr: bigint
-  /** Leased by processes that may be dead; handed out again when their journal was read. */
+  /** Leased by processes that may be dead. It is available again after their journal was replayed. */
   readonly inDoubtUinr: bigint
   readonly state: 'under' | 'warned' | 'blocked'
-  /** Unix ms of the end of the IST month. */
+  /** The end of the IST month in Unix milliseconds. */
   readonly resetsAtMs: number
 }
 
-/** Kind of the control news of a changed cap; the ref is `orgId:scope:scopeId`. */
+/** The kind of the control news of a changed cap. The ref is `orgId:scope:scopeId`. */
 export const capChanged = 'cap_changed'
 
-/** Reads the ref of `cap_changed` news. */
+/** Parses the ref of `cap_changed` news. */
 export function parseCapRef(ref: string): ScopeRef | null {
   const match = /^(\d+):([a-z]+):(.+)$/.exec(ref)
   return match ? { orgId: Number(match[1]), scope: match[2] as Scope, scopeId: match[3] ?? '' } : null
@@ -49,7 +49,7 @@ export interface BudgetsOptions {
   readonly silentMs: number
 }
 
-/** The budgets of all organisations. Whether the scope exists is the caller's to check. */
+/** The budgets of all organisations. The caller checks that the scope exists. */
 export class Budgets {
   readonly #options: BudgetsOptions
 
@@ -58,8 +58,8 @@ export class Budgets {
   }
 
   /**
-   * Sets the monthly cap of a scope; null or 0 clears it. New holds follow at the commit here, within a second elsewhere. A mark that
-   * the new cap puts below what is spent fires immediately; one that fired in this month does not fire again.
+   * Sets the monthly cap of a scope; null or 0 clears it. New holds use the cap from the commit on in this process, and within a second in other
+   * processes. A mark that the new cap puts below the spend fires immediately. A mark that already fired in this month does not fire again.
    */
   async set(orgId: number, scope: Scope, scopeId: string, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<void> {
     await this.#options.controlLog.change(async tx => {
@@ -68,7 +68,7 @@ export class Budgets {
     })
   }
 
-  /** The same inside the caller's transaction, who appends and applies the `cap_changed` news. */
+  /** Sets the cap inside the caller's transaction. The caller appends and applies the `cap_changed` news. */
   async setIn(tx: Tx, orgId: number, scope: Scope, scopeId: string, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<void> {
     const cap = capUinr !== null && capUinr > 0n ? capUinr : null
     const nowMs = this.#options.nowMs()
@@ -82,19 +82,19 @@ export class Budgets {
     }
   }
 
-  /** The state of one scope. */
+  /** Returns the state of one scope. */
   async get(orgId: number, scope: Scope, scopeId: string): Promise<BudgetStatus> {
     const [status] = await this.list(orgId, [{ scope, scopeId }])
     if (status === undefined) throw new Error('a scope without a status')
     return status
   }
 
-  /** How these scopes stand, in order. One statement, however many. */
+  /** Returns the states of these scopes, in their order. It sends one statement for any number of scopes. */
   list(orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {
     return this.#listIn(this.#options.db, orgId, refs)
   }
 
-  /** The same inside the caller's transaction, with the budgets of these scopes held until its end. */
+  /** Returns the states inside the caller's transaction and locks the budgets of these scopes until its end. */
   async holdIn(tx: Tx, orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {
     await tx.many(
       lockBudgets,
@@ -105,7 +105,7 @@ export class Budgets {
     return this.#listIn(tx, orgId, refs)
   }
 
-  /** What these may spend in a month, those with a budget together. */
+  /** Returns the sum of these scopes' monthly caps. Scopes without a budget count nothing. */
   async sumIn(tx: Tx, orgId: number, scope: Scope, scopeIds: readonly string[]): Promise<bigint> {
     return scopeIds.length === 0 ? 0n : (await tx.one(sumOfCaps, orgId, scope, scopeIds)).capUinr
   }

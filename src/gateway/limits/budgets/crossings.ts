@@ -1,17 +1,17 @@
-/** The 80 % and 100 % marks of a budget: each is crossed once per period, and both are told in order when one charge jumps them. */
+/** The 80 % and 100 % marks of a budget. Each mark is crossed once per period. When one charge crosses both, both are reported in order. */
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import { type BudgetCrossing, emit, eventId } from '../../webhooks/events/events.ts'
 import type { Scope } from '../engine/counters/counter-state.ts'
 
-/** Which marks a charge or a changed cap newly crossed. */
+/** The marks that a charge or a changed cap newly crossed. */
 export interface Crossed {
   readonly warn: boolean
   readonly block: boolean
 }
 
-/** Pure rule: a mark fires when spend has reached it and it has not fired in this period. */
+/** Returns the marks that fire: the spend has reached them and they have not fired in this period. Pure. */
 export function crossed(spent: bigint, cap: bigint | null, before: { readonly warned: boolean; readonly blocked: boolean }): Crossed {
   if (cap === null || cap <= 0n) return { warn: false, block: false }
   return { warn: !before.warned && spent * 100n >= cap * 80n, block: !before.blocked && spent >= cap }
@@ -25,7 +25,7 @@ export interface CrossingOwner {
   readonly cap: bigint
 }
 
-/** Writes the events of newly crossed marks into the outbox: warn before block, each mirrored by `usage.threshold`. */
+/** Writes the events of newly crossed marks into the outbox: warn before block, each followed by a `usage.threshold` event. */
 export async function emitCrossings(tx: Tx, ids: Ids, atMs: number, owner: CrossingOwner, marks: Crossed): Promise<void> {
   const data = (threshold: 80 | 100): BudgetCrossing => ({
     scope: owner.scope,
@@ -34,7 +34,7 @@ export async function emitCrossings(tx: Tx, ids: Ids, atMs: number, owner: Cross
     spent_inr: inrFromUinr(owner.spent),
     cap_inr: inrFromUinr(owner.cap),
   })
-  // Sorted, so that ids of one instant follow the order of the events as well.
+  // Sorted, so that the ids of one instant have the order of the events.
   const names = [1, 2, 3, 4].map(() => eventId(ids, atMs)).sort()
   const next = (): string => names.shift() ?? eventId(ids, atMs)
   const send = async (type: 'budget.warn' | 'budget.block', threshold: 80 | 100): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The budgets of one organisation as its admins set and read them. */
+/** The budgets of one organisation, as its admins set and read them. */
 
 import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
@@ -9,16 +9,16 @@ import { listBudgetRows } from '../engine/queries.ts'
 import { capOfInr } from './budget-amount.ts'
 import type { BudgetStatus, Budgets } from './budgets.ts'
 
-/** Scopes whose owners are rows of an organisation. */
+/** The scopes whose owners are rows of an organisation. */
 export type TargetScope = Exclude<Scope, 'org' | 'team'>
 
-/** What has a budget: asked of the domains that know. */
+/** Looks up the owners of budgets in the domains that know them. */
 export interface BudgetTargets {
-  /** The organisation itself. */
+  /** Returns the organisation itself. */
   org(orgId: number): Promise<{ readonly name: string; readonly kind: 'personal' | 'team' }>
-  /** Names of those of these ids that exist in the organisation and can still be charged. */
+  /** Returns the names of those ids that exist in the organisation and can still be charged. */
   names(orgId: number, scope: TargetScope, ids: readonly number[]): Promise<ReadonlyMap<number, string>>
-  /** The name of one that may get a budget, or null. For an agent it throws `agent_revoked` when it is revoked. */
+  /** Returns the name of an owner that may get a budget, or null. Throws `agent_revoked` for a revoked agent. */
   name(orgId: number, scope: TargetScope, id: number): Promise<string | null>
 }
 
@@ -28,24 +28,24 @@ export interface OrgBudgetsDeps {
   readonly targets: BudgetTargets
   /** Sets the cap of an agent within its family. Throws `agent_revoked` and `budget_not_available`. */
   setAgentCap(orgId: number, agentId: number, capUinr: bigint | null, options: { strict?: boolean }): Promise<unknown>
-  /** What this process has settled is in the figures when it resolves. */
+  /** The journal of this process. A flush brings the spend that this process has settled into the figures. */
   readonly journal: Flushable
 }
 
-/** A budget with the name of what it binds. */
+/** A budget with the name of its owner. */
 export interface NamedBudget extends BudgetStatus {
   readonly name: string
 }
 
 export interface BudgetParams {
   readonly scope: Scope
-  /** Null: the caller's own organisation, for the scopes that mean it. */
+  /** Null means the caller's own organisation, for the scopes `org` and `team`. */
   readonly targetId: string | number | null
   readonly monthlyBudgetInr: number | null
   readonly strict?: boolean | undefined
 }
 
-/** What ends the calls of a scope, in words. */
+/** The action that ends the calls of a scope, in words. */
 const stopOf: Readonly<Record<Scope | 'team', string>> = {
   org: 'disable its keys',
   team: 'disable its keys',
@@ -69,8 +69,8 @@ export class OrgBudgets {
   }
 
   /**
-   * Sets a monthly budget in rupees; null clears it. The only team of a team organisation is the organisation: `team` is another
-   * word for `org` there. Throws `bad_request`, `not_found` and, for an agent, `agent_revoked` and `budget_not_available`.
+   * Sets a monthly budget in rupees; null clears it. The organisation is the only team of a team organisation, so `team` means `org` there.
+   * Throws `bad_request`, `not_found` and, for an agent, `agent_revoked` and `budget_not_available`.
    */
   async set(orgId: number, params: BudgetParams): Promise<NamedBudget> {
     const { budgets, setAgentCap, journal } = this.#deps
@@ -82,7 +82,10 @@ export class OrgBudgets {
     return { ...(await budgets.get(orgId, scope, scopeId)), name }
   }
 
-  /** The budgets of the organisation, widest scope first, at most `limit` behind the cursor. What binds nobody any more is left out. Throws `bad_request` for an invalid cursor. */
+  /**
+   * Returns the budgets of the organisation, the widest scope first, at most `limit` after the cursor. Budgets whose owner is gone are left out.
+   * Throws `bad_request` for an invalid cursor.
+   */
   async list(orgId: number, limit: number, cursor: string | null): Promise<{ budgets: NamedBudget[]; nextCursor: string | null }> {
     await this.#deps.journal.flushNow()
     const found: (Ref & { name: string })[] = []
@@ -117,7 +120,7 @@ export class OrgBudgets {
     return { scope, scopeId: String(id), name }
   }
 
-  /** In the order of the refs; undefined for what is gone. */
+  /** Returns the names in the order of the refs, and undefined for an owner that is gone. */
   async #namesOf(orgId: number, refs: readonly Ref[]): Promise<(string | undefined)[]> {
     const { targets } = this.#deps
     const byScope = new Map<Scope, ReadonlyMap<number, string>>()

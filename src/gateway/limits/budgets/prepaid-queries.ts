@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Makes the prepaid counter of an organisation if it is not there, and locks it. */
+/** Makes the prepaid counter of an organisation if it does not exist, and locks it. */
 export const lockPrepaid = statement<[orgId: number], { id: bigint }>(
   'limits.lock_prepaid',
   `insert into counters (org_id, scope, scope_id, metric, period, cap) values ($1::int, 'org', $1::int::text, 'prepaid', 'ever', 0)
@@ -8,7 +8,7 @@ export const lockPrepaid = statement<[orgId: number], { id: bigint }>(
    returning id as "id"`,
 )
 
-/** Adds a row of the ledger unless the same credit, or the same payment, is in it. */
+/** Adds a row to the ledger unless the ledger already has the same credit or the same payment. */
 export const insertLedgerRow = statement<[orgId: number, kind: string, amountUinr: bigint, reason: string, ref: string, paymentId: string | null, at: Date]>(
   'limits.insert_ledger_row',
   `insert into ledger (org_id, kind, amount_uinr, reason, ref, payment_id, at)
@@ -24,7 +24,7 @@ export const addCredit = statement<[orgId: number, amountUinr: bigint], { balanc
   `update counters set cap = cap + $2::bigint where ${prepaid} returning ${balance}`,
 )
 
-/** Money that is taken away counts as spent: the cap never falls below what was leased of it. */
+/** A deduction counts as spent, so that the cap never falls below the leased amount. */
 export const addDeduction = statement<[orgId: number, amountUinr: bigint], { balanceUinr: bigint }>(
   'limits.add_deduction',
   `update counters set spent = spent + $2::bigint where ${prepaid} returning ${balance}`,

@@ -1,42 +1,42 @@
 /**
- * The prepaid balance of an organisation and its ledger. The balance is what the prepaid counter has left (cap - spent) and always
- * the sum of the ledger; both change in one transaction, so nobody ever sees one without the other. Decision 0324 says why.
+ * The prepaid balance of an organisation and its ledger. The balance is the rest of the prepaid counter (cap - spent) and always the sum of the
+ * ledger. Both change in one transaction, so a reader never sees one change without the other. Decision 0324 gives the reasons.
  */
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import type { NewsItem } from '../../../platform/db/db-control-log.ts'
 import { capChanged } from './budgets.ts'
 import { addCredit, addDeduction, findBalance, insertLedgerRow, lockPrepaid } from './prepaid-queries.ts'
 
-/** Why money came or went, beside usage. */
+/** The reason for a change of the balance other than usage. */
 export type CreditReason = 'topup' | 'promo' | 'grant' | 'correction' | 'refund' | 'chargeback'
 
-/** What may take money away. */
+/** The reasons that may reduce the balance. */
 const takers: readonly CreditReason[] = ['correction', 'refund', 'chargeback']
 
 export interface Credit {
   readonly orgId: number
-  /** Micro-rupees; below zero only for a correction and for money of a top-up that went back. Never 0. */
+  /** Micro-rupees, never 0. It is below zero only for a correction and for money of a top-up that went back. */
   readonly amountUinr: bigint
   readonly reason: CreditReason
-  /** What it is about: a payment id, a promo code, the operator's word. The same reason and ref are credited once. */
+  /** The subject of the credit: a payment id, a promo code, or the operator's text. The same reason and ref are credited once. */
   readonly ref: string
-  /** The payment behind a top-up; no payment is credited twice. */
+  /** The payment of a top-up. A payment is never credited twice. */
   readonly paymentId?: string
   readonly at: Date
 }
 
 export interface CreditOutcome {
-  /** False: it was credited before, and nothing has changed. */
+  /** False when the same credit was made before, so that nothing has changed. */
   readonly credited: boolean
   readonly balanceUinr: bigint
-  /** For the control log of the caller, who appends and applies it: refusals that are remembered are out of date. */
+  /** The news for the control log. The caller appends and applies them, because remembered refusals are out of date. */
   readonly news: readonly NewsItem[]
 }
 
-/** Adds money to the balance, or takes some away where the reason is one that may, once. */
+/** Adds money to the balance once. For the reasons in `takers` the amount may be negative and reduce the balance. */
 export async function creditIn(tx: Tx, { orgId, amountUinr, reason, ref, paymentId, at }: Credit): Promise<CreditOutcome> {
   if (amountUinr === 0n || (amountUinr < 0n && !takers.includes(reason))) throw new RangeError('a credit is an amount above zero')
-  // The counter first, everywhere: flushes take its lock before they write to the ledger.
+  // The counter is always locked first, because flushes lock it before they write to the ledger.
   await tx.one(lockPrepaid, orgId)
   const added = await tx.exec(insertLedgerRow, orgId, takers.includes(reason) ? 'adjust' : 'credit', amountUinr, reason, ref, paymentId ?? null, at)
   if (added === 0) return { credited: false, balanceUinr: await balanceOf(tx, orgId), news: [] }
@@ -44,7 +44,7 @@ export async function creditIn(tx: Tx, { orgId, amountUinr, reason, ref, payment
   return { credited: true, balanceUinr, news: [{ kind: capChanged, ref: `${orgId}:org:${orgId}` }] }
 }
 
-/** What is left; below zero when calls cost more than was there. 0 for an organisation that never had credit. */
+/** Returns the balance in micro-rupees. It is below zero when calls cost more than the balance, and 0 for an organisation that never had credit. */
 export async function balanceOf(db: Queryable, orgId: number): Promise<bigint> {
   return (await db.maybe(findBalance, orgId))?.balanceUinr ?? 0n
 }

@@ -1,8 +1,9 @@
 /**
- * Gets room in counters. Locally when every counter of a call has some; else by one statement that grants all or none.
+ * Acquires room in counters. It takes the room locally when every counter of a call has enough. Otherwise one statement grants all counters or
+ * none.
  *
- * Nothing is refused from memory alone: a refusal is an answer of the database, asked after this process has given back its own rest
- * and the others were asked for their idle slices. The answer stands for a moment, so that a crowd asks once. Decision 0205 says why.
+ * No call is refused from memory alone. A refusal is an answer of the database, and before it this process gives back its own rest and asks the
+ * others for their idle slices. The answer is kept for a moment, so that many calls ask once. Decision 0205 gives the reasons.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError, type Db } from '../../../platform/db/db.ts'
@@ -12,21 +13,21 @@ import type { ProcessRegistry } from './processes.ts'
 import { acquire, type CounterRow, findEvidence, findOwnLeases, notify, setLimitCap, syncCaps } from './queries.ts'
 import type { Refused } from './refusal.ts'
 
-/** How long a refusal is believed without asking again. */
+/** The time for which a refusal is kept without asking again. */
 const refusalMs = 250
 /**
- * Other processes are asked for their idle slices of a counter at most this often: as long as a refusal is believed, so that none is
- * given while another process may have room that nobody uses.
+ * The shortest time between two requests to other processes for their idle slices of a counter. It is as long as a refusal is kept, so that no
+ * call is refused while another process may have unused room.
  */
 const recallEveryMs = refusalMs
-/** The same for concurrent calls: a unit that another process gives back in a moment is worth the question. */
+/** The shortest time between two such requests for concurrent calls. It is shorter because other processes often give back a unit within a moment. */
 const recallRunningEveryMs = 100
-/** A limit of so few requests a minute, or concurrent calls, is leased one by one: it bounds its own cost. */
+/** A limit up to this number of requests a minute, or of concurrent calls, is leased unit by unit. Such a limit also bounds the cost of leasing. */
 const smallCap = 60n
-/** A slice is at least so many needs, so that a cold counter warms up in a few asks. */
+/** A slice has at least this number of needs, so that a new counter reaches its slice size in a few requests. */
 const sliceNeeds = 8n
 
-/** This process was fenced off while it asked; it has registered again and the caller begins again. */
+/** This process was fenced while it asked. It has registered again, and the caller must begin again. */
 export class FencedError extends Error {
   override readonly name = 'FencedError'
 }
@@ -38,14 +39,14 @@ export interface AcquirerOptions {
   readonly registry: ProcessRegistry
   readonly allowanceSeconds: number
   readonly recallWaitMs: number
-  /** A process is in doubt when it has not beaten for so long. */
+  /** The time without a beat after which a process is in doubt. */
   readonly silentMs: number
   readonly channel: string
-  /** Gives idle parts of these counters back and flushes. */
+  /** Gives back the idle parts of these counters and flushes. */
   readonly giveBack: (counters: readonly Counter[]) => Promise<void>
-  /** Forgets counters whose rows are gone. */
+  /** Drops counters whose rows are gone. */
   readonly onGone: (counters: readonly Counter[]) => void
-  /** Registers again. */
+  /** Registers this process again. */
   readonly refence: () => Promise<void>
 }
 
@@ -53,19 +54,19 @@ type Answer =
   | { readonly kind: 'granted'; readonly got: readonly bigint[] }
   | { readonly kind: 'refused'; readonly counters: readonly Counter[]; readonly rows: ReadonlyMap<bigint, CounterRow> }
 
-/** Takes room in counters for calls of this process. */
+/** Acquires room in counters for the calls of this process. */
 export class Acquirer {
   readonly #options: AcquirerOptions
-  /** Rises when the process was fenced: older counters are void. */
+  /** Increases when the process is fenced. Counters of an older generation are void. */
   generation = 0
-  /** Acquire statements sent, for tests and metrics. */
+  /** The number of acquire statements, for tests and metrics. */
   acquires = 0
 
   constructor(options: AcquirerOptions) {
     this.#options = options
   }
 
-  /** Takes the needs out of what is leased, all or none, without waiting. */
+  /** Takes the needs out of the leased amounts without waiting, all or none. Returns true when it took them. */
   take(counters: readonly Counter[], needs: readonly bigint[], nowMs: number): boolean {
     for (let i = 0; i < counters.length; i++) if ((counters[i] as Counter).idle < (needs[i] as bigint)) return false
     for (let i = 0; i < counters.length; i++) {
@@ -81,8 +82,8 @@ export class Acquirer {
   }
 
   /**
-   * Holds the needs in all counters or in none. A partial ask may hold less than asked, as much as is left, in each of them.
-   * Throws DatabaseUnavailableError and FencedError.
+   * Holds the needs in all counters or in none. A partial request may hold less than its need in each counter, down to what is left. Returns the
+   * held amounts, or the refusal. Throws `DatabaseUnavailableError` and `FencedError`.
    */
   async obtain(counters: readonly Counter[], needs: readonly bigint[], partial: boolean): Promise<readonly bigint[] | Refused> {
     const generation = this.generation
@@ -99,14 +100,14 @@ export class Acquirer {
   }
 
   /**
-   * True for a small cap of concurrent calls where there may be other processes: a unit goes back as soon as its call ends, because one
-   * that lies idle here would refuse a call there.
+   * Returns true for a small cap of concurrent calls when other processes may exist. A unit of such a cap goes back as soon as its call ends,
+   * because an idle unit here would refuse a call in another process.
    */
   returnsAtOnce(counter: Counter): boolean {
     return counter.metric === 'running' && this.#options.db.kind !== 'embedded' && counter.cap !== null && counter.cap <= smallCap
   }
 
-  /** Makes the rows of counters that this process has not seen yet, and brings a changed cap there. */
+  /** Makes the rows of counters that this process has not used yet, and updates a changed cap in the database. */
   async ensure(counters: readonly Counter[]): Promise<void> {
     const fresh = [...new Set(counters.filter(counter => counter.id === null))]
     if (fresh.length > 0) {
@@ -116,21 +117,21 @@ export class Acquirer {
         if (row === undefined) continue
         this.#options.counters.identify(counter, row.id)
         counter.learnSpent(row.spent)
-        // This process did not set what was paid in: it learns it.
+        // Another process may have changed the balance, so the row's value is used.
         if (counter.metric === 'prepaid') counter.cap = row.cap
         else if (row.cap !== counter.cap || row.strict !== counter.strict) await this.bringCap(counter)
       }
     }
   }
 
-  /** The counter's cap in the database follows the limit or budget. */
+  /** Updates the counter's cap in the database to the limit or budget. */
   async bringCap(counter: Counter): Promise<void> {
     if (counter.id === null) return
     if (counter.metric === 'spend') await this.#options.db.exec(syncCaps, [counter.id])
     else if (counter.cap !== null) await this.#options.db.exec(setLimitCap, counter.id, counter.cap)
   }
 
-  /** After an acquire whose commit is unknown: what the lease really is. Runs while no flush runs. */
+  /** Reads the real leases after an acquire with an unknown commit. It runs while no flush runs. */
   async reconcile(): Promise<void> {
     const unsure = [...this.#options.counters.all()].filter(counter => counter.unsure && counter.flight === null && counter.id !== null)
     if (unsure.length === 0) return
@@ -142,7 +143,7 @@ export class Acquirer {
     )
     const byId = new Map(rows.map(row => [row.counterId, row.amount]))
     for (const [index, counter] of unsure.entries()) {
-      // A flight that began meanwhile changed the lease; the next round looks again.
+      // A request that began in the meantime changed the lease. The next round reads it again.
       if (counter.flight !== null || counter.lease !== before[index]) continue
       const idle = counter.idle + (byId.get(counter.id as bigint) ?? 0n) - counter.lease
       counter.idle = idle > 0n ? idle : 0n
@@ -160,7 +161,7 @@ export class Acquirer {
     }
     try {
       await this.ensure(short)
-      // A call that cost more than its hold is known here before it is known there.
+      // This process may know of a call that cost more than its hold before the database does, so it flushes first.
       const dear = short.filter(counter => counter.untold || (counter.overdrawn && counter.unflushed > 0n))
       for (const counter of dear) counter.untold = false
       if (dear.length > 0) await this.#options.giveBack(dear)
@@ -168,7 +169,7 @@ export class Acquirer {
       if (answer.kind === 'refused' && (await this.#makeRoom(answer, counters, reserved))) answer = await this.#ask(counters, needs, reserved, partial)
       if (generation !== this.generation) throw new FencedError('fenced while asking')
       if (answer.kind === 'granted' && answer.got.some((got, i) => got < (needs[i] as bigint)) && short.some(counter => counter.unflushed > 0n)) {
-        // Less than asked, while calls of this process have given back what the database does not know yet.
+        // The grant is smaller than the need, and calls of this process have released amounts that are not in the database yet.
         for (const [i, got] of answer.got.entries()) reserved[i] = got
         await this.#options.giveBack(short)
         const more = await this.#ask(counters, needs, reserved, partial)
@@ -176,7 +177,7 @@ export class Acquirer {
       }
       if (answer.kind === 'granted') return this.#hold(counters, needs, answer.got)
       giveUp()
-      // What running calls gave back meanwhile may be enough after all.
+      // Amounts that calls released in the meantime may be enough.
       if (this.take(counters, needs, this.#options.clock.monotonicMs())) return needs
       return await this.#refuse(counters, needs, answer.counters)
     } catch (error) {
@@ -187,7 +188,7 @@ export class Acquirer {
     }
   }
 
-  /** Turns what was reserved and granted into holds, none above its need. */
+  /** Turns the reserved and granted amounts into holds, none above its need. */
   #hold(counters: readonly Counter[], needs: readonly bigint[], totals: readonly bigint[]): readonly bigint[] {
     const nowMs = this.#options.clock.monotonicMs()
     return counters.map((counter, i) => {
@@ -216,7 +217,7 @@ export class Acquirer {
     const byId = new Map(rows.map(row => [row.id, row]))
     const gone = short.filter(s => !byId.has(s.counter.id as bigint))
     if (gone.length > 0) {
-      // A failover has lost the rows: the caller begins again with new ones.
+      // A failover has lost the rows. The caller begins again with new ones.
       this.#options.onGone(gone.map(s => s.counter))
       throw new FencedError('a counter row is gone')
     }
@@ -269,7 +270,10 @@ export class Acquirer {
     counter.overdrawn = row.cap !== null && row.spent + row.leased + row.got > row.cap
   }
 
-  /** What to ask for: at least the need and what others wait for, at most ALLOWANCE_SECONDS of the recent demand. The statement bounds it by what is left. */
+  /**
+   * Returns the amount to request: at least the need and the needs of waiting callers, and otherwise ALLOWANCE_SECONDS of the recent demand. The
+   * statement bounds it by what is left.
+   */
   #want(counter: Counter, need: bigint): bigint {
     const least = need + counter.waiting
     const { allowanceSeconds, db, clock } = this.#options
@@ -282,7 +286,7 @@ export class Acquirer {
     return max(max(least, demand), need * sliceNeeds)
   }
 
-  /** Gives back the own rest and recalls the idle slices of others. true: it is worth asking once more. */
+  /** Gives back this process's own rest and asks the other processes for their idle slices. Returns true when another request may succeed. */
   async #makeRoom(answer: Extract<Answer, { kind: 'refused' }>, counters: readonly Counter[], reserved: bigint[]): Promise<boolean> {
     const { db, clock, recallWaitMs, channel } = this.#options
     let isWorth = false
@@ -344,7 +348,7 @@ export class Acquirer {
         if (row.granted) counter.idle += row.got
         counter.slice = row.granted ? row.got : 0n
       })
-      // Nobody waits for a refill: when it fails, the call that needs it asks and reports.
+      // No call waits for a refill. When it fails, the next call that needs room asks and reports the error.
       .catch(() => undefined)
       .finally(done)
   }
@@ -365,7 +369,7 @@ function unreserve(counter: Counter, reserved: bigint[], index: number): void {
   reserved[index] = 0n
 }
 
-/** Marks counters as being asked for; the returned function lets the waiting go on. */
+/** Marks counters as being requested. The returned function ends that and wakes the waiting callers. */
 function beginRequest(counters: readonly Counter[]): () => void {
   let end = (): void => {}
   const flight = new Promise<void>(resolve => {

@@ -1,78 +1,94 @@
 /**
- * What the inference pipeline asks of limits and budgets. The rules behind it (leases, holds, journal) are in allowances.ts and
+ * The interface of limits and budgets for the inference pipeline. The rules of leases, holds and the journal are in allowances.ts and
  * journal.ts; the pipeline sees only these types.
  */
 import type { BearerPrincipal, CallPolicy } from '../../../platform/security/principal.ts'
 import type { Scope } from './counters/counter-state.ts'
 
-/** A charged event as limits needs it: the whole event goes through the journal as plain JSON values (bigint allowed). */
+/** The fields of a charged event that limits need. The whole event goes through the journal as plain JSON values, with bigints allowed. */
 export interface ChargedEvent {
-  /** UUIDv7, made at admission. */
+  /** A UUIDv7, made at admission. */
   readonly id: string
-  /** What budgets count. */
+  /** The amount that budgets count. */
   readonly valueUinr: bigint
-  /** What the prepaid balance is debited: 0 on the caller's own provider key. */
+  /** The amount that the prepaid balance is debited: 0 on the caller's own provider key. */
   readonly costUinr: bigint
 }
 
 export interface AdmissionRequest {
   readonly principal: BearerPrincipal
   readonly eventId: string
-  /** The agent that is charged: the token's, or the registered one that x-br-agent-id names; null = none. */
+  /** The charged agent: the agent of the token, or the registered agent that `x-br-agent-id` names. Null when there is none. */
   readonly agentId: number | null
-  /** Ancestors of that agent, nearest first, at most 3. */
+  /** The ancestors of that agent, the nearest first, at most 3. */
   readonly agentAncestorIds: readonly number[]
-  /** The team that a `team` budget binds; absent or null = none. */
+  /** The team of a `team` budget. Absent or null when there is none. */
   readonly teamId?: number | null
-  /** What is ruled for this call; limits read `maxConcurrency`. Absent = nothing. */
+  /** The policies of this call. Limits read only `maxConcurrency`. Absent when there are none. */
   readonly policies?: readonly CallPolicy[]
-  /** The hold: what the dearest route of the plan may cost at first. */
+  /** The first hold: the most that the dearest route of the plan may cost at first. */
   readonly needUinr: bigint
-  /** The worst case of the call, which a strict budget holds in full. */
+  /** The worst case of the call. A strict budget holds all of it. */
   readonly worstUinr: bigint
   /**
-   * The least that a strict budget may hold instead where its rest does not cover the worst case: the call is then bound to `strictUinr` of its permit.
-   * Left out: the call cannot be bound.
+   * The least amount that a strict budget may hold when its rest does not cover the worst case. The call is then bound to the `strictUinr` of
+   * its permit. Absent when the call cannot be bound.
    */
   readonly leastUinr?: bigint | undefined
-  /** What the dearest route that debits the prepaid balance may cost at first; null or absent: none of them does. */
+  /** The most that the dearest route on the prepaid balance may cost at first. Null or absent when no route debits the balance. */
   readonly debitUinr?: bigint | null
 }
 
-/** What refused to cover more of a call: a budget, or the prepaid balance. */
+/** The budget that refused to cover more of a call, or the prepaid balance. */
 export type RefusedBy = Scope | 'prepaid'
 
 /**
- * A call's hold in every counter that binds it. Exactly one of `settle` or `release` is called, once.
- * Amounts are totals of the call, never differences.
+ * The hold of a call in every counter that binds it. Either `settle` or `release` is called, exactly once. Amounts are totals of the call, never
+ * differences.
  */
 export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly eventId: string
-  /** What the call may cost as things stand. After a refused `extendTo` it may be more than before and less than asked: what was left. */
+  /** The amount that the call may cost now. A refused `extendTo` may increase it to what was left. */
   readonly heldUinr: bigint
-  /** What refused the last `extendTo`; null when nothing did, for example because the database could not be asked. */
+  /** The budget or balance that refused the last `extendTo`. Null when none refused, for example because the database could not be asked. */
   readonly refusedBy: RefusedBy | null
-  /** What the tightest strict budget holds, which the call must not come to more than; null: none of its budgets is strict. */
+  /** The hold of the tightest strict budget. The call must not cost more. Null when none of its budgets is strict. */
   readonly strictUinr: bigint | null
-  /** What the charged agent's tightest budget has left as far as this process knows; null without one. */
+  /** The remaining amount of the charged agent's tightest budget, as far as this process knows. Null without a budget. */
   readonly agentRemainingUinr: bigint | null
-  /** Wall-clock ms of admission: the call's charges belong to the IST day and month of this instant. */
+  /** The time of admission in Unix milliseconds. The call's charges belong to the IST day and month of this time. */
   readonly admittedAtMs: number
-  /** Writes the `open` record before a dial; it is in the journal when this resolves. Throws `journal_full`. Called again when failover dials another route. `draft` is the event as it would stand if the process died now. */
+  /**
+   * Writes the `open` record before a dial. When it resolves, the record is in the journal. It is called again when failover dials another
+   * route. `draft` is the call's event if the process died now. Throws `journal_full`.
+   */
   open(draft: E): Promise<void>
-  /** Makes the hold at least `totalUinr`, with `debits` that of the prepaid balance too. true: it is; false: refused, the call must end; a promise when the database has to be asked. */
+  /**
+   * Extends the hold to at least `totalUinr`, with `debits` also in the prepaid balance. Returns true when it is covered, and false when it was
+   * refused and the call must end. Returns a promise when the database must be asked.
+   */
   extendTo(totalUinr: bigint, debits?: boolean): boolean | Promise<boolean>
-  /** Writes a `progress` record with what other calls write in this turn of the event loop (the caller paces them: first byte, then at most one a second). */
+  /**
+   * Writes a `progress` record, together with the records of other calls in this turn of the event loop. The caller sets the pace: at the first
+   * byte, then at most once a second.
+   */
   progress(draft: E): void
-  /** Ends the call with what it really cost. Resolves when the record is in the journal, or (SETTLE=postgres, full disk) committed. */
+  /** Ends the call with its real cost. Resolves when the record is in the journal, or when it is committed (SETTLE=postgres, or a full disk). */
   settle(event: E): Promise<void>
-  /** Ends a call that charged nothing and is not counted (nothing was dialed): the daily unit and the hold go back. */
+  /** Ends a call without a charge that was never dialed. The daily unit and the hold go back. */
   release(): void
 }
 
 export interface Limits<E extends ChargedEvent = ChargedEvent> {
-  /** Takes one of the key's requests of this minute. Throws `rate_limit_exceeded` (retry-after to the minute's end) or `database_unavailable`. Returns nothing when decided locally. */
+  /**
+   * Takes one of the key's requests of this minute. Throws `rate_limit_exceeded` (retry-after to the minute's end) or `database_unavailable`.
+   * Returns nothing when it is decided locally.
+   */
   takeRate(principal: BearerPrincipal): void | Promise<void>
-  /** Holds in daily limit, every budget, the prepaid balance where a route debits it and every cap of concurrent calls, all or none. Throws `daily_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`, `insufficient_credits` (or their `…_held` kin) with BUDX-04 evidence, `database_unavailable`, `journal_full`. */
+  /**
+   * Holds in the daily limit, in every budget, in the prepaid balance when a route debits it, and in every cap of concurrent calls, all or none.
+   * Throws `daily_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`, `insufficient_credits` (or their
+   * `…_held` variants) with BUDX-04 evidence, `database_unavailable`, `journal_full`.
+   */
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>
 }

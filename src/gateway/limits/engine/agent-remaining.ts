@@ -1,6 +1,9 @@
 import type { Counter } from './counters/counter-state.ts'
 
-/** What the tightest budget of the charged agent and its ancestors has left, as far as this process knows; null when none of them has one. */
+/**
+ * Returns the remaining amount of the tightest budget of the charged agent and its ancestors, as far as this process knows. Null when none of
+ * them has a budget.
+ */
 export function agentRemainingOf(counters: readonly Counter[]): bigint | null {
   let least: bigint | null = null
   for (const { scope, metric, cap, knownSpent } of counters) {

@@ -1,4 +1,4 @@
-/** Which counters bind a caller: worked out once per caller and period, then reused until a cap, the day or the month changes. */
+/** Finds the counters that bind a caller. They are found once for each caller and period, and then reused until a cap, the day or the month changes. */
 import { LRUCache } from 'lru-cache'
 import { endOfIstDayMs, endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
 import type { BudgetCache, BudgetEntry } from '../budgets/budget-cache.ts'
@@ -14,17 +14,20 @@ export interface Binding {
   readonly version: number
   readonly dailyLimit: number | null
   readonly running: readonly RunningCap[]
-  /** The cap of the whole organisation, whose counter is the last one; null: none. */
+  /** The cap of the whole organisation. Its counter is the last one. Null when there is none. */
   readonly orgRunning: number | null
-  /** Unix ms at which the IST day or month turns. */
+  /** The end of the IST day or month in Unix milliseconds. */
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
-  /** Capped counters in the order in which they refuse: daily, then from the narrowest budget to the widest, then the prepaid balance, then concurrent calls, which waiting helps. */
+  /**
+   * The capped counters in the order in which they refuse: the daily limit, the budgets from the narrowest to the widest, the prepaid balance,
+   * then concurrent calls. Concurrent calls come last because waiting helps there.
+   */
   readonly counters: readonly Counter[]
   readonly charge: Charge
 }
 
-/** The scopes of a call, narrowest first: agent and its ancestors, key, workspace, member, team, organisation. */
+/** Returns the scopes of a call, the narrowest first: agent and its ancestors, key, workspace, member, team, organisation. */
 export function scopesOf(request: Pick<AdmissionRequest, 'principal' | 'agentId' | 'agentAncestorIds' | 'teamId'>): ScopeRef[] {
   const { principal } = request
   const refs: ScopeRef[] = []
@@ -41,12 +44,12 @@ export function scopesOf(request: Pick<AdmissionRequest, 'principal' | 'agentId'
   return refs
 }
 
-/** Cached bindings by caller. */
+/** The cached bindings of callers. */
 export class Bindings {
   readonly #bindings = new LRUCache<string, Binding>({ max: bindingsMax })
   readonly #budgets: BudgetCache
   readonly #counters: CounterTable
-  /** Rises when any binding may be wrong. */
+  /** Increases when any binding may be out of date. */
   version = 0
 
   constructor(budgets: BudgetCache, counters: CounterTable) {
@@ -54,7 +57,7 @@ export class Bindings {
     this.#counters = counters
   }
 
-  /** The caller's binding when it is known and fresh. */
+  /** Returns the caller's binding when it is cached and fresh. */
   peek(request: AdmissionRequest, nowMs: number, monotonicMs: number): Binding | null {
     const binding = this.#bindings.get(callerKey(request))
     if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
@@ -63,7 +66,7 @@ export class Bindings {
     return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
   }
 
-  /** Works the binding out, asking the database for budgets that are not cached. */
+  /** Finds the binding. It asks the database for budgets that are not cached. */
   async load(request: AdmissionRequest, nowMs: number, orgRunning: number | null): Promise<Binding> {
     const refs = scopesOf(request)
     const entries = await this.#budgets.load(refs)
@@ -97,7 +100,7 @@ export class Bindings {
     return binding
   }
 
-  /** The daily counter; `cap` follows the key's limit, and the engine brings it to the database. */
+  /** Returns the daily counter. Its `cap` is the key's limit, and the engine updates it in the database. */
   #limited(ref: ScopeRef, limit: number, nowMs: number): Counter {
     return this.#counters.get(ref, 'daily', nowMs, BigInt(limit))
   }

@@ -1,4 +1,4 @@
-/** What limits are made with. */
+/** The options of limits. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Config } from '../../../platform/config.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
@@ -11,7 +11,7 @@ import type { EventText } from '../journal/journal-records.ts'
 import type { OrgLimits } from '../org-limits.ts'
 import type { ChargedEvent } from './admission.ts'
 
-/** Settings that limits read. */
+/** The settings that limits read. */
 export type LimitsConfig = Pick<
   Config,
   | 'ALLOWANCE_SECONDS'
@@ -33,24 +33,24 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
-  /** Folder of the journal's folder. */
+  /** The folder in which the journal folder is. */
   readonly dataDir: string
-  /** The first inserts events and says which were new; the others get those. They run in the transaction of the flush. */
+  /** The appliers of events. The first inserts events and returns the new ones, and the others get those. They run in the transaction of the flush. */
   readonly appliers: readonly ApplyEvents<E>[]
-  /** Ends what a dead process had begun elsewhere, in the transaction that closes it. */
+  /** Ends other work that a dead process had begun, in the transaction that closes the process. */
   readonly endOf?: (tx: Tx, processId: bigint) => Promise<void>
-  /** Lets go of what a process that the operator gives up had begun elsewhere, in the transaction that gives it up. */
+  /** Ends other work of a process that the operator gives up, in the transaction that gives it up. */
   readonly onGivenUp?: (tx: Tx, processId: bigint) => Promise<void>
-  /** Where the journal goes. Default: the disk of this machine. */
+  /** The disk of the journal. Default: the disk of this machine. */
   readonly disk?: JournalDisk
-  /** How events are written to the journal. Default: field by field. */
+  /** Writes events to the journal. Default: field by field. */
   readonly eventText?: EventText<E>
-  /** Limits of whole organisations. Left out: there are none. */
+  /** The limits of whole organisations. Absent when there are none. */
   readonly orgLimits?: OrgLimits
-  /** Started by the composition root. */
+  /** The composition root starts it. */
   readonly controlLog: ControlLog
-  /** Told of every organisation whose prepaid balance has just fallen, in the transaction in which it fell. */
+  /** Is called with every organisation whose prepaid balance has just fallen, in the transaction in which it fell. */
   onDebited?(tx: Tx, debited: readonly Debited[]): Promise<void>
-  /** Whether periods follow the database's clock. Default: only on the machine's own clock; an injected clock is the truth. */
+  /** True when periods follow the database's clock. By default that is so only on the machine's own clock; an injected clock is used as it is. */
   readonly followDatabaseClock?: boolean
 }

@@ -1,4 +1,4 @@
-/** Assembles the parts of limits into one object. The pipeline, the edges and the operator's tools use it. */
+/** Assembles the parts of limits into one object for the pipeline, the edges and the operator's tools. */
 import { systemClock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
 import { newsChannel } from '../../../platform/db/db-control-log.ts'
@@ -25,13 +25,13 @@ import type { CallPermit, PermitTools } from './permit.ts'
 import { ProcessRegistry } from './processes.ts'
 import { deleteEndedCounters, returnSilentRunning } from './queries.ts'
 
-/** How long after their end minute counters and day counters are deleted. */
+/** The times after which ended minute counters and day counters are deleted. */
 const minuteRowsMs = 5 * 60_000
 const dayRowsMs = 48 * 3600_000
-/** Beyond OFFLINE_MAX: how long a process must be silent before it counts as in doubt. Ours. */
+/** The silence beyond OFFLINE_MAX after which a process counts as in doubt. The project chose the number. */
 const silentGraceMs = 30_000
 
-/** Registers this process, adopts dead ones of this data directory and starts the beat. Rejects when the database is away. */
+/** Registers this process, adopts dead processes of this data directory and starts the beat. Rejects when the database is away. */
 export async function createLimits<E extends ChargedEvent>(options: LimitsOptions<E>): Promise<LimitsEngine<E>> {
   const folder = journalFolder(options.dataDir)
   const registry = new ProcessRegistry({
@@ -48,12 +48,12 @@ export async function createLimits<E extends ChargedEvent>(options: LimitsOption
   return engine
 }
 
-/** Limits, budgets and journal of this process. */
+/** The limits, budgets and journal of this process. */
 export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly budgets: Budgets
   readonly streams: Pick<Allowances<E>, 'holdStream'>
   readonly janitor: Janitor<E>
-  /** What died and is in doubt, for the operator. */
+  /** The dead processes and parked records, for the operator. */
   readonly recovery: Recovery
   readonly parkedRecords: ParkedRecords<E>
   readonly #options: LimitsOptions<E>
@@ -68,7 +68,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly #opened = new Set<CallPermit<E>>()
   readonly #stops: (() => void)[] = []
   #beating: Promise<void> | null = null
-  /** Rows of counters have to be looked up again. */
+  /** True when the rows of counters must be looked up again. */
   #wentBack = false
 
   constructor(options: LimitsOptions<E>, folder: string, registry: ProcessRegistry) {
@@ -154,24 +154,24 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return this.#allowances.admit(request)
   }
 
-  /** The budgets that bind this caller, narrowest first; scopes without a budget are left out. */
+  /** Returns the budgets that bind this caller, the narrowest first. Scopes without a budget are left out. */
   async budgetsOf(principal: BearerPrincipal): Promise<BudgetStatus[]> {
     const { agentId, ancestorIds } = principal.kind === 'agent' ? principal : { agentId: null, ancestorIds: [] }
     const refs = scopesOf({ principal, agentId, agentAncestorIds: ancestorIds })
     return (await this.budgets.list(principal.orgId, refs)).filter(status => status.capUinr !== null)
   }
 
-  /** Acquire statements sent so far. */
+  /** The number of acquire statements so far. */
   get acquires(): number {
     return this.#acquirer.acquires
   }
 
-  /** The journal on its way to the database, for those who watch this process. */
+  /** The progress of the journal's flushes, for metrics. */
   get journal(): Pick<Flusher<E>, 'unflushedBytes' | 'lagMs' | 'failures' | 'isFull'> {
     return this.#flusher
   }
 
-  /** What this process believes to lease, by counter id: the database must say the same when nothing is under way. */
+  /** The leases that this process believes to have, by counter id. The database has the same when nothing is in progress. */
   get ownLeases(): ReadonlyMap<bigint, bigint> {
     return this.#counters.leases()
   }
@@ -181,22 +181,22 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return this.#registry.id
   }
 
-  /** True when the database has not answered for OFFLINE_MAX: nothing may be served any more, and what runs must end. */
+  /** True when the database has not answered for OFFLINE_MAX. No call may then be served, and running calls must end. */
   get isOffline(): boolean {
     return !this.#registry.isInTouch
   }
 
-  /** Unix ms by the database's clock: the time by which periods turn. */
+  /** Returns the time of the database's clock in Unix milliseconds. Periods end by this time. */
   nowMs(): number {
     return this.#registry.nowMs()
   }
 
-  /** Everything settled so far is in the database when it resolves. Throws when the database is away. */
+  /** Resolves when everything settled so far is in the database. Throws when the database is away. */
   async flushNow(): Promise<void> {
     await this.#flusher.flushNow()
   }
 
-  /** One beat with what hangs on it: counts, unused slices, leases of unknown outcome. The timer calls it; tests may. */
+  /** Makes one beat and the work that belongs to it: counts, unused slices, and leases with an unknown outcome. The timer calls it, and tests may call it. */
   beat(): Promise<void> {
     this.#beating ??= this.#beatOnce().finally(() => {
       this.#beating = null
@@ -204,7 +204,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return this.#beating
   }
 
-  /** Starts the timers and listens to news. */
+  /** Starts the timers and subscribes to news. */
   start(): void {
     const { clock, config, controlLog, log } = this.#options
     const report = (error: unknown, event: string): void => {
@@ -233,19 +233,19 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     })
   }
 
-  /** Refuses new calls; running ones still extend and settle. */
+  /** Refuses new calls. Running calls still extend and settle. */
   drain(): void {
     this.#allowances.refuseNew()
   }
 
-  /** Call when no call runs any more: flushes, gives every lease back and closes the process. Calls that still run are left to the next janitor. */
+  /** Flushes, gives every lease back and closes the process. Call it when no call runs any more. Calls that still run are left to the next janitor. */
   async stop(): Promise<void> {
     this.drain()
     for (const stop of this.#stops.splice(0)) stop()
     await this.#beating?.catch(() => undefined)
     try {
       await this.#registry.setState(['live'], 'closing')
-      // What a broken grant left leased is known before all of it goes back.
+      // The amounts that a broken grant has leased must be known before all leases go back.
       await this.#flusher.flushNow()
       await this.#flusher.exclusive(() => this.#acquirer.reconcile())
       writeCounts(this.#flusher, this.#counters.all())
@@ -291,7 +291,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       const counter = this.#counters.byId(id)
       if (counter === undefined) continue
       counter.unflushed = counter.unflushed > amount ? counter.unflushed - amount : 0n
-      // There is room again, unless it is a rate, whose units never come back within their minute.
+      // The counter has room again. A rate is the exception, because its units never come back within their minute.
       if (counter.metric !== 'rpm') counter.refusal = null
     }
     for (const row of result.rows) {
@@ -317,12 +317,13 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const nowMs = this.#registry.nowMs()
     const { db, config } = this.#options
     await db.exec(deleteEndedCounters, new Date(nowMs - minuteRowsMs), new Date(nowMs - dayRowsMs))
-    // A process that was silent for so long has cut its calls. Its money waits for its journal; a cap without an end must not.
+    // A process that was silent for this long has cut its calls. Its money waits for its journal. A cap of concurrent calls has no period that ends, so
+    // it must not wait.
     await db.exec(returnSilentRunning, BigInt(config.OFFLINE_MAX_MS + silentGraceMs))
   }
 
   async #getInTouch(): Promise<void> {
-    // After a long silence the units of concurrent calls may have been given back by another process: what is really leased is read again.
+    // After a long silence another process may have given back this process's units of concurrent calls, so the real leases are read again.
     if (!this.#registry.isInTouch) for (const counter of this.#counters.all()) counter.unsure ||= counter.metric === 'running'
     const { id } = this.#registry
     const known = this.#flusher.flushedTo
@@ -333,7 +334,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     }
   }
 
-  /** A failover has taken the database back: every row that is known may be older, another's, or gone. What is leased is read again. */
+  /** Handles a failover that has set the database back. Every known row may be older, belong to another owner, or be gone. The leases are read again. */
   #rewound(tools: FlushTools<E>, released: ReadonlyMap<bigint, bigint>): void {
     this.#options.log.warn('database_went_back', { processId: String(this.#registry.id) })
     tools.spendIds.clear()
@@ -346,9 +347,12 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     if (counters.length > 0) this.#rebind()
   }
 
-  /** This process was taken for dead: a new id, a new journal, and what was not yet in the database is written again. */
+  /**
+   * Handles a fence, because this process was taken for dead. It gets a new id and a new journal, and the records that are not in the database
+   * are written again.
+   */
   async #refence(): Promise<void> {
-    // Registered again before, but its journal could not be made: the disk is full.
+    // The ids differ when the process has registered again already but could not make its journal because the disk was full.
     if (this.#flusher.processId === this.#registry.id) {
       if (await this.#registry.beat()) return
       this.#options.log.warn('process_fenced', { processId: String(this.#registry.id) })
@@ -378,9 +382,9 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     this.#rebind()
     for (const counter of counters) {
       counter.refusal = null
-      // Holds under a lowered cap go back when their calls end; the next grant that fits says otherwise.
+      // Holds under a lowered cap go back when their calls end. The next grant within the cap clears the mark.
       counter.overdrawn = isMoney(counter.metric)
-      // What was spent before there was a cap was held by nobody.
+      // Spend from the time before the cap was not held in this counter.
       counter.untold = isMoney(counter.metric)
     }
     if (

@@ -1,16 +1,16 @@
 /**
- * Proof that a process of this machine is dead: its owner keeps a socket in the journal folder open, and the kernel refuses a
- * connection the moment the owner is gone. A stopped (SIGSTOP) owner still accepts, so it is never taken for dead.
+ * Proves that a process of this machine is dead. The owner of a journal keeps a socket in the journal folder open, and the kernel refuses a
+ * connection as soon as the owner is gone. A stopped (SIGSTOP) owner still accepts connections, so it is never taken for dead.
  */
 import { existsSync, openSync, readFileSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 
-/** Longest path that every Unix takes for a socket. */
+/** The longest path of a socket that every Unix accepts. */
 const socketPathMax = 100
 
-/** Identifies the running kernel: the same for all containers of a machine, another after a reboot. */
+/** Returns the id of the running kernel. It is the same for all containers of a machine and changes with a reboot. */
 export function bootId(): string {
   const file = '/proc/sys/kernel/random/boot_id'
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : `host:${hostname()}`
@@ -18,7 +18,7 @@ export function bootId(): string {
 
 const folderHandles = new Map<string, number>()
 
-/** The socket's address. Deep folders go through a handle of the folder, because socket paths are short. */
+/** Returns the socket's address. Socket paths are short, so a deep folder is addressed through a handle. */
 function socketPath(folder: string, processId: bigint): string {
   const name = `${processId}.sock`
   if (process.platform === 'win32') return join('\\\\?\\pipe', folder, name)
@@ -32,7 +32,7 @@ function socketPath(folder: string, processId: bigint): string {
   return `/proc/self/fd/${handle}/${name}`
 }
 
-/** Opens the socket that proves this process alive. It does not keep the process running. */
+/** Opens the socket that proves that this process is alive. The socket does not keep the process running. */
 export function holdSocket(folder: string, processId: bigint): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer(socket => socket.destroy())
@@ -44,7 +44,7 @@ export function holdSocket(folder: string, processId: bigint): Promise<Server> {
   })
 }
 
-/** Who answers on the socket of that process: its owner, nobody any more, or there is no socket in this folder. */
+/** Asks the socket of a process. Returns `alive` when the owner answers, `refused` when the owner is gone, and `absent` when this folder has no such socket. */
 export function askSocket(folder: string, processId: bigint): Promise<'alive' | 'refused' | 'absent'> {
   return new Promise(resolve => {
     const socket = connect(socketPath(folder, processId))
@@ -59,7 +59,7 @@ export function askSocket(folder: string, processId: bigint): Promise<'alive' | 
   })
 }
 
-/** Removes what a dead owner left of its socket. */
+/** Removes the socket of a dead owner. */
 export function removeSocket(folder: string, processId: bigint): void {
   const path = join(folder, `${processId}.sock`)
   if (process.platform !== 'win32' && existsSync(path)) unlinkSync(path)

@@ -1,4 +1,4 @@
-/** A call's hold: in every counter that binds it, from admission to settle or release. */
+/** The hold of a call in every counter that binds it, from admission to settle or release. */
 import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
 import type { Flusher } from '../journal/flusher.ts'
@@ -14,13 +14,13 @@ export interface PermitTools<E extends ChargedEvent> {
   readonly flusher: Flusher<E>
   readonly acquirer: Acquirer
   readonly counters: Pick<CounterTable, 'spendOf'>
-  /** Rises when any cap may have changed. */
+  /** Returns a number that increases when any cap may have changed. */
   readonly capsVersion: () => number
-  /** Opened calls, written again when the journal begins a new segment. */
+  /** The opened calls. They are written again when the journal begins a new segment. */
   readonly opened: Set<CallPermit<E>>
-  /** False: every hold goes back to the database in full when its call ends (ALLOWANCE_SECONDS=0). */
+  /** False when every hold goes back to the database in full at the end of its call (ALLOWANCE_SECONDS=0). */
   readonly keepsSlices: boolean
-  /** True: `settle` waits for the commit (SETTLE=postgres). */
+  /** True when `settle` waits for the commit (SETTLE=postgres). */
   readonly waitsForCommit: boolean
   readonly monotonicMs: () => number
 }
@@ -29,7 +29,7 @@ interface Hold {
   readonly counters: readonly Counter[]
   readonly amounts: readonly bigint[]
   readonly charge: Charge
-  /** `capsVersion` when the counters were found. */
+  /** The `capsVersion` at the time when the counters were found. */
   readonly capsVersion: number
 }
 
@@ -87,14 +87,14 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     if (this.#ended) throw new Error('the call has ended')
     this.#draft = draft
     this.#tools.opened.add(this)
-    // Without its record the call must not be dialed.
+    // A call must not be dialed without its record.
     return this.#tools.flusher.appendSoon({ kind: 'open', event: draft, charge: this.#charge, counts: this.#counts() }).then(nothing, throwFull)
   }
 
   progress(draft: E): void {
     if (this.#ended) throw new Error('the call has ended')
     this.#draft = draft
-    // With what other calls write in this turn. A lost `progress` costs accuracy after a crash only.
+    // The record is written together with the records of other calls in this turn. A lost `progress` record costs only accuracy after a crash.
     void this.#tools.flusher.appendSoon(this.#progressOf(draft)).catch(ignoreFull)
   }
 
@@ -102,7 +102,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return { kind: 'progress', event: draft, charge: this.#charge, counts: this.#counts() }
   }
 
-  /** Writes the call again into a new segment, so that replay never needs a deleted one. */
+  /** Writes the call again into a new segment, so that a replay never needs a deleted segment. */
   repeat(): void {
     if (this.#draft === null || this.#ended) return
     try {
@@ -144,7 +144,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     })
   }
 
-  /** What this call has cost, for what this process knows of its counters. */
+  /** Adds the cost of this call to the known spend of its counters. */
   #noteSpend(event: E): void {
     for (let i = 0; i < this.#counters.length; i++) {
       const counter = this.#counters[i] as Counter
@@ -156,7 +156,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     if (this.#capsVersion !== this.#tools.capsVersion()) this.#noteNewCaps(event)
   }
 
-  /** A budget that was set while this call ran has none of its cost yet, and the call holds nothing in it. */
+  /** Adds the cost to budgets that were set while this call ran. The call holds nothing in them, and they do not count its cost yet. */
   #noteNewCaps({ valueUinr }: E): void {
     const { orgId, month, scopes } = this.#charge
     for (const [scope, scopeId] of scopes) {
@@ -178,7 +178,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
       this.#leave(parts)
     } catch (error) {
       if (!(error instanceof JournalWriteError)) throw error
-      // The disk is full: the hold stays leased here as an idle rest, which goes back when it can be written.
+      // The disk is full. The hold stays leased in this process as an idle rest, which goes back when the journal can be written.
       this.#leave(parts.map(() => 0n))
     }
   }
@@ -214,7 +214,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
       level = this.#amountAt(i)
       tightest = counter
     }
-    // What the others got beyond the tightest is of no use to this call.
+    // An amount above the tightest counter's is of no use to this call, so it becomes idle again.
     for (const [n, i] of short.entries()) this.#lower(i, max(before[n] as bigint, level))
     if (this.#ended) return false
     if (level > this.#heldUinr) this.#heldUinr = level
@@ -222,7 +222,10 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return level >= totalUinr
   }
 
-  /** Less is held than before when the balance is what binds, and another route of the plan, which is not debited, was dearer. */
+  /**
+   * Notes the refusal. When the balance refuses, the hold may become smaller than before, because a dearer route of the plan that does not debit
+   * the balance had set it.
+   */
   #refused(counter: Counter): void {
     this.#refusedBy = refuserOf(counter)
     const amount = this.#amountAt(this.#counters.indexOf(counter))
@@ -247,7 +250,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return this.#amounts[index] ?? 0n
   }
 
-  /** A call that cost more than its hold takes the rest out of what is leased and free, so that it cannot serve another call as well. */
+  /** Takes the excess of a call that cost more than its hold out of the idle lease, so that this amount cannot serve another call. */
   #absorb(event: E): void {
     if (this.#generation !== this.#tools.acquirer.generation) return
     for (let i = 0; i < this.#counters.length; i++) {
@@ -263,14 +266,14 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     }
   }
 
-  /** What leaves the lease at the end: what was spent, or the whole hold where nothing may be kept for the next call. */
+  /** Returns the amount that leaves the lease at the end: the spend, or the whole hold when nothing may be kept for the next call. */
   #outOf(counter: Counter, amount: bigint, spent: bigint): bigint {
-    // What was refused before may fit now, or be refused for another reason: the answer that is remembered is out of date.
+    // A refused need may fit now, or be refused for another reason. So the remembered refusal is out of date.
     counter.refusal = null
     return !this.#tools.keepsSlices || counter.overdrawn || spent > amount || this.#tools.acquirer.returnsAtOnce(counter) ? amount : spent
   }
 
-  /** The daily unit of the call. */
+  /** Returns the daily unit of the call. */
   #counts(): Amounts {
     const counts: (readonly [string, string])[] = []
     for (const { metric, id, idText } of this.#counters) if (metric === 'daily' && id !== null) counts.push([idText, '1'])
@@ -286,7 +289,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
       const part = parts[i] as bigint
       const { id, idText } = this.#counters[i] as Counter
       if (part <= 0n || id === null) continue
-      // The budgets of a call mostly lose the same amount.
+      // The budgets of a call usually lose the same amount, so its text is reused.
       if (part !== last) {
         last = part
         text = String(part)
@@ -329,7 +332,10 @@ function throwFull(error: unknown): never {
   throw error instanceof JournalWriteError ? fail('journal_full', { cause: error }) : error
 }
 
-/** What a call takes out of a counter for good: its value from a budget, its cost from the balance, a request of the day, and nothing of the concurrent calls. */
+/**
+ * Returns the amount that a call takes out of a counter for good: its value from a budget, its cost from the balance, one request from the daily
+ * limit, and nothing from concurrent calls.
+ */
 function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bigint {
   switch (metric) {
     case 'spend':
@@ -344,7 +350,7 @@ function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bi
   }
 }
 
-/** Whether the counter has to cover what a call comes to. */
+/** Returns true when the counter must cover the cost of a call. */
 const covers = ({ metric }: Counter, debits: boolean): boolean => metric === 'spend' || (debits && metric === 'prepaid')
 
 const refuserOf = ({ metric, scope }: Counter): RefusedBy => (metric === 'prepaid' ? 'prepaid' : scope)

@@ -1,6 +1,6 @@
 /**
- * This process as the others see it: its row, its beat, the socket that proves it alive, how many live processes there are and what
- * the database's clock says. Decision 0020 says why.
+ * The state of this process that the others see: its row, its beat and its socket. It also reads the number of live processes and the database's
+ * clock. Decision 0020 gives the reasons.
  */
 import type { Server } from 'node:net'
 import type { Clock } from '../../../platform/clock.ts'
@@ -9,19 +9,19 @@ import { journalsIn } from '../journal/journal.ts'
 import { bootId, holdSocket, removeSocket } from './liveness.ts'
 import { beat, insertProcess, setProcessState } from './queries.ts'
 
-/** A process without a beat for so long is not counted when slices are sized. Ours. */
+/** A process without a beat for this time does not count in the size of slices. The project chose the number. */
 const aliveMs = 15_000n
 
 export interface RegistryOptions {
   readonly db: Db
   readonly clock: Clock
   readonly folder: string
-  /** True: periods follow the database's clock, so that processes with skewed clocks agree. False: the injected clock is the truth. */
+  /** True when periods follow the database's clock, so that processes with different clocks agree. False when the injected clock is used as it is. */
   readonly followDatabaseClock: boolean
   readonly offlineMaxMs: number
 }
 
-/** Registration, beats and the offline rule of one process. */
+/** The registration, the beats and the offline rule of one process. */
 export class ProcessRegistry {
   readonly #options: RegistryOptions
   #id = 0n
@@ -42,32 +42,33 @@ export class ProcessRegistry {
     return this.#id
   }
 
-  /** Live processes on this database, this one included. */
+  /** The number of live processes on this database, including this one. */
   get live(): number {
     return this.#live
   }
 
-  /** How far the journal was in the database at the last beat. */
+  /** The journal offset in the database at the last beat. */
   get flushTo(): number {
     return Number(this.#flushTo)
   }
 
-  /** Unix ms by the database's clock, as far as it is known. */
+  /** Returns the time of the database's clock in Unix milliseconds, as far as it is known. */
   nowMs(): number {
     return this.#options.clock.nowMs() + this.#offsetMs
   }
 
-  /** False when the last answered beat is OFFLINE_MAX ago, by the monotonic or the wall clock: then nothing may be served. */
+  /** False when the last answered beat is OFFLINE_MAX ago, by the monotonic or the wall clock. No call may then be served. */
   get isInTouch(): boolean {
     const { clock, offlineMaxMs } = this.#options
     return clock.monotonicMs() - this.#contactMonotonicMs < offlineMaxMs && clock.nowMs() - this.#contactWallMs < offlineMaxMs
   }
 
-  /** Makes a new row, its beat and its socket. Called at start and again when the old row was fenced off. */
+  /** Makes a new row, its beat and its socket. It is called at the start and again after a fence. */
   async register(): Promise<void> {
     const { db, folder } = this.#options
     let { id } = await db.one(insertProcess, bootId(), folder)
-    // The database was brought back to an earlier moment, and another process has had this id since: the row is for its journal, which is replayed.
+    // The database was restored to an earlier moment, and another process has used this id since. The row is left to the replay of that process's
+    // journal.
     for (const taken = new Set(journalsIn(folder)); taken.has(id); ) id = (await db.one(insertProcess, bootId(), folder)).id
     removeSocket(folder, id)
     const server = await holdSocket(folder, id)
@@ -77,7 +78,7 @@ export class ProcessRegistry {
     await this.beat()
   }
 
-  /** One beat. false: this process was fenced off and has to register again. Throws when the database is away. */
+  /** Makes one beat. Returns false when this process was fenced and must register again. Throws when the database is away. */
   async beat(): Promise<boolean> {
     const { db, clock, followDatabaseClock } = this.#options
     const sentMs = clock.nowMs()
@@ -99,7 +100,7 @@ export class ProcessRegistry {
     await this.#options.db.exec(setProcessState, this.#id, from, to)
   }
 
-  /** Gives the socket up: from now on an adopter may take what is left. */
+  /** Closes the socket. From then on an adopter may take over the rest of this process. */
   release(): void {
     this.#closeSocket()
   }

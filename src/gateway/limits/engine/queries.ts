@@ -1,7 +1,7 @@
 import { statement } from '../../../platform/db/db.ts'
 import type { Scope } from './counters/counter-state.ts'
 
-/** A counter as the database has it. */
+/** A counter's row in the database. */
 export interface CounterRow {
   readonly id: bigint
   readonly cap: bigint | null
@@ -44,7 +44,7 @@ export const findProcess = statement<[id: bigint, silentMs: bigint], { state: st
    from processes p join beats b on b.process_id = p.id where p.id = $1::bigint`,
 )
 
-/** Takes the process for adoption, or nothing when another adopter holds it. */
+/** Locks a process for adoption. Returns nothing when another adopter has locked it. */
 export const lockProcessForAdoption = statement<[id: bigint], { state: string; flushTo: bigint }>(
   'limits.lock_process_for_adoption',
   `select p.state as "state", (select b.flush_to from beats b where b.process_id = p.id) as "flushTo"
@@ -53,7 +53,10 @@ export const lockProcessForAdoption = statement<[id: bigint], { state: string; f
 
 // ---- counters
 
-/** Makes counters that are not there, in the order of their natural key so that two first users cannot deadlock. Spend caps come from budgets, the others from the caller. */
+/**
+ * Makes missing counters, in the order of their natural key so that two first users cannot deadlock. Caps of spend counters come from the
+ * budgets, and other caps from the caller.
+ */
 export const ensureCounters = statement<
   [
     orgIds: readonly number[],
@@ -81,7 +84,7 @@ export const ensureCounters = statement<
    on conflict (org_id, scope, scope_id, metric, period) do nothing`,
 )
 
-/** The cap of a rate, daily or running counter follows the limit that the caller's key or agent has today. */
+/** Sets the cap of a rate, daily or running counter to the current limit of the caller's key or agent. */
 export const setLimitCap = statement<[id: bigint, cap: bigint]>(
   'limits.set_limit_cap',
   `update counters set cap = $2::bigint where id = $1::bigint and metric in ('rpm', 'daily', 'running')`,
@@ -98,9 +101,9 @@ export const findCounters = statement<
 )
 
 /**
- * The one statement that hands out money and rate: grants every asked counter or none. A row always gets at least its need when
- * something is left (the last call, held in full), unless the counter is strict or the ask is partial (never below zero then).
- * No row at all: the process is fenced.
+ * Leases money and rates; no other statement does. It grants every requested counter or none. A counter with anything left grants at least the
+ * need, so that the last call is held in full. There are two exceptions: a strict counter that has less than the need grants nothing, and a
+ * partial request gets what is left, never below zero. The result has no rows when the process is fenced.
  */
 export const acquire = statement<
   [processId: bigint, ids: readonly bigint[], needs: readonly bigint[], wants: readonly bigint[], divisor: bigint, partial: boolean],
@@ -130,7 +133,7 @@ export const acquire = statement<
    from plan p, verdict v order by p.id`,
 )
 
-/** What a refusal tells: the counter and what of it is leased by processes that may be dead. */
+/** Finds the evidence of a refusal: the counter, and the part of it that is leased by processes that may be dead. */
 export const findEvidence = statement<[ids: readonly bigint[], silentMs: bigint], CounterRow & { inDoubt: bigint }>(
   'limits.find_evidence',
   `select c.id as "id", c.cap as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased",
@@ -145,7 +148,10 @@ export const findOwnLeases = statement<[processId: bigint, ids: readonly bigint[
   `select l.counter_id as "counterId", l.amount as "amount" from leases l where l.process_id = $1::bigint and l.counter_id = any($2::bigint[])`,
 )
 
-/** What is in use at the moment, by an adopter that reads an old journal, waits for the next sweep: no order of locks can be wrong so. */
+/**
+ * Deletes ended counters. A locked row, for example of an adopter that reads an old journal, is left to the next sweep, so that this statement
+ * never waits for a lock.
+ */
 export const deleteEndedCounters = statement<[minuteCut: Date, dayCut: Date]>(
   'limits.delete_ended_counters',
   `with ended as materialized (
@@ -155,8 +161,8 @@ export const deleteEndedCounters = statement<[minuteCut: Date, dayCut: Date]>(
 )
 
 /**
- * Units of concurrent calls that processes hold which have been silent for longer than they may serve. A unit is no money: the process
- * has ended its calls, and what it writes later is clamped to what it still leases.
+ * Gives back the units of concurrent calls of processes that have been silent for longer than they may serve. A unit is not money: the process
+ * has ended its calls, and its later records are limited to what it still leases.
  */
 export const returnSilentRunning = statement<[silentMs: bigint]>(
   'limits.return_silent_running',
@@ -196,7 +202,7 @@ export interface LockedCounterRow extends CounterRow {
   readonly scope: Scope
   readonly scopeId: string
   readonly metric: string
-  /** Null: never. */
+  /** Null when the counter never ends. */
   readonly endsAt: Date | null
   readonly warned: boolean
   readonly blocked: boolean
@@ -209,7 +215,7 @@ export const lockCounters = statement<[ids: readonly bigint[]], LockedCounterRow
    from counters c where c.id = any($1::bigint[]) order by c.id for no key update`,
 )
 
-/** Moves what was spent and gives back what is released, never more than the lease holds. Runs under the row locks of `lockCounters`. */
+/** Adds the spend and gives back the released amounts, never more than the lease. It runs under the row locks of `lockCounters`. */
 export const settleCounters = statement<
   [
     processId: bigint,
@@ -242,7 +248,7 @@ export const insertDebits = statement<[orgIds: readonly number[], eventIds: read
    on conflict (event_id) do nothing`,
 )
 
-/** Everything a dead process still holds goes back; only after its journal was replayed to the end. */
+/** Locks the counters that a dead process still leases. The leases go back only after its journal was replayed to the end. */
 export const lockLeasedCounters = statement<[processId: bigint], { id: bigint }>(
   'limits.lock_leased_counters',
   `select c.id as "id" from counters c where c.id in (select l.counter_id from leases l where l.process_id = $1::bigint) order by c.id for no key update`,
@@ -284,7 +290,7 @@ export const deleteBudget = statement<[orgId: number, scope: string, scopeId: st
 
 const scopePlace = (scope: string): string => `array_position('{org,team,workspace,member,key,agent}'::text[], ${scope})`
 
-/** The budgets of an organisation, widest scope first, then by id; behind the named one. */
+/** Lists the budgets of an organisation after the given one, the widest scope first, then by id. */
 export const listBudgetRows = statement<[orgId: number, afterScope: Scope | null, afterId: string | null, limit: number], { scope: Scope; scopeId: string }>(
   'limits.list_budget_rows',
   `select b.scope as "scope", b.scope_id as "scopeId" from budgets b
@@ -335,7 +341,10 @@ export const violationsOfLeases = statement<[], { counterId: bigint; leased: big
    from counters c left join leases l on l.counter_id = c.id group by c.id, c.leased having c.leased <> coalesce(sum(l.amount), 0)`,
 )
 
-/** Spend counters of key, member, workspace, agent and org against the events of their month. Ancestor agents count their descendants too, so an agent's counter is at least its own events. Months with days whose events have been deleted are left out. */
+/**
+ * Compares the spend counters of key, member, workspace, agent and org with the events of their month. Ancestor agents count their descendants
+ * too, so an agent's counter is at least the sum of its own events. Months with days whose events have been deleted are left out.
+ */
 export const violationsOfSpend = statement<[], { counterId: bigint; scope: string; spent: bigint; sum: bigint }>(
   'limits.violations_of_spend',
   `with totals as (
@@ -368,7 +377,7 @@ export const violationsOfCrossings = statement<[], { orgId: number; type: string
    having count(*) > 1`,
 )
 
-/** Heals a running counter whose copy of the cap differs from what was set: a budget may be set at the very moment its counter is made. */
+/** Corrects the cap of a running counter that differs from the budget. A budget may be set while its counter is being made. */
 export const syncCaps = statement<[ids: readonly bigint[]]>(
   'limits.sync_caps',
   `update counters c set cap = w.cap_uinr, strict = coalesce(w.strict, false)

@@ -1,25 +1,28 @@
-/** What a caller reads when a limit or a budget refuses: the scope that refused, its figures, and whether waiting helps. Decision 0023 says why. */
+/**
+ * The error that a caller gets when a limit or a budget refuses: the scope that refused, its figures, and whether waiting helps. Decision 0023
+ * gives the reasons.
+ */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { inrFromUinr, inrTextOf } from '../../../platform/values/money.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
 import type { Counter, RefusalNote } from './counters/counter-state.ts'
 
-/** Seconds to wait when only running calls stand in the way. */
+/** The seconds to wait when only the holds of running calls cause the refusal. */
 const heldRetrySeconds = 5
 
-/** Seconds to wait for a running call to end. */
+/** The seconds to wait for a running call to end. */
 const concurrencyRetrySeconds = 1
 
-/** A counter said no. */
+/** A refusal by a counter. */
 export interface Refused {
   readonly counter: Counter
   readonly note: RefusalNote
 }
 
 /**
- * The error of a refusal: 429 with a retry-after to the end of the period, or a few seconds when only running calls are in the way.
- * `counters` are all that bind the call: an agent reads what it has left, whichever of them refused.
+ * Returns the error of a refusal. It is 429 with a retry-after to the end of the period, or of a few seconds when only running calls cause the
+ * refusal. `counters` are all counters that bind the call. From them the agent gets its remaining budget, whichever counter refused.
  */
 export function refusalError({ counter, note }: Refused, nowMs: number, counters: readonly Counter[] = []): GatewayError {
   const left = agentRemainingOf(counters)
@@ -61,7 +64,7 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
   })
 }
 
-/** The balance has no period: it comes back by a top-up, or in a moment when running calls hold what is left of it. */
+/** Returns the error of the prepaid balance, which has no period. The balance rises with a top-up, or in a moment when running calls hold the rest of it. */
 function creditError({ cap, spent, held, inDoubt }: RefusalNote, headers: Readonly<Record<string, string>>): GatewayError {
   const extra = { balance_inr: inrFromUinr(cap - spent), held_inr: inrFromUinr(held), in_doubt_inr: inrFromUinr(inDoubt) }
   if (spent < cap && held > 0n) return fail('credits_held', { extra, headers, retryAfterSeconds: heldRetrySeconds })

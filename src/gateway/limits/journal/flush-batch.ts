@@ -1,8 +1,8 @@
 /**
- * One flush: a range of the journal goes into the database in one transaction, exactly once. Owner and adopter use the same code.
+ * Flushes a range of the journal into the database in one transaction, exactly once. The owner of the journal and its adopter use the same code.
  *
- * The byte offset in `beats` decides whether a range is in, the primary key of an event decides whether its charge counts: so
- * nothing is lost and nothing counts twice, whatever became of an earlier commit.
+ * The byte offset in `beats` decides whether a range is already in the database. The primary key of an event decides whether its charge counts.
+ * So nothing is lost and nothing counts twice, whatever the result of an earlier commit was.
  */
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
@@ -13,10 +13,10 @@ import type { SpendIds } from '../engine/counters/counter-rows.ts'
 import { advanceFlush, findFlushTo, insertDebits, type LockedCounterRow, lockCounters, settleCounters, shareProcess } from '../engine/queries.ts'
 import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
 
-/** Inserts the events that are not there yet and returns the ids of those it really inserted. */
+/** Inserts the events that are not in the database yet. Returns the ids of the inserted ones. */
 export type ApplyEvents<E extends ChargedEvent> = (tx: Tx, events: readonly E[]) => Promise<readonly string[]>
 
-/** Several appliers as one: the first decides which events are new, the others get those. */
+/** Returns several appliers as one. The first decides which events are new, and the others get those. */
 export function inOrder<E extends ChargedEvent>(appliers: readonly ApplyEvents<E>[]): ApplyEvents<E> {
   return async (tx, events) => {
     const [first, ...others] = appliers
@@ -36,17 +36,20 @@ export interface FlushTools<E extends ChargedEvent> {
   readonly nowMs: () => number
   readonly spendIds: SpendIds
   readonly applyEvents: ApplyEvents<E>
-  /** Told of balances that fell, in the transaction in which they did. */
+  /** Is called with the balances that fell, in the transaction in which they fell. */
   onDebited(tx: Tx, debited: readonly Debited[]): Promise<void>
 }
 
-/** An organisation whose prepaid balance has fallen, and to what. */
+/** An organisation whose prepaid balance has fallen, with the new balance. */
 export interface Debited {
   readonly orgId: number
   readonly balanceUinr: bigint
 }
 
-/** Which range of whose journal. `to` null: records that never reached the journal (disk full); then only the event ids guard. */
+/**
+ * A range of a process's journal. `to` is null for records that never reached the journal (full disk); then only the event ids guard against
+ * double counting.
+ */
 export interface FlushRange {
   readonly processId: bigint
   readonly states: readonly string[]
@@ -58,7 +61,7 @@ export type FlushResult =
   | { readonly kind: 'done'; readonly released: ReadonlyMap<bigint, bigint>; readonly rows: readonly LockedCounterRow[] }
   /** The process may not write any more. */
   | { readonly kind: 'fenced' }
-  /** The database is elsewhere in the journal: behind `from` after a failover, beyond it when an unknown commit had succeeded. */
+  /** The database has another offset: before `from` after a failover, or after it when an unknown commit had succeeded. */
   | { readonly kind: 'elsewhere'; readonly flushTo: number }
 
 interface Charged<E extends ChargedEvent> {
@@ -68,15 +71,15 @@ interface Charged<E extends ChargedEvent> {
   readonly released: Amounts
 }
 
-/** What a range means for the database. */
+/** The effect of a range on the database. */
 export interface Batch<E extends ChargedEvent> {
   readonly charged: Charged<E>[]
-  /** Released and counted without an event. */
+  /** Amounts that are released and counted without an event. */
   readonly released: Sums
   readonly counts: Sums
 }
 
-/** Amounts by counter id. The ids stay the texts that the records have: one id comes a thousand times in a batch. */
+/** Amounts by counter id. The ids stay the texts of the records, because one id comes a thousand times in a batch. */
 type Sums = Map<string, bigint>
 
 function add<K>(sums: Map<K, bigint>, id: K, amount: bigint): void {
@@ -89,14 +92,14 @@ function addAll(sums: Sums, amounts: Amounts): void {
 
 const byNumber = (sums: Sums): Map<bigint, bigint> => new Map([...sums].map(([id, amount]) => [BigInt(id), amount]))
 
-/** What leaves the leases with a batch whose range is in the database. */
+/** Returns the amounts that leave the leases with a batch whose range is in the database. */
 export function releasedBy<E extends ChargedEvent>({ charged, released }: Batch<E>): ReadonlyMap<bigint, bigint> {
   const sums = new Map(released)
   for (const item of charged) addAll(sums, item.released)
   return byNumber(sums)
 }
 
-/** Adds records up. `open` and `progress` have no effect here. */
+/** Adds up the records. `open` and `progress` have no effect here. */
 export function batchOf<E extends ChargedEvent>(records: Iterable<JournalRecord<E>>): Batch<E> {
   const batch: Batch<E> = { charged: [], released: new Map(), counts: new Map() }
   for (const record of records) {
@@ -120,7 +123,10 @@ export function batchOf<E extends ChargedEvent>(records: Iterable<JournalRecord<
   return batch
 }
 
-/** Writes one range, and what `alongside` writes in the same transaction. Throws what the database throws; then the outcome is unknown and the same range is tried again. */
+/**
+ * Writes one range, and the writes of `alongside` in the same transaction. Throws the database's errors. The outcome is then unknown and the
+ * same range is tried again.
+ */
 export async function flushBatch<E extends ChargedEvent>(
   tools: FlushTools<E>,
   range: FlushRange,
@@ -137,9 +143,10 @@ export async function flushBatch<E extends ChargedEvent>(
 }
 
 /**
- * Charges one event outside of every journal, because the database refused it when its turn came; the key of the event alone guards it. What
- * it had leased and counted was settled when it was parked. `claim` runs first in the same transaction and throws when somebody else was
- * faster. False: the event was there already. Throws what the database says when it still refuses the event; then nothing was changed.
+ * Charges one event outside of every journal, after the database refused it in its turn. Only the key of the event guards against double
+ * counting. The event's leases and counts were settled when it was parked. `claim` runs first in the same transaction and throws when another
+ * process was faster. Returns false when the event was already in the database. Throws the database's error when it still refuses the event;
+ * nothing is changed then.
  */
 export async function chargeLate<E extends ChargedEvent>(
   tools: FlushTools<E>,
@@ -148,7 +155,7 @@ export async function chargeLate<E extends ChargedEvent>(
   claim: (tx: Tx) => Promise<void>,
 ): Promise<boolean> {
   const batch: Batch<E> = { charged: [{ event, charge, counts: [], released: [] }], released: new Map(), counts: new Map() }
-  // Rows of counters that this process knows may be those of before a failover.
+  // The counter ids that this process knows may be from before a failover.
   tools.spendIds.clear()
   await tools.spendIds.learn(tools.db, new Set([charge]))
   return tools.db.tx(async tx => {
@@ -157,7 +164,7 @@ export async function chargeLate<E extends ChargedEvent>(
   })
 }
 
-/** A counter that was known is not there any more, or is another's: a failover has lost the row. Nothing was written. */
+/** A known counter is gone or belongs to another owner, because a failover has lost its row. Nothing was written. */
 class CounterGoneError extends Error {
   override readonly name = 'CounterGoneError'
 }
@@ -181,7 +188,7 @@ async function flushOnce<E extends ChargedEvent>(
   })
 }
 
-/** The effects of a batch inside a transaction whose process row is locked. */
+/** Applies the effects of a batch, in a transaction in which the process row is locked. */
 async function applyBatch<E extends ChargedEvent>(
   tools: FlushTools<E>,
   tx: Tx,
@@ -197,9 +204,9 @@ async function applyBatch<E extends ChargedEvent>(
   const fresh = inserted.length === events.length ? batch.charged : batch.charged.filter(item => isIn.has(item.event.id))
   const counts = new Map(batch.counts)
   const released = new Map(batch.released)
-  // Without a journal offset the event id is the only guard, so what it releases counts with it.
+  // Without a journal offset the event id is the only guard. So the amounts that an event releases count only when the event is new.
   for (const item of range.to === null ? fresh : batch.charged) addAll(released, item.released)
-  // A caller's charge is one object for all its calls.
+  // All calls of a caller share one charge object.
   const values = new Map<Charge, bigint>()
   for (const item of fresh) {
     add(values, item.charge, item.event.valueUinr)
@@ -218,7 +225,7 @@ async function applyBatch<E extends ChargedEvent>(
   return { released: leaving, rows, fresh: fresh.length }
 }
 
-/** What is spent must be counted: every counter of every charge has to be there, and be the one that it was. */
+/** Checks that every counter of every charge exists and still belongs to the same owner. Otherwise spend would not be counted. */
 function checkSpendRows<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charged }: Batch<E>, locked: readonly LockedCounterRow[]): void {
   const rows = new Map(locked.map(row => [row.id, row]))
   for (const charge of new Set(charged.map(item => item.charge))) {
@@ -233,7 +240,7 @@ function checkSpendRows<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { c
   }
 }
 
-/** The ids of the counters that a batch may move. */
+/** Returns the ids of the counters that a batch may change. */
 function touchedBy<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charged, released, counts }: Batch<E>): bigint[] {
   const texts = new Set([...released.keys(), ...counts.keys()])
   const charges = new Set<Charge>()
@@ -280,12 +287,15 @@ async function settleRows<E extends ChargedEvent>(
   return rows
 }
 
-/** A call that ends behind midnight may cross the budget of the month in which it began: that is told as of that month, not of the new one. */
+/**
+ * Returns the time of a crossing. A call that ends after midnight may cross the budget of the month in which it began. The crossing is then
+ * reported in that month, not in the new one.
+ */
 function crossedAtMs({ endsAt }: LockedCounterRow, nowMs: number): number {
   return endsAt === null ? nowMs : Math.min(nowMs, endsAt.getTime() - 1000)
 }
 
-/** One row of the ledger for each call that cost something; the balance itself fell with its counter. */
+/** Inserts one ledger row for each call with a cost. The balance itself has already fallen with its counter. */
 async function debit<E extends ChargedEvent>(tools: FlushTools<E>, tx: Tx, charged: readonly Charged<E>[], rows: readonly LockedCounterRow[]): Promise<void> {
   if (charged.length === 0) return
   await tx.exec(

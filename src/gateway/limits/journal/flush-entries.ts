@@ -1,6 +1,6 @@
 /**
- * Flushes a portion of the journal that may hold a record which the database will never take. Such a record must not keep the others
- * out: the portion is halved until the record is alone; then it is parked, with its bytes and its money, in a table that the doctor counts.
+ * Flushes a portion of the journal that may contain a record which the database never takes. Such a record must not delay the others. So the
+ * portion is halved until the record is alone. The record is then parked with its bytes and its money in a table that the doctor counts.
  */
 import type { ChargedEvent } from '../engine/admission.ts'
 import { parkedBytes } from '../parked-records.ts'
@@ -8,10 +8,10 @@ import { batchOf, type FlushRange, type FlushResult, type FlushTools, flushBatch
 import type { JournalRecord } from './journal-records.ts'
 import { insertParked } from './recovery-queries.ts'
 
-/** Most of what the database says of a refusal that is kept. */
+/** The most characters of the database's error message that are kept. */
 const reasonMaxChars = 300
 
-/** A record with the offset behind it; null: it never was in the journal, and its event id alone guards it. */
+/** A record with the offset after it. The offset is null for a record that was never in the journal; then only its event id guards against double counting. */
 interface FlushEntry<E extends ChargedEvent> {
   readonly record: JournalRecord<E>
   readonly endOffset: number | null
@@ -19,10 +19,10 @@ interface FlushEntry<E extends ChargedEvent> {
 
 export type EntriesResult =
   | FlushResult
-  /** The database refused some record of these: try fewer. */
+  /** The database refused one of these records. The caller tries fewer. */
   | { readonly kind: 'refused' }
 
-/** How many records go together: many, and fewer and fewer while a refused one is searched. */
+/** The number of records that are written together. It shrinks while a refused record is searched and grows again after that. */
 export class PortionSize {
   readonly #most: number
   records: number
@@ -32,7 +32,7 @@ export class PortionSize {
     this.records = most
   }
 
-  /** Follows the answer to a portion; true when the same records are to be tried again in a smaller one. */
+  /** Adjusts the number to the result of a portion. Returns true when the same records must be tried again in a smaller portion. */
   follow(result: EntriesResult): boolean {
     const isRefused = result.kind === 'refused'
     this.records = isRefused ? Math.max(1, Math.ceil(this.records / 2)) : Math.min(this.#most, this.records * 2)
@@ -41,8 +41,8 @@ export class PortionSize {
 }
 
 /**
- * Writes entries behind `range.from` in one transaction. A single entry that the database refuses is parked instead, and that is 'done'.
- * Throws what `flushBatch` throws when it is no fault of a record; the outcome is unknown then.
+ * Writes the entries after `range.from` in one transaction. A single entry that the database refuses is parked, and the result is `done`. Throws
+ * the errors of `flushBatch` that no record causes; the outcome is unknown then.
  */
 export async function flushEntries<E extends ChargedEvent>(
   tools: FlushTools<E>,
@@ -60,15 +60,16 @@ export async function flushEntries<E extends ChargedEvent>(
 }
 
 /**
- * Data that does not fit (class 22), a broken constraint (23), a row beyond a limit of the program (54), or a field that this version
- * cannot read. What the connection, the load or the schema causes is none of these and is tried again.
+ * Returns true for an error that the record causes. These are data that does not fit (class 22), a broken constraint (23), a row beyond a limit
+ * of the program (54), and a field that this version cannot read. Errors of the connection, the load or the schema are not among them, and the
+ * write is tried again.
  */
 function isFaultOfRecord(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return true
   return error instanceof Error && 'severity' in error && 'code' in error && /^(22|23|54)/.test(String(error.code))
 }
 
-/** Keeps the record beside the usage rows. What it gives back is given back; its money is in no budget, only in the parked row. */
+/** Parks a record beside the usage rows. The leases that it releases are given back. Its money is in no budget, only in the parked row. */
 async function park<E extends ChargedEvent>(tools: FlushTools<E>, range: FlushRange, record: JournalRecord<E>, cause: unknown): Promise<FlushResult> {
   const reason = cause instanceof Error ? `${'code' in cause ? `${cause.code} ` : ''}${cause.message}` : 'unknown'
   const { event } = record.kind === 'settle' ? record : { event: null }
@@ -91,12 +92,12 @@ async function park<E extends ChargedEvent>(tools: FlushTools<E>, range: FlushRa
     return await write(effectsOf(record))
   } catch (error) {
     if (!isFaultOfRecord(error)) throw error
-    // Even the counters refuse it: then what it leased goes back when this process ends.
+    // Even the counters refuse the record. Its leases then go back when this process ends.
     return write([])
   }
 }
 
-/** What a record means beside its usage row: released leases, and the request of the day, which did happen. */
+/** Returns the effects of a record other than its usage row: released leases, and the day's request, which did happen. */
 function effectsOf<E extends ChargedEvent>(record: JournalRecord<E>): JournalRecord<E>[] {
   if (record.kind !== 'settle') return [record]
   const { counts } = record

@@ -1,6 +1,6 @@
 /**
- * Takes records into the journal and moves them to the database in ranges: at most JOURNAL_FLUSH_MS after a record, or at
- * `batchRecords`. Only one flush runs at a time. Decision 0207 says why.
+ * Writes records to the journal and flushes them to the database in ranges. A flush begins at most JOURNAL_FLUSH_MS after a record, or at
+ * `batchRecords` records. Only one flush runs at a time. Decision 0207 gives the reasons.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
@@ -11,16 +11,16 @@ import { flushEntries, PortionSize } from './flush-entries.ts'
 import { type Entry, type Journal, readJournal } from './journal.ts'
 import type { JournalRecord } from './journal-records.ts'
 
-/** Most records of one transaction. */
+/** The most records of one transaction. */
 const batchRecords = 2000
-/** Records kept in memory; beyond it they are read back from the journal. */
+/** The most records in memory. Further records are read back from the journal. */
 const queueMax = 20_000
-/** In which states a process may write its own journal. */
+/** The states in which a process may write its own journal. */
 const ownStates = ['live', 'closing'] as const
-/** Pause after a failed flush. */
+/** The pause after a failed flush. */
 const retryMs = 500
 
-/** Takes the place in the queue of records that matter to an adopter only, so that their events need not be kept until the next flush. */
+/** Replaces records in the queue that only an adopter needs, so that their events are not kept in memory until the next flush. */
 const withoutEffect: Extract<JournalRecord<ChargedEvent>, { readonly kind: 'return' }> = { kind: 'return', released: [] }
 
 export interface FlusherOptions<E extends ChargedEvent> {
@@ -30,17 +30,17 @@ export interface FlusherOptions<E extends ChargedEvent> {
   readonly folder: string
   readonly flushMs: number
   readonly maxBytes: number
-  /** Called after every commit, with what left the leases and how the counters stand. */
+  /** Is called after every commit, with the released amounts and the rows of the counters. */
   readonly onFlushed: (result: Extract<FlushResult, { kind: 'done' }>) => void
-  /** Called when the process is fenced: it registers again and gives the flusher a new journal. */
+  /** Is called when the process is fenced. It registers the process again and gives the flusher a new journal. */
   readonly onFenced: () => Promise<void>
-  /** Called when the database has lost what was flushed before (a failover), with what the records that are flushed again release. */
+  /** Is called when the database has lost earlier flushes (a failover). It gets the released amounts of the records that are flushed again. */
   readonly onRewound: (released: ReadonlyMap<bigint, bigint>) => void
-  /** Called when a new segment begins: running calls are written again. */
+  /** Is called when a new segment begins. It writes the running calls again. */
   readonly onRotated: () => void
 }
 
-/** Records that go to the journal together. */
+/** The records that go to the journal together. */
 interface Turn<E extends ChargedEvent> {
   readonly records: JournalRecord<E>[]
   readonly written: Promise<number>
@@ -54,15 +54,15 @@ interface Waiter {
   readonly reject: (error: unknown) => void
 }
 
-/** Journal writer and flusher of this process. */
+/** The journal writer and flusher of this process. */
 export class Flusher<E extends ChargedEvent> {
   readonly #options: FlusherOptions<E>
   #journal: Journal<E>
   #processId: bigint
   #queue: Entry<E>[] = []
-  /** Records that neither the disk nor the database has taken yet. Their event ids keep them single, whatever became of an earlier try. */
+  /** Records that neither the disk nor the database has taken yet. Their event ids keep them from counting twice, whatever the result of an earlier try was. */
   #owed: JournalRecord<E>[] = []
-  /** True when records behind the queue are only in the file. */
+  /** True when records after the queue are only in the file. */
   #spilled = false
   #turn: Turn<E> | null = null
   #flushedTo = 0
@@ -82,22 +82,22 @@ export class Flusher<E extends ChargedEvent> {
     this.#journal = journal
   }
 
-  /** Whose journal it writes. */
+  /** The process that writes the journal. */
   get processId(): bigint {
     return this.#processId
   }
 
-  /** Bytes that are in the journal and not yet in the database. */
+  /** The bytes of the journal that are not yet in the database. */
   get unflushedBytes(): number {
     return this.#journal.endOffset - this.#flushedTo
   }
 
-  /** How long the oldest record that is not in the database has been waiting, exact to the time between two flushes. */
+  /** The waiting time of the oldest record that is not in the database, in milliseconds. It is exact to the time between two flushes. */
   get lagMs(): number {
     return this.#backlogAge.at(this.#now())
   }
 
-  /** Flushes that have failed so far. */
+  /** The number of failed flushes. */
   get failures(): number {
     return this.#failures
   }
@@ -106,15 +106,15 @@ export class Flusher<E extends ChargedEvent> {
     return this.unflushedBytes > this.#options.maxBytes
   }
 
-  /** Writes a record; it is in the page cache on return. Throws JournalWriteError. */
+  /** Writes a record. The record is in the page cache on return. Throws `JournalWriteError`. */
   append(record: JournalRecord<E>): void {
     this.#writeTurn()
     this.#appendAll([record])
   }
 
   /**
-   * Writes a record together with all others of this turn of the event loop: one system call for all that many connections bring at
-   * once. Resolves to an offset behind the record when it is in the page cache; rejects with JournalWriteError.
+   * Writes a record together with all others of this turn of the event loop, so that many connections need one system call. Resolves to an
+   * offset at or after the record's end when the record is in the page cache. Rejects with `JournalWriteError`.
    */
   appendSoon(record: JournalRecord<E>): Promise<number> {
     if (this.#turn === null) {
@@ -131,12 +131,12 @@ export class Flusher<E extends ChargedEvent> {
     return this.#turn.written
   }
 
-  /** Bytes of the journal that were committed, as far as this process knows. */
+  /** The committed bytes of the journal, as far as this process knows. */
   get flushedTo(): number {
     return this.#flushedTo
   }
 
-  /** The database has lost what was committed behind this offset: it is sent again. `processId` guards against a new journal. */
+  /** Sends the records after this offset again, because the database has lost their commit. `processId` guards against a new journal. */
   rewind(processId: bigint, flushTo: number): Promise<void> {
     return this.exclusive(async () => {
       if (processId === this.#processId && flushTo < this.#flushedTo) this.#moveTo(flushTo)
@@ -149,7 +149,7 @@ export class Flusher<E extends ChargedEvent> {
     return new Promise((resolve, reject) => this.#waiters.push({ offset, resolve, reject }))
   }
 
-  /** Flushes what is in the journal now. Throws when the database is away. */
+  /** Flushes all records in the journal. Throws when the database is away. */
   async flushNow(): Promise<void> {
     this.#writeTurn()
     let journal = this.#journal
@@ -157,7 +157,7 @@ export class Flusher<E extends ChargedEvent> {
     while (this.#flushedTo < target || this.#owed.length > 0) {
       await (this.#running ?? this.#run())
       if (journal === this.#journal) continue
-      // Fenced meanwhile: the rest is in a new journal, whose offsets begin at 0.
+      // The process was fenced in the meantime. The rest is in a new journal, whose offsets begin at 0.
       journal = this.#journal
       target = journal.endOffset
     }
@@ -171,8 +171,8 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   /**
-   * A record that the disk did not take goes straight to the database; resolves when it is committed. When that fails as well it throws,
-   * and the record is kept in memory and tried again until the database takes it.
+   * Writes a record that the disk did not take directly to the database. Resolves when it is committed. When this fails as well it throws, and
+   * the record is kept in memory and tried again until the database takes it.
    */
   async writeDirect(record: JournalRecord<E>): Promise<void> {
     this.#owed.push(record)
@@ -184,7 +184,7 @@ export class Flusher<E extends ChargedEvent> {
     }
   }
 
-  /** Takes over with a new process id and journal; records that are not in the database yet are returned for the caller to write again. */
+  /** Takes over a new process id and journal. Returns the records that are not in the database yet, so that the caller writes them again. */
   renew(processId: bigint, journal: Journal<E>): readonly JournalRecord<E>[] {
     this.#writeTurn()
     const rest = this.#spilled ? [...readJournal<E>(this.#options.folder, this.#processId, this.#flushedTo)] : this.#queue
@@ -195,13 +195,13 @@ export class Flusher<E extends ChargedEvent> {
     this.#spilled = false
     this.#flushedTo = 0
     this.#backlogAge.clear()
-    // What they leased belongs to whoever fenced this process; the charges are still this process's to write.
+    // The process that fenced this one owns their leases. Their charges are still written by this process.
     this.#owed = this.#owed.map(record => ('released' in record ? { ...record, released: [] } : record))
     for (const waiter of this.#waiters.splice(0)) waiter.reject(new DatabaseUnavailableError('the process was fenced'))
     return rest.map(entry => entry.record)
   }
 
-  /** Brings the journal to the disk itself. */
+  /** Writes the journal from the page cache to the disk. */
   sync(): Promise<void> {
     return this.#journal.sync()
   }
@@ -244,7 +244,7 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   #rotate(): void {
-    // The running calls are written again into the new segment, however many they are.
+    // All running calls are written again into the new segment, even when they fill it.
     this.#isRotating = true
     try {
       if (this.#journal.rotate()) this.#options.onRotated()
@@ -269,7 +269,7 @@ export class Flusher<E extends ChargedEvent> {
     this.#running = this.exclusive(() => this.#drain()).then(
       () => {
         this.#running = null
-        // Records whose timer fired while this flush ran.
+        // The timer of these records fired while this flush ran.
         if (this.#cancelTimer === null && this.unflushedBytes > 0) this.#start()
       },
       error => {
@@ -281,8 +281,8 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   /**
-   * Flushes batch by batch. What is written meanwhile waits for its own timer unless it fills a batch or somebody waits for its
-   * commit: flushing it immediately would make a transaction of every few calls, as fast as the database takes them.
+   * Flushes batch by batch. Records that come in the meantime wait for their own timer, unless they fill a batch or a caller waits for their
+   * commit. Flushing them immediately would make a transaction of every few calls, as fast as the database takes them.
    */
   async #drain(): Promise<void> {
     await this.#payOwed()
@@ -306,7 +306,7 @@ export class Flusher<E extends ChargedEvent> {
     }
   }
 
-  /** Writes what is owed, in its order; up to one record when one is named. */
+  /** Writes the owed records in their order. When `last` is given, it stops after that record. */
   async #payOwed(last?: JournalRecord<E>): Promise<void> {
     for (let record = this.#owed[0]; record !== undefined; record = this.#owed[0]) {
       const range = { processId: this.#processId, states: ownStates, from: 0 }
@@ -320,7 +320,7 @@ export class Flusher<E extends ChargedEvent> {
     }
   }
 
-  /** The database knows another offset: what is before it is in the database, what is behind it is sent again from the kept segments. */
+  /** Adopts the database's offset. Records before it are in the database. Records after it are sent again from the kept segments. */
   #moveTo(flushTo: number): void {
     if (flushTo > this.#flushedTo) {
       const known = this.#queue.filter(entry => entry.endOffset <= flushTo)
@@ -357,21 +357,21 @@ export class Flusher<E extends ChargedEvent> {
 }
 
 /**
- * How long the records of the journal have been waiting for the database, without a note of each record: exact to the time between two
- * flushes. A flusher that is behind all the time shows how far, although each of its flushes succeeds.
+ * Measures how long the records of the journal wait for the database, without a time for each record. The result is exact to the time between
+ * two flushes. It shows a flusher that stays behind although each of its flushes succeeds.
  */
 export class BacklogAge {
-  /** When the oldest record that waits came, or the flush before it; null: nothing waits. */
+  /** The time of the oldest waiting record, or of the flush before it. Null when no record waits. */
   #sinceMs: number | null = null
-  /** Ends of the journal at earlier flushes: what is behind one of them came after its time. */
+  /** The ends of the journal at earlier flushes. A record after such an end came after the time of that flush. */
   #marks: { readonly offset: number; readonly atMs: number }[] = []
 
-  /** Something was written. Asks the time only when nothing was waiting. */
+  /** Notes that a record was written. It reads the clock only when no record was waiting. */
   appended(nowMs: () => number): void {
     this.#sinceMs ??= nowMs()
   }
 
-  /** Everything before `offset` is in the database; the journal ends at `endOffset`. */
+  /** Notes that everything before `offset` is in the database and that the journal ends at `endOffset`. */
   flushed(offset: number, endOffset: number, nowMs: number): void {
     if (offset >= endOffset) {
       this.clear()
@@ -381,13 +381,13 @@ export class BacklogAge {
     this.#marks.push({ offset: endOffset, atMs: nowMs })
   }
 
-  /** Nothing waits any more. */
+  /** Notes that no record waits. */
   clear(): void {
     this.#sinceMs = null
     this.#marks = []
   }
 
-  /** In milliseconds; 0: nothing waits. */
+  /** Returns the waiting time in milliseconds, or 0 when no record waits. */
   at(nowMs: number): number {
     return this.#sinceMs === null ? 0 : nowMs - this.#sinceMs
   }

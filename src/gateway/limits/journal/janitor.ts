@@ -1,6 +1,6 @@
 /**
- * Adopts dead processes whose journal is in this folder: replays the journal to its end, writes one flagged event for every call
- * that was running, and only then gives the leases back.
+ * Adopts dead processes whose journal is in this folder. It replays the journal to its end, writes one flagged event for every call that was
+ * running, and only then gives the leases back.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError, type Tx } from '../../../platform/db/db.ts'
@@ -14,7 +14,7 @@ import { deleteJournal, type Entry, journalsIn, lastWriteMs, readJournal } from 
 import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
 import { insertForgotten } from './restored-queries.ts'
 
-/** Records of one replay transaction. */
+/** The records of one replay transaction. */
 const replayRecords = 500
 
 export interface JanitorOptions<E extends ChargedEvent> {
@@ -23,10 +23,10 @@ export interface JanitorOptions<E extends ChargedEvent> {
   readonly log: Log
   readonly folder: string
   readonly keepMs: number
-  /** A process of another boot must not have beaten for so long before it is taken for dead. */
+  /** A process of another boot counts as dead only after this time without a beat. */
   readonly silentMs: number
   readonly ownId: () => bigint
-  /** Ends what the dead process had begun elsewhere; runs in the transaction that closes it, behind the events of its calls. */
+  /** Ends other work that the dead process had begun. It runs in the transaction that closes the process, after the events of its calls. */
   readonly endOf?: (tx: Tx, processId: bigint) => Promise<void>
 }
 
@@ -45,7 +45,7 @@ export class Janitor<E extends ChargedEvent> {
     this.#options = options
   }
 
-  /** One round; how many processes were adopted. */
+  /** Runs one round. Returns the number of adopted processes. */
   runOnce(): Promise<number> {
     this.#running ??= this.#round().finally(() => {
       this.#running = null
@@ -61,7 +61,7 @@ export class Janitor<E extends ChargedEvent> {
       try {
         if (await this.#look(id)) adopted++
       } catch (error) {
-        // A database that is away is away for all of them; one journal that cannot be read must not keep the others waiting.
+        // A database that is away stops the whole round. One unreadable journal must not delay the others.
         if (error instanceof DatabaseUnavailableError) throw error
         log.error('journal_not_adopted', { error, processId: String(id) })
       }
@@ -69,12 +69,12 @@ export class Janitor<E extends ChargedEvent> {
     return adopted
   }
 
-  /** Whether the process was adopted. */
+  /** Checks one process. Returns true when the process was adopted. */
   async #look(id: bigint): Promise<boolean> {
     const { tools, silentMs } = this.#options
     let found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
     if (found === null) {
-      // Rows of processes are never deleted: this one was made after the moment to which the database was brought back.
+      // Rows of processes are never deleted. So the database was restored to a moment before this process registered.
       await tools.db.one(insertForgotten, id, this.#options.folder)
       found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
     }
@@ -86,8 +86,9 @@ export class Janitor<E extends ChargedEvent> {
   }
 
   /**
-   * A refused connection proves death under the same kernel; under another boot silence is asked for as well. A socket that is not here at
-   * all proves nothing when the owner kept its journal elsewhere: then this may be a copy of what a living process writes.
+   * Returns true when the process is dead. Under the same kernel a refused connection proves death. Under another boot the process must also be
+   * silent. A missing socket proves nothing when the owner kept its journal in another folder. This journal may then be a copy of the journal of
+   * a living process.
    */
   async #isDead(id: bigint, found: { bootId: string; journal: string; silent: boolean }): Promise<boolean> {
     const { tools, folder } = this.#options
@@ -116,7 +117,7 @@ export class Janitor<E extends ChargedEvent> {
     const states = ['lost']
     const endOffset = await this.#write({ processId: id, states, from }, readJournal<E>(folder, id, from))
     if (endOffset === null) return false
-    // Their rows come before the leases go back: what ran is counted before what it held is free.
+    // These rows are written before the leases go back, so that the running calls are counted before their holds are free.
     const running = runningCalls(readJournal<E>(folder, id))
     if (
       (await this.#write(
@@ -133,7 +134,7 @@ export class Janitor<E extends ChargedEvent> {
     return isClosed
   }
 
-  /** Everything goes into the database; the offset of the end, or null when another adopter is at it. */
+  /** Writes all entries to the database. Returns the offset of the end, or null when another adopter works on this journal. */
   async #write(range: Omit<FlushRange, 'to'>, entries: Iterable<Entry<E>>): Promise<number | null> {
     const portion = new PortionSize(replayRecords)
     let at = range.from
@@ -170,12 +171,15 @@ export class Janitor<E extends ChargedEvent> {
   }
 }
 
-/** The end of a call that was running when its process died. `outcome` and `estimated` are the only fields of an event that limits know beside its money. */
+/**
+ * Returns the end of a call that was running when its process died. `outcome` and `estimated` are the only fields of an event that limits set
+ * beside its money.
+ */
 function interrupted<E extends ChargedEvent>({ event, charge, counts }: RunningCall<E>, endOffset: number): Entry<E> {
   return { record: { kind: 'settle', event: { ...event, outcome: 'interrupted', estimated: true }, charge, counts, released: [] }, endOffset }
 }
 
-/** Calls with an `open` and no end, as their last draft says. */
+/** Returns the calls with an `open` record and no end, with their last draft. */
 function runningCalls<E extends ChargedEvent>(entries: Iterable<Entry<E>>): RunningCall<E>[] {
   const calls = new Map<string, RunningCall<E>>()
   for (const { record } of entries) note(calls, record)

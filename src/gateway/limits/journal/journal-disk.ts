@@ -1,15 +1,15 @@
-/** How the journal reaches the disk: the few calls that can fail, in one place that can be replaced. Decision 0201 says why. */
+/** The few disk operations of the journal that can fail. They are in one place so that tests can replace them. Decision 0201 gives the reasons. */
 import { closeSync, fdatasync, fsync, openSync, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
 
 export interface JournalDisk {
-  /** A new segment begins after so many bytes. */
+  /** The number of bytes after which a new segment begins. */
   readonly segmentBytes: number
-  /** Opens a file for appending, made when it is not there. Throws what the system says. */
+  /** Opens a file for appending, and makes it if it does not exist. Throws the system's error. */
   open(path: string): number
-  /** Appends; how many bytes were taken, and they are in the page cache. Throws what the system says. */
+  /** Appends bytes. Returns the number of bytes that are now in the page cache. Throws the system's error. */
   append(fd: number, bytes: Uint8Array): number
-  /** Resolves when the file and its name in the folder are on the disk itself. */
+  /** Resolves when the file and its name in the folder are on the disk, beyond the page cache. */
   sync(fd: number, folder: string): Promise<void>
 }
 
@@ -20,7 +20,7 @@ export const machineDisk: JournalDisk = {
   append: (fd, bytes) => writeSync(fd, bytes, 0, bytes.length),
   async sync(fd, folder) {
     await promisify(fdatasync)(fd)
-    // Windows knows no sync of folders.
+    // Windows cannot sync folders.
     if (process.platform === 'win32') return
     const handle = openSync(folder, 'r')
     try {

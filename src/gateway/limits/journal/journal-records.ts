@@ -1,69 +1,69 @@
 /**
- * The records of the usage journal and their bytes: 4 bytes length, 4 bytes crc32 of the payload, JSON payload.
+ * The records of the usage journal and their encoding: 4 bytes length, 4 bytes crc32 of the payload, then the payload in JSON.
  *
- * Fields are those of the event type, which is content-free; a bigint is written as text and named in `big`.
+ * The fields of an event are those of its type, which has no content of calls. A bigint is written as text, and `big` names its field.
  */
 import { crc32 } from 'node:zlib'
 import type { ChargedEvent } from '../engine/admission.ts'
 import type { Scope } from '../engine/counters/counter-state.ts'
 
-/** [counter id, amount] pairs; JSON-safe. */
+/** Pairs of [counter id, amount]. They can be written as JSON. */
 export type Amounts = readonly (readonly [id: string, amount: string])[]
-/** The spend counters of a call: [scope, scope id], in the month `month` of the organisation. */
+/** The spend counters of a call as [scope, scope id] pairs, in the organisation's month `month`. */
 export interface Charge {
   readonly orgId: number
   readonly month: string
   readonly monthEndsAtMs: number
   readonly scopes: readonly (readonly [Scope, string])[]
-  /** The prepaid balance was asked: what the call cost is debited. Absent: nothing is, whatever the call cost. */
+  /** True when the prepaid balance was asked, so that it is debited the cost of the call. Absent when nothing is debited, whatever the cost is. */
   readonly prepaid?: boolean
 }
 
 export type JournalRecord<E extends ChargedEvent> =
-  /** A call is about to be dialed, or dials again. */
+  /** A call is about to be dialed, or dialed again. */
   | { readonly kind: 'open'; readonly event: E; readonly charge: Charge; readonly counts: Amounts }
-  /** What a running call would have cost if it ended now. */
+  /** The usage of a running call if it ended now. */
   | { readonly kind: 'progress'; readonly event: E; readonly charge: Charge; readonly counts: Amounts }
-  /** The call ended: `counts` are spent units (daily), `released` leaves the leases. */
+  /** The call ended. `counts` are the spent units (daily), and `released` leaves the leases. */
   | { readonly kind: 'settle'; readonly event: E; readonly charge: Charge; readonly counts: Amounts; readonly released: Amounts }
   /** An opened call ended without a charge. */
   | { readonly kind: 'close'; readonly eventId: string; readonly released: Amounts }
-  /** Idle slices go back. */
+  /** Idle slices are given back. */
   | { readonly kind: 'return'; readonly released: Amounts }
-  /** Rate units that were used. */
+  /** Rate units were used. */
   | { readonly kind: 'count'; readonly counts: Amounts }
 
-/** How an event becomes text. `bigFields` is the JSON list of its fields that are bigints, which `text` writes as text. */
+/** Writes an event as text. `bigFields` is the JSON list of the fields that are bigints, which `text` writes as text. */
 export interface EventText<E> {
   readonly bigFields: string
   text(event: E): string
 }
 
 const headerBytes = 8
-/** No record is longer; a longer length field is a torn tail. */
+/** The most bytes of a record. A larger length field means a torn tail. */
 const recordMaxBytes = 1 << 20
 
-/** Records as bytes, one behind the other, in a buffer that is used again and again. */
+/** Encodes records one after the other into a buffer that is reused. */
 export class RecordBuffer<E extends ChargedEvent> {
   readonly #eventText: EventText<E> | null
   #bytes = Buffer.allocUnsafe(64 * 1024)
   #size = 0
 
-  /** Without an `eventText` any event is written, field by field. */
+  /** Without an `eventText`, events of any type are written field by field. */
   constructor(eventText: EventText<E> | null) {
     this.#eventText = eventText
   }
 
-  /** What was added since the last `clear`; lent until the next call. */
+  /** The bytes since the last `clear`. They are valid until the next call. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#size)
   }
 
-  /** Adds a record and returns how many bytes it has. */
+  /** Adds a record and returns its length in bytes. */
   add(record: JournalRecord<E>): number {
     const text = 'event' in record ? textOf(record, this.#eventText) : JSON.stringify(record)
     const start = this.#size + headerBytes
-    // UTF-8 needs at most three bytes for a UTF-16 unit; room for that is cheaper than measuring the text first.
+    // UTF-8 needs at most three bytes for a UTF-16 unit. Room for all of them is cheaper than measuring the text first.
     if (start + text.length * 3 > this.#bytes.length) this.#bytes = Buffer.concat([this.bytes], 2 * (start + text.length * 3))
     const size = this.#bytes.write(text, start)
     this.#bytes.writeUInt32LE(size, this.#size)
@@ -77,7 +77,7 @@ export class RecordBuffer<E extends ChargedEvent> {
   }
 }
 
-/** A caller's charge is the same object for every call, so its text is made once. */
+/** All calls of a caller share one charge object, so its text is made once. */
 const chargeTexts = new WeakMap<Charge, string>()
 
 function textOf<E extends ChargedEvent>(record: Extract<JournalRecord<E>, { readonly event: E }>, eventText: EventText<E> | null): string {
@@ -91,7 +91,7 @@ function textOf<E extends ChargedEvent>(record: Extract<JournalRecord<E>, { read
   return `{"kind":"${record.kind}","event":${event},"charge":${charge},"counts":${amountsText(record.counts)}${released}}`
 }
 
-/** The event and, behind it, which of its fields are bigints. */
+/** Returns the event as JSON, followed by the names of its bigint fields. */
 function anyEventText(event: object): string {
   let fields = ''
   let big = ''
@@ -113,7 +113,7 @@ function amountsText(amounts: Amounts): string {
   return `[${text}]`
 }
 
-/** The records in `bytes` with the offset at which each one ends; stops at a torn tail or at bytes that are no record. */
+/** Decodes the records in `bytes`, each with the offset of its end. It stops at a torn tail or at bytes that are not a record. */
 export function* decodeRecords<E extends ChargedEvent>(bytes: Buffer, baseOffset: number): Generator<{ record: JournalRecord<E>; endOffset: number }> {
   let at = 0
   while (at + headerBytes <= bytes.length) {

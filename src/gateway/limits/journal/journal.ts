@@ -1,8 +1,8 @@
 /**
- * The usage journal of this process: an append-only file under DATA_DIR/journal, written with writeSync, so that a killed process
- * leaves every record it has acknowledged in the page cache.
+ * The usage journal of this process: an append-only file under DATA_DIR/journal. It is written with writeSync, so that every acknowledged record
+ * of a killed process is in the page cache.
  *
- * Files are segments `<process>.<offset of their first byte>`; offsets count over all segments of a process.
+ * The files are segments `<process>.<offset of their first byte>`. Offsets count over all segments of a process.
  */
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,12 +10,12 @@ import type { ChargedEvent } from '../engine/admission.ts'
 import { type JournalDisk, machineDisk } from './journal-disk.ts'
 import { decodeRecords, type EventText, type JournalRecord, RecordBuffer } from './journal-records.ts'
 
-/** The record could not be written: the disk is full or gone. Nothing of it is in the file. */
+/** The record could not be written because the disk is full or gone. No part of it is in the file. */
 export class JournalWriteError extends Error {
   override readonly name = 'JournalWriteError'
 }
 
-/** A record and the offset behind it. */
+/** A record and the offset of its end. */
 export interface Entry<E extends ChargedEvent> {
   readonly record: JournalRecord<E>
   readonly endOffset: number
@@ -26,14 +26,14 @@ interface Segment {
   readonly start: number
 }
 
-/** The journal folder of a data directory, made when it is not there. */
+/** Returns the journal folder of a data directory, and makes it if it does not exist. */
 export function journalFolder(dataDir: string): string {
   const folder = join(dataDir, 'journal')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return folder
 }
 
-/** Segments of a process in order. */
+/** Returns the segments of a process in their order. */
 export function segmentsOf(folder: string, processId: bigint): Segment[] {
   const prefix = `${processId}.`
   return readdirSync(folder)
@@ -42,7 +42,7 @@ export function segmentsOf(folder: string, processId: bigint): Segment[] {
     .sort((a, b) => a.start - b.start)
 }
 
-/** Ids of processes that have a journal in the folder. */
+/** Returns the ids of the processes with a journal in the folder, in ascending order. */
 export function journalsIn(folder: string): bigint[] {
   const ids = new Set<bigint>()
   for (const name of readdirSync(folder)) {
@@ -52,7 +52,7 @@ export function journalsIn(folder: string): bigint[] {
   return [...ids].sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** Every whole record of a process that ends after `fromOffset`; a torn tail ends its segment. */
+/** Yields every whole record of a process that ends after `fromOffset`. A torn tail ends its segment. */
 export function* readJournal<E extends ChargedEvent>(folder: string, processId: bigint, fromOffset = 0): Generator<Entry<E>> {
   const segments = segmentsOf(folder, processId)
   for (const [index, segment] of segments.entries()) {
@@ -62,12 +62,12 @@ export function* readJournal<E extends ChargedEvent>(folder: string, processId: 
   }
 }
 
-/** Deletes the journal of a process that is closed. */
+/** Deletes the journal of a closed process. */
 export function deleteJournal(folder: string, processId: bigint): void {
   for (const segment of segmentsOf(folder, processId)) unlinkSync(segment.path)
 }
 
-/** Wall-clock ms of the last write to a process's journal. */
+/** Returns the wall-clock time of the last write to a process's journal, in Unix milliseconds. */
 export function lastWriteMs(folder: string, processId: bigint): number {
   return Math.max(0, ...segmentsOf(folder, processId).map(segment => statSync(segment.path).mtimeMs))
 }
@@ -81,9 +81,9 @@ export class Journal<E extends ChargedEvent> {
   #fd: number
   #start = 0
   #end = 0
-  /** After the last record there are bytes of one that was not written whole, which could not be cut off. */
+  /** True when the file ends with bytes of an incomplete record that could not be cut off. */
   #isTorn = false
-  /** Offset up to which the disk itself has everything. */
+  /** The offset up to which everything is on the disk, beyond the page cache. */
   #syncedTo = 0
   #syncing: Promise<void> | null = null
 
@@ -95,17 +95,20 @@ export class Journal<E extends ChargedEvent> {
     this.#fd = this.#open(0)
   }
 
-  /** Offset behind the last record. */
+  /** The offset of the last record's end. */
   get endOffset(): number {
     return this.#end
   }
 
-  /** True when the next record should go to a new segment; the owner calls `rotate` and writes the running calls again. */
+  /** True when the next record should go to a new segment. The owner then calls `rotate` and writes the running calls again. */
   get isSegmentFull(): boolean {
     return this.#end - this.#start >= this.#disk.segmentBytes
   }
 
-  /** Writes records with one system call and returns the offset behind each. They are in the page cache on return. Throws JournalWriteError: none of them is in the file then. */
+  /**
+   * Writes records with one system call and returns the offset of each record's end. They are in the page cache on return. Throws
+   * `JournalWriteError`; the file then contains none of them.
+   */
   append(records: readonly JournalRecord<E>[]): number[] {
     this.#buffer.clear()
     const endOffsets: number[] = []
@@ -128,7 +131,7 @@ export class Journal<E extends ChargedEvent> {
     return endOffsets
   }
 
-  /** Begins a new segment. Where none can be made, because the disk is full, the old one goes on and false is returned. */
+  /** Begins a new segment. Returns false when none can be made because the disk is full; the old segment is then used further. */
   rotate(): boolean {
     let fd: number
     try {
@@ -144,7 +147,7 @@ export class Journal<E extends ChargedEvent> {
     return true
   }
 
-  /** Brings what was written so far to the disk itself, beyond the page cache. Never rejects: a disk that fails shows in `append`. */
+  /** Writes all records from the page cache to the disk. Never rejects: a failing disk shows in `append`. */
   async sync(): Promise<void> {
     if (this.#syncing !== null || this.#end === this.#syncedTo) return this.#syncing ?? undefined
     const target = this.#end
@@ -154,7 +157,7 @@ export class Journal<E extends ChargedEvent> {
     this.#syncedTo = target
   }
 
-  /** Deletes segments that are wholly in the database and older than `keepMs`. */
+  /** Deletes segments that are entirely in the database and older than `keepMs`. */
   expire(flushedTo: number, keepMs: number, nowMs: number): void {
     const segments = segmentsOf(this.#folder, this.#processId)
     for (const [index, segment] of segments.entries()) {
@@ -165,7 +168,7 @@ export class Journal<E extends ChargedEvent> {
 
   close(): void {
     const fd = this.#fd
-    // A descriptor that is closed under a running sync may already be another file.
+    // A descriptor that is closed during a sync may already belong to another file.
     if (this.#syncing === null) closeSync(fd)
     else void this.#syncing.then(() => closeSync(fd))
   }
@@ -182,7 +185,7 @@ export class Journal<E extends ChargedEvent> {
     try {
       this.#cutTail()
     } catch {
-      // Tried again before the next record: behind torn bytes no reader would find it.
+      // The cut is tried again before the next record, because a reader would not find a record after torn bytes.
     }
   }
 

@@ -2,7 +2,7 @@ import { statement } from '../../../platform/db/db.ts'
 
 // ---- records that the database refused
 
-/** Keeps a refused record. The money comes as text, because it may be what did not fit. */
+/** Parks a refused record. The money is text, because it may be the value that did not fit. */
 export const insertParked = statement<[processId: bigint, endOffset: bigint, kind: string, eventId: string, valueUinr: string, reason: string, record: Buffer]>(
   'limits.insert_parked',
   `insert into parked_records (process_id, end_offset, kind, event_id, value_uinr, reason, record, at)
@@ -40,20 +40,20 @@ export const findParked = statement<[id: bigint], ParkedRow>('limits.find_parked
 
 export const deleteParked = statement<[id: bigint]>('limits.delete_parked', 'delete from parked_records where id = $1::bigint')
 
-// ---- processes that were not heard any more
+// ---- silent processes
 
 export interface SilentProcess {
   readonly id: bigint
-  /** Folder of its journal, as it named it. */
+  /** The folder of its journal, as the process named it. */
   readonly journal: string
   readonly silentSeconds: number
-  /** Counters of running periods of which it holds a part. */
+  /** The counters of current periods that the process leases a part of. */
   readonly counters: number
-  /** The largest part of a budget that it holds, in micro-rupees. */
+  /** The largest part of a budget or balance that the process leases, in micro-rupees. */
   readonly mostUinr: bigint
 }
 
-/** Processes that hold something and have been silent for longer than they may serve. */
+/** Finds processes with leases that have been silent for longer than they may serve. */
 export const listSilent = statement<[silentMs: bigint], SilentProcess>(
   'limits.list_silent',
   `select p.id as "id", p.journal as "journal", floor(extract(epoch from clock_timestamp() - b.beat_at))::int as "silentSeconds",
@@ -64,7 +64,7 @@ export const listSilent = statement<[silentMs: bigint], SilentProcess>(
    group by p.id, p.journal, b.beat_at order by p.id`,
 )
 
-/** Locks a process that is to be given up. */
+/** Locks a process that is about to be given up. */
 export const lockSilent = statement<[id: bigint, silentMs: bigint], { state: string; isSilent: boolean; silentSeconds: number }>(
   'limits.lock_silent',
   `select p.state as "state", b.beat_at < clock_timestamp() - $2::bigint * interval '1 millisecond' as "isSilent",
@@ -72,29 +72,29 @@ export const lockSilent = statement<[id: bigint, silentMs: bigint], { state: str
    from processes p join beats b on b.process_id = p.id where p.id = $1::bigint for update of p`,
 )
 
-/** Closes a process that has nothing leased any more; one that has is left to the next janitor. */
+/** Closes a process without leases. A process with leases is left to the next janitor. */
 export const closeProcess = statement<[id: bigint]>(
   'limits.close_process',
   `update processes p set state = 'closed'
    where p.id = $1::bigint and p.state = 'closing' and not exists (select 1 from leases l where l.process_id = p.id and l.amount > 0)`,
 )
 
-// ---- what must always be true, beside the sums
+// ---- invariants other than the sums
 
-/** A closed process has given everything back. */
+/** A closed process has no leases. */
 export const violationsOfClosed = statement<[], { processId: bigint; counters: number }>(
   'limits.violations_of_closed',
   `select p.id as "processId", count(*)::int as "counters" from processes p join leases l on l.process_id = p.id and l.amount > 0
    where p.state = 'closed' group by p.id order by p.id`,
 )
 
-/** Concurrent calls are held and given back, never spent. */
+/** Concurrent calls are held and given back, and never spent. */
 export const violationsOfRunning = statement<[], { counterId: bigint; spent: bigint }>(
   'limits.violations_of_running',
   `select c.id as "counterId", c.spent as "spent" from counters c where c.metric = 'running' and c.spent <> 0`,
 )
 
-/** A debit is the cost of an event that is there, unless it is so old that the event has been deleted. */
+/** A debit is the cost of an existing event, unless it is so old that the event has been deleted. */
 export const violationsOfDebits = statement<[], { eventId: string; debit: bigint; cost: bigint | null }>(
   'limits.violations_of_debits',
   `select l.event_id as "eventId", (-l.amount_uinr)::bigint as "debit", e.cost_uinr as "cost"

@@ -1,4 +1,4 @@
-/** What the operator sees and may do when a process died and its disk does not come back. */
+/** The operator's view and actions when a process died and its disk does not come back. */
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { lockLeasedCounters, returnAllLeases, setProcessState } from '../engine/queries.ts'
 import { journalsIn } from './journal.ts'
@@ -6,23 +6,23 @@ import { countParked, listSilent, lockSilent, type SilentProcess } from './recov
 
 export interface RecoveryOptions {
   readonly db: Db
-  /** Folder of this process's journals. */
+  /** The folder of this process's journals. */
   readonly folder: string
-  /** A process that was silent for so long may not serve any more. */
+  /** The silence after which a process may not serve any more, in milliseconds. */
   readonly silentMs: number
-  /** Lets go of what a process that is given up had begun elsewhere, in the same transaction. */
+  /** Ends other work of a process that is given up, in the same transaction. */
   readonly onGivenUp?: (tx: Tx, processId: bigint) => Promise<void>
 }
 
-/** Usage records that the database refused, and their money in micro-rupees. */
+/** The parked records: their number and their money in micro-rupees. */
 export interface Parked {
   readonly records: number
   readonly valueUinr: bigint
-  /** What the database said of the last one; null without any. */
+  /** The database's error message for the last one. Null when there is none. */
   readonly reason: string | null
 }
 
-/** Processes in doubt and records in doubt. */
+/** The processes in doubt and the parked records. */
 export class Recovery {
   readonly #options: RecoveryOptions
 
@@ -30,12 +30,12 @@ export class Recovery {
     this.#options = options
   }
 
-  /** A process that was silent for so long may not serve any more, in milliseconds. */
+  /** The silence after which a process may not serve any more, in milliseconds. */
   get silentMs(): number {
     return this.#options.silentMs
   }
 
-  /** Processes that hold parts of budgets or limits and have been silent for longer than they may serve. */
+  /** Returns the processes that lease parts of budgets or limits and have been silent for longer than they may serve. */
   silent(): Promise<SilentProcess[]> {
     return this.#options.db.many(listSilent, BigInt(this.#options.silentMs))
   }
@@ -46,9 +46,9 @@ export class Recovery {
   }
 
   /**
-   * Gives up what a dead process holds, because its disk will not come back: from now on that can be spent again. Should the journal turn
-   * up after all, it is replayed as always: its charges count once, and it has nothing left to give back. Returns how many counters
-   * got something. Throws an Error of one line when the process lives, is known to be closed, or its journal is here.
+   * Gives up the leases of a dead process whose disk will not come back, so that their amounts can be spent again. When the journal appears
+   * later, it is replayed as usual: its charges count once, and it has nothing left to give back. Returns the number of counters that got an
+   * amount back. Throws an Error of one line when the process lives, when it is closed, or when its journal is in this folder.
    */
   async release(processId: bigint): Promise<number> {
     const { db, folder, silentMs, onGivenUp } = this.#options

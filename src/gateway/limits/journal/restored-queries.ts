@@ -1,8 +1,8 @@
 import { statement } from '../../../platform/db/db.ts'
 
 /**
- * Gives a journal whose process the database does not know a row: the database is older than the journal, because it was restored. Later
- * processes get higher ids.
+ * Inserts a row for a journal whose process the database does not know, because the database was restored to an earlier moment. Later processes
+ * get higher ids.
  */
 export const insertForgotten = statement<[id: bigint, journal: string], { last: bigint }>(
   'limits.insert_forgotten',

@@ -44,7 +44,7 @@ const charged = async () => (await usageRows(app))[0]?.costUinr
 const inr = (rupees: number) => BigInt(rupees) * 1_000_000n
 const draw = (body: object) => app.call('POST', '/v1/images/generations', { prompt: 'a boat', ...body })
 
-test("a picture that is asked for larger, better or with more steps costs what its route says, or is refused on the operator's key", async () => {
+test("a larger or better picture, or one with more steps, costs the dear price of its route, or is refused on the operator's key without one", async () => {
   for (const [field, value] of [
     ['size', '2048x2048'],
     ['quality', 'high'],
@@ -70,7 +70,7 @@ test("a picture that is asked for larger, better or with more steps costs what i
   }
 })
 
-test('where the provider chooses how good a picture becomes, it costs the most unless the reply says that it is plain', async () => {
+test('a picture whose quality the provider chooses costs the dear price unless the reply says that it is plain', async () => {
   for (const [asked, told, cost] of [
     [{}, {}, 12],
     [{ quality: 'auto' }, {}, 12],
@@ -91,7 +91,7 @@ test('where the provider chooses how good a picture becomes, it costs the most u
   expect((await draw({ model: 'picks-plain-only', quality: 'low' })).status).toBe(200)
 })
 
-test('pictures to edit count, and reading them closely is dear', async () => {
+test('pictures to edit count in the price, and reading them closely costs the dear price', async () => {
   const plain = { quality: 'low', size: '1024x1024' }
   for (const [fields, files, cost] of [
     [{ model: 'picks', ...plain }, ['image'], 12],

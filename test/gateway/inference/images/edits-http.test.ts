@@ -54,7 +54,7 @@ describe('image edits over HTTP', () => {
   }
   const bytesOf = async (value: ReturnType<FormData['get']>) => (value instanceof Blob ? Buffer.from(await value.arrayBuffer()) : null)
 
-  test('IMG-20 what is no multipart form is 415', async () => {
+  test('IMG-20 a body that is not a multipart form is 415', async () => {
     for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded', 'image/png'])
       expect(codeOf(await post('{"prompt":"x"}', { 'content-type': type })), type).toEqual([415, 'unsupported_media_type'])
     expect(codeOf(await post('nothing', { 'content-type': 'multipart/form-data' }))[0]).toBe(415)
@@ -62,7 +62,7 @@ describe('image edits over HTTP', () => {
     expect(providers.seen).toEqual([])
   })
 
-  test('IMG-21 without a picture or without a prompt it is 400 bad_request that says what is missing', async () => {
+  test('IMG-21 a form without a picture or a prompt is 400 bad_request that names the missing field', async () => {
     const cases: [Awaited<ReturnType<typeof edit>>, string][] = [
       [await edit([], ['image']), '"image"'],
       [await edit([['image', 'https://example.com/a.png']], ['image']), '"image"'],
@@ -123,7 +123,7 @@ describe('image edits over HTTP', () => {
     expect(providers.seen).toHaveLength(2)
   })
 
-  test('IMG-25 no model is gpt-image-1', async () => {
+  test('IMG-25 a request without a model uses gpt-image-1', async () => {
     for (const more of [[], [['model', ''] as const]]) {
       expect((await edit(more)).status).toBe(200)
       expect(sent().get('model')).toBe('gpt-image-1')
@@ -193,7 +193,7 @@ describe('image edits over HTTP', () => {
     expect((await app.call('GET', '/v1/usage')).json.totals.cost_uinr).toBe(0)
   })
 
-  test('IMG-29 of several things that are wrong the unknown model is named first, then the operation, then residency, then the credential', async () => {
+  test('IMG-29 a request with several errors names the unknown model first, then the operation, then residency, then the credential', async () => {
     const wrong = (model: string, indiaOnly: boolean, key: boolean) =>
       edit([['model', model], ...(indiaOnly ? [['data_policy', 'india_only'] as const] : [])], key ? [] : ['upstream_key'])
     expect(codeOf(await wrong('nope', true, false))).toEqual([400, 'model_not_found'])
@@ -203,12 +203,12 @@ describe('image edits over HTTP', () => {
     expect((await wrong('gpt-image-1', false, true)).status).toBe(200)
   })
 
-  test('PANEL-13 the panel does not edit: 400 unsupported_operation', async () => {
+  test('PANEL-13 an edit by the panel is 400 unsupported_operation', async () => {
     for (const model of ['image-sangam', 'brigade/image-sangam', 'image-sangam:india'])
       expect(codeOf(await edit([['model', model]])), model).toEqual([400, 'unsupported_operation'])
   })
 
-  test('a file is what its bytes are: neither its name nor its type makes it a picture, and a wrong type is put right', async () => {
+  test('the bytes of a file decide whether it is a picture, not its name or type, and a wrong type is corrected', async () => {
     for (const bytes of [Buffer.alloc(0), Buffer.from('GIF89a..........'), Buffer.from('<svg xmlns="x"/>'), Buffer.from('RIFFxxxxWAVE')]) {
       const reply = await edit([['image', file(bytes)]], ['image'])
       expect(codeOf(reply)).toEqual([400, 'bad_request'])
@@ -221,7 +221,7 @@ describe('image edits over HTTP', () => {
     expect(codeOf(await edit([['attachment', file(pixel)]]))).toEqual([400, 'bad_request'])
   })
 
-  test('files and forms that are too large are 413, and a request that is given twice is 400', async () => {
+  test('files and forms that are too large are 413, and a field that is given twice is 400', async () => {
     expect(codeOf(await edit([['image', file(Buffer.concat([pixel, Buffer.alloc(20_000)]))]], ['image']))).toEqual([413, 'payload_too_large'])
     const many = Array.from({ length: 3 }, () => ['image', file(Buffer.concat([pixel, Buffer.alloc(19_000)]))] as const)
     expect(codeOf(await edit(many, ['image']))).toEqual([413, 'payload_too_large'])
@@ -252,7 +252,7 @@ describe('image edits over HTTP', () => {
     expect(sent().getAll('n')).toEqual(['1'])
   })
 
-  test('a form of somebody without a key is 401', async () => {
+  test('a form without a key is 401', async () => {
     expect((await post(form(usual), {}, null)).status).toBe(401)
   })
 })

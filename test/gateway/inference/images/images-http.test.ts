@@ -43,7 +43,7 @@ describe('images over HTTP', () => {
     }
   }
 
-  test('IMG-01 a prompt alone is sdxl, one picture of 1024x1024, as an address', async () => {
+  test('IMG-01 a request with only a prompt gets one picture of 1024x1024 by sdxl, as an address', async () => {
     const reply = await make()
     expect(reply.status).toBe(200)
     expect(reply.json.data).toHaveLength(1)
@@ -66,19 +66,19 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('IMG-03 no prompt, an empty one and one that is no text are 400 bad_request', async () => {
+  test('IMG-03 a missing prompt, an empty one and one that is not text are 400 bad_request', async () => {
     for (const body of [{ prompt: undefined }, { prompt: '' }, { prompt: '  ' }, { prompt: 7 }, { prompt: null }, { prompt: ['a'] }])
       expect(codeOf(await make(body)), JSON.stringify(body)).toEqual([400, 'bad_request'])
     expect((await make({ prompt: '' })).json.error.message).toContain('"prompt"')
     expect(providers.seen).toEqual([])
   })
 
-  test('IMG-04 more than four pictures are four', async () => {
+  test('IMG-04 a request for more than four pictures gets four', async () => {
     for (const n of [5, 40, 1e9]) expect((await make({ n })).json.data).toHaveLength(4)
     expect(providers.of('together').map(({ json }) => json['n'])).toEqual([4, 4, 4])
   })
 
-  test('IMG-05 a count of none, below none, in parts or in words is 400 bad_request', async () => {
+  test('IMG-05 a count that is zero, negative, fractional or text is 400 bad_request', async () => {
     for (const n of [0, -1, 1.5, '2', [], true]) expect(codeOf(await make({ n })), JSON.stringify(n)).toEqual([400, 'bad_request'])
     expect(providers.seen).toEqual([])
   })
@@ -95,7 +95,7 @@ describe('images over HTTP', () => {
     expect(providers.seen).toEqual([])
   })
 
-  test('IMG-08 quality and user go where the provider knows them, and are named where it does not', async () => {
+  test('IMG-08 quality and user are sent to a provider that has them, and named as dropped elsewhere', async () => {
     const paramsList = { quality: 'high', user: 'u-1' }
     const known = await make({ model: 'gpt-image-1', upstream_key: keys.openai, ...paramsList })
     expect(providers.of('openai')[0]?.json).toEqual({ model: 'gpt-image-1', prompt, n: 1, size: '1024x1024', ...paramsList })
@@ -143,7 +143,7 @@ describe('images over HTTP', () => {
     expect(codeOf(await make({ model: 7 }))).toEqual([400, 'bad_request'])
   })
 
-  test('IMG-13 a 200 without a picture is a 502 envelope, never a 200', async () => {
+  test('IMG-13 a 200 of the provider without a picture is a 502 envelope', async () => {
     for (const body of [
       { created: 1, data: [] },
       { created: 1 },
@@ -159,7 +159,7 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('a picture on an own key is worth its price, costs nothing and debits nothing', async () => {
+  test('a picture on an own key has its price as value, costs nothing and debits nothing', async () => {
     const { json: me } = await app.call('PUT', '/me/byok/together', { key: keys.together }, { cookie: owner })
     expect(me.verified).toBe(true)
     // sdxl is ₹0.30 an image.
@@ -168,7 +168,7 @@ describe('images over HTTP', () => {
     await app.call('DELETE', '/me/byok/together', undefined, { cookie: owner })
   })
 
-  test('IMG-15 fewer pictures than asked for are counted as delivered; more are cut to what was asked', async () => {
+  test('IMG-15 fewer pictures than requested are counted as delivered, and more are cut to the requested number', async () => {
     const some = (count: number) => ({ body: { created: 5, data: Array.from({ length: count }, () => ({ b64_json: base64 })) } })
     providers.answer(() => some(2))
     // gpt-image-1 is ₹4.03 an image.
@@ -191,7 +191,7 @@ describe('images over HTTP', () => {
     expect(reply.headers.get('x-br-provider')).toBe('alibaba')
   })
 
-  test('IMG-17 the address of the provider is given as it is, and nothing is fetched', async () => {
+  test('IMG-17 the address of the provider is returned unchanged, and nothing is fetched', async () => {
     const url = `${providers.origin}/openai/v1/private?token=abc%2F&x=1#frag`
     providers.answer(() => ({ body: { created: 1, data: [{ url, revised_prompt: 'r' }] } }))
     const { json } = await make({ model: 'dall-e-3', upstream_key: keys.openai })
@@ -199,7 +199,7 @@ describe('images over HTTP', () => {
     expect(providers.seen).toHaveLength(1)
   })
 
-  test('IMG-18 a provider that gives base64 alone gives base64 where an address was asked for, and the field is named', async () => {
+  test('IMG-18 a provider with base64 only returns base64 for a requested address, and the field is named as dropped', async () => {
     for (const [model, key] of [
       ['gemini-image', keys.google],
       ['gpt-image-1', keys.openai],
@@ -211,7 +211,7 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('IMG-19 the prompt is in no line of the log and in no table, whatever becomes of the call', async () => {
+  test('IMG-19 the prompt is in no line of the log and in no table, with any outcome of the call', async () => {
     providers.answer(({ json }) => (json['n'] === 2 ? { status: 500, body: { error: { message: `cannot draw "${prompt}"` } } } : undefined))
     await make()
     const failed = await make({ n: 2 })
@@ -247,7 +247,7 @@ describe('images over HTTP', () => {
     expect(codeOf(await mine(1))).toEqual([429, 'budget_exceeded'])
   })
 
-  test('a stream is refused with what to do', async () => {
+  test('a stream is refused with advice', async () => {
     const reply = await make({ stream: true })
     expect(codeOf(reply)).toEqual([400, 'bad_request'])
     expect(reply.json.error.message).toContain('stream')
@@ -257,7 +257,7 @@ describe('images over HTTP', () => {
     for (const { json } of providers.seen) expect(json).not.toHaveProperty('partial_images')
   })
 
-  test('router fields are obeyed and never forwarded; another route takes over from one that fails', async () => {
+  test('router fields are obeyed and never forwarded, and a failed route is failed over', async () => {
     for (const provider of ['together', 'fireworks'] as const)
       expect((await app.call('PUT', `/me/byok/${provider}`, { key: keys[provider] }, { cookie: owner })).status).toBe(200)
     const own = { upstream_key: undefined, model: 'flux-1-dev' }

@@ -67,7 +67,7 @@ describe('image jobs', () => {
     expect(looks()).toBe(seen + 4)
   }
 
-  test('a job has 120 s: then it is given up with a 502, its provider is told, and nobody looks at it any more', async () => {
+  test('a job is given up after 120 s with a 502, is cancelled at its provider, and is not polled any more', async () => {
     const before = await totals()
     const call = make(alibaba)
     await until(() => looks() >= 3)
@@ -82,7 +82,7 @@ describe('image jobs', () => {
     await nobodyLooks()
   })
 
-  test('a submission, or a look, that is never answered ends at the deadline too', async () => {
+  test('a submission or poll without an answer ends at the deadline too', async () => {
     for (const [body, method] of [
       [alibaba, 'POST'],
       [bfl, 'GET'],
@@ -99,7 +99,7 @@ describe('image jobs', () => {
     }
   })
 
-  test('a connection that breaks while a job is looked at is no end of it; six times in a row is, and the job is cancelled', async () => {
+  test('a broken connection during a poll does not end the job; six in a row do, and the job is cancelled', async () => {
     let breaks = 5
     providers.pendingLooks = 8
     providers.answer(({ method }) => {
@@ -117,7 +117,7 @@ describe('image jobs', () => {
     expect(providers.seen.slice(begun).filter(({ method }) => method === 'GET')).toHaveLength(6)
   })
 
-  test('a call that is done leaves no timer behind', async () => {
+  test('a finished call leaves no timer', async () => {
     providers.pendingLooks = 1
     expect((await make(bfl)).status).toBe(200)
     expect(clock.waiting).toBe(0)
@@ -134,7 +134,7 @@ describe('image jobs', () => {
     await until(() => looks() > seen + 1)
   }
 
-  test('EDGE-08 a job whose caller leaves is looked after to its end, and charged for the picture that was made', async () => {
+  test('EDGE-08 a job whose caller leaves is polled to its end, and the picture that was made is charged', async () => {
     const before = await totals()
     await makeAndLeave(alibaba)
     providers.pendingLooks = 1
@@ -145,7 +145,7 @@ describe('image jobs', () => {
     await nobodyLooks()
   })
 
-  test('EDGE-08 a job whose caller leaves and that fails, or is not done by the deadline, costs nothing, and no other route draws for nobody', async () => {
+  test('EDGE-08 a job whose caller leaves costs nothing when it fails or misses the deadline, and no other route is dialed', async () => {
     for (const end of ['fails', 'late'] as const) {
       providers.reset()
       providers.pendingLooks = Number.POSITIVE_INFINITY
@@ -160,7 +160,7 @@ describe('image jobs', () => {
     }
   })
 
-  test('EDGE-08 of four pictures whose caller leaves, the two that were made are charged', async () => {
+  test('EDGE-08 a call for four pictures whose caller leaves is charged for the two that were made', async () => {
     providers.answer(({ method, path }) => {
       if (method !== 'GET') return undefined
       const isMade = path.endsWith('task-1') || path.endsWith('task-2')
@@ -180,7 +180,7 @@ describe('image jobs', () => {
     expect(await since(before)).toEqual({ requests: 1, cost: 0, value: 2 * 3_360_000 })
   })
 
-  test('EDGE-08 a revoke ends what is followed, and the picture that nobody saw made is not charged', async () => {
+  test('EDGE-08 a revocation ends a followed job, and a picture that did not arrive is not charged', async () => {
     const agent = await app.newAgent('left painter')
     const before = await totals()
     const gone = new AbortController()
@@ -198,7 +198,7 @@ describe('image jobs', () => {
     await nobodyLooks()
   })
 
-  test('several concurrent pictures end together at the deadline, and those that are done by then are given', async () => {
+  test('several concurrent pictures end together at the deadline, and the finished ones are returned', async () => {
     providers.answer(({ method, path }) => {
       if (method !== 'GET' || !path.endsWith('task-1')) return undefined
       return { body: { output: { task_status: 'SUCCEEDED', results: [{ url: 'https://images.example/done.png' }] } } }
@@ -224,7 +224,7 @@ describe('image jobs', () => {
     await until(() => cancels().length === 1)
   })
 
-  test('EDGE-08 a panel whose client goes away is charged for the members that drew, and no judge is asked', async () => {
+  test('EDGE-08 a panel whose client leaves is charged for the members that drew, and no judge is asked', async () => {
     const before = await totals()
     let go = (): void => {}
     const going = new Promise<void>(resolve => {

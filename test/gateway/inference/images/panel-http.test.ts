@@ -93,7 +93,7 @@ describe('the image panel over HTTP', () => {
     expect(providers.seen.every(({ json }) => json['prompt'] === prompt)).toBe(true)
   })
 
-  test('PANEL-02 one picture, picked by the judge, with what is known of the choice', async () => {
+  test('PANEL-02 the reply has one picture, picked by the judge, with the facts of the choice', async () => {
     byModel()
     verdict('{"best": 2}')
     const { status, json } = await ask()
@@ -125,7 +125,7 @@ describe('the image panel over HTTP', () => {
     expect(json.br_sangam.chosen).toEqual({ model: 'sdxl', provider: 'together', index: 2 })
   })
 
-  test('PANEL-04 the header says the same in ASCII, without a word of prompt, picture or judge', async () => {
+  test('PANEL-04 the header has the same facts in ASCII, without text of the prompt, the picture or the judge', async () => {
     verdict('{"best": 3}')
     const reply = await ask({ prompt: 'ऊदबिलाव and a marigold' })
     const header = reply.headers.get('x-br-sangam') ?? ''
@@ -134,7 +134,7 @@ describe('the image panel over HTTP', () => {
     for (const word of ['marigold', 'images.example', 'best']) expect(header).not.toContain(word)
   })
 
-  test('PANEL-05 a judge that fails, is late, or answers something else: the first picture, and it says that it was not judged', async () => {
+  test('PANEL-05 the first picture is returned as not judged when the judge fails, is late, or answers something else', async () => {
     byModel()
     const first = async (why: string, model: string | null) => {
       const { status, json } = await ask()
@@ -170,7 +170,7 @@ describe('the image panel over HTTP', () => {
     expect((await ask()).json.br_sangam.judged).toBe(true)
   })
 
-  test('PANEL-06 PANEL-14 a single picture is given without a judge, and judge_model is null', async () => {
+  test('PANEL-06 PANEL-14 a single picture is returned without a judge, and judge_model is null', async () => {
     failing(upstreamModels[0] ?? '', upstreamModels[2] ?? '')
     const { status, json } = await ask()
     expect(status).toBe(200)
@@ -178,7 +178,7 @@ describe('the image panel over HTTP', () => {
     expect(judged()).toEqual([])
   })
 
-  test('PANEL-07 when nobody draws it is a 502 envelope', async () => {
+  test('PANEL-07 the answer is a 502 envelope when no member draws', async () => {
     failing(...upstreamModels)
     const reply = await ask()
     expect(codeOf(reply)).toEqual([502, 'all_routes_failed'])
@@ -190,7 +190,7 @@ describe('the image panel over HTTP', () => {
     expect(judged()).toEqual([])
   })
 
-  test('PANEL-08 under india_only only Indian routes draw, and the judge is pinned to India too; without any the whole call is 422', async () => {
+  test('PANEL-08 under india_only, only Indian routes draw and judge, and without an Indian route the whole call is 422', async () => {
     const indian = await start(true)
     try {
       for (const body of [{ data_policy: 'india_only' }, { model: 'image-sangam:india' }, { model: 'brigade/image-sangam:residency:india' }]) {
@@ -226,7 +226,7 @@ describe('the image panel over HTTP', () => {
     }
   })
 
-  test('PANEL-09 without an Indian model that sees, judging fails open', async () => {
+  test('PANEL-09 without an Indian vision model, the first picture is returned as not judged', async () => {
     const { status, json } = await ask({ data_policy: 'india_only', upstream_key: keys.ganga })
     expect(status).toBe(200)
     expect(json.br_sangam).toMatchObject({
@@ -238,7 +238,7 @@ describe('the image panel over HTTP', () => {
     expect([app.alpha, app.beta, app.indus].flatMap(({ requests }) => requests)).toEqual([])
   })
 
-  test('PANEL-10 it costs what its parts cost: three pictures and one chat call, each a row of its own', async () => {
+  test('PANEL-10 the panel costs the sum of its parts: three pictures and one chat call, each with a usage row', async () => {
     verdict('{"best": 1}')
     let header: string | null = null
     const spent = await spentBy(async () => {
@@ -268,20 +268,20 @@ describe('the image panel over HTTP', () => {
     expect(codeOf(await ask({ upstream_key: undefined }))).toEqual([400, 'no_route'])
   })
 
-  test('a key that comes with the request goes to one company only', async () => {
+  test('a key that comes with the request goes to one provider only', async () => {
     // Its shape says nothing: it goes to the first company that may draw, for every member.
     providers.answer(one => ({ body: { created: 1, data: [{ url: `https://images.example/${one.provider}` }] } }))
     expect((await ask({ upstream_key: 'a-key-of-no-shape', optimize: 'quality' })).status).toBe(200)
     expect(new Set(providers.seen.map(({ provider }) => provider)).size).toBe(1)
   })
 
-  test('PANEL-12 more than one picture is still one, and each member draws one', async () => {
+  test('PANEL-12 a request for several pictures gets one, and each member draws one', async () => {
     const { json } = await ask({ n: 4 })
     expect(json.data).toHaveLength(1)
     expect(providers.seen.map(({ json }) => json['n'])).toEqual([1, 1, 1])
   })
 
-  test('what the provider of the chosen picture could not be told is named', async () => {
+  test('the parameters that the provider of the chosen picture could not take are named', async () => {
     verdict('{"best": 1}')
     const reply = await ask({ quality: 'high', user: 'u-1', seed: 7, partial_images: 2 })
     expect([reply.status, reply.headers.get('x-br-dropped-params')]).toEqual([200, 'quality,user,partial_images'])
@@ -289,7 +289,7 @@ describe('the image panel over HTTP', () => {
     expect((await ask()).headers.get('x-br-dropped-params')).toBeNull()
   })
 
-  test('PANEL-15 the panel goes by the id of the service and by its bare name, and no other', async () => {
+  test('PANEL-15 the panel has the id of the service and its bare name, and no other name', async () => {
     for (const model of ['brigade/image-sangam', 'image-sangam']) expect((await ask({ model })).json.br_sangam.kind, model).toBe('image')
     for (const model of ['other/image-sangam', 'image-sangam:', 'image-sangam:us', 'Image-Sangam'])
       expect(codeOf(await ask({ model })), model).toEqual([400, 'model_not_found'])
@@ -303,7 +303,7 @@ describe('the image panel over HTTP', () => {
     }
   })
 
-  test('the judge sees addresses as addresses and base64 as data, is told the request, and never gets the key of the pictures', async () => {
+  test('the judge gets addresses as addresses, base64 as data URLs and the prompt, and never the key of the pictures', async () => {
     await ask()
     await ask({ response_format: 'b64_json' })
     const shown = judged().map(({ json }) => {
@@ -319,13 +319,13 @@ describe('the image panel over HTTP', () => {
     }
   })
 
-  test('a provider that is excluded does not judge either', async () => {
+  test('an excluded provider does not judge either', async () => {
     const { json } = await ask({ exclude: ['alpha'] })
     expect(json.br_sangam).toMatchObject({ judged: false, judge_model: null })
     expect(judged()).toEqual([])
   })
 
-  test('rules, caps and budgets: a list that names the panel allows its parts, a cap holds for all of them together, a spent budget is the answer', async () => {
+  test('a model list with the panel allows its parts, a cap applies to all of them together, and a spent budget is the error', async () => {
     const cookie = await app.signIn()
     const limited = async (rules: object) => {
       const { key, keyId } = await app.newKey()

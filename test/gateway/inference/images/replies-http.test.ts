@@ -21,7 +21,7 @@ describe('replies of image providers', () => {
   const dallE = { model: 'dall-e-3', upstream_key: keys.openai, response_format: 'b64_json' }
   const picture = (bytes: number): Answer => ({ body: Buffer.from(JSON.stringify({ created: 1, data: [{ b64_json: 'A'.repeat(bytes) }] })) })
 
-  test('pictures of one call share 64 MiB: those that fit are given and counted, the others are not', async () => {
+  test('pictures of one call share 64 MiB, and only those that fit are returned and counted', async () => {
     const value = async () => Math.round((await app.call('GET', '/v1/usage')).json.totals.value_inr * 1e6)
     const before = await value()
     const half = picture(31 * mebibyte)
@@ -39,7 +39,7 @@ describe('replies of image providers', () => {
     expect((await value()) - before).toBe((some.json.data.length + 1) * 3_840_000)
   })
 
-  test('looks at jobs that are not done keep no room', async () => {
+  test('polls of unfinished jobs keep no room', async () => {
     const pending: Answer = { body: Buffer.from(JSON.stringify({ id: 'j', status: 'Pending', preview: 'A'.repeat(20 * mebibyte) })) }
     let looks = 0
     providers.answer(({ method, path }) => (method === 'GET' && path.startsWith('/get_result') && ++looks < 5 ? pending : undefined))
@@ -67,7 +67,7 @@ describe('replies of image providers', () => {
     expect(providers.seen).toHaveLength(3)
   })
 
-  test('a route of another style takes over from one that fails, whatever it fails with', async () => {
+  test('a route of another style serves after any failure of the first route', async () => {
     const cookie = await app.signIn()
     for (const provider of ['together', 'fireworks'] as const)
       expect((await app.call('PUT', `/me/byok/${provider}`, { key: keys[provider] }, { cookie })).status).toBe(200)

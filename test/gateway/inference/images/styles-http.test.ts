@@ -200,7 +200,7 @@ describe('the styles of image providers', () => {
     expect((await make(provider, { model })).status).toBe(502)
   })
 
-  test('fields that only one provider knows go there, and elsewhere they are named', async () => {
+  test('fields of one provider are sent to that provider, and named as dropped elsewhere', async () => {
     expect((await make('together', { model: 'flux-1-dev', steps: 12, seed: 3 })).status).toBe(200)
     expect(providers.of('together')[0]?.json).toMatchObject({ steps: 12, seed: 3 })
     const gemini = await make('google', { model: 'gemini-image', steps: 12, seed: 3 })
@@ -225,7 +225,7 @@ describe('the styles of image providers', () => {
     expect(reply.json.error.message).toContain(`${provider} refused the request`)
   })
 
-  test('jobs that end badly: moderated is 400, failed and unknown are 502', async () => {
+  test('a moderated job is 400, and a failed or unknown one is 502', async () => {
     const ended: readonly [string, ProviderName, object, number][] = [
       ['flux-1-pro', 'black-forest-labs', { status: 'Request Moderated' }, 400],
       ['flux-1-pro', 'black-forest-labs', { status: 'Content Moderated' }, 400],
@@ -242,7 +242,7 @@ describe('the styles of image providers', () => {
     }
   })
 
-  test('a look at a job that fails for a moment does not end it', async () => {
+  test('a poll that fails for a moment does not end the job', async () => {
     let looks = 0
     providers.answer(({ method, path }) =>
       method === 'GET' && path.startsWith('/get_result') && ++looks < 3 ? { status: looks === 1 ? 503 : 429, body: {} } : undefined,
@@ -250,7 +250,7 @@ describe('the styles of image providers', () => {
     expect((await make('black-forest-labs', { model: 'flux-1-pro' })).json.data).toEqual([address('bfl')])
   })
 
-  test('the key follows a job to no other host', async () => {
+  test('the key of a job is sent to no other host', async () => {
     for (const polling_url of [
       'http://127.0.0.1:9/steal',
       'https://evil.example/x',
@@ -269,7 +269,7 @@ describe('the styles of image providers', () => {
     expect(providers.seen.every(({ method }) => method === 'POST')).toBe(true)
   })
 
-  test('words for money and limits inside a 200 count as such', async () => {
+  test('errors about money and limits inside a 200 are treated as such', async () => {
     providers.answer(() => ({ body: { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } } }))
     const poor = await make('minimax', { model: 'minimax-image' })
     expect([poor.status, poor.json.error.code, poor.json.own_key]).toEqual([502, 'all_routes_failed', 'upstream_key'])

@@ -1,4 +1,4 @@
-/** Requests of speech to text and text to speech. */
+/** Requests for speech to text and for text to speech. */
 import type { Form } from '../../../../platform/endpoint.ts'
 import { fail } from '../../../../platform/errors.ts'
 import type { SpeechCall, TranscriptionCall } from '../../../providers/audio/audio-style.ts'
@@ -7,12 +7,12 @@ import { type FormField, oneField, parseFormFields } from '../../../wire/form-fi
 import { accepting } from '../accepting.ts'
 import { MediaRequest } from './media-request.ts'
 
-/** Most characters (Unicode code points) that one call may have spoken: the usual bound of this API. */
+/** The most characters (Unicode code points) of text that one call may have spoken. It is the usual limit of this API. */
 export const speechInputMaxChars = 4096
 const transcriptFormats = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const
 const speechFormats = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const
 
-/** A text to be spoken. Throws `bad_request`. */
+/** A request to speak a text. Throws `bad_request`. */
 export class SpeechRequest extends MediaRequest {
   readonly call: SpeechCall
   readonly stream: boolean
@@ -38,7 +38,7 @@ export class SpeechRequest extends MediaRequest {
   }
 }
 
-/** A recording to be written down; `audioSeconds` is what it is believed to last. */
+/** A request to transcribe a recording. `audioSeconds` is the measured or estimated length of the recording. */
 export class TranscriptionRequest extends MediaRequest {
   readonly call: TranscriptionCall
   readonly stream: boolean
@@ -59,7 +59,7 @@ export interface ParsedTranscription {
   readonly call: TranscriptionCall
 }
 
-/** Checks the form of a transcription. Throws `bad_request` that names the field, and `bad_steps`. */
+/** Checks the form of a transcription. Throws `bad_request` with the name of the field, and `bad_steps`. */
 export function parseTranscription({ fields: given, files }: Form): ParsedTranscription {
   const { fields, others } = parseFormFields(given)
   const file = files.find(({ field }) => field === 'file')
@@ -75,7 +75,7 @@ export function parseTranscription({ fields: given, files }: Form): ParsedTransc
   return { model, fields, call }
 }
 
-/** The form as parts that tell two forms apart. */
+/** Returns the parts of a form that distinguish it from other forms. */
 export function formParts({ fields, files }: Form): readonly (Buffer | string)[] {
   return [...fields.flatMap(({ name, value }) => [name, value]), ...files.flatMap(file => [file.field, file.filename, file.bytes])]
 }
@@ -85,7 +85,7 @@ function checkTemperature(fields: readonly FormField[]): void {
   if (given !== null && !(Number(given) >= 0 && Number(given) <= 2)) throw bad('"temperature" must be a number from 0 to 2.')
 }
 
-/** A name, or an object that names a voice of one's own. Left out: the default of the model. */
+/** Throws `bad_request` unless the voice is a name or an object with the `id` of a custom voice. Without a voice the model's default applies. */
 function checkVoice(voice: unknown): void {
   if (voice === undefined || voice === null || (typeof voice === 'string' && voice !== '')) return
   if (typeof voice === 'object' && 'id' in voice && typeof voice.id === 'string') return

@@ -21,7 +21,7 @@ export const speechKind: Kind = {
   },
 }
 
-/** Speech to text, charged by the second. The length of the recording is found out before; see `parseTranscription`. */
+/** Speech to text, charged by the second. The length of the recording is measured before; see `parseTranscription`. */
 export function transcriptionKind(request: TranscriptionRequest): Kind {
   return { ...common, usageKind: 'transcription', modelKind: 'transcription', perform: performTranscription, parse: () => request }
 }

@@ -11,7 +11,7 @@ import { panelIdOf } from '../../panel/panel-id.ts'
 import { parseObject } from '../parse-object.ts'
 import { MediaRequest } from './media-request.ts'
 
-/** Which model draws when none is named. */
+/** The model that serves a request which names none. */
 const defaultModel = 'sdxl'
 const defaultEditModel = 'gpt-image-1'
 
@@ -40,7 +40,10 @@ export class ImagesRequest extends MediaRequest {
       throw fail('unsupported_operation', { message: `"${model.id}" does not edit images. gpt-image-1 and gpt-image-1-mini do.` })
   }
 
-  /** On a key of the operator a picture that its provider charges more for needs a price of its own. Throws `bad_request`. */
+  /**
+   * Refuses a dear picture on a platform key when the route has no price for it. A dear picture is one for which the provider charges more.
+   * Throws `bad_request`.
+   */
   checkFor({ route, byok }: Attempt): void {
     const field = dearField(this.params) ?? (route.price.picksQuality === true ? this.#openFieldAt(route) : null)
     if (field === null || byok || isSandbox(route.provider) || route.price.uinrPerImageMost !== undefined) return
@@ -49,29 +52,29 @@ export class ImagesRequest extends MediaRequest {
     })
   }
 
-  /** The first field that may make a picture dear where the provider chooses; null: none does. */
+  /** Returns the first field that may make a picture dear because the provider chooses its value. Null when there is none. */
   #openFieldAt({ price }: Attempt['route']): string | null {
     return openField(this.params) ?? (this.params.edit !== null && price.uinrPerInputImage === undefined ? 'image' : null)
   }
 
-  /** The same at one provider only. */
+  /** Returns the same request at one provider only. */
   pinnedTo(providerId: string): ImagesRequest {
     return new ImagesRequest(this.modelId, { ...this.fields, provider: providerId }, this.native.body, this.params)
   }
 
-  /** The same of one member of the panel: one picture. */
+  /** Returns the same request for one member of the panel, with one picture. */
   forMember(modelId: string): ImagesRequest {
     return new ImagesRequest(modelId, this.fields, this.native.body, { ...this.params, n: 1 })
   }
 }
 
-/** The body of POST /v1/images/generations. Throws `bad_request` and `bad_steps`. */
+/** Parses the body of POST /v1/images/generations. Throws `bad_request` and `bad_steps`. */
 export function imagesRequest(bytes: Buffer, serviceId: string): ImagesRequest {
   const { fields, stripped } = parseRouterFields(parseObject(bytes))
   return requestOf(stripped, fields, null, defaultModel, serviceId)
 }
 
-/** The form of POST /v1/images/edits. Throws `bad_request` and `bad_steps`. */
+/** Parses the form of POST /v1/images/edits. Throws `bad_request` and `bad_steps`. */
 export function imageEditRequest(form: Form, serviceId: string): ImagesRequest {
   const { fields, others } = parseFormFields(form.fields)
   return requestOf(bodyOf(others), fields, editOf(form), defaultEditModel, serviceId)
@@ -86,7 +89,7 @@ function requestOf(body: Readonly<Record<string, unknown>>, fields: RouterFields
 
 const numbers: readonly string[] = ['n', 'partial_images', 'output_compression', 'seed']
 
-/** The other fields of a form as a body: numbers read as such, an empty field as one that is not there. */
+/** Returns the other fields of a form as a body. Numbers are read as numbers, and an empty field counts as absent. */
 function bodyOf(fields: readonly FormField[]): Record<string, unknown> {
   const body = new Map<string, unknown>()
   for (const { name, value } of fields) {
@@ -103,10 +106,10 @@ function formValue(name: string, value: string): unknown {
   return numbers.includes(name) && /^-?\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value
 }
 
-/** Most pictures of one edit. */
+/** The most pictures of one edit. */
 const editImagesMax = 16
 
-/** The pictures of a form in their order, and the mask; their types are read from their bytes. Throws `bad_request`. */
+/** Returns the pictures of a form in their order, and the mask. The types are read from the bytes. Throws `bad_request`. */
 export function editOf({ files }: Form): ImageParams['edit'] {
   const given = files.filter(({ field }) => field === 'image' || field === 'image[]' || /^image\[\d{1,3}\]$/.test(field))
   const masks = files.filter(({ field }) => field === 'mask')
@@ -127,5 +130,5 @@ function fileOf({ field, filename, bytes }: Form['files'][number]): ImageFile {
   return { filename: filename === '' ? `image.${contentType.slice('image/'.length)}` : filename, contentType, bytes }
 }
 
-/** A name of the caller's in a message: short and printable. */
+/** Returns a name from the caller in a form for messages: short and printable. */
 export const nameFor = (name: string): string => name.slice(0, 40).replace(/[^\x20-\x7e]/g, '?')

@@ -3,7 +3,7 @@ import { performImages } from '../../media/perform-images.ts'
 import type { Kind } from '../kind.ts'
 import type { ImagesRequest } from './images-request.ts'
 
-/** The kind that serves a request which was parsed already. */
+/** Returns the kind that serves a request that was already parsed. */
 export const imagesKind = (request: ImagesRequest): Kind => ({
   usageKind: 'image',
   modelKind: 'image',

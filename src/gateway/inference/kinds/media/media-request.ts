@@ -6,7 +6,7 @@ import type { ParsedRequest } from '../request.ts'
 
 const noNeeds: Needs = Object.freeze({ tools: false, vision: false })
 
-/** What requests for images and audio have in common: units instead of tokens, and a form of their own towards providers. */
+/** The common part of requests for images and audio. They count units instead of tokens and have no hub format. */
 export abstract class MediaRequest implements ParsedRequest {
   readonly operation = 'chat'
   readonly forwarded = null
@@ -19,7 +19,7 @@ export abstract class MediaRequest implements ParsedRequest {
   readonly fields: RouterFields
   abstract readonly stream: boolean
   abstract readonly media: NonNullable<TokenUsage['media']>
-  /** The fields that the client sent, without files and router fields: what is kept as the request, and what errors may not quote. */
+  /** The client's fields without files and router fields. They are kept as the request, and errors must not quote them. */
   readonly #body: Readonly<Record<string, unknown>>
 
   constructor(modelId: string, fields: RouterFields, body: Readonly<Record<string, unknown>>) {
@@ -32,7 +32,7 @@ export abstract class MediaRequest implements ParsedRequest {
     return { format: 'openai', body: this.#body, bytes: null, stream: this.stream, headers: {}, query: '' }
   }
 
-  /** Media performers never ask. */
+  /** Performers of media never read this. */
   get hub(): HubRequest {
     throw new Error('a request for images or audio has no chat form')
   }

@@ -1,6 +1,6 @@
 /**
- * Admission: rate, daily limit and every budget of a call. While this process has room in all of them, a decision takes no promise and
- * no round trip; else the database is asked once, for all of them together. Decision 0021 says why.
+ * Admits calls: rate, daily limit and every budget. While this process has room in all of them, the decision needs no promise and no round trip.
+ * Otherwise the database is asked once, for all of them together. Decision 0021 gives the reasons.
  */
 import type { Clock } from '../../../../platform/clock.ts'
 import { DatabaseUnavailableError } from '../../../../platform/db/db.ts'
@@ -16,11 +16,11 @@ import type { ProcessRegistry } from '../processes.ts'
 import { type Refused, refusalError } from '../refusal.ts'
 import type { Counter, CounterTable } from './counter-state.ts'
 
-/** How often a call begins again because its process was fenced or its counters were replaced while it waited. */
+/** The most times that a call begins again because its process was fenced or its counters were replaced. */
 const roundsMax = 4
-/** Rate windows that are remembered; one per key that called in this minute. */
+/** The most rate windows in memory: one for each key that called in this minute. */
 const windowsMax = 50_000
-/** How long a call waits for a sign of life of a database that was silent for OFFLINE_MAX. Ours. */
+/** The time for which a call waits for an answer of a database that was silent for OFFLINE_MAX. The project chose the number. */
 const touchWaitMs = 2000
 
 export interface AllowancesOptions<E extends ChargedEvent> {
@@ -31,22 +31,22 @@ export interface AllowancesOptions<E extends ChargedEvent> {
   readonly acquirer: Acquirer
   readonly flusher: Flusher<E>
   readonly permitTools: PermitTools<E>
-  /** The limits of a whole organisation. */
+  /** Returns the limits of a whole organisation. */
   readonly orgLimits: (orgId: number) => Promise<Pick<OrgLimitsView, 'rpm' | 'running' | 'streams'>>
-  /** Gives idle parts of counters back now. */
+  /** Gives back the idle parts of counters immediately. */
   readonly giveBack: (counters: readonly Counter[]) => Promise<void>
-  /** A beat, or a new registration when this process was fenced. Throws when the database is away. */
+  /** Makes a beat, or registers again when this process was fenced. Throws when the database is away. */
   readonly getInTouch: () => Promise<void>
 }
 
-/** The rate of a key, and of its organisation; without a limit of either there is no counter. */
+/** The rate counters of a key and of its organisation. A limit that is not set has no counter. */
 interface RateWindow {
   readonly limit: number | null
   readonly own: Counter | null
   readonly org: Counter | null
 }
 
-/** The engine behind `Limits`. */
+/** The implementation of `Limits`. */
 export class Allowances<E extends ChargedEvent> implements Limits<E> {
   readonly #options: AllowancesOptions<E>
   readonly #windows = new Map<number, RateWindow>()
@@ -56,7 +56,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     this.#options = options
   }
 
-  /** From now on every call is refused: the process drains. */
+  /** Refuses every call from now on, because the process drains. */
   refuseNew(): void {
     this.#isStopping = true
   }
@@ -88,7 +88,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     return this.#admitSlow(request)
   }
 
-  /** Forgets the rate windows: their counters are void. */
+  /** Drops the rate windows, whose counters are void. */
   reset(): void {
     this.#windows.clear()
   }
@@ -107,7 +107,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (this.#isStopping) throw fail('shutting_down')
     if (flusher.isFull) throw fail('journal_full')
     if (!registry.isInTouch) await this.#touch()
-    // What a strict budget holds where the worst case does not fit and the call can be bound.
+    // The amount that a strict budget holds when the worst case does not fit and the call can be bound.
     let boundUinr: bigint | null = null
     for (let round = 1; ; round++) {
       try {
@@ -182,20 +182,20 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     return { limit: limits.rpmLimit, own: at('key', keyId, rates.own), org: at('org', orgId, rates.org) }
   }
 
-  /** Brings a changed limit of the owner to its counter; what was leased under a higher one goes back. */
+  /** Updates a counter to its owner's changed limit. The lease of a higher limit goes back. */
   async #follow(counter: Counter, limit: number): Promise<void> {
     const cap = BigInt(limit)
     if (counter.cap === cap) return
     const isLower = counter.cap !== null && cap < counter.cap
     counter.cap = cap
     counter.refusal = null
-    // Calls that run under the higher cap leave nothing to the next call; the next grant that fits says otherwise.
+    // Calls that run under the higher cap leave nothing to the next call. The next grant within the cap clears the mark.
     if (isLower && counter.metric === 'running') counter.overdrawn = true
     await this.#options.acquirer.bringCap(counter)
     if (isLower) await this.#options.giveBack([counter])
   }
 
-  /** The database is away and this minute was never leased: this process serves its share of the limit, once. */
+  /** Counts locally while the database is away, in a minute without a lease. This process serves its share of the limit, once. */
   #countOffline(counters: readonly Counter[]): boolean {
     for (const counter of counters) {
       if (counter.id !== null || counter.offline) continue
@@ -207,7 +207,10 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     return true
   }
 
-  /** Holds one of the streams that an organisation may have open, over all processes; null when all of them are open. What comes back gives it back. Throws `database_unavailable`. */
+  /**
+   * Holds one of the streams that an organisation may have open, over all processes. Returns the function that gives it back, or null when all
+   * are open. Throws `database_unavailable`.
+   */
   async holdStream(orgId: number): Promise<(() => void) | null> {
     const { registry, acquirer, counters, giveBack } = this.#options
     const cap = (await this.#options.orgLimits(orgId)).streams
@@ -220,7 +223,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const { generation } = acquirer
         if (!Array.isArray(await acquirer.obtain([counter], [1n], false))) return null
         return once(() => {
-          // A process that was fenced holds nothing any more.
+          // A fenced process has no leases any more.
           if (generation !== acquirer.generation) return
           counter.held -= 1n
           counter.idle += 1n
@@ -239,7 +242,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     this.#windows.set(keyId, window)
   }
 
-  /** Gets an answer of the database again, or refuses: a silent database is an absent one. */
+  /** Gets an answer from the database, or refuses. A silent database counts as away. */
   #touch(): Promise<void> {
     const { clock, getInTouch } = this.#options
     return new Promise((resolve, reject) => {
@@ -252,8 +255,9 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
 }
 
 /**
- * What each counter must hold: one unit of the daily limit and of a cap of concurrent calls, the worst case of a strict budget, what may be
- * debited of the prepaid balance, else the first hold; of a call that is bound to less, what that is in a strict budget. Never zero, so that an exhausted budget also stops what is free.
+ * Returns the need in each counter. The daily limit and a cap of concurrent calls need one unit. The prepaid balance needs the amount that may
+ * be debited. A strict budget needs the worst case, or the smaller amount to which the call is bound. Any other budget needs the first hold. A
+ * need is never zero, so that an exhausted budget also stops free calls.
  */
 function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest, boundUinr: bigint | null = null): bigint[] {
   const need = atLeastOne(needUinr)
@@ -265,7 +269,7 @@ function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: Admission
   })
 }
 
-/** What a strict budget that refused has left for a call that can be bound to it; null: nothing that would do, or another refused. */
+/** Returns the rest of a strict budget that refused, for a call that can be bound to it. Null when the rest is too small or when another counter refused. */
 function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUinr }: AdmissionRequest, boundUinr: bigint | null): bigint | null {
   if (metric !== 'spend' || !strict || leastUinr === undefined) return null
   const left = note.cap - note.spent - note.held - note.inDoubt

@@ -1,10 +1,10 @@
-/** Rows of counters by natural key: found, or made when they are not there. */
+/** Finds the rows of counters by their natural key, and makes missing ones. */
 import { LRUCache } from 'lru-cache'
 import type { Queryable } from '../../../../platform/db/db.ts'
 import type { Charge } from '../../journal/journal-records.ts'
 import { type CounterRow, ensureCounters, findCounters } from '../queries.ts'
 
-/** A counter by its natural key and what a new one begins with. */
+/** The natural key of a counter, and the values of a new one. */
 export interface CounterAsk {
   readonly orgId: number
   readonly scope: string
@@ -15,7 +15,7 @@ export interface CounterAsk {
   readonly endsAtMs: number
 }
 
-/** The rows of the asked counters, in order. Two round trips more when one has to be made. Asks must be distinct. */
+/** Returns the rows of the requested counters, in their order. It needs two more round trips when a row must be made. The requests must be distinct. */
 export async function ensureRows(db: Queryable, asks: readonly CounterAsk[]): Promise<CounterRow[]> {
   const found = await findRows(db, asks)
   const missing = asks.filter((_, index) => found[index] === undefined)
@@ -39,7 +39,7 @@ export async function ensureRows(db: Queryable, asks: readonly CounterAsk[]): Pr
   })
 }
 
-/** Those of these counters whose row is not there any more, or has another number. */
+/** Returns the counters whose row is gone or has another id. */
 export async function withoutRow<C extends CounterAsk & { readonly id: bigint | null }>(db: Queryable, counters: readonly C[]): Promise<C[]> {
   const known = counters.filter(counter => counter.id !== null)
   const rows = await findRows(db, known)
@@ -59,14 +59,14 @@ async function findRows(db: Queryable, asks: readonly CounterAsk[]): Promise<(Co
   return asks.map((_, index) => byPlace.get(index + 1))
 }
 
-/** Most spend counters whose ids the flusher remembers. */
+/** The most spend counters whose ids the flusher keeps. */
 const spendIdsMax = 50_000
 
-/** Ids of the money counters of charges by natural key, for the flusher: every scope that was charged has one, with or without a cap. */
+/** The ids of the money counters of charges by natural key, for the flusher. Every charged scope has a spend counter, with or without a cap. */
 export class SpendIds {
   readonly #ids = new LRUCache<string, bigint>({ max: spendIdsMax })
 
-  /** Makes sure that every counter of these charges has a row and is known. Runs outside of a transaction. */
+  /** Makes sure that every counter of these charges has a row and a known id. It runs outside a transaction. */
   async learn(db: Queryable, charges: Iterable<Charge>): Promise<void> {
     const asks = new Map<string, CounterAsk>()
     for (const charge of charges) {
@@ -86,12 +86,12 @@ export class SpendIds {
     }
   }
 
-  /** Forgets everything: rows may be gone. */
+  /** Forgets all ids, because rows may be gone. */
   clear(): void {
     this.#ids.clear()
   }
 
-  /** The id of the prepaid counter that a charge debits; null when it debits none. It was learnt before. */
+  /** Returns the id of the prepaid counter that a charge debits, or null when it debits none. `learn` must have run before. */
   prepaidOf({ orgId, prepaid }: Charge): bigint | null {
     if (prepaid !== true) return null
     const id = this.#ids.get(prepaidKey(orgId))
@@ -99,7 +99,7 @@ export class SpendIds {
     return id
   }
 
-  /** The ids of a charge's spend counters; they were learnt before. */
+  /** Returns the ids of a charge's spend counters. `learn` must have run before. */
   of(charge: Charge): bigint[] {
     return charge.scopes.map(([scope, scopeId]) => {
       const id = this.#ids.get(spendKey(charge, scope, scopeId))

@@ -1,46 +1,46 @@
 /**
- * One shared counter as this process sees it. Integers only.
+ * The state of a shared counter in this process. Integers only.
  *
- * In the database the process has one lease of the counter; here it is split: lease = idle + held + counted + unflushed.
+ * In the database the process has one lease of the counter. In this process the lease is split: lease = idle + held + counted + unflushed.
  */
 import type { Clock } from '../../../../platform/clock.ts'
 import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, istMonth } from '../../../../platform/values/ist-time.ts'
 
-/** What a budget can bind, widest first. */
+/** The scopes that a budget can bind, the widest first. */
 export const scopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as const
 export type Scope = (typeof scopes)[number]
-/** 'running' counts concurrent calls: units are held and given back, never spent. */
+/** `running` counts concurrent calls. Its units are held and given back, and never spent. */
 export type Metric = 'spend' | 'prepaid' | 'rpm' | 'daily' | 'running'
 
-/** Amounts of these are micro-rupees. */
+/** Returns true when the metric's amounts are micro-rupees. */
 export const isMoney = (metric: Metric): boolean => metric === 'spend' || metric === 'prepaid'
 
-/** Whether a text names a scope. */
+/** Returns true when a text names a scope. */
 export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text)
 }
 
-/** A budget's or limit's owner. */
+/** The owner of a budget or limit. */
 export interface ScopeRef {
   readonly orgId: number
   readonly scope: Scope
   readonly scopeId: string
 }
 
-/** Why the database refused, kept for a moment so that a crowd does not ask the same thing. */
+/** The database's reason for a refusal, kept for a moment so that many calls do not ask the same. */
 export interface RefusalNote {
-  /** Monotonic ms until which the answer is used. */
+  /** The time until which the answer is used, in milliseconds of the monotonic clock. */
   readonly untilMs: number
-  /** Needs of at least so much are refused; for a strict counter smaller ones may still fit. */
+  /** Needs of at least this amount are refused. A smaller need may still fit in a strict counter. */
   readonly needFrom: bigint
   readonly cap: bigint
   readonly spent: bigint
-  /** Held by running calls, of all processes. */
+  /** Held by running calls of all processes. */
   readonly held: bigint
   readonly inDoubt: bigint
 }
 
-/** Mutable state of a counter. Only this folder touches it. */
+/** The mutable state of a counter. Only this folder changes it. */
 export class Counter {
   readonly orgId: number
   readonly scope: Scope
@@ -48,41 +48,44 @@ export class Counter {
   readonly metric: Metric
   readonly period: string
   readonly endsAtMs: number
-  /** Row id; null until the counter was ensured. */
+  /** The row's id, or null until `ensure` has run. */
   id: bigint | null = null
-  /** The id as text: every call writes it, so it is made once. */
+  /** The id as text. Every call writes it, so it is made once. */
   idText = ''
   cap: bigint | null
   strict = false
-  /** Leased and free. */
+  /** The leased and free amount. */
   idle = 0n
-  /** In holds of running calls. */
+  /** The amount in holds of running calls. */
   held = 0n
-  /** Rate units taken and not yet in the journal. */
+  /** Used rate units that are not in the journal yet. */
   counted = 0n
-  /** Released by records that are in the journal and not yet in the database. */
+  /** The amount released by records that are in the journal and not yet in the database. */
   unflushed = 0n
-  /** What the whole counter has spent as far as this process knows: what it read and what it has settled itself. For `x-br-budget-remaining-inr`. */
+  /** The spend of the whole counter as far as this process knows: the last read value plus its own settled calls. It is for `x-br-budget-remaining-inr`. */
   knownSpent = 0n
-  /** Set while an acquire of this counter is under way. */
+  /** Set while an acquire of this counter is in progress. */
   flight: Promise<void> | null = null
-  /** Σ needs of callers that wait for that flight. */
+  /** The sum of the needs of callers that wait for that acquire. */
   waiting = 0n
   refusal: RefusalNote | null = null
-  /** Taken since the last ask: the demand that sizes the next slice. */
+  /** The amount taken since the last request. This demand decides the size of the next slice. */
   taken = 0n
   askedAtMs = 0
   usedAtMs = 0
-  /** Size of the last slice, 0 when it was no more than the need. */
+  /** The size of the last slice, or 0 when it was no larger than the need. */
   slice = 0n
   recalledAtMs = Number.NEGATIVE_INFINITY
-  /** The commit of an acquire is unknown: the lease has to be read again. */
+  /** True when the commit of an acquire is unknown and the lease must be read again. */
   unsure = false
-  /** A last call was granted beyond the cap: nothing of it may serve another call, so all of it goes back when its call ends. */
+  /** True when a last call was granted beyond the cap. Nothing of it may serve another call, so all of it goes back when its call ends. */
   overdrawn = false
-  /** Calls may have cost what nobody held here, and the database may not know it yet: it is told before it is asked. So it is at first. */
+  /**
+   * True when calls may have cost more than they held here and the database may not have that yet. The process then flushes before it asks. It
+   * is true at first.
+   */
   untold: boolean
-  /** Counts a rate locally because the database is away; never leased. */
+  /** True when a rate is counted locally because the database is away. Such a counter is never leased. */
   offline = false
 
   constructor(ref: ScopeRef, metric: Metric, period: string, endsAtMs: number, cap: bigint | null) {
@@ -100,12 +103,12 @@ export class Counter {
     return this.idle + this.held + this.counted + this.unflushed
   }
 
-  /** Whether a unit of a rate is leased and free. */
+  /** True when a unit of a rate is leased and free. */
   get hasUnit(): boolean {
     return this.idle >= 1n
   }
 
-  /** Uses a unit of a rate that is leased and free. */
+  /** Uses a leased and free unit of a rate. */
   count(nowMs: number): void {
     this.idle -= 1n
     this.counted += 1n
@@ -113,18 +116,18 @@ export class Counter {
     this.usedAtMs = nowMs
   }
 
-  /** What the database said. It never falls within a period, and may lag behind what this process has settled. */
+  /** Takes over the database's spend. The spend never falls within a period, but it may be older than the calls that this process has settled. */
   learnSpent(spent: bigint): void {
     if (spent > this.knownSpent) this.knownSpent = spent
   }
 
-  /** True when nothing of it is in use, so that it can be forgotten. */
+  /** True when nothing of the counter is in use, so that it can be dropped. */
   get isEmpty(): boolean {
     return this.lease === 0n && this.flight === null && this.waiting === 0n
   }
 }
 
-/** The IST period of a metric that an instant belongs to, and when it ends. */
+/** Returns the IST period of a metric at a time, and the end of the period. */
 export function periodOf(metric: Metric, nowMs: number): { period: string; endsAtMs: number } {
   switch (metric) {
     case 'spend':
@@ -141,7 +144,7 @@ export function periodOf(metric: Metric, nowMs: number): { period: string; endsA
 
 const keyOf = (ref: ScopeRef, metric: Metric, period: string): string => `${ref.orgId}|${ref.scope}|${ref.scopeId}|${metric}|${period}`
 
-/** The counters that this process has touched, by natural key and by row id. */
+/** The counters that this process has used, by natural key and by row id. */
 export class CounterTable {
   readonly #byKey = new Map<string, Counter>()
   readonly #byId = new Map<bigint, Counter>()
@@ -151,7 +154,7 @@ export class CounterTable {
     this.#clock = clock
   }
 
-  /** The counter of that period, made when it is not known yet. `cap` is used for a new one only. */
+  /** Returns the counter of the current period, and makes it if it is not known yet. Only a new counter uses `cap`. */
   get(ref: ScopeRef, metric: Metric, nowMs: number, cap: bigint | null): Counter {
     const { period, endsAtMs } = periodOf(metric, nowMs)
     const key = keyOf(ref, metric, period)
@@ -164,7 +167,7 @@ export class CounterTable {
     return counter
   }
 
-  /** The spend counter of a scope in a month, when it is known. */
+  /** Returns the spend counter of a scope in a month, when it is known. */
   spendOf(orgId: number, scope: Scope, scopeId: string, month: string): Counter | undefined {
     return this.#byKey.get(keyOf({ orgId, scope, scopeId }, 'spend', month))
   }
@@ -179,7 +182,7 @@ export class CounterTable {
     return this.#byId.get(id)
   }
 
-  /** Counters of a scope, any metric and period. */
+  /** Returns the counters of a scope, of any metric and period. */
   ofScope(ref: ScopeRef): Counter[] {
     return [...this.#byKey.values()].filter(c => c.orgId === ref.orgId && c.scope === ref.scope && c.scopeId === ref.scopeId)
   }
@@ -193,12 +196,12 @@ export class CounterTable {
     if (counter.id !== null) this.#byId.delete(counter.id)
   }
 
-  /** What is leased of each, by row id. */
+  /** Returns the leases by row id. */
   leases(): Map<bigint, bigint> {
     return new Map([...this.#byId].flatMap(([id, counter]) => (counter.lease > 0n ? [[id, counter.lease] as const] : [])))
   }
 
-  /** The database went back: what these records release is not in it (any more), and what is leased has to be read again. */
+  /** Marks all counters after the database was set back. It does not contain the amounts that these records release, and the leases must be read again. */
   doubt(released: ReadonlyMap<bigint, bigint>): void {
     for (const [id, counter] of this.#byId) {
       counter.unflushed = released.get(id) ?? 0n
@@ -206,7 +209,7 @@ export class CounterTable {
     }
   }
 
-  /** Drops everything: the process is fenced and its leases belong to an adopter. */
+  /** Drops all counters, because the process is fenced and an adopter owns its leases. */
   clear(): void {
     this.#byKey.clear()
     this.#byId.clear()

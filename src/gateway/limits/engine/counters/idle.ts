@@ -1,16 +1,16 @@
-/** Gives back what this process leases and does not use, and writes down the rate units that it used. */
+/** Gives back the unused leases of this process, and records the rate units that it used. */
 
 import type { Flusher } from '../../journal/flusher.ts'
 import { JournalWriteError } from '../../journal/journal.ts'
 import type { ChargedEvent } from '../admission.ts'
 import type { Counter, CounterTable } from './counter-state.ts'
 
-/** A slice that nobody used for so long goes back. Ours. */
+/** The time after which an unused slice goes back. The project chose the number. */
 const idleMs = 2000
-/** A counter that is empty and unused for so long is forgotten. */
+/** The time after which an empty and unused counter is dropped. */
 const forgetMs = 60_000
 
-/** Appends one `return` record for the idle parts of these counters. Returns whether there was anything. */
+/** Appends one `return` record for the idle parts of these counters. Returns true when there was an idle part and the record was written. */
 export function returnIdle<E extends ChargedEvent>(flusher: Flusher<E>, counters: Iterable<Counter>): boolean {
   const given = [...counters].filter(counter => counter.idle > 0n && counter.id !== null && !counter.offline)
   if (given.length === 0) return false
@@ -44,14 +44,14 @@ export function writeCounts<E extends ChargedEvent>(flusher: Flusher<E>, counter
   }
 }
 
-/** The regular round: counts, unused slices, ended periods, forgotten counters. Returns how many were forgotten. */
+/** Runs the regular round: counts, unused slices, ended periods and dropped counters. Returns the number of dropped counters. */
 export function sweepIdle<E extends ChargedEvent>(flusher: Flusher<E>, table: CounterTable, nowMs: number, monotonicMs: number): number {
   writeCounts(flusher, table.all())
   returnIdle(
     flusher,
     [...table.all()].filter(counter => counter.flight === null && (monotonicMs - counter.usedAtMs >= idleMs || counter.endsAtMs <= nowMs)),
   )
-  // The grace also covers calls that are about to ask for the counter and do not hold anything of it yet.
+  // The grace period also covers calls that are about to request the counter and hold nothing of it yet.
   const gone = [...table.all()].filter(counter => monotonicMs - counter.usedAtMs >= forgetMs && (counter.offline || (counter.isEmpty && !counter.unsure)))
   for (const counter of gone) table.forget(counter)
   return gone.length

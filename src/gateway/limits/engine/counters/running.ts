@@ -1,11 +1,11 @@
 /**
- * Concurrent calls: the cap that an owner puts on a key or an agent. One counter each, for ever; a call holds one unit of it from admission
- * until it ends, and nothing of it is ever spent. Decision 0135 says why.
+ * Concurrent calls: the cap that an owner sets for a key or an agent. Each cap has one counter without an end. A call holds one unit of it from
+ * admission until its end, and nothing of it is ever spent. Decision 0135 gives the reasons.
  */
 import type { CallPolicy } from '../../../../platform/security/principal.ts'
 import type { ScopeRef } from './counter-state.ts'
 
-/** A cap of concurrent calls, as a caller's binding remembers it. */
+/** A cap of concurrent calls in a caller's binding. */
 export interface RunningCap {
   readonly ref: ScopeRef
   readonly ownerId: number
@@ -14,7 +14,7 @@ export interface RunningCap {
 
 const none: readonly RunningCap[] = []
 
-/** The caps among the policies of a call, in their order: those of the key, then of the agent. */
+/** Returns the caps among the policies of a call, in their order: those of the key, then those of the agent. */
 export function runningCapsOf(orgId: number, policies: readonly CallPolicy[] | undefined): readonly RunningCap[] {
   if (policies === undefined || policies.length === 0) return none
   return policies.flatMap(({ owner, ownerId, maxConcurrency }) =>
@@ -22,7 +22,7 @@ export function runningCapsOf(orgId: number, policies: readonly CallPolicy[] | u
   )
 }
 
-/** True when the caps are those of the policies. On the path of every call: makes nothing, and for callers without policies it is two comparisons. */
+/** Returns true when the caps are those of the policies. Every call runs it, so it allocates nothing. For callers without policies it is two comparisons. */
 export function areCapsOf(caps: readonly RunningCap[], policies: readonly CallPolicy[] | undefined): boolean {
   let at = 0
   if (policies !== undefined && policies.length > 0) {
