@@ -20,7 +20,6 @@ import type { CallTraces } from './call-trace.ts'
 import type { CallWatch } from './call-watch.ts'
 import type { ContentLog } from './content-log/content-log.ts'
 import type { Departures } from './leaving/departures.ts'
-import type { ReplyTimeouts } from './replies/reply-wait.ts'
 
 /** A registered agent that `x-br-agent-id` names. */
 export interface NamedAgent {
@@ -101,8 +100,8 @@ export interface InferenceDeps {
   readonly watch?: CallWatch | undefined
   /** Absent when calls are not traced. */
   readonly traces?: CallTraces | undefined
-  /** How long providers are waited for. */
-  readonly timeouts: ReplyTimeouts
+  /** How long the gateway waits for providers, in milliseconds: FIRST_BYTE_TIMEOUT_MS and WHOLE_REPLY_TIMEOUT_MS. */
+  readonly timeouts: { readonly firstByteMs: number; readonly wholeReplyMs: number }
   readonly images: ImageSettings
   /** Records that a prompt is about to be sent to a route to have its tokens counted. Rejects when the record fails; the prompt is then not sent. */
   noteTokenCount(orgId: number, route: Route): Promise<void>

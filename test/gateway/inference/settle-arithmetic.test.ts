@@ -161,7 +161,14 @@ describe('the meter of a call', () => {
     fc.assert(
       fc.property(prices, steps, usages, fc.boolean(), fc.option(fc.integer({ min: 1, max: 100_000 })), (price, order, usage, byok, maxTokens) => {
         const ledger = new Ledger()
-        const request = { promptTokens: 1000, maxTokens, modelId: 'm', stream: false, media: { images: 2, audioSeconds: 0, characters: 0 } }
+        const request = {
+          promptTokens: 1000,
+          maxTokens,
+          modelId: 'm',
+          stream: false,
+          media: { images: 2, audioSeconds: 0, characters: 0 },
+          native: { body: {} },
+        }
         const input = {
           kind: chatKind,
           request,

@@ -1,19 +1,12 @@
 /** How long Brigade waits for a reply that comes whole: its first byte comes when all of it is made. Decision 0483 says why. */
 import type { Model } from '../../catalog/model.ts'
 import { outputCeiling } from '../charge/estimate.ts'
+import type { InferenceDeps } from '../deps.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 
 /** The slowest model that is waited for, in tokens of output a second. */
 const slowestTokensPerSecond = 20
-
-/** The timeouts of providers, in milliseconds. */
-export interface ReplyTimeouts {
-  /** FIRST_BYTE_TIMEOUT_MS. */
-  readonly firstByteMs: number
-  /** WHOLE_REPLY_TIMEOUT_MS. */
-  readonly wholeReplyMs: number
-}
 
 export interface ReplyWait {
   readonly ms: number
@@ -26,7 +19,7 @@ export function replyWait(
   kind: Pick<Kind, 'hasOutput'>,
   request: Pick<ParsedRequest, 'stream' | 'maxTokens' | 'answers'>,
   model: Pick<Model, 'maxOutputTokens'>,
-  { firstByteMs, wholeReplyMs }: ReplyTimeouts,
+  { firstByteMs, wholeReplyMs }: InferenceDeps['timeouts'],
 ): ReplyWait | null {
   if (request.stream || !kind.hasOutput) return null
   const neededMs = firstByteMs + Math.ceil((outputCeiling(request, model) * 1000) / slowestTokensPerSecond)
