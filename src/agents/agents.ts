@@ -66,11 +66,11 @@ export interface AgentsDeps {
   readonly sealer: Sealer
   /** Public base URL without a trailing slash. */
   readonly baseUrl: () => string
-  /** AGENT_TOKEN_TTL_S. */
+  /** The setting AGENT_TOKEN_TTL_S. */
   readonly tokenTtlSeconds: number
-  /** AGENT_STALE_MS. */
+  /** The setting AGENT_STALE_MS. */
   readonly staleMs: number
-  /** CACHE_TTL_MS. */
+  /** The setting CACHE_TTL_MS. */
   readonly cacheTtlMs: number
   /** Budgets of all scopes. */
   readonly budgets: BudgetBook

@@ -58,7 +58,7 @@ const pauserRank: Record<PausedBy, number> = { agent: 0, member: 1, admin: 2 }
 /** The rank of the actor who paused an agent. */
 export type Pauser = Pick<AgentRow, 'pausedBy' | 'pausedByDepth'>
 
-/** The agent is not paused. */
+/** The state of an agent that is not paused. */
 export const noPauser: Pauser = { pausedBy: null, pausedByDepth: null }
 
 /**

@@ -70,7 +70,7 @@ export interface Memory {
   readonly changes: MemoryChanges
   readonly reconcile: Reconcile
   readonly purge: JournalPurge
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
   isConfigured(orgId: number): Promise<boolean>
   /** Gives an organisation the folder store, when it has no store yet. */

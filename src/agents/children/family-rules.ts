@@ -8,7 +8,7 @@ type Policies = readonly CallPolicy[]
 export interface FamilyRulesDeps {
   readonly clock: Clock
   readonly controlLog: ControlLog
-  /** CACHE_TTL_MS. */
+  /** The setting CACHE_TTL_MS. */
   readonly cacheTtlMs: number
   /** Loads the rules of one agent. Returns null when the agent does not exist. */
   load(agentId: number): Promise<Policies | null>

@@ -32,7 +32,7 @@ export interface AgentTokensDeps {
   policiesOf(agentId: number, ancestorIds: readonly number[]): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
   /** Public base URL without a trailing slash. It is read at each use, because a free port is known only after listening. */
   readonly baseUrl: () => string
-  /** AGENT_TOKEN_TTL_S. */
+  /** The setting AGENT_TOKEN_TTL_S. */
   readonly ttlSeconds: number
 }
 

@@ -12,7 +12,7 @@ export interface RevokedTokensDeps {
   readonly log: Log
   readonly controlLog: ControlLog
   readonly inflight: Inflight
-  /** AGENT_TOKEN_TTL_S in milliseconds. */
+  /** The setting AGENT_TOKEN_TTL_S, in milliseconds. */
   readonly tokenTtlMs: number
 }
 

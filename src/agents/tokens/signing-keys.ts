@@ -49,7 +49,7 @@ export interface SigningKeysDeps {
   readonly clock: Clock
   readonly controlLog: ControlLog
   readonly sealer: Sealer
-  /** AGENT_TOKEN_TTL_S in milliseconds. */
+  /** The setting AGENT_TOKEN_TTL_S, in milliseconds. */
   readonly tokenTtlMs: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * Who may read and write which memory path. Pure: memberships come in as arguments, everything that no row names is denied.
+ * Decides who may read and write which memory path. Memberships are arguments, and everything that no row names is denied. The functions are pure.
  *
  * | path | readers | writers |
  * |---|---|---|

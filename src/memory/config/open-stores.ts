@@ -45,7 +45,7 @@ export interface OpenStoresDeps {
   readonly guard: UrlGuard
   readonly dataDir: string
   readonly timeoutMs: number
-  /** MEMORY_OBJECT_MAX_BYTES. */
+  /** The setting MEMORY_OBJECT_MAX_BYTES. */
   readonly objectBytesMax: number
   readonly identity: AwsIdentity
   readonly gatewayBuckets: GatewayBuckets

@@ -37,7 +37,7 @@ export interface MemoryHistoryDeps extends Pick<MemoryObjectsDeps, 'clock' | 'ca
   readonly objects: MemoryObjects
   readonly sweep: HistorySweep
   readonly sealer: Sealer
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
 

@@ -14,7 +14,7 @@ export interface AppendsDeps {
   readonly ids: Ids
   readonly objects: MemoryObjects
   readonly callers: MemoryObjectsDeps['callers']
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
 

@@ -13,7 +13,7 @@ export interface MemoryObjectsDeps {
   readonly objectBytesMax: number
   /** Life of an intent. The store's part of a write is cut off well before its end. */
   readonly intentMs: number
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
   /** Drops the cached configuration, so that the next call reads it again. */
   forget(orgId: number): void

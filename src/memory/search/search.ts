@@ -31,7 +31,7 @@ export interface SearchRequest extends SearchParams {
 
 export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'objectBytesMax'> {
   readonly objects: MemoryObjects
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
 

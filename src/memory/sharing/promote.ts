@@ -8,7 +8,7 @@ import type { MemoryObjects } from '../objects/objects.ts'
 export interface PromotionDeps {
   readonly db: Db
   readonly objects: Pick<MemoryObjects, 'write'>
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
 

@@ -67,7 +67,7 @@ export class S3Lists {
     return { objects, next }
   }
 
-  /** Throws errors of the SDK. */
+  /** Returns the versioning state of the bucket. Throws errors of the SDK. */
   async versioning(abortSignal: AbortSignal): Promise<'on' | 'suspended' | 'off'> {
     const { Status } = await this.#client.send(new GetBucketVersioningCommand({ Bucket: this.#bucket }), { abortSignal })
     return Status === 'Enabled' ? 'on' : Status === 'Suspended' ? 'suspended' : 'off'

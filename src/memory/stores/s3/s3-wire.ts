@@ -125,7 +125,7 @@ export class S3Wire {
    * own error.
    */
   #moveTo(region: string, from: Place): boolean {
-    // Another call may have moved it meanwhile.
+    // Another call may have moved the place meanwhile.
     if (this.#place !== from) return true
     const { endpoint, clock } = this.#options
     const nowMs = clock.monotonicMs()
