@@ -1,6 +1,6 @@
 /**
  * Memory keys: which names a client may give to an object, and how they are joined under the organisation's prefix. The rules are strict because a
- * key becomes a path in stores, file systems and URLs, each of which normalises in its own way. The functions are pure.
+ * key becomes a path in stores, file systems and URLs, and each normalises in its own way. The functions are pure.
  */
 import { fail } from '../platform/errors.ts'
 

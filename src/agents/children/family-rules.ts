@@ -17,7 +17,7 @@ export interface FamilyRulesDeps {
 const agentsCachedMax = 50_000
 
 /**
- * Returns the rules that bind the calls of an agent: its own rules and the rules of every agent above it. They are cached by agent, so a change of
+ * Collects the rules that bind the calls of an agent: its own rules and the rules of every agent above it. They are cached by agent, so a change of
  * one agent reaches all agents below it.
  */
 export class FamilyRules {

@@ -25,8 +25,8 @@ const number = z
   .optional()
 
 /**
- * Returns the keys that can only verify, with only the fields that verifying needs. A JWK Set that contains a secret was pasted by mistake and is
- * refused. A truncated set would refuse every token.
+ * The schema of a pasted JWK Set. The result contains only keys that can verify, with only the fields that verifying needs. A set that contains a
+ * secret was pasted by mistake and is refused. An incomplete key is refused too, because a set with it would refuse every token.
  */
 export const pastedKeys = z.object({
   keys: z

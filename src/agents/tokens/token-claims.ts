@@ -11,7 +11,7 @@ export interface Act {
   readonly act?: Act | undefined
 }
 
-/** Maximum length of the sequence that a token is made from. The sequence consists of tokens, and of one trust rule at its beginning. */
+/** Maximum length of the sequence that a token is made from. The sequence consists of tokens, and of at most one trust rule. */
 const viaMax = 8
 
 const actShape: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().optional(), sub: z.string(), act: actShape.optional() }))

@@ -85,8 +85,8 @@ export function serverCard(baseUrl: string, serviceId: string, version: string):
 }
 
 /**
- * Returns the host in reverse order: `https://gw.acme.com` becomes `com.acme.gw`. An address or a bare name stays unchanged, without brackets and
- * colons.
+ * Returns the host in reverse order: `https://gw.acme.com` becomes `com.acme.gw`. An IP address keeps its order, without brackets and with hyphens in
+ * place of colons. A bare name does not change.
  */
 function reverseDns(baseUrl: string): string {
   const host = new URL(baseUrl).hostname

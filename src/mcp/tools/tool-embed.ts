@@ -9,7 +9,7 @@ import { providerAnswer } from './toolbox/tool-errors.ts'
 const inputsMax = 64
 /** Maximum size of a reply that is read: 64 vectors of 4,096 numbers take less. The whole reply is checked and compared in one turn of the event loop. */
 const replyMaxBytes = 8 * 1024 * 1024
-/** Number of numbers of each vector in a short answer. */
+/** How many numbers of each vector a short answer contains. */
 const previewNumbers = 8
 /** Maximum length of the part of an input that the text repeats. */
 const quotedChars = 40

@@ -272,7 +272,7 @@ export class StoreConfig {
   }
 }
 
-/** The columns that every save writes. */
+/** Returns the columns that every save writes. */
 function capabilitiesOf(row: StoreRow | null): Pick<Capabilities, 'casPut' | 'casDelete' | 'clockSkewMs'> {
   if (row === null) return { casPut: false, casDelete: false, clockSkewMs: 0 }
   return { casPut: row.casPut, casDelete: row.casDelete, clockSkewMs: Number(row.clockSkewMs) }

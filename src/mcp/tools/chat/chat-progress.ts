@@ -6,7 +6,10 @@ import type { ChatAnswer } from './chat-stream.ts'
 
 /** Minimum time between two notifications about the answer. */
 const progressEveryMs = 1000
-/** Maximum time between two notifications. A client that gets nothing for about a minute gives up, and a thinking model may be silent for longer. */
+/**
+ * Time between two notifications while nothing arrives. A client that gets nothing for about a minute gives up, and a thinking model may be silent
+ * for longer.
+ */
 const waitingEveryMs = 15_000
 /** The amount that a failover or a wait adds to progress. Progress rises with each notification and stays below the next token. */
 const nudge = 0.001

@@ -17,7 +17,7 @@ export interface RowInput {
   readonly body?: unknown
 }
 
-/** The caller, request id, label and deadline. `paid` counts the units that the POST has taken from the caller's rate. */
+/** The caller, request id, label and deadline. `paid` are the units that the POST has taken from the caller's rate. */
 export type ToolCall = Omit<Call<BearerPrincipal>, 'baseUrl'> & { readonly paid?: { use(): boolean } }
 
 /** Calls a row in the same way as the HTTP edge: rate, access rule, validation, handler. Throws GatewayError. */

@@ -10,7 +10,7 @@ import { etagOf, substituteEtag } from './s3-etags.ts'
 import { frameMaxBytes, refused, refuseHeavyList } from './s3-list-scan.ts'
 import type { S3ClientOptions } from './s3-options.ts'
 
-/** Maximum number of bytes of an average entry of a page: a key of usual length, escaped, and the other fields. */
+/** Number of bytes that the bound of a page allows for each entry: a key of usual length, escaped, and the other fields. */
 const entryMaxBytes = 1_200
 /** Maximum length of a key in S3. */
 const listedKeyMaxBytes = 1_024
