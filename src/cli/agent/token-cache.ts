@@ -26,7 +26,7 @@ export interface TokenParams {
   readonly ttlS: number | undefined
 }
 
-/** A token is no longer returned when it has less life left than this, or less than half of its whole life. */
+/** A token is no longer returned when it has less life left than this. For a token of a short life, the limit is half of its whole life. */
 const spareMs = 120_000
 /** If the clock was set back by more than this, the age of a token is unknown. */
 const clockStepMs = 60_000

@@ -37,7 +37,7 @@ export const takeKeys = statement<[orgId: number, keys: readonly string[], write
 
 /**
  * Corrects the index for keys that were taken with that write id, and gives all of them back. A null etag means that the object is gone. The author
- * in the index stays when the object still comes from the same write. Returns the numbers of corrections.
+ * in the index stays when the object still comes from the same write. Returns the number of corrections.
  */
 export const healKeys = statement<
   [

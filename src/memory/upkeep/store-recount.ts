@@ -26,7 +26,10 @@ export async function checkContent(store: ObjectStore, orgId: number, quotaBytes
   }
 }
 
-/** Adds the objects under the prefix of a store that was configured as `generation` to the index. Throws the errors of `checkContent`. */
+/**
+ * Adds the objects under the prefix of a store that was configured as `generation` to the index. Throws `unavailable` for more objects than an
+ * organisation may have, and ObjectStoreError.
+ */
 export async function bookContent(db: Db, store: ObjectStore, orgId: number, generation: number, signal: AbortSignal): Promise<void> {
   for await (const page of servedPages(store, orgId, signal)) {
     await db.exec(

@@ -68,7 +68,7 @@ export class ChatProgress {
     this.#stop()
   }
 
-  /** Reports that a route is dialed, answers or fails. */
+  /** Records that a route is dialed, answers or fails. Reports a failover when another route is dialed after a failure. */
   step(step: RouteStep): void {
     const failed = this.#attempts.at(-1)
     this.#route = step
