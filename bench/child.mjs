@@ -1,4 +1,4 @@
-/** Processes of the bench: started on a core of their own, watched, and ended whatever happens. */
+/** Processes of the bench. Each starts on a core of its own, is watched, and is ended in every case. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -12,16 +12,16 @@ const startDeadlineMs = 60_000
 const stopDeadlineMs = 15_000
 const clockTickMs = 10
 
-/** The gateway under test has core 0 to itself; everything else of the bench is on core 1. */
+/** The gateway under test has core 0 alone. All other parts of the bench run on core 1. */
 export const core = { gateway: 0, load: 1 }
 
-/** Whether processes can be bound to a core here: Linux with taskset and two cores. */
+/** Whether processes can be bound to a core here, which needs Linux with taskset and two cores. */
 export const isPinned =
   process.platform === 'linux' && availableParallelism() > 1 && [0, 1].every(n => spawnSync('taskset', ['-c', String(n), 'true']).status === 0)
 
 const running = new Set()
 
-/** What a child sees of this environment: no setting or provider key of the person who runs the bench. */
+/** The environment of a child. It contains no setting or provider key of the person who runs the bench. */
 const baseEnv = Object.fromEntries(
   ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SYSTEMROOT', 'APPDATA', 'LANG'].flatMap(name =>
     process.env[name] === undefined ? [] : [[name, process.env[name]]],
@@ -40,15 +40,15 @@ function launch(onCore, args, env, cwd, stdio = ['ignore', 'pipe', 'pipe']) {
   return started
 }
 
-/** One collection in the lines of --trace-gc: MiB before and after. */
+/** Matches one collection in the lines of --trace-gc: MiB before and after. */
 const collection = /: (?:Scavenge|Mark-Compact)[^0-9]* ([\d.]+) \([\d.]+\) -> ([\d.]+) /
 const bytesOfMib = 1024 * 1024
 const probeArgs = ['--trace-gc', '--import', pathToFileURL(join(root, 'bench', 'probe.mjs')).href]
 const probeDeadlineMs = 10_000
 
 /**
- * Starts `node ...args` and resolves when a line that it prints matches `ready`, with the match. Its later output is read and dropped. With `isProbed` the
- * result has `probe(ask)` (see probe.mjs) and `garbageBytes()`, the bytes that its collections have freed so far.
+ * Starts `node ...args`. Resolves with the match when a line that it prints matches `ready`. Its later output is read and dropped. With `isProbed`
+ * the result has `probe(ask)` (see probe.mjs) and `garbageBytes()`, the bytes that its collections have freed so far.
  */
 export async function startServer(onCore, args, { ready, env = {}, cwd, isProbed = false } = {}) {
   const started = isProbed ? launch(onCore, [...probeArgs, ...args], env, cwd, ['ignore', 'pipe', 'pipe', 'ipc']) : launch(onCore, args, env, cwd)
@@ -79,7 +79,7 @@ async function askProbe(child, ask) {
   return answer
 }
 
-/** Runs `node ...args` to its end and returns what it printed. Throws when it fails. */
+/** Runs `node ...args` to its end and returns its output. Throws when it fails. */
 export async function runToEnd(onCore, args, { env = {}, cwd } = {}) {
   const started = launch(onCore, args, env, cwd)
   let printed = ''
@@ -100,12 +100,12 @@ async function stop(child) {
   clearTimeout(timer)
 }
 
-/** Kills what still runs. */
+/** Kills the processes that still run. */
 export function killAll() {
   for (const child of running) child.kill('SIGKILL')
 }
 
-/** The processes that a process started, and theirs, with itself first. */
+/** Returns a process and all processes below it, with itself first. */
 function familyOf(pid) {
   try {
     const tasks = readdirSync(`/proc/${pid}/task`)
@@ -116,7 +116,7 @@ function familyOf(pid) {
   }
 }
 
-/** Resident memory of a process and its children in MiB; null where the system does not say. */
+/** Returns the resident memory of a process and its children in MiB. Returns null when the system does not say. */
 export function rssMibOf(pid) {
   try {
     if (process.platform === 'linux') return familyOf(pid).reduce((total, id) => total + rssKibOf(id), 0) / 1024
@@ -129,7 +129,10 @@ export function rssMibOf(pid) {
 
 const rssKibOf = pid => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 
-/** Processor time of all threads of a process and its children so far, in ms, to the tick of 10 ms; null where /proc is missing. */
+/**
+ * Returns the processor time of all threads of a process and its children so far, in ms. It is accurate to the tick of 10 ms. Returns null when /proc
+ * is missing.
+ */
 export function cpuMsOf(pid) {
   try {
     return familyOf(pid).reduce((total, id) => total + ticksOf(id), 0) * clockTickMs

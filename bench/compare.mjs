@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- --compare <commit>`: the build of an older commit beside this one, in turn and in the opposite order every second round. The table
- * shows for each scenario how many times the older build's figure this one takes, with the bounds between which the true value is with 95 % certainty.
+ * `npm run bench -- --compare <commit>` measures the build of an older commit next to this one, in turn and in the opposite order every second round.
+ * The table shows for each scenario the ratio of this build's figure to the older build's figure. It also shows the bounds that contain the true
+ * ratio with 95 % certainty.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
@@ -26,7 +27,7 @@ export function buildCommit(commit, folder) {
   return checkout
 }
 
-/** The two builds as contenders. `databaseOf` returns the URL of an empty database of that name; null: the embedded one. */
+/** Returns the two builds as contenders. `databaseOf` returns the URL of an empty database of that name, or null for the embedded one. */
 export function comparedBuilds({ checkout, commit, databaseOf, settings = {} }) {
   const build = (name, title, folder) => ({
     name,
@@ -37,7 +38,7 @@ export function comparedBuilds({ checkout, commit, databaseOf, settings = {} }) 
   return [build('before', `Brigade at ${commit}`, checkout), build('after', 'Brigade at this checkout', root)]
 }
 
-/** The compared figures: heading, value of a result, whether more of it is worse. */
+/** The compared figures: heading, value of a result, and whether a higher value is worse. */
 const figures = [
   ['processor time a call', result => result.cpuUsOfCall, true],
   ['throughput', result => result.callsPerS, false],
@@ -53,7 +54,7 @@ function verdictOf({ low, high }, isWorseWhenMore) {
   return 'no difference shown'
 }
 
-/** Returns one row a scenario and figure: the median ratio of the rounds, its bounds, and what they show. */
+/** Returns one row for each scenario and figure: the median ratio of the rounds, its bounds, and the verdict. */
 export function comparisonOf(before, after, scenarios) {
   return scenarios.flatMap(({ name, title }) =>
     figures.flatMap(([figure, read, isWorseWhenMore]) => {
@@ -68,7 +69,7 @@ export function comparisonOf(before, after, scenarios) {
   )
 }
 
-/** Those rows as Markdown. */
+/** Returns those rows as Markdown. */
 export const comparisonTable = rows =>
   table(
     ['scenario', 'figure', 'before', 'after', 'difference', 'between', 'verdict'],

@@ -1,4 +1,4 @@
-/** Who is measured: how each is started on the gateway's core, and how it is asked. */
+/** The contenders: how each is started on the gateway's core, and how it is called. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -14,12 +14,15 @@ import { costUinrOfCall, operatorFile } from './workload.mjs'
 const program = name => join(root, 'bench', name)
 const billDeadlineMs = 30_000
 
-/** Billing is on with keys of a payment provider that nobody calls: every call asks the balance, and is debited. */
+/** Settings that switch billing on, with keys of a payment provider that no request reaches. Every call reads the balance and is debited. */
 export const billingOn = { RAZORPAY_KEY_ID: 'bench', RAZORPAY_KEY_SECRET: 'bench' }
-/** As much as the operator may give at once: no run uses it up. */
+/** The maximum credit that the operator may give in one step. No run uses it up. */
 const creditInr = 10_000_000
 
-/** The contenders that can run here, in the order of a round. `databaseUrl` adds Brigade on that PostgreSQL; `isPrepaid` switches billing on. */
+/**
+ * Returns the contenders that can run here, in the order of a round. `databaseUrl` adds Brigade on that PostgreSQL, and `isPrepaid` switches billing
+ * on.
+ */
 export function contendersOf({ databaseUrl, isPrepaid }) {
   const portkey = findPortkey()
   const settings = isPrepaid ? billingOn : {}
@@ -63,7 +66,7 @@ async function startPassthrough(file, upstreamUrl) {
   return { ...started, url: `http://127.0.0.1:${match[1]}`, headers: {} }
 }
 
-/** The built program of a checkout with an organisation, budgets and limits that bind every call and that the run does not reach. */
+/** Starts the built program of a checkout. It has an organisation with budgets and limits that bind every call and that the run does not reach. */
 export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, settings = {}, checkout = root }) {
   const dataDir = join(folder, name)
   const configFile = join(folder, `${name}.json`)
@@ -103,7 +106,7 @@ export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, set
   return { ...started, url, headers, checkBill: answered => checkBill(url, headers, answered) }
 }
 
-/** Waits until the usage report has every answered call at its exact price; throws when it does not come to that. */
+/** Waits until the usage report has every answered call at its exact price. Throws when this does not happen in time. */
 async function checkBill(url, headers, answered) {
   const wanted = { requests: answered, cost_uinr: answered * costUinrOfCall }
   const deadlineMs = Date.now() + billDeadlineMs

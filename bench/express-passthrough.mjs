@@ -1,4 +1,7 @@
-/** The same passthrough as one route of an express app, for whatever is asked under /v1. `node express-passthrough.mjs <upstream url>` prints `listening <port>`. */
+/**
+ * The same passthrough as one route of an express app, for every request under /v1. `node express-passthrough.mjs <upstream url>` prints `listening
+ * <port>`.
+ */
 import { createServer } from 'node:http'
 import express from 'express'
 import { forward } from './forward.mjs'

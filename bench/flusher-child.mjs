@@ -1,6 +1,7 @@
 /**
- * A whole gateway without a port, for `bench:flusher`: `node flusher-child.mjs <dist> flush|leave|adopt <events> <callers>`. `flush` writes a
- * journal and times its way into the database; `leave` writes one and dies; `adopt` times a start that finds it. One line of JSON on stdout.
+ * A whole gateway without a port, for `bench:flusher`: `node flusher-child.mjs <dist> flush|leave|adopt <events> <callers>`. `flush` writes a journal
+ * and measures its flush into the database. `leave` writes a journal and dies. `adopt` measures a start that finds the journal. It prints one line of
+ * JSON to stdout.
  */
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
@@ -31,13 +32,13 @@ async function startApp() {
 
 const countEvents = statement('bench.count_events', 'select count(*)::int as "events" from usage_events')
 
-/** A rate is one only when all of it has arrived. */
+/** Throws unless all events have arrived, because otherwise the rate would mean nothing. */
 async function checkArrived(db) {
   const { events } = await db.one(countEvents)
   if (events !== count) throw new Error(`${events} of ${count} events are in the database`)
 }
 
-/** The flusher inside the limits: nothing outside needs it, so it is caught when it is asked to flush. */
+/** Returns the flusher inside the limits. The app does not expose it, so this catches it when it is asked to flush. */
 async function flusherOf(app) {
   let found = null
   const { flushNow } = Flusher.prototype
@@ -54,7 +55,7 @@ const india = new Date(Date.now() + 5.5 * 3600_000)
 const month = india.toISOString().slice(0, 7)
 const monthEndsAtMs = Date.UTC(india.getUTCFullYear(), india.getUTCMonth() + 1, 1) - 5.5 * 3600_000
 
-/** What every call of a caller has in common: an organisation for ten of them, a key, a member, for every other one an agent. */
+/** Returns the common parts of every call of a caller: an organisation for ten callers, a key, a member, and for every second caller an agent. */
 function callerOf(index) {
   const [orgId, keyId, userId, agentId] = [1 + Math.floor(index / 10), 1 + index, 1 + index, index % 2 === 0 ? 1 + index : null]
   const scopes = [
@@ -75,7 +76,7 @@ function uuidv7(ms) {
   return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join('-')
 }
 
-/** The records of one call: opened, then settled. */
+/** Returns the records of one call: opened, then settled. */
 function recordsOf(index, { charge, orgId, keyId, userId, agentId }) {
   const atMs = Date.now()
   const id = uuidv7(atMs)
@@ -119,7 +120,7 @@ function recordsOf(index, { charge, orgId, keyId, userId, agentId }) {
   ]
 }
 
-/** Writes all of it in one turn of the event loop, so that no flush begins before it is whole. */
+/** Writes the whole journal in one turn of the event loop, so that no flush begins before it is complete. */
 function writeJournal(flusher) {
   const all = Array.from({ length: callers }, (_, index) => callerOf(index))
   for (let i = 0; i < count; i++) for (const record of recordsOf(i, all[i % callers])) flusher.append(record)
@@ -133,7 +134,7 @@ if (verb === 'leave') {
   const flusher = await flusherOf(app)
   const bytes = writeJournal(flusher)
   answer({ bytes })
-  // As after kill -9: the row of the process stays live, nothing is flushed, its socket refuses.
+  // This is the state after kill -9: the row of the process stays live, nothing is flushed, and its socket refuses connections.
   process.reallyExit(0)
 } else if (verb === 'flush') {
   const { app, db } = await startApp()
@@ -146,7 +147,7 @@ if (verb === 'leave') {
   answer({ bytes, ms, eventsPerS: (count * 1000) / ms })
   await app.stop()
 } else {
-  // What a start takes without a journal is a second or so, and counts against the rate.
+  // A start without a journal takes about a second. This time counts in the rate.
   const beganMs = performance.now()
   const { app, db } = await startApp()
   const ms = performance.now() - beganMs

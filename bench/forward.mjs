@@ -1,9 +1,9 @@
-/** Both passthroughs: take the body, ask the upstream with it, pipe the reply. */
+/** The work of both passthroughs: they read the body, send it to the upstream, and pipe the reply. */
 import { Agent, request } from 'undici'
 
 const dispatcher = new Agent({ pipelining: 1 })
 
-/** A request listener that relays every call to the same path of `upstreamUrl`. */
+/** Returns a request listener that relays every call to the same path of `upstreamUrl`. */
 export function forward(upstreamUrl) {
   return (incoming, response) => {
     const parts = []

@@ -1,7 +1,7 @@
 /**
- * The load generator: `node load.mjs <job as JSON>` keeps `connections` calls running, one a connection, for `warmupMs` and then
- * `durationMs`, lets the running ones end, and prints one line of JSON. Only what ends (or, for chunks, arrives) between the end of
- * the warm-up and the end of the duration is measured. With `once` every connection carries one call and all of it is measured.
+ * The load generator. `node load.mjs <job as JSON>` keeps `connections` calls running, one on each connection, for `warmupMs` and then `durationMs`.
+ * It lets the running calls end, and prints one line of JSON. Only calls that end (or chunks that arrive) between the end of the warm-up and the end
+ * of the duration are measured. With `once` every connection makes one call and all of it is measured.
  */
 import { Pool } from 'undici'
 import { percentilesOf } from './statistics.mjs'
@@ -10,7 +10,7 @@ const job = JSON.parse(process.argv[2])
 const pool = new Pool(job.url, { connections: job.connections, pipelining: 1, bodyTimeout: 60_000, headersTimeout: 60_000 })
 const request = { path: job.path ?? '/v1/chat/completions', method: 'POST', headers: { ...job.headers, 'content-type': 'application/json' }, body: job.body }
 
-/** How a stream that came to its end ends: in the chat format, and in the messages format. */
+/** The last bytes of a complete stream: in the chat format, and in the messages format. */
 const endMarks = ['data: [DONE]', 'event: message_stop']
 
 const cpuAtStart = process.cpuUsage()
@@ -27,7 +27,10 @@ let failure = null
 let open = 0
 let openMax = 0
 
-/** One call from its first byte out to its last byte in. A reply that is short, broken or not 200 is a failure, never a fast call. */
+/**
+ * One call from the first byte that it sends to the last byte that it receives. A reply that is short, broken or not 200 is a failure, never a fast
+ * call.
+ */
 class Call {
   #startMs = performance.now()
   #lastMs = 0
@@ -85,7 +88,7 @@ class Call {
     this.#done()
   }
 
-  /** Blank lines in the data: each ends one event. A line break pair may be cut by the border of two reads. */
+  /** Counts blank lines in the data, because each ends one event. A pair of line breaks may be split between two reads. */
   #eventEnds(data) {
     let found = 0
     let at = 0

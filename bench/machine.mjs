@@ -1,9 +1,9 @@
-/** Where and of what a run was made. */
+/** Describes the machine and the code of a run. */
 import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { root } from '../scripts/paths.mjs'
 
-/** Processor, cores, load, Node, and the commit with a mark when files differ from it; null for what cannot be known. */
+/** Returns processor, cores, load, Node, and the commit with a mark when files differ from it. A value that cannot be known is null. */
 export function machine() {
   const git = args => {
     const run = spawnSync('git', args, { cwd: root, encoding: 'utf8' })

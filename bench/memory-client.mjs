@@ -1,8 +1,8 @@
-/** The two ways to an object that the memory lane compares: the AWS SDK, and the memory API over HTTP. */
+/** The two clients that the memory lane compares: the AWS SDK, and the memory API over HTTP. */
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { Pool } from 'undici'
 
-/** The bare SDK with no more work a call than the protocol asks for: checksums only where they are required, as Brigade has it. */
+/** Returns the bare SDK with only the work that the protocol requires: checksums only where they are required, as in Brigade. */
 export function sdkClient({ endpoint, bucket, accessKey, secretKey }) {
   const client = new S3Client({
     endpoint,
@@ -24,7 +24,7 @@ export function sdkClient({ endpoint, bucket, accessKey, secretKey }) {
   }
 }
 
-/** The memory API of a gateway, or what answers like one. */
+/** Returns a client of the memory API of a gateway, or of a server that answers in the same way. */
 export function httpClient({ url, headers, connections }) {
   const pool = new Pool(url, { connections, pipelining: 1 })
   const send = async (method, key, body) => {

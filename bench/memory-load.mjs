@@ -1,7 +1,7 @@
 /**
- * The load of the memory lane: stays up, so that its code is compiled when it is measured, and runs one job for each POST. A job keeps
- * `connections` calls running, one a connection, for `warmupMs` and then `durationMs`; only what ends in the latter is measured. Prints
- * `listening <port>`.
+ * The load of the memory lane. It keeps running, so that its code is compiled when it is measured, and runs one job for each POST. A job keeps
+ * `connections` calls running, one on each connection, for `warmupMs` and then `durationMs`. Only calls that end in the duration are measured. It
+ * prints `listening <port>`.
  */
 import { createServer } from 'node:http'
 import { httpClient, sdkClient } from './memory-client.mjs'
@@ -21,14 +21,14 @@ async function run(job) {
   let made = 0
 
   const acts = {
-    /** Objects that are there, each with its whole content. */
+    /** Reads existing objects, each with its whole content. */
     async get(number) {
       const bytes = await client.get(job.prefix + keyOf(number % objectsOfRun))
       if (bytes.length !== bytesOf(number).length) throw new Error(`${bytes.length} bytes`)
     },
-    /** A key that nobody has written before. */
+    /** Writes a key that was never written before. */
     'put-new': number => client.put(`${job.prefix}${job.run}/${made++}`, bytesOf(number)),
-    /** A key that has been written before. No two connections write the same one at the same time. */
+    /** Writes a key that was written before. No two connections write the same key at the same time. */
     'put-over': number => client.put(job.prefix + keyOf(number % objectsOfRun), bytesOf(number)),
   }
   const act = acts[job.act]
@@ -61,7 +61,7 @@ async function run(job) {
   }
 }
 
-/** Puts the objects in place that are read and overwritten. */
+/** Writes the objects that are read and overwritten. */
 async function fill(job) {
   const client = job.store === undefined ? httpClient(job) : sdkClient(job.store)
   for (let number = 0; number < objectsOfRun; number++) await client.put(job.prefix + keyOf(number), bytesOf(number))

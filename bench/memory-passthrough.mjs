@@ -1,4 +1,4 @@
-/** The memory API without any governance: node:http, the bare AWS SDK, nothing between them. `node memory-passthrough.mjs <store as JSON>` prints `listening <port>`. */
+/** The memory API without any governance: node:http and the bare AWS SDK. `node memory-passthrough.mjs <store as JSON>` prints `listening <port>`. */
 import { createServer } from 'node:http'
 import { sdkClient } from './memory-client.mjs'
 

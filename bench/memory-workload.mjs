@@ -1,13 +1,13 @@
-/** What the memory lane reads and writes: objects of 1 KiB and 16 KiB, half of each. */
+/** The objects of the memory lane: half of them have 1 KiB and half have 16 KiB. */
 import { randomBytes } from 'node:crypto'
 
-/** Objects that are there to be read and overwritten. A multiple of every number of connections, so that each connection has its own. */
+/** Number of objects that are read and overwritten. It is a multiple of every number of connections, so that each connection has its own objects. */
 export const objectsOfRun = 320
 
 const sizes = [1024, 16 * 1024]
 const bodies = sizes.map(size => Buffer.from(randomBytes(size / 2).toString('hex')))
 
-/** The content of that object. Its size changes with every second number of a connection, so that both sizes meet every connection. */
+/** Returns the content of an object. Its size changes with every second number of a connection, so that every connection uses both sizes. */
 export const bytesOf = number => bodies[(number >> 4) % 2]
 
 export const keyOf = number => `notes/${number}.md`

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- --memory`: objects through the memory API of a governed gateway beside the bare AWS SDK, on the same store in the same
- * run. The store is the S3 server of the tests in a process of its own.
+ * `npm run bench -- --memory` measures objects through the memory API of a governed gateway next to the bare AWS SDK, on the same store in the same
+ * run. The store is the S3 server of the tests in a separate process.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,14 +14,14 @@ import { median } from './statistics.mjs'
 export { memoryScenarios }
 
 const program = name => join(root, 'bench', name)
-/** More than a run writes, old versions counted. */
+/** The quota is above the bytes that a run writes, including old versions. */
 const quotaMb = 1_000_000
-/** Longer than a run. */
+/** The life of a token is longer than a run. */
 const tokenSeconds = 3600
-/** What each scenario must reach of the bare SDK's throughput. */
+/** The part of the bare SDK's throughput that each scenario must reach. */
 const bars = { get: 0.8, 'put-new': 0.6, 'put-over': 0.6 }
 
-/** Who can be measured, in the order of a round; the SDK is what the others are measured by. */
+/** Returns the contenders in the order of a round. The SDK is the base for the others. */
 export function memoryContenders(databaseUrl) {
   const brigade = (name, title, isPostgres, isAgent) => ({ name, title, start: world => world.gateway(isPostgres ? databaseUrl : null, isAgent) })
   return [
@@ -72,7 +72,7 @@ export async function measureMemory({ folder, contenders, scenarios, options, sa
   }
 }
 
-/** What the contenders share: the store, the load that asks over HTTP, one gateway for each database. */
+/** Makes the parts that the contenders share: the store, the load over HTTP, and one gateway for each database. */
 async function makeWorld(store, folder) {
   const started = []
   const load = async onCore => {
@@ -135,7 +135,7 @@ async function post({ url }, path, job) {
   return JSON.parse(text)
 }
 
-/** One scenario against one contender: what the load says, and the processor time of the side that is under test. */
+/** Measures one scenario against one contender: the figures of the load, and the processor time of the side under test. */
 async function measure(contestant, scenario, run, s3, { durationMs, warmupMs }) {
   const { pid, worker, target } = contestant
   const job = { ...target, act: scenario.act, connections: scenario.connections, run: `${run}-${scenario.name}-${contestant.name}`, durationMs, warmupMs }
@@ -155,7 +155,7 @@ const p99Ms = result => result.latencyMs?.p99
 const cpuUs = result => result.cpuUsOfCall
 const write = (value, unit) => (value === null ? '' : unit === 'times' ? `${value.toFixed(2)} x` : `${value < 0 ? '' : '+'}${value.toFixed(2)} ms`)
 
-/** The lane as Markdown: ratios to the bare SDK first, then what they were made of. */
+/** Returns the lane as Markdown: first the ratios to the bare SDK, then the figures behind them. */
 export function memoryReport({ machine, options, isPinned, scenarios }, contestants) {
   const [base, ...others] = contestants
   const lines = scenarios.flatMap(({ name, act, title }) => [

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- --news`: two gateways on one PostgreSQL; a key is changed at the first, and the second is asked in a tight loop until
- * it knows. What is measured is what NOTIFY makes of the promise "within 60 s".
+ * `npm run bench -- --news` runs two gateways on one PostgreSQL. It changes a key at the first gateway, and calls the second one in a tight loop
+ * until it knows the change. It measures the actual time with NOTIFY against the promise "within 60 s".
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -9,12 +9,12 @@ import { root } from '../scripts/paths.mjs'
 import { core, runToEnd, startServer } from './child.mjs'
 import { operatorFile } from './workload.mjs'
 
-/** A change that is not seen by then has failed the run. */
+/** The run fails when a change is not seen by then. */
 const promisedMs = 60_000
-/** Calls that the second gateway answers with 200 before the change, so that it has the key in its cache. */
+/** Number of calls that the second gateway answers with 200 before the change, so that it has the key in its cache. */
 const settleCalls = 20
 
-/** What is changed at the first gateway, and what the second says once it knows. */
+/** The changes at the first gateway, and the answers of the second gateway once it knows them. */
 const changes = [
   { name: 'revoke', title: 'key revoked', status: 401, method: 'DELETE', path: id => `/me/keys/${id}` },
   { name: 'disable', title: 'key disabled', status: 401, method: 'PATCH', path: id => `/me/keys/${id}`, body: { enabled: false } },
@@ -41,7 +41,7 @@ export async function measureNews({ folder, databaseUrl, samples, say }) {
   }
 }
 
-/** The table as Markdown. */
+/** Returns the table as Markdown. */
 export function newsTable(rows, samples) {
   const cell = ({ median, p95, max }) => `${median.toFixed(1)} / ${p95.toFixed(1)} / ${max.toFixed(1)}`
   return [
@@ -68,7 +68,7 @@ async function startGateways(folder, databaseUrl) {
   return { env: { ...shared, DATA_DIR: join(folder, 'news-admin') }, gateways }
 }
 
-/** The cookie of the owner of a new organisation. */
+/** Returns the cookie of the owner of a new organisation. */
 async function signIn(url, env, folder) {
   const admin = async (...args) =>
     JSON.parse(await runToEnd(core.load, [join(root, 'dist', 'cli', 'brigade.js'), 'admin', ...args, '--json'], { env, cwd: folder }))

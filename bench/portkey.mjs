@@ -1,4 +1,4 @@
-/** The published npm package of Portkey's gateway, in a tool folder beside the project: a rival to measure, never a dependency. */
+/** The published npm package of Portkey's gateway, in a tool folder of the project. It is only measured and is never a dependency. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,11 +6,11 @@ import { root } from '../scripts/paths.mjs'
 
 const folder = join(root, '.tools', 'portkey')
 const packageFolder = join(folder, 'node_modules', '@portkey-ai', 'gateway')
-// As its ranges resolve today, the package answers every call with an error; with these two versions it works.
+// With the versions that its ranges resolve to today, the package answers every call with an error. With these two versions it works.
 const overrides = { hono: '4.9.7', '@hono/node-server': '1.13.5' }
 const manifest = { private: true, dependencies: { '@portkey-ai/gateway': '1.15.2', ...overrides }, overrides }
 
-/** Path of its server, with its version, or null when it is not installed. */
+/** Returns the path of its server, with its version. Returns null when it is not installed. */
 export function findPortkey() {
   const script = join(packageFolder, 'build', 'start-server.js')
   if (!existsSync(script)) return null

@@ -1,24 +1,24 @@
-/** From the results of the rounds to the two tables: ratios to the passthrough first, then what they were made of. */
+/** Turns the results of the rounds into the two tables: first the ratios to the passthrough, then the figures behind them. */
 import { readFileSync } from 'node:fs'
 import { median } from './statistics.mjs'
 
-/** What the product must reach, one limit a line. */
+/** The limits that the product must reach, one on each line. */
 const bars = JSON.parse(readFileSync(new URL('bars.json', import.meta.url), 'utf8'))
 
-/** Missing numbers become NaN, which `median` leaves out. */
+/** Returns a number. A missing number becomes NaN, which `median` leaves out. */
 const numberOf = value => value ?? Number.NaN
-/** What the rounds of a scenario came to. */
+/** Returns the results of the rounds of a scenario. */
 export const resultsOf = (contestant, scenario) => contestant.results[scenario] ?? []
 
-/** Each round against the passthrough of the same round, then the median. */
+/** Compares each round with the passthrough of the same round, then takes the median. */
 const byRound = compare => (read, scenario) => (contestant, base) =>
   median(resultsOf(contestant, scenario).map((result, round) => compare(numberOf(read(result)), numberOf(read(resultsOf(base, scenario)[round] ?? {})))))
-/** How many times what the first contestant makes. */
+/** Returns the ratio to the first contestant. */
 export const ratioOf = byRound((theirs, base) => theirs / base)
-/** How much more than the first contestant. */
+/** Returns the difference to the first contestant. */
 export const addedOf = byRound((theirs, base) => theirs - base)
 
-/** Other work of the machine only ever slows a round down, so the best round of each is what the least disturbed ones say. */
+/** Compares the best rounds. Other work of the machine can only slow a round down, so the best round of each contestant is the least disturbed one. */
 export const bestRatioOf = (read, scenario) => (contestant, base) => {
   const best = of => Math.max(...resultsOf(of, scenario).map(read))
   const value = best(contestant) / best(base)
@@ -76,7 +76,7 @@ function peak(results) {
   return values.length === 0 ? null : Math.max(...values)
 }
 
-/** The ratio table as data: an object a contestant; the passthrough is the first contestant and the measure of the others. */
+/** Returns the ratio table as data, with one object for each contestant. The first contestant is the passthrough, and the others are compared with it. */
 export function summarize(contestants) {
   const [base] = contestants
   return contestants.map(contestant => ({
@@ -100,7 +100,7 @@ function cellOf(value, unit, isBase) {
   return isBase && unit === 'ms' ? '0' : write[unit](value)
 }
 
-/** A table as Markdown; all columns but the first are figures. */
+/** Returns a table as Markdown. All columns but the first are figures. */
 export const table = (heads, rows) =>
   [heads, heads.map((_, index) => (index === 0 ? '---' : '---:')), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')
 
@@ -129,14 +129,14 @@ function absolutes({ scenarios }, contestants) {
   return table(['', 'gateway', ...details.map(([head]) => head), 'failed'], rows)
 }
 
-/** How, when and where a run was made, in a paragraph. */
+/** Returns a paragraph that says how, when and where a run was made. */
 export function describe({ options, machine, isPinned }) {
   const place = isPinned ? 'gateway on core 0, upstream and load on core 1' : 'not bound to cores'
   const load = `load average ${machine.loadAverage.toFixed(1)} before and ${machine.loadAverageAtEnd.toFixed(1)} after`
   return `Medians of ${options.rounds} alternating rounds of ${options.durationMs / 1000} s. ${machine.cpu}, ${machine.cores} cores, ${place}, Node ${machine.node}, commit ${machine.commit}, ${load}.`
 }
 
-/** The limits of bars.json for what was measured, each with a verdict. */
+/** Returns the limits of bars.json for the measured figures, each with a verdict. */
 export function verdictsOf(summary) {
   return bars.flatMap(({ measure, of, least = null, most = null }) => {
     const row = summary.find(({ name }) => name === of)
@@ -161,7 +161,7 @@ const verdictTable = verdicts =>
     ]),
   )
 
-/** Both tables with a line on the machine, what was verified, and every failure. */
+/** Returns both tables, with a line about the machine, a line about the verified figures, and every failure. */
 export function markdown(run, summary, contestants) {
   const heads = ['against the passthrough', ...summary.map(({ title }) => title)]
   const rows = measures

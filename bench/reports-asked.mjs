@@ -1,17 +1,17 @@
-/** The reports that `bench:reports` asks, and how long each takes over HTTP, one after the other. */
+/** Requests the reports of `bench:reports` over HTTP, one after the other, and measures how long each takes. */
 import { percentilesOf } from './statistics.mjs'
 
 const warmups = 3
 const dayMs = 24 * 3600_000
 const istOffsetMs = 5.5 * 3600_000
-/** How far back the deep page of events lies. */
+/** Number of days between now and the deep page of events. */
 const deepDays = 80
 
 const istDay = ms => new Date(ms + istOffsetMs).toISOString().slice(0, 10)
 
 /**
- * Asks every report of both gateways, in turn, so that a busy moment of the machine meets both; `times` times each, and once before that, when nothing
- * is warm. Throws when one is not answered. One list for each gateway.
+ * Requests every report from both gateways in turn, so that a busy moment of the machine affects both. Each report is requested `times` times, and
+ * once before that, when nothing is warm. Returns one list for each gateway. Throws when a report is not answered.
  */
 export async function askBoth(sides, times) {
   const asked = await Promise.all(
@@ -52,7 +52,7 @@ async function ask({ side, token, reports }, index) {
   return { ms: performance.now() - beganMs, bytes }
 }
 
-/** Rows of the console are read with an agent token, which reads as a member. */
+/** Returns an agent token, which reads as a member. Rows of the console are read with it. */
 async function agentToken(url, { key }) {
   const post = async (path, body) => {
     const reply = await fetch(url + path, {

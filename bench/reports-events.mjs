@@ -1,4 +1,4 @@
-/** The events of `bench:reports`, made by the database itself: spread evenly over 90 days, three of the models for each key. */
+/** Makes the events of `bench:reports` in the database itself. They are spread evenly over 90 days, with three of the models for each key. */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { root } from '../scripts/paths.mjs'
@@ -6,7 +6,7 @@ import { root } from '../scripts/paths.mjs'
 export const spanDays = 90
 const keyCount = 1000
 const agentCount = 20
-/** A tenth of the events belongs to these. */
+/** Number of other organisations. A tenth of the events belongs to them. */
 const otherOrgs = 50
 const firstOtherOrg = 1_000_000
 const batchEvents = 500_000
@@ -18,10 +18,10 @@ export const providers = [
   { id: 'bench-global', residency: 'global' },
 ]
 
-/** Makes the keys, agents and partitions that the events name; ids of the first key and agent. */
+/** Makes the keys, agents and partitions that the events name. Returns the ids of the first key and agent. */
 export async function fillNames(client, orgId) {
   const { partitionSql } = await import(pathToFileURL(join(root, 'dist', 'gateway', 'usage', 'queries.js')))
-  // As processes that ran for 90 days would have made them, one for each month.
+  // Processes that ran for 90 days would have made these partitions, one for each month.
   for (let atMs = Date.now() - (spanDays + 1) * dayMs; atMs < Date.now() + dayMs; atMs += dayMs) {
     const at = new Date(atMs)
     await client.query(partitionSql(at.getUTCFullYear(), at.getUTCMonth() + 1))
@@ -38,7 +38,7 @@ export async function fillNames(client, orgId) {
   return { firstKey: Math.min(...keys.rows.map(({ id }) => id)), firstAgent: Math.min(...agents.rows.map(({ id }) => id)) }
 }
 
-/** `r(n)` is a number that depends on the event only, so that every run makes the same. */
+/** `r(n)` is a number that depends only on the event, so that every run makes the same events. */
 const insertEvents = `
   insert into usage_events (day, id, at, request_id, org_id, user_id, key_id, agent_id, agent_label, kind, model, provider, residency, streamed, byok, status,
     outcome, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, estimated, value_uinr, cost_uinr, latency_ms, first_byte_ms)
@@ -56,7 +56,7 @@ const insertEvents = `
       hashint8extended(i, 4) & 1073741823 as r4
     from generate_series($2::bigint, $3::bigint) i) n`
 
-/** Makes so many events of the organisation, and a tenth of them in others. */
+/** Makes `size` events of the organisation, and a tenth as many in other organisations. */
 export async function fillEvents(client, { orgId, firstKey, firstAgent, nowMs }, size, say) {
   const total = Math.round(size * 1.1)
   for (let at = 0; at < total; at += batchEvents) {
@@ -66,7 +66,7 @@ export async function fillEvents(client, { orgId, firstKey, firstAgent, nowMs },
   }
 }
 
-/** Rows and bytes of the tables of usage. */
+/** Returns the rows and bytes of the tables of usage. */
 export async function sizesOf(client) {
   const { rows } = await client.query(
     `select case when c.relname like 'usage_events%' then 'usage_events' else c.relname end as name, sum(greatest(c.reltuples, 0))::bigint as rows,

@@ -1,11 +1,11 @@
-/** What `bench:reports` prints. */
+/** Prints the results of `bench:reports`. */
 
-/** A report may take so many times as long with the larger number of events. */
+/** Maximum ratio of a report's time with the larger number of events to its time with the smaller number. */
 const ratioMax = 2
-/** Less than that much more is noise, whatever the ratio. */
+/** A smaller difference is noise, whatever the ratio. */
 const noiseMs = 1
 
-/** Each report at both sizes. It misses the bar when its median is more than twice as long and by more than a millisecond. */
+/** Returns each report at both sizes. It misses the bar when its median is more than twice as long and longer by more than a millisecond. */
 export function judge(small, large) {
   return small.answers.map((before, index) => {
     const after = large.answers[index]
@@ -25,7 +25,7 @@ const count = n => n.toLocaleString('en')
 const ms = value => value.toFixed(1)
 const mb = bytes => (bytes / 1e6).toFixed(1)
 
-/** The table as Markdown, with what the tables take. */
+/** Returns the table as Markdown, with the sizes of the database tables. */
 export function reportsTable({ machine, spanDays, options }, rows, small, large) {
   const missed = rows.filter(({ isMissed }) => isMissed)
   return [

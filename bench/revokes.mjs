@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- --revokes`: three gateways on one PostgreSQL; an agent with a stream at the second and one at the third is revoked at
- * the first. What is measured is the time until each of the others refuses its next call and cuts its stream, with notifications and with
- * none, when only the poll of the control log is left.
+ * `npm run bench -- --revokes` runs three gateways on one PostgreSQL. An agent has a stream at the second gateway and one at the third, and is
+ * revoked at the first. It measures the time until each of the others refuses its next call and cuts its stream. It does this with notifications, and
+ * again without them, when only the poll of the control log remains.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -12,15 +12,15 @@ import { fromHarness } from './from-test.mjs'
 import { percentilesOf } from './statistics.mjs'
 import { operatorFile } from './workload.mjs'
 
-/** A revoke that is not acted on by then has failed the run. */
+/** The run fails when a revocation has no effect by then. */
 const boundMs = 30_000
 const promisedMs = { heard: 1000, deaf: 2000 }
 const program = name => join(root, 'bench', name)
 
-/** Measures `samples` revokes each way and returns the rows of the table. */
+/** Measures `samples` revocations each way and returns the rows of the table. */
 export async function measureRevokes({ folder, databaseUrl, samples, say }) {
   const { startDeafProxy } = await fromHarness('deaf-proxy.ts', folder)
-  // Slow for ever: its streams end when somebody ends them.
+  // The upstream is slow without an end, so its streams end only when a process ends them.
   const streamArgs = ['--chunks', '1', '--slow-chunks', '1000000', '--slow-interval-ms', '1000']
   const upstream = await startServer(core.load, [program('upstream.mjs'), ...streamArgs], { ready: /^listening (\d+)$/ })
   const fleet = await startFleet(folder, databaseUrl, `http://127.0.0.1:${upstream.match[1]}`, startDeafProxy)
@@ -50,7 +50,7 @@ export async function measureRevokes({ folder, databaseUrl, samples, say }) {
   }
 }
 
-/** The table as Markdown. */
+/** Returns the table as Markdown. */
 export function revokesTable(rows, samples, { machine }) {
   const cell = ({ p50, p99, max }) => `${p50.toFixed(1)} / ${p99.toFixed(1)} / ${max.toFixed(1)}`
   const what = { refused: 'first call refused', cut: 'last frame of the stream' }
@@ -122,7 +122,7 @@ async function freePort() {
   return port
 }
 
-/** One agent: two streams, one revoke, what each of the two other processes did and when. */
+/** Measures one agent: two streams and one revocation. Returns what each of the two other processes did and when. */
 async function measureOne({ key, urls: [here, ...others] }, name) {
   const manage = async (path, body) => {
     const reply = await fetch(here + path, {
@@ -152,7 +152,7 @@ async function measureOne({ key, urls: [here, ...others] }, name) {
   return seen.map(one => ({ ...one, sentMs, repliedMs }))
 }
 
-/** A stream whose first chunk has come. */
+/** Returns a stream after its first chunk has arrived. */
 async function openStream(url, token) {
   const body = JSON.stringify({ model: 'bench-slow', stream: true, messages: [{ role: 'user', content: 'Go on until somebody stops you.' }] })
   const signal = AbortSignal.timeout(boundMs * 2)

@@ -1,22 +1,25 @@
-/** Measures scenarios against gateways: the load, the processor time, the memory, the delay of the loop and the garbage. */
+/** Measures scenarios against gateways: the load, the processor time, the memory, the delay of the event loop and the garbage. */
 import { join } from 'node:path'
 import { root } from '../scripts/paths.mjs'
 import { core, cpuMsOf, rssMibOf, runToEnd } from './child.mjs'
 import { chunksOfStream } from './workload.mjs'
 
-/** Chunks of a slow stream. */
+/** Number of chunks of a slow stream. */
 export const slowChunks = 20
 
 const sampleIntervalMs = 200
 const bytesOfKib = 1024
 
-/** Path of a program of the bench. */
+/** Returns the path of a program of the bench. */
 export const program = name => join(root, 'bench', name)
 
 /** Writes a line of progress to stderr. */
 export const say = text => process.stderr.write(`${text}\n`)
 
-/** Runs one scenario against one gateway. Returns what the load reports, plus memory, processor time, loop delay and garbage of the gateway during the run. */
+/**
+ * Runs one scenario against one gateway. Returns the report of the load, plus memory, processor time, loop delay and garbage of the gateway during
+ * the run.
+ */
 async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
   const job = {
     ...scenario,
@@ -57,12 +60,12 @@ async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
   }
 }
 
-/** Whether a gateway offers what a scenario asks for. */
+/** Returns whether a gateway supports a scenario. */
 const isOffered = ({ lacks }, { name }) => !lacks.some(prefix => name.startsWith(prefix))
 
 /**
- * Brings every gateway to compiled code: by count, because a slow one that warms up for the same time is measured half compiled,
- * with a bound for a machine that is too busy.
+ * Warms every gateway up until its code is compiled. The warm-up counts calls, because a slow gateway that warms up for the same time would be
+ * measured half compiled. `warmupMaxMs` bounds it for a machine that is too busy.
  */
 export async function warmUp(gateways, upstream, scenarios, { warmupCalls, warmupMaxMs }) {
   for (const gateway of gateways) {
@@ -78,13 +81,13 @@ export async function warmUp(gateways, upstream, scenarios, { warmupCalls, warmu
 }
 
 /**
- * The rounds: within a scenario the contenders follow one another, so that a busy minute of the machine meets them all. With `isReversing`
- * every second round asks them in the opposite order, so that none always follows the same other.
+ * Runs the rounds. Within a scenario the contenders take turns, so that a busy minute of the machine affects all of them. With `isReversing` every
+ * second round has the opposite order, so that no contender always runs after the same other.
  */
 export async function runRounds(gateways, upstream, scenarios, options) {
   for (let round = 1; round <= options.rounds; round++) {
     for (const scenario of scenarios) {
-      // The slow streams take as long whatever the gateway does: a look or two is enough.
+      // The slow streams take the same time with every gateway, so one or two rounds are enough.
       if (scenario.once && round > options.slowRounds) continue
       const offering = gateways.filter(gateway => isOffered(gateway, scenario))
       for (const gateway of options.isReversing && round % 2 === 0 ? offering.toReversed() : offering) {

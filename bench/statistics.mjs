@@ -1,6 +1,6 @@
-/** The little arithmetic of the bench. */
+/** The statistics of the bench. */
 
-/** Nearest-rank percentiles and the largest value; null without values. Sorts `values` in place. */
+/** Returns nearest-rank percentiles and the largest value. Returns null without values. Sorts `values` in place. */
 export function percentilesOf(values) {
   if (values.length === 0) return null
   values.sort((a, b) => a - b)
@@ -8,7 +8,7 @@ export function percentilesOf(values) {
   return { count: values.length, p50: at(0.5), p99: at(0.99), max: values.at(-1) }
 }
 
-/** The middle value (the mean of the two middle ones), over the numbers among `values`; null without any. */
+/** Returns the middle value (the mean of the two middle ones), over the numbers among `values`. Returns null without any number. */
 export function median(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
   if (sorted.length === 0) return null
@@ -16,12 +16,12 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** Certainty that the bounds of `medianBounds` hold the median of what was sampled. */
+/** The certainty with which the bounds of `medianBounds` contain the median of the sampled distribution. */
 const certainty = 0.95
 
 /**
- * The narrowest pair of values, as far from either end, between which the median of the sampled distribution is with at least 95 % certainty: the sign test,
- * which assumes nothing about the distribution. Null for fewer than six values.
+ * Returns the narrowest pair of values, equally far from both ends, that contains the median of the sampled distribution with at least 95 %
+ * certainty. It uses the sign test, which assumes nothing about the distribution. Returns null for fewer than six values.
  */
 export function medianBounds(values) {
   const sorted = values.toSorted((a, b) => a - b)

@@ -1,15 +1,15 @@
-/** What is asked and what it costs: the one place that the upstream, the load and the check of the bill agree on. */
+/** The requests and their costs. The upstream, the load and the check of the bill all use this file. */
 
-/** Tokens that the upstream reports for every call, streamed or not. */
+/** The tokens that the upstream reports for every call, streamed or not. */
 export const usage = { prompt_tokens: 90, completion_tokens: 300, total_tokens: 390 }
 
 const inputInrPerMtok = 10
 const outputInrPerMtok = 40
 
-/** What one call costs, in micro-rupees: a rupee a million tokens is a micro-rupee a token. */
+/** The cost of one call in micro-rupees. A rupee for a million tokens is a micro-rupee for one token. */
 export const costUinrOfCall = usage.prompt_tokens * inputInrPerMtok + usage.completion_tokens * outputInrPerMtok
 
-/** The operator's file of the gateway under test: one provider, two priced models. */
+/** Returns the operator's file of the gateway under test: one provider, two priced models. */
 export function operatorFile(upstreamUrl) {
   const route = { provider: 'bench', input_inr_per_mtok: inputInrPerMtok, output_inr_per_mtok: outputInrPerMtok }
   return {
@@ -25,16 +25,16 @@ const messages = [
 
 const bodyOf = fields => JSON.stringify({ messages, max_tokens: 300, ...fields })
 
-/** Chunks of a fast stream. */
+/** Number of chunks of a fast stream. */
 export const chunksOfStream = 100
 
-/** The scenarios by name, in the order of a round. `once`: every connection carries one call. */
+/** Returns the scenarios by name, in the order of a round. With `once`, every connection makes one call. */
 export function scenariosOf({ slowStreams }) {
   const chat = bodyOf({ model: 'bench' })
   const stream = bodyOf({ model: 'bench', stream: true })
   const [system, ...turns] = messages
   const asMessages = fields => JSON.stringify({ model: 'bench', max_tokens: 300, system: system.content, messages: turns, ...fields })
-  // The provider speaks chat only, so Brigade translates both ways; a passthrough passes the reply on as it is.
+  // The provider supports only the chat format, so Brigade translates both ways. A passthrough passes the reply on unchanged.
   const toMessages = { connections: 50, path: '/v1/messages' }
   return [
     { name: 'chat-1', title: 'chat, 1 connection', connections: 1, body: chat },

@@ -1,6 +1,6 @@
 /**
- * docs/internals/behaviour.md, made from the test titles. A test that shows a numbered behaviour through HTTP or MCP begins its title with
- * the ids; this reads the titles out of the text, so it needs neither a build nor the test runner.
+ * Generates docs/internals/behaviour.md from the test titles. The title of a test that shows a numbered behaviour through HTTP or MCP begins with the
+ * ids. The titles are read from the text of the tests, so this needs neither a build nor the test runner.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -95,7 +95,7 @@ no ids and are not listed.
 \`…\` stands for a value that the test fills in; such a test runs once for each value. Files named \`*.multi.test.ts\` start several gateway
 processes; most of them run on PostgreSQL only (CONTRIBUTING.md says how). To run the tests of one id: \`npm test -- -t CHAT-01\`.`
 
-/** A string that opens with ids and is the first or only argument of a call: a test title. */
+/** Matches a string that begins with ids and is the first or only argument of a call, which is a test title. */
 const title = /(\.(?:skip|todo))?\(\s*(?:(['"`])((?:[A-Z]{2,8}-\d{2,3},?\s+)+)((?:\\.|(?!\2)[^\\])*)\2)/g
 
 function sentence(text) {
@@ -104,11 +104,11 @@ function sentence(text) {
     .replace(/\\(.)/g, '$1')
     .replace(/\s+/g, ' ')
     .trim()
-  // A first word that is a name in code stays as it is written.
+  // A first word that is a name in code is not changed.
   return /^[a-z]+[ ,]/.test(plain) ? plain.charAt(0).toUpperCase() + plain.slice(1) : plain
 }
 
-/** Every `{ ids, text, path }` of the test titles below `base`/test. Skipped tests show nothing and are left out. */
+/** Returns `{ ids, text, path }` for every test title below `base`/test. Skipped tests show nothing and are left out. */
 function citedBehaviour(base) {
   return filesBelow('test', path => path.endsWith('.test.ts') && !path.startsWith('test/tooling/'), base).flatMap(path => {
     const source = readFileSync(join(base, path), 'utf8').replace(/^\s*\/\/.*$/gm, '')
@@ -122,7 +122,7 @@ const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0)
 const areaOf = id => id.slice(0, id.indexOf('-'))
 const cell = text => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
 
-/** One row for each test of an area: its ids of that area, its sentence, its file; in the order of the first id. */
+/** Returns one row for each test of an area: its ids of that area, its sentence, its file. The rows are in the order of the first id. */
 function areaRows(cited, area) {
   const rows = cited.flatMap(({ ids, text, path }) => {
     const numbers = ids.filter(id => areaOf(id) === area).map(id => id.slice(area.length + 1))
@@ -135,7 +135,7 @@ function areaRows(cited, area) {
   })
 }
 
-/** The whole document. Throws when a title cites an area that has no name above. */
+/** Returns the whole document. Throws when a title cites an area that has no name above. */
 export function behaviourDoc(base = root) {
   const cited = citedBehaviour(base)
   for (const { ids, path } of cited) {

@@ -1,6 +1,6 @@
 /**
- * Compiles src/ to dist/ with tsc. The new tree is made beside the old one and swapped in only when it is whole, so a build that
- * fails leaves the last good dist/ alone, and a process that starts meanwhile never sees half of one.
+ * Compiles src/ to dist/ with tsc. The new tree is made beside the old one and swapped in only when it is complete. So a build that fails does not
+ * touch the last good dist/, and a process that starts meanwhile never sees half a tree.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -12,7 +12,7 @@ import { root, runAsMain } from './paths.mjs'
 const dist = join(root, 'dist')
 const stampFile = join(dist, '.built-from')
 
-/** Path, size and time of every file that the build reads, as one hash. A deleted file changes it too. */
+/** Returns one hash over path, size and time of every file that the build reads. A deleted file changes it too. */
 function sourceStamp() {
   const hash = createHash('sha256')
   const add = path => {
@@ -32,12 +32,12 @@ function sourceStamp() {
   return hash.digest('hex')
 }
 
-/** True when dist/ was made from exactly these sources. */
+/** Returns whether dist/ was made from exactly these sources. */
 export function isBuilt() {
   return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === sourceStamp()
 }
 
-/** Replaces dist/. On Windows an open file blocks the rename of a folder; then the files are copied over instead. */
+/** Replaces dist/. On Windows an open file blocks the rename of a folder, and then the files are copied over instead. */
 function swapIn(fresh) {
   const old = `${dist}.old.${process.pid}`
   try {
@@ -50,20 +50,20 @@ function swapIn(fresh) {
   rmSync(old, { recursive: true, force: true })
 }
 
-/** Where the archive of an empty database is in dist/. Its name says for which version of the database. */
+/** Returns the path of the archive of an empty database in dist/. Its name contains the version of the database. */
 function templateIn(folder) {
   const { version } = JSON.parse(readFileSync(join(root, 'node_modules', '@electric-sql', 'pglite', 'package.json'), 'utf8'))
   return join(folder, 'platform', 'db', 'embedded', `new-database-${version}.tar.gz`)
 }
 
-/** Takes the archive of the last build where it is for the same version. Without one a first start makes the files itself. */
+/** Copies the archive of the last build when it is for the same version. Without an archive, a first start makes the files itself. */
 function addTemplate(fresh) {
   const [before, file] = [templateIn(dist), templateIn(fresh)]
   if (existsSync(before)) cpSync(before, file)
   else spawnSync(process.execPath, [join(root, 'scripts', 'database-template.mjs'), file], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
-/** Builds dist/; returns false, with what tsc says on the terminal, when the sources do not compile. */
+/** Builds dist/. Returns false when the sources do not compile. The terminal then shows the output of tsc. */
 export function build() {
   const stamp = sourceStamp()
   const fresh = `${dist}.new.${process.pid}`
@@ -76,7 +76,7 @@ export function build() {
     })
     if (run.error) console.error(run.error.message)
     if (run.status !== 0) return false
-    // npm links the command without making it executable a second time, so each build has to.
+    // npm links the command without making it executable a second time, so each build makes it executable.
     chmodSync(join(fresh, 'cli', 'brigade.js'), 0o755)
     addTemplate(fresh)
     writeFileSync(join(fresh, '.built-from'), stamp)

@@ -1,6 +1,6 @@
 /**
- * Every commit after the one that added this file has a subject `area: verb object` of at most 72 characters and a body that says why.
- * A checkout without a history, such as an archive, has nothing to check.
+ * Checks that every commit after the one that added this file has a subject `area: verb object` of at most 72 characters and a body that says why. A
+ * checkout without a history, such as an archive, has nothing to check.
  */
 import { spawnSync } from 'node:child_process'
 import { root, runAsMain } from './paths.mjs'
@@ -8,7 +8,7 @@ import { root, runAsMain } from './paths.mjs'
 const subjectMaxChars = 72
 const subjectShape = /^[a-z0-9][a-z0-9 ,./-]*: [a-z]\S* \S.*[^.\s]$/
 
-/** What is wrong with a commit message; null: nothing. */
+/** Returns what is wrong with a commit message. Returns null when nothing is wrong. */
 export function messageFault(message) {
   const [subject = '', blank = '', ...body] = message.trimEnd().split('\n')
   if (/^Merge /.test(subject)) return null
@@ -20,7 +20,7 @@ export function messageFault(message) {
 
 const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
 
-/** One line of text for each commit whose message breaks the format. */
+/** Returns one line of text for each commit whose message breaks the format. */
 export function badCommits() {
   const first = git('log', '--diff-filter=A', '--format=%H', '--', 'scripts/check-commits.mjs')
   const since = first.stdout?.trim().split('\n').at(-1)

@@ -1,6 +1,6 @@
 /**
- * Words that the project does not use in comments, messages, titles of tests and documents, with the reason for each. docs/terminology.md
- * lists them for people. Identifiers of the code are not checked.
+ * Finds words that the project does not use in comments, messages, titles of tests and documents, with the reason for each. docs/terminology.md lists
+ * them for people. Identifiers of the code are not checked.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ export const exempt = ['docs/terminology.md']
 const isChecked = path => /\.(ts|mjs|md|sql)$/.test(path)
 const skipped = path => path.startsWith('test/tooling/fixtures/words') || path === 'scripts/check-english.mjs' || exempt.includes(path)
 
-/** The parts of a line that people read: in a document the whole line, in code comments and quoted texts of several words. */
+/** Returns the parts of a line that people read: the whole line of a document, and code comments and quoted texts of several words. */
 function textsOf(path, line) {
   if (path.endsWith('.md')) return [line]
   const comment = /^\s*(?:\/?\*|\/\/|--)(.*)$|\s\/\/ (.*)$|\/\*\*(.*)\*\//.exec(line)

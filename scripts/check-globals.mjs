@@ -1,6 +1,6 @@
 /**
- * Time, chance, the environment and SQL each have one home in src/, so that tests can inject the first three and a reader finds
- * the last. This reads the source text without its comments; strings stay, because SQL is a string.
+ * Checks that time, random numbers, the environment and SQL are used only in their own places of src/, so that tests can inject the first three and a
+ * reader finds the SQL. It reads the source text without its comments. Strings stay, because SQL is a string.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,20 +39,20 @@ const rules = [
 
 const ownStatementsMax = 3
 
-/** A file keeps the few statements that only it uses beside their use. All SQL of the file is in them, and no other file can import them. */
+/** Returns whether a file contains only the few statements that it alone uses. All SQL of the file is in them, and no other file can import them. */
 function hasOwnStatements(text) {
   const statements = text.match(/^(export )?const \w+ = statement</gm) ?? []
   return statements.length >= 1 && statements.length <= ownStatementsMax && statements.every(line => !line.startsWith('export '))
 }
 
-/** The text with comments blanked out, line breaks kept. A `//` inside a string or a URL stays. */
+/** Returns the text with blanks in place of comments. Line breaks stay, and so does a `//` inside a string or a URL. */
 function withoutComments(text) {
   return text
     .replace(/\/\*[\s\S]*?\*\//g, comment => comment.replace(/[^\n]/g, ' '))
     .replace(/(^|[\s;{}(),])\/\/[^\n]*/g, (comment, before) => before + ' '.repeat(comment.length - before.length))
 }
 
-/** One line of text for each use outside its home. The toolkit ships to clients and is exempt from all but SQL. */
+/** Returns one line of text for each use outside its place. The toolkit ships to clients, and only the rule for SQL applies to it. */
 export function misplacedGlobals(base = root) {
   const found = []
   for (const path of filesBelow('src', name => name.endsWith('.ts'), base)) {

@@ -1,6 +1,6 @@
 /**
- * Every relative link of a document leads to a file or folder of the repository, and every heading that it names exists. Every
- * `Decision NNNN` in the code has a section, and a document links to every section.
+ * Checks that every relative link of a document leads to a file or folder of the repository, and that every heading in a link exists. It also checks
+ * that every `Decision NNNN` in the code has a section, and that a document links to every section.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -10,7 +10,7 @@ import { filesBelow } from './tools.mjs'
 const link = /\]\(([^)\s#]*)(?:#([^)\s]*))?\)/g
 const isElsewhere = path => /^[a-z]+:|^[/$]/.test(path)
 
-/** What a heading is called in a link: small letters, digits, hyphens and underscores. */
+/** Returns the name of a heading in a link: small letters, digits, hyphens and underscores. */
 const anchorOf = heading =>
   heading
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -18,14 +18,14 @@ const anchorOf = heading =>
     .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-')
 
-/** Links in code are examples. */
+/** Links in code are examples and do not count. */
 const withoutCode = text => text.replace(/^(```|~~~)[\s\S]*?^\1/gm, '')
 const withoutSpans = text => withoutCode(text).replace(/`[^`\n]*`/g, '')
 const anchorsOf = text => new Set([...withoutCode(text).matchAll(/^#{1,6} +(.*)$/gm)].map(([, heading]) => anchorOf(heading.trim())))
 
 const decisionsFolder = 'docs/internals/decisions'
 
-/** One line of text for each decision that the code names and nobody wrote, that has two sections, or that no document links to. */
+/** Returns one line of text for each decision that the code names and that has no section, that has two sections, or that no document links to. */
 function strayDecisions(base, linked) {
   const found = []
   const numbers = new Set()
@@ -42,7 +42,7 @@ function strayDecisions(base, linked) {
   return found
 }
 
-/** One line of text for each link that leads nowhere, and for each stray decision. */
+/** Returns one line of text for each link that leads nowhere, and for each stray decision. */
 export function brokenLinks(base = root) {
   const found = []
   const linked = new Set()

@@ -1,4 +1,7 @@
-/** A source file has one subject and a folder names what it holds: too many lines or files fail. What is one table or one list is exempt by name. */
+/**
+ * Checks the number of lines of a file and the number of files in a folder, because a file should have one subject and a folder should name its
+ * content. A file that is one table or one list is exempt by name.
+ */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root, runAsMain } from './paths.mjs'
@@ -9,7 +12,7 @@ const filesMax = 12
 /** Files that are one table, or that a program wrote. */
 const exempt = new Set(['src/platform/errors.ts', 'src/platform/config.ts'])
 
-/** One line of text for each file that is too long. */
+/** Returns one line of text for each file that is too long. */
 export function tooLong(base = root) {
   return ['src', 'test', 'scripts', 'bench', 'examples'].flatMap(folder =>
     filesBelow(folder, path => /\.(ts|mjs|cjs)$/.test(path) && !path.startsWith('test/tooling/fixtures/') && !exempt.has(path), base)
@@ -19,7 +22,7 @@ export function tooLong(base = root) {
   )
 }
 
-/** One line of text for each folder of src that holds too many files directly. */
+/** Returns one line of text for each folder of src that directly contains too many files. */
 export function tooFull(base = root) {
   const counts = new Map()
   for (const path of filesBelow('src', name => name.endsWith('.ts'), base)) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)

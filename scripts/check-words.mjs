@@ -1,6 +1,6 @@
 /**
- * The project speaks for itself: no file points at notes that a reader of the repository cannot open, at a folder of one
- * person's machine, or at another product's name. The patterns are assembled so that this file does not match itself.
+ * Checks that no file refers to notes that a reader of the repository cannot open, to a folder of one person's machine, or to the name of another
+ * product. The patterns are assembled so that this file does not match itself.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ const patterns = [
 const isText = path => /\.(ts|mjs|cjs|js|json|md|sql|txt|yml|yaml|example|sh)$/.test(path) || path === '.ci/run'
 const skipped = path => path.startsWith('test/tooling/fixtures/words') || path === 'scripts/check-words.mjs'
 
-/** One line of text for each place. Provider ids of the catalog are data, so catalog/ is held to the first three rules only. */
+/** Returns one line of text for each place. Provider ids of the catalog are data, so only the first three rules apply to catalog/. */
 export function foreignWords(base = root) {
   const found = []
   const paths = ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'migrations', 'catalog', '.ci', 'server-card'].flatMap(folder =>

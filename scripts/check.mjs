@@ -1,6 +1,6 @@
 /**
- * `npm run check`: everything that needs no database. Two steps run concurrently. Each step prints one line when it ends, and a failing step also shows
- * its output. The other steps run all the same, so that one run shows every failure.
+ * `npm run check` runs every check that needs no database. Two steps run concurrently. Each step prints one line when it ends, and a failing step
+ * also shows its output. The other steps run anyway, so that one run shows every failure.
  */
 import { existsSync, mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -16,9 +16,9 @@ import { ensure } from './ensure.mjs'
 import { root } from './paths.mjs'
 import { binOf, startTool } from './tools.mjs'
 
-/** Folders whose tests are pure functions, or tools that finish in seconds. Absent ones are passed over. */
+/** Folders whose tests are pure functions, or tools that finish in seconds. Missing folders are skipped. */
 const fastTests = ['test/tooling', 'test/platform', 'test/gateway/wire', 'test/gateway/providers', 'test/gateway/routing', 'test/gateway/catalog', 'test/pins']
-/** What starts a whole gateway or kills processes belongs to `npm test`. */
+/** Tests that start a whole gateway or kill processes. Only `npm test` runs them. */
 const slowTests = [
   '**/*-http.test.ts',
   'test/platform/db*.test.ts',
@@ -27,7 +27,7 @@ const slowTests = [
   'test/platform/control-log.test.ts',
 ]
 
-/** The compiler keeps here what it found in its last run, so that the next one checks only what changed. */
+/** The folder where the compiler stores the results of its last run, so that the next run checks only changed files. */
 const cache = join(root, 'node_modules', '.cache', 'brigade-check')
 
 const tool = (packageName, command, args) => async () => {
@@ -41,7 +41,7 @@ const lines = list => async () => {
   return { ok: found.length === 0, text: found.join('\n') }
 }
 
-/** The cruiser reports success when it could read nothing, so the count is part of the verdict. */
+/** Checks the layers. The cruiser reports success even when it could read no file, so the number of files must be above 0 too. */
 async function layers() {
   const { stdout, stderr } = await startTool(binOf('dependency-cruiser', 'depcruise'), ['--output-type', 'json', 'src'])
   const { summary } = JSON.parse(stdout || '{"summary":{"totalCruised":0,"error":0,"violations":[]}}')
@@ -54,7 +54,7 @@ async function generatedFiles() {
   return { ok: code === 0, text: stdout + stderr }
 }
 
-/** The longest steps begin first, so that both places are busy to the end. */
+/** The steps. The longest steps begin first, so that two steps run until the end. */
 const steps = [
   [
     'fast tests',

@@ -1,7 +1,7 @@
 /**
- * Adds to package-lock.json the binaries of other platforms that the registry of the machine which made the lock file did not offer. Without them `npm
- * ci` refuses the lock file as incomplete, on every machine. Run it after any `npm install` that changed dependencies. A package whose name shows no
- * platform is left out with a warning.
+ * Adds to package-lock.json the binaries of other platforms that were missing in the registry of the machine that made the lock file. Without them
+ * `npm ci` refuses the lock file as incomplete, on every machine. Run it after any `npm install` that changed dependencies. A package whose name
+ * shows no platform is left out with a warning.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const lock = JSON.parse(readFileSync(file, 'utf8'))
 const systems = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'linuxmusl', 'netbsd', 'openbsd', 'openharmony', 'sunos', 'win32']
 const processors = ['arm', 'arm64', 'ia32', 'loong64', 'mips64el', 'ppc64', 'riscv64', 's390x', 'x64']
 
-/** `@oxc-parser/binding-linux-arm-musleabihf` is os linux, cpu arm, libc musl. */
+/** Returns the platform in a name. `@oxc-parser/binding-linux-arm-musleabihf` is os linux, cpu arm, libc musl. */
 function platformOf(name) {
   const words = name.replace(/^@[^/]+\//, '').split('-')
   const os = systems.find(system => words.includes(system))

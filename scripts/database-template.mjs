@@ -1,6 +1,6 @@
 /**
- * Makes the files of an empty embedded database once, as an archive in dist/: `node scripts/database-template.mjs <file>`. A new database starts from it in a
- * quarter of the time that making its files takes.
+ * Makes the files of an empty embedded database once, as an archive in dist/: `node scripts/database-template.mjs <file>`. A new database that starts
+ * from the archive needs a quarter of the time.
  */
 import { writeFileSync } from 'node:fs'
 import { PGlite } from '@electric-sql/pglite'

@@ -1,10 +1,10 @@
-/** Reads the Dockerfile and .dockerignore as far as this project uses them, for the rehearsal of the image and for the test of both files. */
+/** Reads the Dockerfile and .dockerignore, as far as this project uses them, for the rehearsal of the image and for the test of both files. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './paths.mjs'
 
 /**
- * The instructions in order: the word, its flags (`--from=build` as `{from: 'build'}`) and the rest of its line.
+ * Returns the instructions in order: the word, its flags (`--from=build` as `{from: 'build'}`) and the rest of its line.
  * @param {string} text
  * @returns {{ word: string, flags: Record<string, string>, rest: string }[]}
  */
@@ -30,10 +30,13 @@ export function instructionsOf(text) {
 
 export const dockerfile = () => instructionsOf(readFileSync(join(root, 'Dockerfile'), 'utf8'))
 
-/** NAME=value pairs of ENV. */
+/** Returns the NAME=value pairs of ENV as an object. */
 export const pairsOf = rest => Object.fromEntries(rest.split(/\s+/).map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
 
-/** Says for a path of the checkout, with slashes, whether the build can see it: the last pattern that names it or a folder above it decides. */
+/**
+ * Returns a function that says whether the build can see a path of the checkout, with slashes. The last pattern that names the path or a folder above
+ * it decides.
+ */
 export function buildContext(text = readFileSync(join(root, '.dockerignore'), 'utf8')) {
   const rules = text
     .split('\n')
@@ -49,7 +52,7 @@ export function buildContext(text = readFileSync(join(root, '.dockerignore'), 'u
   }
 }
 
-/** `*` is any text within a name, a double star any number of folders. */
+/** Returns the pattern as an expression. `*` is any text within a name, and a double star is any number of folders. */
 function patternOf(glob) {
   const source = glob
     .split('/')

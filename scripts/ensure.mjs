@@ -1,6 +1,6 @@
 /**
- * Makes a checkout ready to run with nothing but Node on the machine: installs dependencies when node_modules is missing or is
- * not what package-lock.json says, and builds dist/ when the sources changed. It imports nothing outside Node.
+ * Makes a checkout ready to run on a machine that has only Node. It installs dependencies when node_modules is missing or differs from
+ * package-lock.json, and builds dist/ when the sources changed. It imports nothing outside Node.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -20,7 +20,7 @@ function checkNodeVersion() {
   process.exit(1)
 }
 
-/** What npm itself noted at its last install holds every package of the lock file in the same version; optional ones may be absent. */
+/** Returns whether npm's own record of its last install contains every package of the lock file in the same version. Optional packages may be missing. */
 function installedMatchesLock() {
   const noted = join(root, 'node_modules', '.package-lock.json')
   if (!existsSync(noted)) return false
@@ -31,7 +31,7 @@ function installedMatchesLock() {
   )
 }
 
-/** Installs what package-lock.json says unless it is there. Leaves the process with exit code 1 when npm fails. */
+/** Installs the packages of package-lock.json unless they are installed already. Ends the process with exit code 1 when npm fails. */
 export function ensureInstalled() {
   checkNodeVersion()
   const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
@@ -51,7 +51,7 @@ export function ensureInstalled() {
   writeFileSync(stampFile, stamp)
 }
 
-/** Leaves the process with exit code 1 when the checkout cannot be made ready. */
+/** Makes the checkout ready. Ends the process with exit code 1 when this fails. */
 export function ensure() {
   ensureInstalled()
   if (isBuilt()) return

@@ -1,4 +1,4 @@
-/** `npm run format [-- paths]`: formats, sorts imports and applies the safe fixes of the linter. */
+/** `npm run format [-- paths]` formats, sorts imports and applies the safe fixes of the linter. */
 import { binOf, runTool } from './tools.mjs'
 
 const paths = process.argv.slice(2)

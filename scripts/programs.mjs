@@ -1,24 +1,24 @@
 /**
- * Programs of npm that tests run and that are too large to be dependencies: each is installed when it is first asked for, in a folder of
- * its own under node_modules/.cache, and kept there.
+ * Installs npm programs that tests run and that are too large to be dependencies. Each is installed when it is first needed, in a separate folder
+ * under node_modules/.cache, and stays there.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root } from './paths.mjs'
 
-/** The path of an npm program in its folder. */
+/** Returns the path of an npm program in its folder. */
 export const programIn = (folder, program) => join(folder, 'node_modules', '.bin', program)
 
-/** True when the program starts and says its version: what was installed halfway does not. */
+/** Returns whether the program starts and prints its version. A program that was only partly installed does not. */
 export function starts(path, home) {
   const { status } = spawnSync(path, ['--version'], { stdio: 'ignore', timeout: 60_000, env: { PATH: process.env.PATH, HOME: home } })
   return status === 0
 }
 
 /**
- * The folder `node_modules/.cache/<name>` with the packages in it, or null when they cannot be installed here. `works(folder)` says whether
- * what was installed is whole: a folder has its name only when that was so once.
+ * Returns the folder `node_modules/.cache/<name>` with the packages in it, or null when they cannot be installed here. `works(folder)` says whether
+ * the installation is complete. A folder gets its name only after that was true once.
  */
 export function installedFolder(name, packages, works) {
   const folder = join(root, 'node_modules', '.cache', name)

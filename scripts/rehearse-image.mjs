@@ -1,8 +1,8 @@
 /**
- * `node scripts/rehearse-image.mjs`: carries out the Dockerfile in a folder, for machines without a container engine. COPY, ENV and the npm
- * and node commands of RUN are those of the file, each stage in a folder of its own; then the image's own command is started on a real
- * PostgreSQL with a data folder elsewhere, asked by the image's own health check, given an organisation and a call, and ended by SIGTERM.
- * What it cannot show: the base image, accounts and permissions, what an engine does with the file. `--keep` leaves the folder.
+ * `node scripts/rehearse-image.mjs` executes the Dockerfile in a folder, for machines without a container engine. COPY, ENV and the npm and node
+ * commands of RUN are those of the file, and each stage has a separate folder. Then it starts the image's own command on a real PostgreSQL with a
+ * data folder elsewhere, runs the image's own health check, creates an organisation, makes a call, and ends the command with SIGTERM. It cannot check
+ * the base image, accounts and permissions, and how an engine interprets the file. `--keep` keeps the folder.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -19,7 +19,7 @@ const say = text => process.stdout.write(`${text}\n`)
 const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}`
 const baseEnv = { PATH: path, HOME: process.env.HOME ?? tmpdir() }
 
-/** Builds every stage below `folder`; the last one with the instructions that say how it runs. */
+/** Builds every stage below `folder`. Returns the last stage with the instructions that say how it runs. */
 function buildStages(folder) {
   const stages = []
   const isSeen = buildContext()
@@ -59,10 +59,10 @@ function runAll(stage, rest) {
       say(`left out: ${command.trim()}`)
       continue
     }
-    // The cache is this machine's own, not one of a layer.
+    // The cache is the cache of this machine, not of a layer.
     if (program === 'npm' && args[0] === 'cache') continue
     say(`${stage.name}: ${command.trim()}`)
-    // The whole environment, because this machine may reach its registry over a proxy or with a certificate of its own.
+    // The command gets the whole environment, because this machine may reach its registry over a proxy or with a certificate of its own.
     execFileSync(program, args, {
       cwd: stage.cwd,
       env: { ...process.env, PATH: path, ...stage.env },
@@ -72,13 +72,13 @@ function runAll(stage, rest) {
   }
 }
 
-/** Packages of the lockfile that are for development only and are there all the same. */
+/** Returns the packages of the lockfile that are only for development and are installed nevertheless. */
 function developmentPackages(app) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   return Object.entries(packages).flatMap(([name, { dev }]) => (dev === true && existsSync(join(app, name)) ? [name] : []))
 }
 
-/** Every file below the folder with its time of change, and the bytes of all. */
+/** Returns every file below the folder with its time of change, and the total number of bytes. */
 function filesOf(folder) {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
   const files = entries.map(entry => join(entry.parentPath ?? entry.path, entry.name))

@@ -1,16 +1,16 @@
-/** `node scripts/run.mjs <subcommand> [args]`: makes the checkout ready, then runs `brigade <subcommand>` from dist/. */
+/** `node scripts/run.mjs <subcommand> [args]` makes the checkout ready, then runs `brigade <subcommand>` from dist/. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensure } from './ensure.mjs'
 import { root, runAsMain, runNode } from './paths.mjs'
 
 /**
- * How node is started for a gateway. Each call leaves about 40 KB of garbage, and what is still in use when it is collected is copied:
- * with room for twice as many calls between two collections a call costs 3 to 18 % less processor time, for about 48 MiB of memory at most.
+ * Flags of node for a gateway. Each call leaves about 40 KB of garbage, and objects that are still in use at a collection are copied. With room for
+ * twice as many calls between two collections, a call costs 3 to 18 % less processor time, for about 48 MiB of memory at most.
  */
 export const nodeFlags = ['--max-semi-space-size=32']
 
-/** Runs a program of dist/ on this terminal with .env read first (the environment wins), and ends with its exit code. */
+/** Reads .env (the environment wins), runs a program of dist/ on this terminal, and ends with its exit code. */
 export async function runBuilt(program, args) {
   ensure()
   const dotEnv = join(root, '.env')

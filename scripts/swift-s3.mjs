@@ -1,8 +1,8 @@
 /**
- * Starts a one-node OpenStack Swift with its S3 filter on loopback: a third-party store that verifies signatures and knows no
- * conditional writes, for tests. `isSwiftInstalled()` says whether the servers are here (Debian: swift-proxy swift-account
- * swift-container swift-object); `startSwift(folder)` starts them on free ports and gives back how to reach and stop them.
- * Run directly it starts one in a folder and waits: `node scripts/swift-s3.mjs FOLDER`.
+ * Starts a one-node OpenStack Swift with its S3 filter on loopback, for tests. It is a third-party store that verifies signatures and supports no
+ * conditional writes. `isSwiftInstalled()` returns whether the servers are installed (Debian: swift-proxy swift-account swift-container
+ * swift-object). `startSwift(folder)` starts them on free ports and returns how to reach and stop them. `node scripts/swift-s3.mjs FOLDER` starts one
+ * in a folder and waits.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { accessSync, constants, mkdirSync, openSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 const services = ['account', 'container', 'object', 'proxy']
 const startDeadlineMs = 30_000
 
-/** True when every Swift server and the ring builder are on the PATH. */
+/** Returns whether every Swift server and the ring builder are on the PATH. */
 export function isSwiftInstalled() {
   const folders = (process.env.PATH ?? '').split(delimiter)
   const has = name =>
@@ -28,7 +28,7 @@ export function isSwiftInstalled() {
   return [...services.map(service => `swift-${service}-server`), 'swift-ring-builder'].every(has)
 }
 
-/** Starts the four servers; resolves when the proxy answers. */
+/** Starts the four servers. Resolves when the proxy answers. */
 export async function startSwift(folder) {
   const root = resolve(folder)
   const etc = join(root, 'etc')
@@ -80,7 +80,7 @@ export async function startSwift(folder) {
 
 function ring(builder, ...args) {
   const done = spawnSync('swift-ring-builder', [builder, ...args], { encoding: 'utf8' })
-  // 1 is the tool's word for "done, with a warning".
+  // The exit code 1 of this tool means "done, with a warning".
   if (done.status === null || done.status > 1) throw new Error(`swift-ring-builder ${args[0]} failed: ${done.stderr || done.stdout}`)
 }
 

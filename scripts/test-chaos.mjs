@@ -1,8 +1,9 @@
 /**
- * `npm run test:chaos [-- --seed N --rounds N --seconds N --first N --soak N --deliveries N]`: three gateways on one PostgreSQL under random load, of
- * which one is killed with kill -9 in every round, at a point that the seed names; then a minute in which everything meets on the same
- * rows, without a deadlock; then 10,000 webhook deliveries, of which one in 20 fails at first. The server is the one of TEST_POSTGRES_URL, or one that is started here. Without --seed a new one is taken
- * and printed: with it the same schedule is played again. Exit code 0: nothing was lost, doubled or held.
+ * `npm run test:chaos [-- --seed N --rounds N --seconds N --first N --soak N --deliveries N]` runs three gateways on one PostgreSQL under random
+ * load. In every round, one of them is killed with kill -9, at a point that the seed determines. Then for a minute all calls use the same rows, and
+ * no deadlock may occur. Then it sends 10,000 webhook deliveries. One in 20 deliveries fails at first. The server is that of TEST_POSTGRES_URL, or a
+ * new one. Without --seed, a new seed is chosen and printed. The same seed repeats the schedule. Exit code 0 means that nothing was lost, doubled or
+ * left on hold.
  */
 import { randomInt } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -27,7 +28,7 @@ const env = {
   CHAOS_SEED: number('seed', randomInt(1_000_000)),
   CHAOS_FIRST: number('first', 0),
   CHAOS_ROUNDS: number('rounds', 200),
-  // Together with the soak and the start this stays below a quarter of an hour.
+  // With the soak and the start, this is less than a quarter of an hour.
   CHAOS_SECONDS: number('seconds', 780),
   CHAOS_SOAK_SECONDS: number('soak', 60),
   CHAOS_DELIVERIES: number('deliveries', 10_000),

@@ -1,8 +1,7 @@
 /**
- * `npm run test:clients [-- vitest arguments]`: the coding agents that people run, as they are, against a gateway on this machine.
- * They are large (some 400 MB each), so they are no dependencies: they are installed here when they are first asked for, each in a
- * folder of its own under node_modules/.cache, and found by the tests through the environment. A program that is there already is
- * taken when its variable (CODEX_PROGRAM=/path/to/codex) says where.
+ * `npm run test:clients [-- vitest arguments]` runs unmodified coding agents against a gateway on this machine. They are large (some 400 MB each), so
+ * they are not dependencies. They are installed when they are first needed, each in a separate folder under node_modules/.cache, and the tests find
+ * them through the environment. When a variable (CODEX_PROGRAM=/path/to/codex) names an installed program, that program is used.
  */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -16,10 +15,10 @@ const clients = [
   { setting: 'OPENCODE_PROGRAM', name: 'opencode-ai', version: '1.18.33', program: 'opencode' },
 ]
 
-/** A program that starts for the first time on a busy machine takes half a minute. */
+/** The first start of a program on a busy machine takes half a minute. */
 const testTimeoutMs = 120_000
 
-/** The installed program, or null when it cannot be installed here. */
+/** Returns the installed program, or null when it cannot be installed here. */
 function installed({ name, version, program }) {
   const folder = installedFolder(`test-clients/${program}-${version}`, [`${name}@${version}`], started => starts(programIn(started, program), started))
   return folder === null ? null : programIn(folder, program)

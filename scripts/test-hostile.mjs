@@ -1,8 +1,9 @@
 /**
- * `npm run test:hostile [-- --short] [-- --only <words of a name>] [-- --seed N]`: sends hostile bodies, answers of providers and stores to a gateway process
- * with a heap of 768 MB while honest callers of another organisation work. Fails when the event loop was held for more than 250 ms (a machine that pauses by
- * itself in the quiet row gets three times that on top, at most another 250 ms), an honest call was lost, or the process died; the last line says how many rows it survived. The short form takes a minute and a half, the full one
- * several minutes. Other words go to vitest.
+ * `npm run test:hostile [-- --short] [-- --only <words of a name>] [-- --seed N]` sends hostile bodies, answers of providers and stores to a gateway
+ * process with a heap of 768 MB while honest callers of another organisation work. It fails when the event loop was blocked for more than 250 ms, an
+ * honest call was lost, or the process died. On a machine that pauses by itself in the quiet row, the limit is higher by three times that pause, at
+ * most by another 250 ms. The last line says how many rows the gateway survived. The short form takes a minute and a half, and the full form several
+ * minutes. Other words are passed to vitest.
  */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'

@@ -4,20 +4,20 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { root } from './paths.mjs'
 
-/** The script that a package's `bin` names. */
+/** Returns the script that a package's `bin` names. */
 export function binOf(packageName, command = packageName.split('/').at(-1)) {
   const folder = join(root, 'node_modules', ...packageName.split('/'))
   const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   return join(folder, typeof bin === 'string' ? bin : bin[command])
 }
 
-/** Runs a tool to its end and returns its exit code and what it printed on each stream. */
+/** Runs a tool to its end. Returns its exit code and its output on each stream. */
 export function runTool(script, args, { cwd = root, env = process.env } = {}) {
   const run = spawnSync(process.execPath, [script, ...args], { cwd, env, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 })
   return { code: run.status ?? 1, stdout: run.stdout ?? '', stderr: `${run.stderr ?? ''}${run.error ? run.error.message : ''}` }
 }
 
-/** Like `runTool`, while other work goes on: resolves when the tool has ended. */
+/** Runs a tool like `runTool`, while other work continues. Resolves when the tool has ended. */
 export function startTool(script, args, { cwd = root, env = process.env } = {}) {
   return new Promise(done => {
     const child = spawn(process.execPath, [script, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -28,7 +28,7 @@ export function startTool(script, args, { cwd = root, env = process.env } = {}) 
   })
 }
 
-/** Paths of the files below `folder` (relative to the checkout, with slashes) that `isWanted` accepts; node_modules is left out. */
+/** Returns the paths of the files below `folder` that `isWanted` accepts, relative to the checkout and with slashes. node_modules is left out. */
 export function filesBelow(folder, isWanted, base = root) {
   const start = join(base, folder)
   if (!existsSync(start)) return []

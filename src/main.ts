@@ -8,7 +8,7 @@ import { systemClock } from './platform/clock.ts'
 import { type Config, ConfigError, loadConfig } from './platform/config.ts'
 import { makeLog } from './platform/observe/log.ts'
 
-/** The process entry: configuration, start, signals. */
+/** Starts the process: reads the configuration, starts the gateway or its workers, and handles signals. */
 async function main(): Promise<void> {
   const config = loadConfig()
   const workers = workerCount(config)
@@ -18,15 +18,15 @@ async function main(): Promise<void> {
   else await supervise(config, workers)
 }
 
-/** One gateway in this process. */
+/** Runs one gateway in this process. */
 async function serve(config: Config): Promise<void> {
   const gateway = await startGateway(config, { onGivenUp: error => end(error.message) })
-  // Before anybody is told that the gateway listens.
+  // Signals are handled before the output says that the gateway listens.
   stopOnSignals(() => gateway.stop())
   process.stdout.write(banner(gateway))
 }
 
-/** WORKERS gateways in processes of their own; SIGHUP replaces them one by one. */
+/** Runs WORKERS gateways in separate processes. SIGHUP replaces them one by one. */
 async function supervise(config: Config, count: number): Promise<void> {
   const supervisor = new Supervisor({
     count,
@@ -48,7 +48,7 @@ async function supervise(config: Config, count: number): Promise<void> {
   }
 }
 
-/** The argument of a worker, before the port that it serves. */
+/** The argument of a worker, which comes before the port that it serves. */
 const workerWord = '--worker'
 
 function portOfWorker(words: readonly string[]): number | null {
@@ -60,9 +60,9 @@ async function serveAsWorker(config: Config, count: number, port: number): Promi
   const channel = new WorkerChannel(systemClock, port)
   const gateway = await startGateway(config, { workers: channel, onGivenUp: error => end(error.message) })
   stopOnSignals(() => gateway.stop())
-  // A supervisor that was killed hands nothing over any more.
+  // A supervisor that was killed no longer passes connections on.
   process.once('disconnect', () => stopWith(() => gateway.stop()))
-  // A terminal sends it to all; what it means is for the supervisor.
+  // A terminal sends SIGHUP to all processes, and only the supervisor reacts to it.
   process.on('SIGHUP', () => {})
   channel.ready(banner(gateway, count), () => void gateway.app.retire().then(() => stopWith(() => gateway.stop())))
 }
@@ -81,13 +81,13 @@ function stopWith(stop: () => Promise<void>): void {
   )
 }
 
-/** Says why and ends the process, so that whoever supervises it starts a new one. */
+/** Prints the reason and ends the process, so that its supervisor starts a new one. */
 function end(error: unknown): void {
   process.stderr.write(`brigade: ${wordsOf(error)}\n`)
   process.exit(1)
 }
 
-/** What a person can mend is said without a stack. */
+/** Returns the message. An error that a person can correct has no stack. */
 function wordsOf(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (!(error instanceof Error)) return String(error)

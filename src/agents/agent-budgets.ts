@@ -1,4 +1,4 @@
-/** Monthly budgets of agents, and how much of a parent's budget a child may get. Decision 0191 says why. */
+/** Monthly budgets of agents. Decision 0191 says why a child may get only a part of its parent's budget. */
 import { type BudgetStatus, type Budgets, capChanged } from '../gateway/limits/budgets/budgets.ts'
 import type { Tx } from '../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db/db-control-log.ts'
@@ -9,7 +9,7 @@ import { activeChildIds } from './children/child-queries.ts'
 import { type AgentRow, findAgent, lockAgents, setAdminSet } from './queries.ts'
 import { noAgent } from './tokens/token-refusal.ts'
 
-/** What this file needs from limits: the budget of an agent is a budget like any other. */
+/** The methods that this file needs from the limits. The budget of an agent works like every other budget. */
 export type BudgetBook = Pick<Budgets, 'list' | 'holdIn' | 'sumIn' | 'setIn'>
 
 export interface AgentBudgetsDeps {
@@ -20,9 +20,9 @@ export interface AgentBudgetsDeps {
 type Member = Pick<AgentRow, 'id' | 'parentId'>
 
 /**
- * Sets budgets of agents. The active children of an agent may together spend no more than the agent's own budget, and a child gets no more than its
- * parent has left in the running month. A child's budget is a limit inside the parent, not money set aside: a child's call counts in its parent too. A
- * change of a budget locks the rows of parent and agent, so changes in one family happen one after the other.
+ * Sets the budgets of agents. The caps of an agent's active children add up to at most the agent's own cap. A child gets at most what its parent has
+ * left in the running month. A child's budget is a limit inside the parent's budget, not money set aside, because a child's call counts in its parent
+ * too. A change of a budget locks the rows of parent and agent, so changes in one family happen one after the other.
  */
 export class AgentBudgets {
   readonly #deps: AgentBudgetsDeps
@@ -38,8 +38,8 @@ export class AgentBudgets {
   }
 
   /**
-   * Sets the monthly cap; null clears it. Throws `not_found`, `agent_revoked` (409), `budget_not_available`, and `forbidden` for an actor who may not
-   * loosen it.
+   * Sets the monthly cap. Null removes it. Throws `not_found`, `agent_revoked` (409), `budget_not_available`, and `forbidden` for an actor who may
+   * not loosen the cap.
    */
   set(orgId: number, agentId: number, capUinr: bigint | null, by: Actor, options: { strict?: boolean } = {}): Promise<AgentRow> {
     return this.#deps.controlLog.change(async tx => {
@@ -56,13 +56,19 @@ export class AgentBudgets {
     })
   }
 
-  /** Returns the monthly cap of an agent inside the caller's transaction; null when it has no cap. The cap cannot change until the transaction ends. */
+  /**
+   * Returns the monthly cap of an agent inside the caller's transaction. Returns null when the agent has no cap. The cap cannot change until the
+   * transaction ends.
+   */
   async capIn(tx: Tx, orgId: number, agentId: number): Promise<bigint | null> {
     const [own] = await this.#deps.budgets.holdIn(tx, orgId, [refOf(agentId)])
     return own?.capUinr ?? null
   }
 
-  /** As `set`, inside the transaction of the caller, who holds the rows of parent and agent and notifies other processes. Throws `budget_not_available`. */
+  /**
+   * Does the same as `set`, inside the transaction of the caller. The caller locks the rows of parent and agent and notifies other processes. Throws
+   * `budget_not_available`.
+   */
   async setIn(tx: Tx, orgId: number, agent: Member, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<NewsItem[]> {
     const ids = agent.parentId === null ? [agent.id] : [agent.id, agent.parentId]
     const [own, parent] = await this.#deps.budgets.holdIn(tx, orgId, ids.map(refOf))
@@ -74,7 +80,10 @@ export class AgentBudgets {
     return [{ kind: capChanged, ref: `${orgId}:agent:${agent.id}` }]
   }
 
-  /** Without a budget a parent bounds nothing. A lower cap than before always fits. */
+  /**
+   * Throws `budget_not_available` when the cap does not fit into the parent's budget. A parent without a budget sets no bound. A cap that is not
+   * above the present one always fits.
+   */
   async #checkParent(tx: Tx, orgId: number, agent: Member, own: BudgetStatus, parent: BudgetStatus, capUinr: bigint | null): Promise<void> {
     if (parent.capUinr === null) return
     if (capUinr !== null && own.capUinr !== null && capUinr <= own.capUinr) return
@@ -95,7 +104,7 @@ export class AgentBudgets {
     })
   }
 
-  /** Returns the sum of the caps of an agent's active children, without one of them. */
+  /** Returns the sum of the caps of an agent's active children. `butId` is a child that does not count. */
   async #givenIn(tx: Tx, orgId: number, agentId: number, butId: number | null): Promise<bigint> {
     const children = await tx.many(activeChildIds, orgId, agentId)
     const ids = children.flatMap(({ id }) => (id === butId ? [] : [String(id)]))
@@ -103,7 +112,7 @@ export class AgentBudgets {
   }
 }
 
-/** Whether a cap allows more than the cap before it. */
+/** Returns whether a cap allows more than the cap before it. Null is no cap. */
 export const isMore = (capUinr: bigint | null, before: bigint | null): boolean => before !== null && (capUinr === null || capUinr > before)
 const refOf = (id: number) => ({ scope: 'agent' as const, scopeId: String(id) })
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)

@@ -1,9 +1,9 @@
-/** The rules that the owner of an agent sets for its calls: models and providers, cost and length of one call, concurrent calls. */
+/** The rules that the owner of an agent sets for its calls. They bound models and providers, the cost and length of one call, and concurrent calls. */
 
 import type { CallPolicy } from '../platform/security/principal.ts'
 import { inrFromUinr, uinrFromInr } from '../platform/values/money.ts'
 
-/** The rules of one agent. Null is no rule. */
+/** The rules of one agent. Null means that there is no such rule. */
 export interface AgentRules {
   readonly allowedModels: readonly string[] | null
   readonly allowedProviders: readonly string[] | null
@@ -12,7 +12,7 @@ export interface AgentRules {
   readonly maxConcurrency: number | null
 }
 
-/** Rules that somebody requests for an agent; a rule that is left out stays as it is. */
+/** The rules that a request sets for an agent. A rule that is left out does not change. */
 export interface AgentParams extends Partial<AgentRules> {
   readonly mayDelegate?: boolean
 }
@@ -29,7 +29,7 @@ export interface AgentParamsInput {
 
 const noPolicies: readonly CallPolicy[] = []
 
-/** The rules that a client sent, with the names of the code. */
+/** Converts the rules that a client sent into the names of the code. */
 export function paramsOf(input: AgentParamsInput): AgentParams {
   return {
     ...(input.may_delegate === undefined ? {} : { mayDelegate: input.may_delegate }),
@@ -43,7 +43,7 @@ export function paramsOf(input: AgentParamsInput): AgentParams {
   }
 }
 
-/** The rules as clients read them. */
+/** Returns the rules in the form that clients read. */
 export function rulesView(rules: AgentRules) {
   return {
     allowed_models: rules.allowedModels,
@@ -54,7 +54,7 @@ export function rulesView(rules: AgentRules) {
   }
 }
 
-/** The rules as the pipeline reads them: at most one policy; an empty list for an agent without rules. */
+/** Returns the rules in the form that the pipeline reads: a list with one policy. The list is empty for an agent without rules. */
 export function policiesOf(
   agentId: number,
   { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }: AgentRules,
@@ -63,7 +63,7 @@ export function policiesOf(
   return [{ owner: 'agent', ownerId: agentId, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }]
 }
 
-/** True when the request changes nothing. */
+/** Returns whether the request changes nothing. */
 export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean }, params: AgentParams): boolean {
   const then = { ...now, ...params }
   return (
@@ -77,8 +77,9 @@ export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean 
 }
 
 /**
- * Returns the rule of a request that goes beyond these rules, by its name on the wire and in words; null when there is none. A rule that is left out, or
- * null for no rule of its own, stays within them, because the rules of all agents above bind a child too.
+ * Returns the first rule of a request that goes beyond these rules, by its name on the wire and in words. Returns null when there is none. A rule
+ * that is left out stays within them. Null, which means no rule of its own, stays within them too, because the rules of all agents above bind a
+ * child.
  */
 export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   const foreign = (requested: readonly string[] | null | undefined, given: readonly string[] | null): string | undefined =>
@@ -95,7 +96,10 @@ export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   return null
 }
 
-/** Returns the rule of a request that is looser than the present rules, in words; null when there is none. Here null for an existing rule is looser too. */
+/**
+ * Returns the first rule of a request that is looser than the present rules, in words. Returns null when there is none. Null in place of an existing
+ * rule is looser.
+ */
 export function looser(params: AgentParams, now: AgentRules & { readonly mayDelegate: boolean }): string | null {
   if (params.mayDelegate === true && !now.mayDelegate) return 'may_delegate: it may not'
   if (params.allowedModels === null && now.allowedModels !== null) return 'allowed_models: there is a list'

@@ -1,4 +1,4 @@
-/** The shapes that the rows of agents share. */
+/** The shapes that the endpoints of agents share. */
 import { z } from 'zod'
 import { agentScopes } from '../platform/security/principal.ts'
 import { int4Max, rowId } from '../platform/values/row-id.ts'
@@ -27,11 +27,11 @@ export const agentView = z.object({
 /** An agent after a change. */
 export const changedAgent = agentView.extend({ ok: z.literal(true) })
 
-/** Most models or providers that a rule may name, and the length of an id. */
+/** Maximum number of models or providers that a rule may name. The next constant is the maximum length of an id. */
 const idsMax = 100
 const idLengthMax = 200
 const concurrencyMax = 100_000
-/** A cap of one call in rupees: within these bounds, rupees and micro-rupees convert both ways without loss. */
+/** Bounds of the cap of one call in rupees. Within them, rupees and micro-rupees convert both ways without loss. */
 const costInrMin = 0.000001
 const costInrMax = 1_000_000_000
 
@@ -48,7 +48,7 @@ const allowed = z
   .max(idsMax)
   .nullable()
   .optional()
-/** The rules that a request may set for an agent. A field that is left out stays as it is; null removes the rule. */
+/** The rules that a request may set for an agent. A field that is left out does not change. Null removes the rule. */
 export const paramsShape = {
   may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
   allowed_models: allowed.describe('Model ids that its calls may use; null = all that its key may.'),
@@ -64,7 +64,7 @@ export const paramsShape = {
   max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most concurrent calls, over all processes; null = no rule.'),
 }
 
-/** What a request may set for a token. */
+/** The fields that a request may set for a token. */
 export const tokenParamsShape = {
   scope: z
     .string()
@@ -85,10 +85,10 @@ export const mintedShape = {
   scope: z.string(),
 }
 
-/** The path parameter of rows of one agent. */
+/** The path parameters of endpoints about one agent. */
 export const agentPath = z.object({ id: z.string().describe('Agent id.') })
 
-/** Returns the id in the path. A text that cannot be an id is an agent that does not exist. Throws `not_found`. */
+/** Returns the id in the path. Throws `not_found` for a text that cannot be an id. */
 export function idOf(path: { id: string }): number {
   const id = rowId(path.id)
   if (id === null) throw noAgent()

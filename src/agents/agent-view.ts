@@ -1,4 +1,4 @@
-/** An agent as clients see it, and how lists of agents are walked. */
+/** The form in which clients see an agent, and the cursors of lists of agents. */
 import type { BudgetStatus } from '../gateway/limits/budgets/budgets.ts'
 import { fail } from '../platform/errors.ts'
 import { inrFromUinr } from '../platform/values/money.ts'
@@ -11,9 +11,9 @@ export interface AgentView extends ReturnType<typeof rulesView> {
   readonly id: number
   readonly name: string
   readonly status: AgentStatus | 'paused'
-  /** The agent that made it, or null. */
+  /** The id of the agent that created this agent, or null. */
   readonly parent_id: number | null
-  /** Number of agents above it in its family. */
+  /** Number of agents above this agent in its family. */
   readonly depth: number
   readonly monthly_budget_inr: number | null
   readonly spend_month_inr: number
@@ -26,11 +26,11 @@ export interface AgentView extends ReturnType<typeof rulesView> {
 /** One page of a list. */
 export interface AgentPage {
   readonly agents: AgentView[]
-  /** Where the next page begins; null after the last page. */
+  /** The cursor of the next page. Null on the last page. */
   readonly nextCursor: string | null
 }
 
-/** Returns the view of an agent. Without a status of its budget, the agent has no budget and has spent nothing. */
+/** Returns the view of an agent. Without a status of its budget, the view shows no budget and no spending. */
 export function viewOf(row: AgentRow, budget: BudgetStatus | undefined): AgentView {
   return {
     id: row.id,
@@ -48,10 +48,10 @@ export function viewOf(row: AgentRow, budget: BudgetStatus | undefined): AgentVi
   }
 }
 
-/** The cursor of the page after this agent. */
+/** Returns the cursor of the page after this agent. */
 export const cursorBehind = ({ status, id }: AgentRow): string => `${status[0]}${id}`
 
-/** Returns where a page begins: after the agent of that status and id. Throws `bad_request` for an invalid cursor. */
+/** Returns the status and id of the agent after which a page begins. Throws `bad_request` for an invalid cursor. */
 export function cursorOf(text: string): { status: AgentStatus; id: number } {
   const id = rowId(text.slice(1))
   if (id === null || !/^[ar]/.test(text)) throw fail('bad_request', { message: 'cursor must be the next_cursor of the page before.' })

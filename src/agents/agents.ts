@@ -66,33 +66,42 @@ export interface AgentsDeps {
   readonly sealer: Sealer
   /** Public base URL without a trailing slash. */
   readonly baseUrl: () => string
-  /** AGENT_TOKEN_TTL_S. */
+  /** The setting AGENT_TOKEN_TTL_S. */
   readonly tokenTtlSeconds: number
-  /** AGENT_STALE_MS. */
+  /** The setting AGENT_STALE_MS. */
   readonly staleMs: number
-  /** CACHE_TTL_MS. */
+  /** The setting CACHE_TTL_MS. */
   readonly cacheTtlMs: number
   /** Budgets of all scopes. */
   readonly budgets: BudgetBook
-  /** Throws `org_limit_reached` when the organisation may not have one more agent. Left out: there is no limit. */
+  /** Throws `org_limit_reached` when the organisation may not have one more agent. When it is left out, there is no limit. */
   readonly allowOneMore?: (tx: Tx, orgId: number) => Promise<void>
 }
 
 /** The agent that a label names. */
 export interface LabelledAgent extends AgentWithAncestors {
-  /** The rules of its calls: its own rules and those of all agents above it. */
+  /** The rules of the agent's calls: its own rules and the rules of all agents above it. */
   readonly policies: readonly CallPolicy[]
 }
 
 const labelsCachedMax = 50_000
-/** Agents that one list shows at most, active ones first. */
+/** Maximum number of agents in one list. Active agents come first. */
 const agentsListedMax = 1_000
-/** A name can be taken and revoked between two statements. More retries than this are no coincidence. */
+/**
+ * Maximum number of tries to create an agent. A try fails when the name is taken and revoked between two statements. More failures than this are no
+ * coincidence.
+ */
 const createAttemptsMax = 5
-/** Generations of children are at most 3, and each pass sees what was committed while the one before it waited. */
+/**
+ * Maximum number of passes of one revocation. There are at most 3 generations of children, and each pass sees what was committed while the pass
+ * before it waited.
+ */
 const revokePassesMax = 8
 
-/** Agent identities: created by name, listed with their budgets, revoked with all agents below them. It owns tokens, signing keys and the kill switch. */
+/**
+ * Manages the identities of agents. It creates them by name, lists them with their budgets, and revokes them with all agents below them. It owns
+ * tokens, signing keys and the kill switch.
+ */
 export class Agents {
   readonly #deps: AgentsDeps
   readonly #byLabel: ExpiringCache<string, LabelledAgent>
@@ -132,7 +141,7 @@ export class Agents {
     deps.controlLog.onGap(() => this.#byLabel.clear())
   }
 
-  /** Call it after the control log has started. */
+  /** Loads the state of the kill switch, revoked tokens and pauses. Call it after the control log has started. */
   async start(): Promise<void> {
     await this.killSwitch.start()
     await this.revokedTokens.start()
@@ -146,8 +155,9 @@ export class Agents {
   }
 
   /**
-   * Returns the active agent of that name, and creates it when there is none. Any number of concurrent requests create one agent. The name of a revoked
-   * agent makes a new identity. What the request sets is set on an existing agent too; its other fields stay. Throws `bad_name`.
+   * Returns the active agent of that name, and creates it when there is none. Any number of concurrent requests create one agent. The name of a
+   * revoked agent creates a new identity. The fields that the request sets are set on an existing agent too. Its other fields do not change. Throws
+   * `bad_name`.
    */
   async createOrReuse(principal: Principal, requestedName: string, params: AgentParams = {}): Promise<{ agent: AgentView; isNew: boolean }> {
     const forms = formsOfName(requestedName)
@@ -179,7 +189,7 @@ export class Agents {
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
-      // An active agent of that name is used again, also when the organisation may create no more.
+      // An active agent of that name is used again, even when the organisation may not create more agents.
       const found = await db.maybe(findActiveByName, orgId, forms)
       const made = found === null ? await db.tx(insert) : null
       if (made !== null) {
@@ -194,8 +204,8 @@ export class Agents {
   }
 
   /**
-   * Changes the rules of an agent; a field that the request does not name stays, null removes a rule. The change is in force on this process when the
-   * promise resolves, elsewhere within a second. Throws `not_found` and `agent_revoked` (409).
+   * Changes the rules of an agent. A field that the request does not name does not change, and null removes a rule. The change is in force on this
+   * process when the promise resolves, and on other processes within a second. Throws `not_found` and `agent_revoked` (409).
    */
   async update(orgId: number, agentId: number, params: AgentParams, by: Actor): Promise<AgentView> {
     const row = await this.#change(
@@ -213,8 +223,8 @@ export class Agents {
   }
 
   /**
-   * Returns the org's agents with their budgets: active ones first, newest first; at most `limit` of them after the cursor. Throws `bad_request` for an
-   * invalid cursor.
+   * Returns at most `limit` of the organisation's agents after the cursor, with their budgets. Active agents come first, then the newest. Throws
+   * `bad_request` for an invalid cursor.
    */
   async list(orgId: number, page: { limit?: number | undefined; cursor?: string | undefined } = {}): Promise<AgentPage> {
     const { limit = agentsListedMax } = page
@@ -226,14 +236,14 @@ export class Agents {
   }
 
   /**
-   * Ends an agent and every agent below it: their tokens are refused and running calls are cut, on this process when the promise resolves, elsewhere
-   * within a second. Ending it twice is fine. Throws `not_found`, and `forbidden` for an actor who may not end it.
+   * Ends an agent and every agent below it. Their tokens are refused and their running calls are cut, on this process when the promise resolves, on
+   * other processes within a second. A second call changes nothing. Throws `not_found`, and `forbidden` for an actor who may not end the agent.
    */
   revoke(orgId: number, agentId: number, by: Actor): Promise<AgentView> {
     return this.#end(orgId, agentId, by, async (_tx, agent) => checkEnding(by, agent))
   }
 
-  /** As `revoke`, for an agent that ends one of those below it. Throws `not_found` for every other agent. */
+  /** Does the same as `revoke` for an agent that ends an agent below it. Throws `not_found` for every other agent. */
   async revokeBelow(by: AgentPrincipal, descendantId: number): Promise<AgentView> {
     const { orgId, agentId } = by
     return this.#end(orgId, await this.descendant(orgId, agentId, descendantId), by, async (tx, agent) =>
@@ -248,11 +258,12 @@ export class Agents {
       if (before === null) throw noAgent()
       await check(tx, before)
       const revoked: { id: number; epoch: number }[] = []
-      // Repeats until nothing is left: a child may have been committed while the statement waited for its parent's lock.
+      // This repeats until no active agent is left, because a child may have been committed while the statement waited for its parent's lock.
       for (let pass = 0; pass < revokePassesMax; pass++) {
         const rows = await tx.many(revokeTree, orgId, agentId, new Date(clock.nowMs()))
         if (rows.length === 0) break
-        // The update itself returns the ended agents, so no limit changes in between; a refusal rolls the whole transaction back.
+        // The check reads the agents that the update itself ended, so no limit changes between the update and the check. A refusal rolls the whole
+        // transaction back.
         checkEnded(by, rows)
         revoked.push(...rows)
       }
@@ -264,9 +275,9 @@ export class Agents {
   }
 
   /**
-   * Pauses or resumes an agent. While it is paused, its calls and those of all agents below it are refused with `agent_paused`, and running calls are
-   * cut, on this process when the promise resolves, elsewhere within a second. Doing it twice is fine. Throws `not_found`, `agent_revoked` (409), and
-   * `forbidden` for an actor who may not resume it.
+   * Pauses or resumes an agent. While it is paused, calls of this agent and of all agents below it are refused with `agent_paused`, and running calls
+   * are cut. The change is in force on this process when the promise resolves, and on other processes within a second. A second call changes nothing.
+   * Throws `not_found`, `agent_revoked` (409), and `forbidden` for an actor who may not resume the agent.
    */
   async setPaused(orgId: number, agentId: number, isPaused: boolean, by: Actor): Promise<AgentView> {
     const row = await this.#deps.controlLog.change(async tx => {
@@ -287,14 +298,17 @@ export class Agents {
     return this.#view(orgId, row)
   }
 
-  /** The id of an agent below that one. Throws `not_found` for every other id. */
+  /** Returns `descendantId` as the id of an agent below `agentId`. Throws `not_found` for every other id. */
   async descendant(orgId: number, agentId: number, descendantId: number): Promise<number> {
     const found = await this.#deps.db.maybe(findWithAncestors, orgId, descendantId)
     if (found === null || !found.ancestorIds.includes(agentId)) throw noAgent()
     return found.id
   }
 
-  /** Sets the monthly budget in rupees; null or 0 clears it. Throws `bad_request`, `not_found`, `budget_not_available` and, for a revoked agent, 409 `agent_revoked`. */
+  /**
+   * Sets the monthly budget in rupees. Null or 0 removes it. Throws `bad_request`, `not_found`, `budget_not_available` and, for a revoked agent, 409
+   * `agent_revoked`.
+   */
   async setBudget(orgId: number, agentId: number, monthlyBudgetInr: number | null, by: Actor): Promise<AgentView> {
     return this.#view(orgId, await this.budgets.set(orgId, agentId, clearingCapOfInr(monthlyBudgetInr), by))
   }
@@ -304,34 +318,35 @@ export class Agents {
     return this.#view(orgId, row)
   }
 
-  /** The name of an active agent. Throws `not_found` and, for a revoked one, 409 `agent_revoked`. */
+  /** Returns the name of an active agent. Throws `not_found` and, for a revoked agent, 409 `agent_revoked`. */
   async activeName(orgId: number, agentId: number): Promise<string> {
     return (await this.#activeAgent(orgId, agentId)).name
   }
 
-  /** Names of the active ones among these agents, by id. */
+  /** Returns the names of the active agents among these ids, by id. */
   async activeNames(orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
     const rows = agentIds.length === 0 ? [] : await this.#deps.db.many(activeNamesOf, orgId, agentIds)
     return new Map(rows.map(row => [row.id, row.name]))
   }
 
   /**
-   * Returns the agent that a label names, by id or exact name, or null. A revoked agent is found while no active agent has the name. Synchronous when
-   * cached. Throws 503 when this process has had no news for too long to say whether the agent is active, so a label cannot bypass the kill switch.
+   * Returns the agent that a label names by id or exact name, or null. A revoked agent is returned only while no active agent has the name. The
+   * result is synchronous when it is cached. Throws 503 when this process has read no news for so long that it cannot know whether the agent is
+   * active. A label therefore cannot bypass the kill switch.
    */
   byLabel(orgId: number, label: string): LabelledAgent | null | Promise<LabelledAgent | null> {
     const found = this.#byLabel.get(labelKey(orgId, label))
     return found instanceof Promise ? found.then(agent => this.#standing(agent)) : this.#standing(found)
   }
 
-  /** Names by id, for reports. Ids of other organisations are left out. */
+  /** Returns names by id, for reports. Ids of other organisations are left out. */
   async names(orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
     if (agentIds.length === 0) return new Map()
     const rows = await this.#deps.db.many(namesOf, orgId, agentIds)
     return new Map(rows.map(row => [row.id, row.name]))
   }
 
-  /** Applies the events that came since to a labelled agent that was read earlier. */
+  /** Updates a labelled agent from the cache by the events that came after it was read. */
   #standing(agent: LabelledAgent | null): LabelledAgent | null {
     if (agent === null || agent.status === 'revoked') return agent
     if (!this.killSwitch.stands(agent)) return { ...agent, status: 'revoked' }
@@ -358,7 +373,10 @@ export class Agents {
     return row
   }
 
-  /** Applies a request to the agent that `find` locks, and notifies every process when that changes something. Returns null when there is no agent. */
+  /**
+   * Applies a request to the agent that `find` locks. Notifies every process when the request changes something. Returns null when `find` finds no
+   * agent.
+   */
   #change(orgId: number, find: (tx: Tx) => Promise<AgentRow | null>, params: AgentParams, by: Actor): Promise<AgentRow | null> {
     return this.#deps.controlLog.change(async tx => {
       const before = await find(tx)
@@ -372,7 +390,7 @@ export class Agents {
     })
   }
 
-  /** A label that named no agent may name this agent now. */
+  /** Forgets the cached results for the agent's name and id, because a label that named no agent before may name this agent now. */
   #forgetLabels(orgId: number, { id, name }: AgentRow): void {
     this.#byLabel.invalidate(labelKey(orgId, name))
     this.#byLabel.invalidate(labelKey(orgId, String(id)))
@@ -391,12 +409,12 @@ export class Agents {
   }
 }
 
-/** Makes the agents service. */
+/** Creates the agents service. */
 export function createAgents(deps: AgentsDeps): Agents {
   return new Agents(deps)
 }
 
-/** The values of a new agent: no limit of it has been lifted yet. */
+/** Returns only the limits that a request sets. A new agent has no limits that could be lifted. */
 const setOnly = (changes: ReturnType<typeof changesOf>): ReturnType<typeof changesOf> =>
   Object.fromEntries(Object.entries(changes).filter(([, isSet]) => isSet))
 const isSameSet = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every(name => b.includes(name))

@@ -1,16 +1,16 @@
 /**
- * Who may change which limit of an agent: anybody with a full key may tighten it, and only the people who answer for the agent may loosen it. Decision
- * 0402 says why.
+ * Decides who may change which limit of an agent. Every full key may tighten a limit. Only the people who answer for the agent may loosen it.
+ * Decision 0402 says why.
  */
 import { fail, type GatewayError } from '../platform/errors.ts'
 import type { AgentPrincipal, Principal } from '../platform/security/principal.ts'
 import { type AgentParams, looser } from './agent-rules.ts'
 import type { AgentRow, PausedBy } from './queries.ts'
 
-/** The actor: a caller, or the operator on the machine itself. */
+/** The actor: a caller, or the operator on the machine. */
 export type Actor = Principal | 'operator'
 
-/** The names of the limits in the database and for clients. */
+/** The names of the limits, as the database and clients have them. */
 const ruleNames = {
   mayDelegate: 'may_delegate',
   allowedModels: 'allowed_models',
@@ -23,7 +23,10 @@ type RuleField = keyof typeof ruleNames
 export type LimitName = (typeof ruleNames)[RuleField] | 'budget'
 const ruleFields = Object.keys(ruleNames) as RuleField[]
 
-/** Owners, admins and the operator. Only the operator makes a full key without a user. An agent is never one of them, whoever let it act. */
+/**
+ * Returns whether the actor is an owner, an admin or the operator. A full key without a user counts too, because only the operator creates such a
+ * key. An agent never counts, whoever let it act.
+ */
 export function isAdmin(actor: Actor): boolean {
   if (actor === 'operator') return true
   if (actor.kind === 'agent') return false
@@ -34,15 +37,15 @@ const isOwner = (actor: Actor, agent: Pick<AgentRow, 'createdByUser'>): boolean 
   actor !== 'operator' && actor.kind !== 'agent' && actor.userId !== null && actor.userId === agent.createdByUser
 
 /**
- * Whether the person whose key minted the token of an agent answers for an agent below it: an owner or admin, or the person who made one of the two.
- * Every full key mints tokens of every agent, so a token alone gives nobody more rights than their key does.
+ * Returns whether the person whose key minted the token of an agent answers for an agent below it. An owner or admin does, and so does the person who
+ * created one of the two agents. Every full key mints tokens of every agent, so a token gives a person no more rights than the key does.
  */
 function answersBelow(actor: AgentPrincipal, self: Pick<AgentRow, 'createdByUser'>, below: Pick<AgentRow, 'createdByUser'>): boolean {
   const { userId, role } = actor
   return userId === null || role === 'owner' || role === 'admin' || [self, below].some(agent => agent.createdByUser === userId)
 }
 
-/** Throws `forbidden` unless the person whose key minted the token of the agent `self` may do more than tighten an agent below it. */
+/** Throws `forbidden` unless the person whose key minted the token of the agent `self` may loosen limits of the agent below it. */
 export function checkBelow(actor: AgentPrincipal, self: AgentRow, below: AgentRow): void {
   if (answersBelow(actor, self, below)) return
   throw fail('forbidden', {
@@ -55,12 +58,12 @@ const pauserRank: Record<PausedBy, number> = { agent: 0, member: 1, admin: 2 }
 /** The rank of the actor who paused an agent. */
 export type Pauser = Pick<AgentRow, 'pausedBy' | 'pausedByDepth'>
 
-/** The agent is not paused. */
+/** The state of an agent that is not paused. */
 export const noPauser: Pauser = { pausedBy: null, pausedByDepth: null }
 
 /**
- * Returns the rank with which the actor pauses an agent. An admin ranks above a member, a member above the agents of the family, and in a family the
- * agent further up ranks above the others. `self` is the row of an actor that is an agent itself.
+ * Returns the rank with which the actor pauses an agent, or the present rank if that is higher. An admin ranks above a member, and a member ranks
+ * above the agents of the family. In a family, an agent further up ranks above the agents below it. `self` is the row of an actor that is an agent.
  */
 export function strongerPauser({ pausedBy, pausedByDepth }: Pauser, actor: Actor, self: AgentRow | null): Pauser {
   const now = isAdmin(actor) ? 'admin' : self === null ? 'member' : 'agent'
@@ -69,7 +72,7 @@ export function strongerPauser({ pausedBy, pausedByDepth }: Pauser, actor: Actor
   return { pausedBy: now, pausedByDepth: pausedBy === now && pausedByDepth !== null ? Math.min(pausedByDepth, self.depth) : self.depth }
 }
 
-/** Which limits of an agent a request loosens. */
+/** Returns the limits of an agent that a request loosens. */
 export function loosened(params: AgentParams, now: AgentRow): LimitName[] {
   return ruleFields.filter(field => params[field] !== undefined && looser({ [field]: params[field] }, now) !== null).map(field => ruleNames[field])
 }
@@ -91,8 +94,8 @@ export function checkEnding(actor: Actor, agent: AgentRow): void {
 }
 
 /**
- * Throws `forbidden` when an actor who is no admin has ended an agent that an admin paused or limited, or an agent above it: the name would become free
- * for a new agent without the limit.
+ * Throws `forbidden` when an actor who is no admin has ended an agent that an admin paused or limited. The check includes the agents that ended with
+ * it. Otherwise the name would become free for a new agent without the limit.
  */
 export function checkEnded(actor: Actor, ended: readonly { readonly id: number; readonly isRuledByAdmin: boolean }[]): void {
   const ruled = isAdmin(actor) ? undefined : ended.find(agent => agent.isRuledByAdmin)
@@ -102,7 +105,7 @@ export function checkEnded(actor: Actor, ended: readonly { readonly id: number; 
   })
 }
 
-/** Throws `forbidden` unless the actor may resume a paused agent; `self` is the row of an actor that is an agent itself. */
+/** Throws `forbidden` unless the actor may resume a paused agent. `self` is the row of an actor that is an agent. */
 export function checkResuming(actor: Actor, agent: AgentRow, self: AgentRow | null): void {
   if (isAdmin(actor)) return
   if (self !== null && actor !== 'operator' && actor.kind === 'agent') {
@@ -123,7 +126,7 @@ function checkFamilyResuming(actor: AgentPrincipal, agent: AgentRow, self: Agent
     throw fail('forbidden', { message: `An agent above agent ${self.id} paused agent ${agent.id}, and only that agent, those above it and people resume it.` })
 }
 
-/** Returns the limits that admins have set after a change by the actor: null lifts a limit, and a limit that an admin lifts belongs to nobody. */
+/** Returns the limits that are set by admins after a change by the actor. A limit that an admin lifts leaves the list. */
 export function adminSetAfter(actor: Actor, agent: Pick<AgentRow, 'adminSet'>, changes: Readonly<Partial<Record<LimitName, boolean>>>): readonly string[] {
   if (!isAdmin(actor)) return agent.adminSet
   const set = new Set<string>(agent.adminSet)
@@ -134,7 +137,7 @@ export function adminSetAfter(actor: Actor, agent: Pick<AgentRow, 'adminSet'>, c
   return [...set].sort()
 }
 
-/** The limits that a request sets (true) and lifts (false). */
+/** Returns the limits that a request names. A limit that the request sets is true, and a limit that it lifts is false. */
 export function changesOf(params: AgentParams): Partial<Record<LimitName, boolean>> {
   const named = ruleFields.filter(field => params[field] !== undefined)
   return Object.fromEntries(named.map(field => [ruleNames[field], field === 'mayDelegate' ? params.mayDelegate === false : params[field] !== null]))

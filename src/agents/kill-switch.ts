@@ -13,21 +13,21 @@ export interface KillSwitchDeps {
   readonly log: Log
   readonly controlLog: ControlLog
   readonly inflight: Inflight
-  /** AGENT_STALE_MS: without news for this long, no process can say that an agent is still active. */
+  /** AGENT_STALE_MS. After this time without news, a process cannot know whether an agent is still active. */
   readonly staleMs: number
-  /** AGENT_TOKEN_TTL_S in milliseconds: how long an epoch has to be remembered. */
+  /** AGENT_TOKEN_TTL_S in milliseconds. An epoch must be remembered for this long. */
   readonly tokenTtlMs: number
 }
 
-/** The most difference between the clocks that compare a token's expiry. */
+/** Maximum difference between the clocks that compare a token's expiry. */
 const slackMs = 5 * 60_000
 const watchEveryMs = 1_000
 const pruneEveryMs = 60_000
 
 /**
- * Ends an agent immediately on every process. Each process knows the least valid epoch of every agent whose older tokens may be unexpired. A revocation
- * raises it through the control log, and every call compares its token with it. Epochs only rise here, so events may come late, twice or in any order.
- * Decision 0060 says why.
+ * Ends an agent immediately on every process. Each process knows the lowest valid epoch of every agent that may have unexpired older tokens. A
+ * revocation raises the epoch through the control log, and every call compares its token with it. Epochs only rise here, so events may come late,
+ * twice or in any order. Decision 0060 says why.
  */
 export class KillSwitch {
   readonly #deps: KillSwitchDeps
@@ -40,7 +40,7 @@ export class KillSwitch {
     deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('agent_epochs_load_failed', { error })))
   }
 
-  /** Loads the epochs and begins to watch the age of the news. Call it after the control log has started, so that no revocation is missed. */
+  /** Loads the epochs and begins to watch the age of the news. Call it after the control log has started, so that it misses no revocation. */
   async start(): Promise<void> {
     await this.#load()
     const { clock } = this.#deps
@@ -54,28 +54,28 @@ export class KillSwitch {
     for (const stop of this.#stops.splice(0)) stop()
   }
 
-  /** Throws 401 `agent_revoked` when a token of that epoch is dead, 503 when this process has had no news for too long to say. */
+  /** Throws 401 `agent_revoked` when a token of that epoch is revoked. Throws 503 when this process has read no news for too long to know. */
   check(agentId: number, epoch: number, ancestorIds: readonly number[]): void {
     if (!this.stands({ id: agentId, epoch, ancestorIds })) throw refused('agent_revoked')
   }
 
-  /** Whether no revocation is known of an agent of that epoch and of the agents above it. Throws 503 when the news is too old to say. */
+  /** Returns whether no revocation is known for an agent of that epoch and for the agents above it. Throws 503 when the news is too old to know. */
   stands({ id, epoch, ancestorIds }: { readonly id: number; readonly epoch: number; readonly ancestorIds: readonly number[] }): boolean {
     const known = this.#epochs.get(id)
     if (known !== undefined && epoch < known.epoch) return false
-    // The epoch of an agent above rises only by its revocation, which is final and ends its children too.
+    // The epoch of an agent above rises only when that agent is revoked. Its revocation is final and ends its children too.
     for (const ancestorId of ancestorIds) if (this.#epochs.has(ancestorId)) return false
     if (this.isStale())
       throw fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
     return true
   }
 
-  /** Cuts the calls of a key that was found to be ended after its calls had begun. */
+  /** Cuts the calls of a key that turned out to be revoked after the calls began. */
   cutKey(keyId: number): void {
     this.#deps.inflight.abortKey(keyId, 'key_revoked')
   }
 
-  /** Whether the news is too old to trust an agent token. */
+  /** Returns whether the news is too old to trust an agent token. */
   isStale(): boolean {
     return this.#deps.controlLog.lastSyncAgeMs() > this.#deps.staleMs
   }

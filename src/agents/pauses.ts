@@ -14,11 +14,14 @@ export interface PausesDeps {
   readonly inflight: Inflight
 }
 
-/** The kind of event for an agent that was paused or resumed. The ref is its id, the epoch its pause_seq: odd means paused. */
+/**
+ * The kind of event for an agent that was paused or resumed. Its ref is the agent's id. Its epoch is the agent's pause_seq, which is odd while the
+ * agent is paused.
+ */
 export const agentPause = 'agent_pause'
 
 const pruneEveryMs = 60_000
-/** How long a resume is remembered, so that an older event of the pause that arrives later has no effect. */
+/** How long a resume is remembered, so that an older event of the pause has no effect when it arrives later. */
 const rememberMs = 10 * 60_000
 
 interface Known {
@@ -26,7 +29,7 @@ interface Known {
   readonly knownAtMs: number
 }
 
-/** The paused agents, in memory of every process; a check costs nothing while no agent is paused. Decision 0401 says why. */
+/** Knows the paused agents in the memory of every process. A check costs almost nothing while no agent is paused. Decision 0401 says why. */
 export class Pauses {
   readonly #deps: PausesDeps
   readonly #known = new Map<number, Known>()
@@ -52,7 +55,7 @@ export class Pauses {
     this.#stop = null
   }
 
-  /** Throws `agent_paused` when the agent or one above it is paused. */
+  /** Throws `agent_paused` when the agent or an agent above it is paused. */
   check(agentId: number, ancestorIds: readonly number[]): void {
     if (this.#paused.size === 0) return
     if (this.#paused.has(agentId)) throw pausedError()
@@ -82,7 +85,7 @@ export class Pauses {
   }
 }
 
-/** Whether a pause_seq means paused. */
+/** Returns whether a pause_seq means that the agent is paused. */
 export const isPausedAt = (seq: number): boolean => seq % 2 === 1
 
 const pausedError = (message?: string): GatewayError => fail('agent_paused', message === undefined ? {} : { message })

@@ -9,19 +9,19 @@ export interface AgentRow extends AgentRules {
   readonly id: number
   readonly name: string
   readonly status: AgentStatus
-  /** The agent that made it, or null. */
+  /** The id of the agent that created this agent, or null. */
   readonly parentId: number | null
-  /** Number of agents above it in its family, at most 3. */
+  /** Number of agents above this agent in its family, at most 3. */
   readonly depth: number
   readonly mayDelegate: boolean
-  /** The user of the key that made it, or of the key that let its parent act. */
+  /** The user of the key that created the agent, or of the key that let its parent act. */
   readonly createdByUser: number | null
-  /** Odd: paused. */
+  /** An odd number means that the agent is paused. */
   readonly pauseSeq: number
   readonly pausedBy: PausedBy | null
-  /** The depth of the agent that paused it; null when no agent did, or when it is not known which. */
+  /** The depth of the agent that paused this one. Null when no agent did, or when the agent is not known. */
   readonly pausedByDepth: number | null
-  /** Limits that only owners, admins and the operator loosen. */
+  /** The limits that only owners, admins and the operator may loosen. */
   readonly adminSet: readonly string[]
   readonly createdAt: Date
 }
@@ -31,7 +31,7 @@ export interface AgentWithAncestors extends AgentRules {
   readonly name: string
   readonly status: AgentStatus
   readonly epoch: number
-  /** Nearest first, at most 3. */
+  /** The ids of the agents above, nearest first, at most 3. */
   readonly ancestorIds: readonly number[]
   readonly createdByUser: number | null
 }
@@ -69,14 +69,14 @@ export const insertAgent = statement<
    returning ${agentColumns}`,
 )
 
-/** Finds an agent by the forms of a name. The first form wins when several agents from before the normalisation have one. */
+/** Finds an agent by the forms of a name. Several agents from before the normalisation may have one of the forms. Then the first form wins. */
 export const findActiveByName = statement<[orgId: number, forms: readonly string[]], AgentRow>(
   'agents.find_active_by_name',
   `select ${agentColumns} from agents where org_id = $1::int and name = any($2::text[]) and status = 'active'
    order by array_position($2::text[], name) limit 1`,
 )
 
-/** The same for a change: it waits for another change of the same agent. */
+/** Returns the active agent and locks it for a change. It waits for another change of the same agent. */
 export const lockActive = statement<[orgId: number, agentId: number], AgentRow>(
   'agents.lock_active',
   `select ${agentColumns} from agents where org_id = $1::int and id = $2::int and status = 'active' for no key update`,
@@ -87,7 +87,7 @@ export const lockAgent = statement<[orgId: number, agentId: number], AgentRow>(
   `select ${agentColumns} from agents where org_id = $1::int and id = $2::int for no key update`,
 )
 
-/** The older ones come first, so that a caller that locks several agents of a family locks from the top. */
+/** Locks several agents in the order of their ids. Older agents come first, so a caller locks a family from the top. */
 export const lockAgents = statement<[orgId: number, agentIds: readonly number[]], AgentRow>(
   'agents.lock_several',
   `select ${agentColumns} from agents where org_id = $1::int and id = any($2::int[]) order by id for no key update`,
@@ -123,13 +123,13 @@ export const setPause = statement<[orgId: number, agentId: number, pauseSeq: num
   `update agents set pause_seq = $3::int, paused_by = $4::text, paused_by_depth = $5::int where org_id = $1::int and id = $2::int returning ${agentColumns}`,
 )
 
-/** Of all organisations: the paused agents, and the state of the agents that a process takes for paused. */
+/** Returns, for all organisations, the paused agents and the state of the agents that a process believes to be paused. */
 export const pauseStates = statement<[knownIds: readonly number[]], { id: number; seq: number }>(
   'agents.pause_states',
   `select id, pause_seq as "seq" from agents /* every org_id */ where (pause_seq % 2 = 1 and status = 'active') or id = any($1::int[])`,
 )
 
-/** Not limited to one org: the id comes from a signed token. */
+/** Names no organisation, because the id comes from a signed token. */
 export const findRules = statement<[agentId: number], AgentRules>('agents.find_rules', `select ${ruleColumns} from agents where id = $1::int`)
 
 export const findAgent = statement<[orgId: number, agentId: number], AgentRow>(
@@ -142,7 +142,10 @@ export const findAgents = statement<[orgId: number, agentIds: readonly number[]]
   `select ${agentColumns} from agents where org_id = $1::int and id = any($2::int[])`,
 )
 
-/** Active agents first, then revoked ones, newest first; after the agent of that status and id, or from the first. */
+/**
+ * Lists active agents first, then revoked agents, newest first. The list begins after the agent of that status and id, or with the first agent when
+ * they are null.
+ */
 export const listAgents = statement<[orgId: number, afterStatus: AgentStatus | null, afterId: number, limit: number], AgentRow>(
   'agents.list',
   `select ${agentColumns} from agents
@@ -150,7 +153,7 @@ export const listAgents = statement<[orgId: number, afterStatus: AgentStatus | n
    order by status, id desc limit $4::int`,
 )
 
-/** Names of the active agents among these. */
+/** Returns the names of the active agents among these ids. */
 export const activeNamesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
   'agents.active_names_of',
   `select id, name from agents where org_id = $1::int and id = any($2::int[]) and status = 'active'`,
@@ -174,13 +177,16 @@ const withAncestors = (condition: string): string =>
 
 export const findWithAncestors = statement<[orgId: number, agentId: number], AgentWithAncestors>('agents.find_with_ancestors', withAncestors('id = $2::int'))
 
-/** By id or exact name. An active agent wins over a revoked one, then an id over a name, then the newest. */
+/** Finds an agent by id or exact name. An active agent wins over a revoked one, then an id wins over a name, then the newest agent wins. */
 export const findByLabel = statement<[orgId: number, agentId: number | null, name: string], AgentWithAncestors>(
   'agents.find_by_label',
   withAncestors(`(id = $2::int or name = $3::text) order by (status = 'active') desc, (id is not distinct from $2::int) desc, id desc`),
 )
 
-/** Revokes the agent and all below it that are still active. The rows are locked in the order of their ids, so that two revokes of one family do not wait in a circle. */
+/**
+ * Revokes the agent and all active agents below it. The rows are locked in the order of their ids, so that two revocations of one family do not block
+ * each other.
+ */
 export const revokeTree = statement<[orgId: number, agentId: number, now: Date], { id: number; epoch: number; isRuledByAdmin: boolean }>(
   'agents.revoke_tree',
   `with recursive tree(id) as (
@@ -195,7 +201,7 @@ export const revokeTree = statement<[orgId: number, agentId: number, now: Date],
    returning a.id, a.epoch, (a.paused_by is not distinct from 'admin' or cardinality(a.admin_set) > 0) as "isRuledByAdmin"`,
 )
 
-/** Of all organisations: what a process must know before it accepts tokens. */
+/** Returns the recent epochs of all organisations, which a process must know before it accepts tokens. */
 export const recentEpochs = statement<[windowMs: number], { id: number; epoch: number }>(
   'agents.recent_epochs',
   `select id, epoch from agents /* every org_id */ where epoch > 1 and epoch_at > clock_timestamp() - make_interval(secs => $1::int / 1000.0)`,
@@ -208,7 +214,7 @@ export interface SigningKeyRow {
   readonly privateSealed: string
 }
 
-/** The keys that sign, will sign, or have signed tokens that may still be valid. */
+/** Returns the keys that sign, that will sign, and that signed tokens which may still be valid. */
 export const loadSigningKeys = statement<[keepMs: number], SigningKeyRow>(
   'signing_keys.load',
   `select kid, state, public_jwk as "publicJwk", private_sealed as "privateSealed" from signing_keys
@@ -216,20 +222,20 @@ export const loadSigningKeys = statement<[keepMs: number], SigningKeyRow>(
    order by case state when 'current' then 0 when 'next' then 1 else 2 end, retired_at desc`,
 )
 
-/** Does nothing when another process was first: at most one key is in each of the two states. */
+/** Inserts a key. It does nothing when another process was first, because at most one key is in each of the two states. */
 export const insertSigningKey = statement<[kid: string, state: string, publicJwk: string, privateSealed: string]>(
   'signing_keys.insert',
   `insert into signing_keys (kid, state, public_jwk, private_sealed, created_at, signs_since)
    values ($1::text, $2::text, $3::jsonb, $4::text, clock_timestamp(), case when $2::text = 'current' then clock_timestamp() end) on conflict do nothing`,
 )
 
-/** One rotation at a time over all processes, until the end of the transaction. */
+/** Allows one rotation at a time over all processes, until the end of the transaction. */
 export const lockRotation = statement<[], { done: unknown }>(
   'signing_keys.lock_rotation',
   `select pg_advisory_xact_lock(hashtext('brigade.signing_keys'))::text as "done"`,
 )
 
-/** Since when the next key is public and since when the current one signs. */
+/** Returns how long the next key has been public and how long the current key has signed. */
 export const keyAges = statement<[], { kid: string; state: 'current' | 'next'; privateSealed: string; ageMs: number }>(
   'signing_keys.ages',
   `select kid, state, private_sealed as "privateSealed",
@@ -237,7 +243,7 @@ export const keyAges = statement<[], { kid: string; state: 'current' | 'next'; p
    from signing_keys where state <> 'retired'`,
 )
 
-/** A key that has never signed. */
+/** Deletes the next key, which has never signed. */
 export const deleteNextKey = statement<[]>('signing_keys.delete_next', `delete from signing_keys where state = 'next'`)
 
 export const retireCurrentKey = statement<[]>(

@@ -4,7 +4,7 @@ import { type ClientFlags, type ClientSettings, clientSettings, credentialOf } f
 import { commandErrorOf } from './command-error.ts'
 import { gatewayFetch } from './gateway-fetch.ts'
 
-/** A gateway that a command calls. */
+/** The gateway that a command calls. */
 export interface CalledGateway {
   readonly settings: ClientSettings
   readonly client: GatewayClient
@@ -18,14 +18,14 @@ export function addClientFlags(command: Command): Command {
     .addOption(new Option('--json', 'print the JSON of the gateway'))
 }
 
-/** The examples of the help: each is a command line and its purpose. */
+/** Adds the examples of the help. Each is a command line and its purpose. */
 export function addExamples(command: Command, examples: readonly (readonly [line: string, what: string])[]): Command {
   const width = Math.max(...examples.map(([line]) => line.length))
   const lines = examples.map(([line, what]) => `  ${line.padEnd(width)}  # ${what}`)
   return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
 }
 
-/** Runs `act` with the gateway of the flags. Errors are reported as CommandError. Throws CommandError (3) when nobody is signed in. */
+/** Runs `act` with the gateway of the flags. Errors are reported as CommandError. Throws CommandError (3) when there is no credential. */
 export async function withGateway<T>(flags: ClientFlags, act: (gateway: CalledGateway) => Promise<T>): Promise<T> {
   const settings = clientSettings(flags)
   const credential = credentialOf(settings).reveal()

@@ -13,9 +13,9 @@ export interface ClientFlags {
 
 /** The gateway that a command calls, and its credential. */
 export interface ClientSettings {
-  /** Without a slash at the end. */
+  /** The address without a slash at the end. */
   readonly baseUrl: string
-  /** An API key or agent token; null: nobody is signed in. */
+  /** An API key or agent token. Null when there is none. */
   readonly credential: Secret | null
   /** Where `credential` was found, in the words of messages: `BRIGADE_KEY`, `--key-file k.txt`. */
   readonly credentialFrom: string
@@ -25,9 +25,9 @@ const defaultAddress = 'http://127.0.0.1:8787'
 const loopback = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
 /**
- * Address and credential, each from the first place that has it: the flags, the environment (BRIGADE; BRIGADE_KEY, BRIGADE_KEY_FILE), what
- * `brigade login` keeps, and for the address the gateway of this computer. A kept key goes to the gateway that gave it and to no other.
- * Throws CommandError when one of them cannot be used. `env`: in place of the environment, for tests.
+ * Returns address and credential, each from the first place that has it: the flags, the environment (BRIGADE; BRIGADE_KEY, BRIGADE_KEY_FILE), and the
+ * stored login. The last place of the address is the gateway of this computer. A stored key is sent only to the gateway that issued it. Throws
+ * CommandError when one of them cannot be used. Tests pass `env` in place of the environment.
  */
 export function clientSettings(flags: ClientFlags, env?: Readonly<Record<string, string | undefined>>): ClientSettings {
   const environment = clientEnvironmentOrError(env)
@@ -45,7 +45,7 @@ export function clientSettings(flags: ClientFlags, env?: Readonly<Record<string,
   return { baseUrl, credential: isSameGateway(kept.base_url, baseUrl) ? usable(new Secret(kept.key), credentialFrom) : null, credentialFrom }
 }
 
-/** The credential of the settings. Throws CommandError (exit code 3) when nobody is signed in at this gateway. */
+/** Returns the credential of the settings. Throws CommandError (exit code 3) when there is none for this gateway. */
 export function credentialOf({ baseUrl, credential }: ClientSettings): Secret {
   if (credential !== null) return credential
   throw new CommandError(`you are not signed in to ${baseUrl}. Set BRIGADE_KEY to an API key of it, or run brigade login --base-url ${baseUrl}.`, {
@@ -54,7 +54,7 @@ export function credentialOf({ baseUrl, credential }: ClientSettings): Secret {
   })
 }
 
-/** Removes from a typed address what people add to it: a slash at the end, /v1, /mcp. Throws CommandError. */
+/** Removes the parts that people add to an address: a slash at the end, /v1, /mcp. Throws CommandError. */
 export function addressOf(text: string, from: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url !== null && (url.username !== '' || url.password !== '')) throw wrongUsage(`${from} must not hold a user or password; a key goes into BRIGADE_KEY.`)
@@ -76,20 +76,20 @@ function clientEnvironmentOrError(env: Readonly<Record<string, string | undefine
 
 function readKeyFile(path: string): string {
   try {
-    // - is stdin, as in other commands.
+    // The path - means stdin, as in other commands.
     return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
   } catch (cause) {
     throw wrongUsage(`--key-file: ${path} cannot be read: ${fileReason(cause)}.`, cause)
   }
 }
 
-/** A key is visible ASCII without spaces. Anything else would be shown by the error of the HTTP client. */
+/** Returns the credential. Throws CommandError unless it is visible ASCII without spaces. The error of the HTTP client would show any other text. */
 function usable(credential: Secret, from: string): Secret {
   if (/^[!-~]+$/.test(credential.reveal())) return credential
   throw wrongUsage(`${from} does not hold a key: ${credential.reveal() === '' ? 'it is empty' : 'it has spaces, line breaks or letters that no key has'}.`)
 }
 
-/** Host names that mean this computer; they are interchangeable. */
+/** Returns whether both addresses are the same gateway. Host names that mean this computer are interchangeable. */
 function isSameGateway(kept: string, called: string): boolean {
   const plain = (text: string): string => {
     const url = new URL(text)

@@ -1,15 +1,15 @@
 import { BrigadeError } from '../agents/toolkit/brigade-error.ts'
 
-/** How a command ends. Scripts branch on these; docs/guides/cli.md lists them. */
+/** The exit codes of a command. Scripts branch on them, and docs/guides/cli.md lists them. */
 export const exitCodes = { failed: 1, wrongUsage: 2, refused: 3, notFound: 4, overBudget: 5, conflict: 6 } as const
 
-/** The failure of a command, for a person or a script. The message is one line and says what to do; it never holds a key. */
+/** The failure of a command, for a person or a script. The message is one line and says what to do. It never contains a key. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: number
-  /** The gateway's code, or one of this program: usage, not_signed_in, unreachable, not_a_gateway, failed. */
+  /** The gateway's code, or a code of this program: usage, not_signed_in, unreachable, not_a_gateway, failed. */
   readonly code: string
-  /** The status of the gateway's reply; null when the failure is not about a reply. */
+  /** The status of the gateway's reply. Null when the failure is not about a reply. */
   readonly status: number | null
   /** The other fields of the gateway's error, such as the current etag. */
   readonly evidence: Readonly<Record<string, unknown>>
@@ -26,7 +26,7 @@ export class CommandError extends Error {
   }
 }
 
-/** A command with invalid words or flags. */
+/** Returns the error for a command with invalid words or flags. */
 export function wrongUsage(message: string, cause?: unknown): CommandError {
   return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage', cause })
 }
@@ -39,13 +39,13 @@ const fileReasons: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
 }
 
-/** Why a file cannot be read or written, in words. */
+/** Returns why a file cannot be read or written, in words. */
 export function fileReason(thrown: unknown): string {
   const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : ''
   return fileReasons[code] ?? (code === '' ? 'the disk refuses it' : code)
 }
 
-/** Which gateway was called and where the credential came from, for messages. */
+/** The called gateway and the source of the credential, for messages. */
 export interface Called {
   readonly baseUrl: string
   readonly credentialFrom: string
@@ -53,13 +53,13 @@ export interface Called {
 
 /** Returns the error of a call to a gateway in words for a person. Every other error is returned unchanged. */
 export function commandErrorOf(thrown: unknown, called: Called): unknown {
-  // Only a reply in another shape than the gateway's causes these.
+  // Only a reply in another form than the gateway's causes these errors.
   if (thrown instanceof BrigadeError && thrown.code === 'wrong_address') return notAGateway(called.baseUrl, 'its reply has another shape', thrown)
   if (thrown instanceof BrigadeError) return ofReply(thrown, called)
   return thrown
 }
 
-/** Something else answers at the address. */
+/** Returns the error for an address where something other than a gateway answers. */
 export function notAGateway(baseUrl: string, why: string, cause?: unknown): CommandError {
   return new CommandError(`what answers at ${baseUrl} is no Brigade gateway: ${why}. Set BRIGADE or --base-url to the address of yours.`, {
     code: 'not_a_gateway',
@@ -67,7 +67,7 @@ export function notAGateway(baseUrl: string, why: string, cause?: unknown): Comm
   })
 }
 
-/** A wait that a person accepts; for a longer one the gateway's message says when it ends. */
+/** Maximum wait that a person accepts. For a longer wait, the gateway's message says when it ends. */
 const soonS = 600
 
 function ofReply(error: BrigadeError, called: Called): CommandError {

@@ -1,19 +1,19 @@
-/** What commands print. Text that others wrote is shown without control characters, so that it cannot steer the terminal. */
+/** Prints the output of commands. Text that others wrote is shown without control characters, so that it cannot control the terminal. */
 
 /** Control characters, and characters that change the direction of text. */
 const steering = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu
 
-/** A text on one line that cannot steer the terminal. */
+/** Returns a text on one line that cannot control the terminal. */
 export function plain(text: string): string {
   return text.replace(steering, ' ')
 }
 
-/** One line to stdout. */
+/** Prints one line to stdout. */
 export function printLine(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** One line of JSON to stdout. */
+/** Prints one line of JSON to stdout. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`)
 }
@@ -24,7 +24,7 @@ export interface Column {
   readonly align?: 'right'
 }
 
-/** The lines of a table, aligned, the last column without padding. */
+/** Returns the aligned lines of a table. The last column has no padding. */
 export function tableLines(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const cells = [columns.map(column => column.head), ...rows.map(row => row.map(plain))]
   const widths = columns.map((_column, at) => Math.max(...cells.map(row => lengthOf(row[at] ?? ''))))
@@ -45,7 +45,7 @@ export function printTable(columns: readonly Column[], rows: readonly (readonly 
   for (const line of tableLines(columns, rows)) printLine(line)
 }
 
-/** Prints names with their values, one a line, aligned. */
+/** Prints names with their values, one on each line, aligned. */
 export function printFields(fields: Readonly<Record<string, string>>): void {
   const width = Math.max(...Object.keys(fields).map(lengthOf))
   for (const [name, value] of Object.entries(fields)) printLine(`${name.padEnd(width)}  ${plain(value)}`)
@@ -55,14 +55,14 @@ function lengthOf(text: string): number {
   return [...text].length
 }
 
-/** Rupees of one column with the same decimals: 2, or as many as the smallest amount needs, at most 6. */
+/** Returns the rupees of one column with the same number of decimals: 2, or as many as the smallest amount needs, at most 6. */
 export function rupees(amounts: readonly number[]): string[] {
   const smallest = Math.min(...amounts.map(Math.abs).filter(amount => amount > 0), 1)
   const decimals = Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(smallest))))
   return amounts.map(amount => amount.toFixed(decimals))
 }
 
-/** Prints what a command created: one field a line, or JSON. */
+/** Prints the result of a command: one field on each line, or JSON. */
 export function printResult(value: object, asJson: boolean): void {
   if (asJson) printJson(value)
   else

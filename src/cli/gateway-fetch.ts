@@ -1,11 +1,11 @@
 import { CommandError, notAGateway } from './command-error.ts'
 
-/** How long one request may take, its body included. */
+/** Maximum time of one request, its body included. */
 const requestTimeoutMs = 120_000
 
 /**
- * A `fetch` for commands. A failure on the way (address, connection, TLS, a proxy's page, a redirect) throws CommandError that says what to do. Replies
- * of a gateway come back unchanged, whatever their status. `timeoutMs: null` waits without a limit.
+ * Returns a `fetch` for commands. A failure on the way (address, connection, TLS, a proxy's page, a redirect) throws CommandError that says what to
+ * do. Replies of a gateway are returned unchanged, whatever their status. `timeoutMs: null` waits without a limit.
  */
 export function gatewayFetch(baseUrl: string, timeoutMs: number | null = requestTimeoutMs): typeof fetch {
   return async (input, init) => {
@@ -14,7 +14,7 @@ export function gatewayFetch(baseUrl: string, timeoutMs: number | null = request
     try {
       reply = await fetch(input, { ...init, redirect: 'manual', ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }) })
     } catch (thrown) {
-      // The caller handles its own abort; its deadline counts like ours.
+      // The caller handles its own abort. Its deadline counts like the deadline of this function.
       if (init?.signal?.aborted && !isTimeout(thrown)) throw thrown
       throw unreachable(baseUrl, thrown)
     }
@@ -23,7 +23,7 @@ export function gatewayFetch(baseUrl: string, timeoutMs: number | null = request
   }
 }
 
-/** Checks that a reply names its request, is no web page and does not redirect, as every reply of a gateway. Throws CommandError. */
+/** Throws CommandError unless a reply names its request, is not a web page and does not redirect, as every reply of a gateway. */
 async function expectGateway(baseUrl: string, reply: Response): Promise<void> {
   const location = reply.headers.get('location')
   const isPage = (reply.headers.get('content-type') ?? '').startsWith('text/html')
@@ -38,7 +38,7 @@ async function expectGateway(baseUrl: string, reply: Response): Promise<void> {
   throw notAGateway(baseUrl, `it answered with ${isPage ? 'a web page' : 'no x-request-id'}, status ${reply.status}`)
 }
 
-/** Returns the address without query and fragment, which may hold secrets of a sign-in. */
+/** Returns the address without query and fragment, which may contain secrets of a sign-in. */
 function printable(location: string): string {
   return location.replace(/[?#].*$/s, '').replace(/[^!-~]/g, '')
 }
@@ -77,12 +77,12 @@ function isTimeout(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'TimeoutError'
 }
 
-/** Returns the code of the innermost cause that has one; '' when none has. */
+/** Returns the code of the innermost cause that has one, or '' when none has. */
 function codeOf(thrown: unknown): string {
   let found = ''
   for (let at: unknown = thrown; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string') found = at.code
-    // Not every version of undici gives its code along.
+    // Some versions of undici do not pass the code on.
     else if (at.name === 'HTTPParserError') found = 'HPE_'
   }
   return found

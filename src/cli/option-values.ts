@@ -1,20 +1,20 @@
 import { InvalidArgumentError } from 'commander'
 
-/** A number, as options take it. */
+/** Returns the number in the text of an option. Throws InvalidArgumentError. */
 export function number(text: string): number {
   const value = Number(text)
   if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number.')
   return value
 }
 
-/** A whole number of at least 1. */
+/** Returns a whole number of at least 1. Throws InvalidArgumentError. */
 export function count(text: string): number {
   const value = number(text)
   if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number of at least 1.')
   return value
 }
 
-/** Rupees a month, more than 0: for some people 0 means "nothing more", for others "no limit". */
+/** Returns rupees a month, more than 0. It refuses 0, because some people mean "nothing more" with it and others "no limit". */
 export function budget(text: string): number {
   const value = number(text)
   if (value <= 0)
@@ -24,14 +24,14 @@ export function budget(text: string): number {
   return value
 }
 
-/** Rupees, at least 0. */
+/** Returns rupees, at least 0. Throws InvalidArgumentError. */
 export function amount(text: string): number {
   const value = number(text)
   if (value < 0) throw new InvalidArgumentError('It must be 0 or more.')
   return value
 }
 
-/** Ids with commas between. */
+/** Returns the ids in a text with commas between them. */
 export function list(text: string): string[] {
   const ids = text
     .split(',')
@@ -41,7 +41,7 @@ export function list(text: string): string[] {
   return ids
 }
 
-/** The word `none`, which lifts a rule, beside what `value` takes. */
+/** Returns a reader that accepts the word `none`, which lifts a rule, in addition to the texts that `value` accepts. */
 export function orNone<T>(value: (text: string) => T): (text: string) => T | 'none' {
   return text => (text.trim() === 'none' ? 'none' : value(text))
 }

@@ -2,19 +2,19 @@ import { type Command, CommanderError } from 'commander'
 import { CommandError, exitCodes } from './command-error.ts'
 import { plain } from './command-output.ts'
 
-/** Makes a program, before it has commands, throw instead of ending the process, and leave the printing of errors to runProgram. */
+/** Prepares a program before it has commands. The program then throws instead of ending the process, and leaves the printing of errors to runProgram. */
 export function prepareProgram(program: Command): Command {
-  // Options of a command come after its name: `memory get --version` is not the version of the program.
+  // Options of a command come after its name, so that `memory get --version` is not the version of the program.
   return program
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => {} })
 }
 
-/** The reader of the output may stop reading, as in `brigade memory ls | head`. Then the process ends without a message. */
+/** Ends the process without a message when the reader of the output stops reading, as in `brigade memory ls | head`. */
 export function endWithReader(): void {
   process.stdout.on('error', error => process.exit('code' in error && error.code === 'EPIPE' ? 0 : 1))
-  // Output that nobody reads any more changes neither what a command does nor its exit code.
+  // A failure of stderr changes neither the work of a command nor its exit code.
   process.stderr.on('error', () => undefined)
 }
 
@@ -44,13 +44,13 @@ function jsonOf({ message, code, status, evidence }: CommandError): string {
   return JSON.stringify({ error: { message, code, status }, ...evidence })
 }
 
-/** With the gateway's code, because docs/reference/errors.md says more about it. */
+/** Returns the line of a failure. It contains the gateway's code, because docs/reference/errors.md says more about the code. */
 function textOf({ message, code, status, evidence }: CommandError): string {
   const request = typeof evidence['request_id'] === 'string' ? `, request ${evidence['request_id']}` : ''
   return plain(`brigade: ${message}${status === null ? '' : ` (${code}${request})`}`)
 }
 
-/** Null when the help or the version was requested and printed. */
+/** Returns the failure. Returns null when the help or the version was requested and printed. */
 function failureOf(thrown: unknown): CommandError | null {
   if (thrown instanceof CommandError) return thrown
   if (thrown instanceof CommanderError) {

@@ -3,14 +3,14 @@ import { endpointOf } from '../platform/endpoint.ts'
 import type { CardDocuments } from './documents/card-documents.ts'
 import { cardMediaType, serverCardShape } from './documents/server-card.ts'
 
-/** What these rows need of composition/gateway.ts. */
+/** The services that these endpoints need from composition/gateway.ts. */
 export interface McpCardServices {
   readonly mcpCard: CardDocuments
 }
 
 const row = endpointOf<McpCardServices>()
 
-/** Readable from any page, kept an hour, revalidated by ETag. */
+/** Headers of documents that every web page may read. Caches keep them for an hour and revalidate them by ETag. */
 const publicHeaders = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'GET',
@@ -21,7 +21,7 @@ const publicHeaders = {
 
 const conditional = z.object({ 'if-none-match': z.string().optional() })
 
-/** The rows that say where the MCP server is. `POST /mcp` itself is not a row: it speaks JSON-RPC. */
+/** The endpoints that say where the MCP server is. `POST /mcp` itself is not among them, because it uses JSON-RPC. */
 export const mcpEndpoints = {
   wellKnownServerCard: row({
     at: 'GET /.well-known/mcp/server-card.json',

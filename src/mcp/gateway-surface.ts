@@ -21,23 +21,23 @@ export interface GatewaySurfaceDeps {
   readonly invoke: InvokeRow
   readonly clock: Clock
   readonly log: Log
-  /** Left out: nothing is counted or traced. */
+  /** When it is left out, nothing is counted or traced. */
   readonly watch?: ToolWatch | undefined
-  /** Without it the surface has only tools. */
+  /** When it is left out, the surface has only tools. */
   readonly beyondTools?: {
-    /** Places for the looks at account resources, shared by founders of organisations. */
+    /** Places for the polls of account resources. Founders of organisations share them. */
     readonly polls: Shares<string>
-    /** Who founded an organisation. */
+    /** Returns the founder of an organisation. */
     readonly founderOf: (orgId: number) => string
     readonly memory: MemoryWatch
     /** Calls a row without a count against the caller's rate, for reads that the gateway makes by itself. */
     readonly peek: InvokeRow
-    /** Bound of one memory object over MCP (setting MEMORY_MCP_MAX_BYTES). */
+    /** Maximum size of one memory object over MCP in bytes (setting MEMORY_MCP_MAX_BYTES). */
     readonly objectMaxBytes: number
   }
 }
 
-/** The surface of this gateway for each caller: what the endpoint rows let them do. */
+/** Returns a function that makes the surface of this gateway for each caller. The surface contains what the endpoint rows allow to the caller. */
 export function gatewaySurface({ tools, invoke, clock, log, watch, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
   const catalog = new ToolCatalog(tools)
   const polls = beyondTools === undefined ? null : new AccountPolls(clock, beyondTools.polls, beyondTools.founderOf)

@@ -1,6 +1,6 @@
 /**
- * The second way to the MCP server: /orgs/{id}/mcp, an OAuth protected resource for clients that only know how to log in. It exists when the operator
- * names an issuer. It has its own URL, because a client that learns of OAuth drops the bearer that its user configured. Decision 0280 says why.
+ * The second URL of the MCP server: /orgs/{id}/mcp, an OAuth protected resource for clients that can only log in. It exists when the operator names
+ * an issuer. It has a URL of its own, because a client that finds OAuth drops the bearer that its user configured. Decision 0280 says why.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../platform/errors.ts'
@@ -8,14 +8,14 @@ import type { AgentPrincipal, BearerPrincipal } from '../platform/security/princ
 import { challenged } from './transport/guard.ts'
 import type { McpCaller, McpMount } from './transport/transport.ts'
 
-/** Sign-in at another issuer; the agents domain provides it. */
+/** Sign-in with another issuer. The agents domain provides it. */
 export interface ExternalSignInPort {
   readonly issuer: string
-  /** URL and audience of the organisation's resource. */
+  /** Returns the URL of the organisation's resource, which is also its audience. */
   resourceOf(orgId: number): string
-  /** What a client asks the issuer for. */
+  /** The scope that a client requests from the issuer. */
   readonly scope: string
-  /** Whether a bearer says that it is of this issuer. */
+  /** Returns whether a bearer claims to be of this issuer. */
   isOfIssuer(token: string): boolean
   principalOf(token: string, orgId: number, call: { readonly sourceIp: string | null; readonly requestId: string }): Promise<AgentPrincipal>
 }
@@ -23,20 +23,20 @@ export interface ExternalSignInPort {
 export interface OAuthMountDeps {
   readonly signIn: ExternalSignInPort
   readonly baseUrl: () => string
-  /** Names the server in challenges (setting SERVICE_ID). */
+  /** The name of the server in challenges (setting SERVICE_ID). */
   readonly realm: string
-  /** The bearer of the request, or null. */
+  /** Returns the bearer of the request, or null. */
   bearerOf(headers: IncomingHttpHeaders): string | null
-  /** Keys and agent tokens of the gateway itself, which are accepted here too. Throws 401. */
+  /** Returns the caller by a key or agent token of the gateway itself, which is accepted here too. Throws 401. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
 }
 
-/** The path of the protected resource's metadata (RFC 9728: the well-known part comes before the path). */
+/** Returns the URL of the protected resource's metadata. In RFC 9728 the well-known part comes before the path. */
 export function metadataUrl(baseUrl: string, orgId: number): string {
   return `${baseUrl}/.well-known/oauth-protected-resource/orgs/${orgId}/mcp`
 }
 
-/** The mount of one organisation. */
+/** Returns the mount of one organisation. */
 export function oauthMount(orgId: number, deps: OAuthMountDeps): McpMount {
   const parameters = `resource_metadata="${metadataUrl(deps.baseUrl(), orgId)}", scope="${deps.signIn.scope}"`
   return {

@@ -1,4 +1,4 @@
-/** Reads rows for resources and prompts; their failures become errors of the protocol. */
+/** Reads rows for resources and prompts. Failures of the rows become errors of the protocol. */
 import { translate } from '../gateway/http/translate.ts'
 import type { AnyRow } from '../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../platform/errors.ts'
@@ -21,22 +21,22 @@ export class RowReader {
     this.#log = log
   }
 
-  /** Whether the caller may call the row at all. */
+  /** Returns whether the caller may call the row. */
   may(row: AnyRow): boolean {
     return mayCall(this.call.principal, row.access).ok
   }
 
-  /** Returns the value of the row. Throws SurfaceError; `notThere` with the URI when the row says 404. */
+  /** Returns the value of the row. Throws SurfaceError. When the row returns 404, the error is `notThere` with the URI. */
   async value(row: AnyRow, input: RowInput, signal: AbortSignal, uri?: string): Promise<unknown> {
     try {
       return await this.#invoke(row, input, { ...this.call, signal: AbortSignal.any([signal, abortSignalOf(this.call.signal)]) })
     } catch (thrown) {
-      // Nobody waits for this answer any more; an abort is no failure to log.
+      // The client does not wait for this answer any more, and an abort is not logged as a failure.
       throw signal.aborted ? new SurfaceError('refused', 'The client cancelled this call.') : this.failure(thrown, row.at, uri)
     }
   }
 
-  /** Work over several rows, whose own failures become errors of the protocol too. Throws SurfaceError. */
+  /** Runs work over several rows. Failures of the work itself become errors of the protocol too. Throws SurfaceError. */
   async guarded<T>(place: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -50,11 +50,11 @@ export class RowReader {
     return plainJson(jsonOf(await this.value(row, input, signal)))
   }
 
-  /** Reports a failure in the protocol's form, with the words and fields of a failed tool. A fault of the gateway itself is logged. */
+  /** Returns a failure in the protocol's form, with the words and fields of a failed tool. A fault of the gateway itself is logged. */
   failure(thrown: unknown, place: string, uri?: string): SurfaceError {
     if (thrown instanceof SurfaceError) return thrown
     const error = toGatewayError(translate(thrown))
-    // Clients recognise a missing resource by data that has only the URI.
+    // Clients recognise a missing resource by data that contains only the URI.
     if (error.errorName === 'not_found' && uri !== undefined) return notThere(uri)
     const { requestId, principal } = this.call
     if (error.errorName === 'internal_error')
@@ -64,7 +64,7 @@ export class RowReader {
   }
 }
 
-/** There is no such resource for this caller. */
+/** Returns the error for a resource that does not exist for this caller. */
 export function notThere(uri: string): SurfaceError {
   return new SurfaceError('notThere', 'There is no such resource.', { uri })
 }

@@ -1,4 +1,4 @@
-/** The `initialize` era (2025-11-25 and older): the 1.x SDK, stateless, a fresh server and transport for every POST. */
+/** Serves the `initialize` era (2025-11-25 and older) with the 1.x SDK. It is stateless: every POST has a new server and transport. */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import {
@@ -20,13 +20,13 @@ import { type Questions, type Surface, SurfaceError, type ToolRun } from './surf
 import type { Cancellations } from './transport/cancellations.ts'
 import { listTurn } from './transport/list-turns.ts'
 
-/** Where cancels of this era find the calls of `owner`. */
+/** The calls of `owner` that a cancel of this era may end. */
 export interface CancelScope {
   readonly cancellations: Cancellations
   readonly owner: string
 }
 
-/** Serves one POST whose body is already parsed. The reply's stream ends with the last answer; an abort of `request.signal` ends running tools. */
+/** Serves one POST whose body is already parsed. The reply's stream ends with the last answer. An abort of `request.signal` ends running tools. */
 export async function serveInitializeEra(
   request: Request,
   parsedBody: unknown,
@@ -41,12 +41,16 @@ export async function serveInitializeEra(
   servePrompts(server, surface)
   const transport = new WebStandardStreamableHTTPServerTransport({})
   await server.connect(transport)
-  // A stateless transport does not watch the socket, so without this the tool would continue, and bill, after its client has gone.
+  // A stateless transport does not watch the socket. Without this listener the tool would continue, and cost money, after its client has
+  // disconnected.
   request.signal.addEventListener('abort', () => void server.close(), { once: true })
   return transport.handleRequest(request, { parsedBody })
 }
 
-/** No list is announced as changing and no resource as subscribable: without sessions there is no stream for notifications. */
+/**
+ * Returns the server of one POST. It announces no list as changing and no resource as subscribable, because without sessions there is no stream for
+ * notifications.
+ */
 function makeServer(surface: Surface, identity: McpIdentity): Server {
   return new Server(
     { name: identity.name, title: identity.title, version: identity.version },
@@ -63,7 +67,7 @@ function makeServer(surface: Surface, identity: McpIdentity): Server {
   )
 }
 
-/** The SDK checks a call itself and answers -32602 when it is malformed; a check against the whole schema would report a failure of the gateway. */
+/** The SDK checks a call itself and answers -32602 when it is malformed. A check against the whole schema would report a failure of the gateway. */
 const toolCall = z.looseObject({ method: z.literal('tools/call') })
 
 function serveTools(server: Server, { tools, logging }: Surface, { cancellations, owner }: CancelScope): void {
@@ -121,7 +125,7 @@ function servePrompts(server: Server, { prompts, complete }: Surface): void {
     server.setRequestHandler(CompleteRequestSchema, async (request, extra) => ({ completion: { ...(await complete(request.params, extra.signal)) } }))
 }
 
-/** The server may not ask a client that has said that it answers no questions. */
+/** Returns the answer. Throws SurfaceError for questions, because the server of this era cannot ask its client. */
 function answerOnly<T extends object>(said: T | Questions): T {
   if ('questions' in said) throw new SurfaceError('refused', 'This asks its caller back, which needs a client of protocol 2026-07-28.')
   return said

@@ -1,6 +1,6 @@
 /**
- * What one caller can use of the MCP server, without any SDK: tools, resources, prompts, completion, change notifications. Both protocol eras use the
- * same surface. What a surface lacks is neither announced nor answered. Decision 0250 says why.
+ * The parts of the MCP server that one caller can use, without any SDK: tools, resources, prompts, completion and change notifications. Both protocol
+ * eras use the same surface. A part that a surface lacks is neither announced nor answered. Decision 0250 says why.
  */
 import type { ToolCall, ToolProgress } from './tools/toolbox/tool.ts'
 
@@ -17,20 +17,20 @@ export type Block =
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
   | { readonly type: 'resource'; readonly resource: ResourceContents }
 
-/** What a client can be asked in the middle of a call, by the capability that it declares. */
+/** The methods of questions to a client in the middle of a call, by the capability that the client declares. */
 export const questionMethods = { elicitation: 'elicitation/create', sampling: 'sampling/createMessage', roots: 'roots/list' } as const
 export type QuestionKind = keyof typeof questionMethods
 
-/** Questions to the client instead of an answer; the client repeats the call with its answers to them. */
+/** Questions to the client instead of an answer. The client repeats the call with its answers to them. */
 export interface Questions {
   readonly questions: Readonly<Record<string, { readonly kind: QuestionKind; readonly params: Readonly<Record<string, unknown>> }>>
-  /** Comes back with the next call. */
+  /** State that the client sends back with the next call. */
   readonly state?: string
 }
 
-/** The questions that a call may ask its client. The initialize era has none: its server would have to find the client again. */
+/** The questions that a call may ask its client. The initialize era has none, because its server cannot find the client again. */
 export interface Asked {
-  /** Whether the client answers questions of this kind; asking a client that does not ends the call with -32021. */
+  /** Returns whether the client answers questions of this kind. A question to a client that does not answer them ends the call with -32021. */
   can(kind: QuestionKind): boolean
   /** The answers to the questions of the last round, by their names. They are not checked. */
   readonly answers: Readonly<Record<string, unknown>> | undefined
@@ -40,13 +40,13 @@ export interface Asked {
 
 /** What a running tool gets from its call. */
 export interface ToolRun {
-  /** Null: this caller cannot be asked. */
+  /** Null when this caller cannot be asked. */
   readonly asked: Asked | null
-  /** Aborts when the client cancels or goes away. */
+  /** Aborts when the client cancels or disconnects. */
   readonly signal: AbortSignal
-  /** Present when the client asked for progress. */
+  /** Reports progress. Null unless the client asked for progress. */
   readonly report: ((progress: ToolProgress) => void) | null
-  /** Writes to the client's log; it does nothing unless the surface announces `logging`. */
+  /** Writes to the client's log. It does nothing unless the surface announces `logging`. */
   log(level: 'debug' | 'info' | 'warning' | 'error', data: unknown): void
 }
 
@@ -57,7 +57,7 @@ export interface ToolAnswer {
   readonly isError?: true
 }
 
-/** A tool as tools/list shows it. */
+/** A tool in the form of tools/list. */
 export interface ToolEntry {
   [key: string]: unknown
   readonly name: string
@@ -67,24 +67,24 @@ export interface ToolEntry {
 export interface ToolSurface {
   /** The number of tools that run now. */
   readonly running: number
-  /** Bytes of pictures in the answers so far. It is left out for tools that make no pictures. */
+  /** Bytes of pictures in the answers so far. It is left out when the tools make no pictures. */
   readonly pictureBytes?: number
   list(): ToolEntry[]
   has(name: string): boolean
-  /** The message for a name that `has()` does not know. */
+  /** Returns the message for a name that `has()` does not know. */
   unknown(name: string): string
-  /** Runs a tool that `has()` knows. A failure is an answer with `isError`; only what the protocol has a code for throws, SurfaceError. */
+  /** Runs a tool that `has()` knows. A failure is an answer with `isError`. Throws SurfaceError only for failures that have a code in the protocol. */
   run(name: string, args: unknown, run: ToolRun): Promise<ToolAnswer | Questions>
 }
 
-/** A resource as resources/list shows it. */
+/** A resource in the form of resources/list. */
 export interface ResourceEntry {
   [key: string]: unknown
   readonly uri: string
   readonly name: string
 }
 
-/** A family of resources as resources/templates/list shows it. */
+/** A family of resources in the form of resources/templates/list. */
 export interface ResourceTemplateEntry {
   [key: string]: unknown
   readonly uriTemplate: string
@@ -92,14 +92,14 @@ export interface ResourceTemplateEntry {
 }
 
 export interface ResourceSurface {
-  /** One page. Throws SurfaceError. */
+  /** Returns one page. Throws SurfaceError. */
   list(cursor: string | undefined, signal: AbortSignal): Promise<{ resources: ResourceEntry[]; nextCursor?: string }>
   templates(): ResourceTemplateEntry[]
-  /** Throws SurfaceError; `notThere` when there is no such resource for this caller. */
+  /** Returns the content of a resource. Throws SurfaceError, which is `notThere` when there is no such resource for this caller. */
   read(uri: string, signal: AbortSignal): Promise<ResourceContents[]>
 }
 
-/** A prompt as prompts/list shows it. */
+/** A prompt in the form of prompts/list. */
 export interface PromptEntry {
   [key: string]: unknown
   readonly name: string
@@ -113,7 +113,7 @@ export interface PromptMessage {
 
 export interface PromptSurface {
   list(): PromptEntry[]
-  /** Throws SurfaceError. `asked` is null for a caller who cannot be asked. */
+  /** Returns the messages of a prompt. `asked` is null for a caller that cannot be asked. Throws SurfaceError. */
   get(
     name: string,
     args: Readonly<Record<string, string>>,
@@ -122,13 +122,13 @@ export interface PromptSurface {
   ): Promise<{ description?: string; messages: PromptMessage[] } | Questions>
 }
 
-/** What completion/complete asks: the argument of a prompt, or the variable of a resource template. */
+/** The subject of a completion: the argument of a prompt, or the variable of a resource template. */
 export interface CompletionQuestion {
   readonly ref: { readonly type: 'ref/prompt'; readonly name: string } | { readonly type: 'ref/resource'; readonly uri: string }
   readonly argument: { readonly name: string; readonly value: string }
 }
 
-/** At most 100 values. `total` only where it is known. */
+/** At most 100 values. `total` is present only when it is known. */
 export interface CompletionAnswer {
   readonly values: string[]
   readonly total?: number
@@ -138,14 +138,14 @@ export interface CompletionAnswer {
 /** Lists that can change while a client listens. */
 export type ChangingList = 'tools' | 'prompts' | 'resources'
 
-/** A change; `detail` describes it. A sink may merge several into one, because the reader reads the present state anyway. */
+/** A change, which `detail` describes. A sink may merge several changes into one, because the reader reads the present state anyway. */
 export type SurfaceChange = { readonly kind: ChangingList } | { readonly kind: 'resource'; readonly uri: string; readonly detail?: ChangeDetail }
 
 export type ChangeDetail = Readonly<Record<string, unknown>>
 
 export interface ChangeSink {
   notify(change: SurfaceChange): void
-  /** Ends the stream in good order; the client may listen again. */
+  /** Ends the stream in good order. The client may listen again. */
   end(): void
 }
 
@@ -156,12 +156,12 @@ export interface ChangeParams {
 }
 
 export interface Listening {
-  /** The part of the subscription that is served; the client reads it in the acknowledgement. */
+  /** The part of the subscription that is served. The client reads it in the acknowledgement. */
   readonly granted: ChangeParams
   stop(): void
 }
 
-/** Change notifications: the `subscriptions/listen` of the discover era. The stateless initialize era has no stream to send them on. */
+/** Change notifications, which the discover era sends on `subscriptions/listen`. The stateless initialize era has no stream for them. */
 export interface ChangeSurface {
   /** The lists whose changes are reported. */
   readonly lists: readonly ChangingList[]
@@ -173,20 +173,20 @@ export interface Surface {
   readonly tools: ToolSurface
   readonly resources?: ResourceSurface
   readonly prompts?: PromptSurface
-  /** Throws SurfaceError. */
+  /** Completes an argument. Throws SurfaceError. */
   readonly complete?: (question: CompletionQuestion, signal: AbortSignal) => Promise<CompletionAnswer>
   readonly changes?: ChangeSurface
-  /** Announces logging, for tools that use `ToolRun.log`. */
+  /** True when the surface announces logging, for tools that use `ToolRun.log`. */
   readonly logging?: true
 }
 
-/** Makes the surface of one POST; `url` is its path with the query. Throws GatewayError. */
+/** Returns the surface of one POST. `url` is its path with the query. Throws GatewayError. */
 export type SurfaceOf = (call: ToolCall, url: string | undefined) => Surface
 
-/** Codes of JSON-RPC that a surface answers with. `notThere` becomes -32602 on the wire of the discover era. */
+/** The codes of JSON-RPC errors of a surface. `notThere` becomes -32602 on the wire of the discover era. */
 export const surfaceErrorCodes = { badParams: -32602, notThere: -32002, internal: -32603, refused: -32000 } as const
 
-/** A failure outside tools, as both SDKs send it. */
+/** A failure outside tools, in the form that both SDKs send. */
 export class SurfaceError extends Error {
   override readonly name = 'SurfaceError'
   readonly code: number

@@ -1,29 +1,29 @@
 /**
- * Memory keys: what a client may call an object, and how that is joined under the organisation's prefix. Pure.
- * The rules are strict because a key becomes a path in stores, file systems and URLs that normalise in their own ways.
+ * Memory keys: which names a client may give to an object, and how they are joined under the organisation's prefix. The rules are strict because a
+ * key becomes a path in stores, file systems and URLs, and each normalises in its own way. The functions are pure.
  */
 import { fail } from '../platform/errors.ts'
 
 /** A validated key, relative to the organisation's prefix. */
 export type MemoryKey = string & { readonly __brand: 'MemoryKey' }
 
-/** Longest key in bytes: S3 takes 1024, the organisation's prefix needs its part of that. Ours. */
+/** Maximum length of a key in bytes. S3 accepts 1024 bytes, and the organisation's prefix needs its part of them. The project chose the number. */
 export const keyBytesMax = 1000
-/** Most segments of a key. Ours. */
+/** Maximum number of segments of a key. The project chose the number. */
 export const keySegmentsMax = 20
 
 const servedRoots = ['org/', 'workspaces/', 'shared/', 'users/', 'agents/'] as const
 
-// Control and format characters (they hide or reorder text), line separators, lone surrogates, and what XML lists cannot carry.
+// Control and format characters (they hide or reorder text), line separators, lone surrogates, and characters that XML lists cannot contain.
 const forbidden = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\ufffe\uffff\\]/u
 
-/** The prefix of everything that an organisation has; made by the server, never by a client. */
+/** Returns the prefix of all objects of an organisation. The server makes it, never a client. */
 export function basePrefixOf(orgId: number): string {
   return `org-${orgId}/`
 }
 
 /**
- * Checks the key of an object that may already exist: keys that earlier releases accepted stay readable and deletable. Throws `bad_memory_key`, whose
+ * Checks the key of an object that may already exist. Keys that earlier releases accepted stay readable and deletable. Throws `bad_memory_key`, whose
  * message says what is wrong with the key.
  */
 export function parseKey(text: string): MemoryKey {
@@ -33,8 +33,8 @@ export function parseKey(text: string): MemoryKey {
 }
 
 /**
- * Checks a key under which something is to be written. Beside the rules of `parseKey` it has no character that nobody sees or that looks like a
- * space, no byte that was no UTF-8, and nothing that another program could decode or normalise into another path. Throws `bad_memory_key`.
+ * Checks the key of a new object. In addition to the rules of `parseKey`, it may not contain an invisible character, a character that looks like a
+ * space, a byte that was not UTF-8, or a part that another program could decode or normalise into another path. Throws `bad_memory_key`.
  */
 export function parseNewKey(text: string): MemoryKey {
   const key = parseKey(text)
@@ -44,7 +44,7 @@ export function parseNewKey(text: string): MemoryKey {
   return key
 }
 
-/** Checks a list prefix: a key, or the beginning of one, or nothing. Throws `bad_memory_key`. */
+/** Checks a list prefix: a key, the beginning of a key, or an empty text. Throws `bad_memory_key`. */
 export function parsePrefix(text: string): string {
   const wrong = text === '' ? null : problemOf(text)
   if (wrong !== null) throw fail('bad_memory_key', { message: `Not a valid memory prefix: ${wrong}.` })
@@ -64,7 +64,8 @@ function problemOf(text: string): string | null {
   return null
 }
 
-// Unicode's list of what is drawn as nothing, blank letters and signs that are not on it, every space but U+0020, and U+FFFD for bytes that were no text.
+// Characters that Unicode lists as invisible, blank letters and signs that are not on that list, every space but U+0020, and U+FFFD for bytes that
+// were not text.
 const unseen = /[\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800\ufffc\ufffd\u{13441}\u{13442}\u{16fe4}\u{1d159}]|(?! )\p{Zs}/u
 const escapes = /%([0-7][0-9a-f])/gi
 
@@ -78,9 +79,9 @@ function disguiseOf(key: string): string | null {
   return segments.some(isDots) ? 'it has a "." or ".." segment as escapes or look-alikes' : null
 }
 
-/** Whether a segment is "." or ".." to a program that decodes escapes, however often. */
+/** Returns whether a segment is "." or ".." to a program that decodes escapes any number of times. */
 function isDots(segment: string): boolean {
-  // It ends: each round makes the text shorter, and a key has at most 1000 bytes.
+  // The loop ends, because each round makes the text shorter, and a key has at most 1000 bytes.
   for (let text = segment; ; ) {
     if (text === '.' || text === '..') return true
     const decoded = text.replace(escapes, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
@@ -93,18 +94,21 @@ function codeText(character: string): string {
   return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
 }
 
-/** The key in the store. The result always begins with the organisation's prefix and stays below it. */
+/** Returns the key in the store. It always begins with the organisation's prefix and stays below it. */
 export function joinKey(orgId: number, key: string): string {
   return basePrefixOf(orgId) + key
 }
 
-/** The client's key of a store key, or null when it is not the organisation's. */
+/** Returns the client's key of a store key. Returns null when the store key is not below the organisation's prefix. */
 export function relativeKey(orgId: number, storeKey: string): string | null {
   const base = basePrefixOf(orgId)
   return storeKey.startsWith(base) && storeKey.length > base.length ? storeKey.slice(base.length) : null
 }
 
-/** Whether the gateway serves this key: a client may name it, and it is below one of the roots. Other objects of the bucket do not count. */
+/**
+ * Returns whether the gateway serves this key. It does when a client may name the key and the key is below one of the roots. Other objects of the
+ * bucket do not count.
+ */
 export function isServedKey(key: string): boolean {
   return servedRoots.some(root => key.startsWith(root)) && problemOf(key) === null && !key.endsWith('/')
 }

@@ -49,11 +49,11 @@ export interface MemoryDeps {
   readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
   readonly kind: Db['kind']
   readonly dataDir: string
-  /** Room for the objects that are read from stores. Left out: as many as there are. */
+  /** Room for the objects that are read from stores. When it is left out, there is no limit. */
   readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
-  /** Told of the calls of stores; left out: nobody counts. */
+  /** Is notified of the calls of stores. When it is left out, no calls are counted. */
   readonly storeWatch?: StoreWatch | undefined
-  /** Refuses writes under the label of a revoked agent. Without it no label is looked up. */
+  /** Finds the agent of a label, so that writes under the label of a revoked agent are refused. When it is left out, no label is looked up. */
   readonly agentByLabel?: MemoryObjectsDeps['agentByLabel']
 }
 
@@ -66,26 +66,26 @@ export interface Memory {
   readonly callers: MemoryCallers
   readonly shares: Shares
   readonly promotions: Promotions
-  /** News of what was written and deleted, from every process. */
+  /** Changes of objects, from every process. */
   readonly changes: MemoryChanges
   readonly reconcile: Reconcile
   readonly purge: JournalPurge
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
   isConfigured(orgId: number): Promise<boolean>
   /** Gives an organisation the folder store, when it has no store yet. */
   useFolder(orgId: number): Promise<void>
-  /** Probes every configured store; `problem` says what is wrong. */
+  /** Probes every configured store. `problem` says what is wrong. */
   checkStores(): Promise<{ orgId: number; problem: string | null }[]>
-  /** Resolves writes whose process died before `nowMs` and removes old versions; how many writes were resolved. */
+  /** Resolves writes whose process died before `nowMs`, and removes old versions. Returns the number of resolved writes. */
   sweep(nowMs: number): Promise<number>
   /** Closes the connections to the stores. */
   stop(): void
 }
 
-/** How often abandoned writes are looked for; the composition root schedules `sweep`. */
+/** How often abandoned writes are searched for. The composition root schedules `sweep`. */
 export const memorySweepMs = 15_000
-/** Stores that one health check looks at. */
+/** Maximum number of stores that one health check probes. */
 const storesCheckedMax = 1000
 const storesCheckedAtOnce = 8
 
@@ -193,7 +193,7 @@ async function checkAll(config: StoreConfig, rows: readonly StoreRow[]): Promise
   return checked.sort((a, b) => a.orgId - b.orgId)
 }
 
-/** Probes a store again and keeps the result. Returns null when it can be used. */
+/** Probes a store again and saves the result. Returns null when it can be used, otherwise what is wrong. */
 async function problemOf(config: StoreConfig, row: StoreRow): Promise<string | null> {
   try {
     const found = await config.reprobe(row.orgId)

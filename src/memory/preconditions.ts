@@ -1,25 +1,25 @@
 import { fail } from '../platform/errors.ts'
 
-/** What a write requires of the current object. */
+/** The state of the current object that a write requires. */
 export type Precondition =
   | { readonly kind: 'none' }
   /** The object must not exist. */
   | { readonly kind: 'absent' }
-  /** There must be one, of any etag. */
+  /** The object must exist, with any etag. */
   | { readonly kind: 'present' }
-  /** There must be one with one of these strong etags, or `"sha256:<hex>"` of its content. */
+  /** The object must exist and have one of these strong etags, or `"sha256:<hex>"` of its content. */
   | { readonly kind: 'etag'; readonly etags: readonly string[] }
 
-/** Most etags of one If-Match header. */
+/** Maximum number of etags of one If-Match header. */
 const etagsMax = 10
 const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
 
-/** Whether a text can be an etag in a header, quotes included. */
+/** Returns whether a text can be an etag in a header, quotes included. */
 export function isEntityTag(text: string): boolean {
   return entityTag.test(text)
 }
 
-/** Reads If-Match and If-None-Match of a write. A bare etag without quotes is taken as one. Throws `bad_request`. */
+/** Reads If-Match and If-None-Match of a write. An etag without quotes is accepted. Throws `bad_request`. */
 export function preconditionOf(ifMatch: string | undefined, ifNoneMatch: string | undefined): Precondition {
   if (ifMatch !== undefined && ifNoneMatch !== undefined) throw fail('bad_request', { message: 'Send If-Match or If-None-Match, not both.' })
   if (ifNoneMatch !== undefined) {
@@ -44,7 +44,7 @@ export interface Current {
   readonly sha256: string | null
 }
 
-/** Whether the precondition holds for the current object (null = no object). Weak etags never match. */
+/** Returns whether the precondition holds for the current object. Null means that there is no object. Weak etags never match. */
 export function holds(precondition: Precondition, current: Current | null): boolean {
   switch (precondition.kind) {
     case 'none':

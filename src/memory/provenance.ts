@@ -1,33 +1,33 @@
-/** Who wrote an object and when: from the caller to the object's metadata, and from there to what a reader sees. Pure. */
+/** Converts who wrote an object and when: from the caller to the object's metadata, and from there to what a reader sees. The functions are pure. */
 import type { BearerPrincipal } from '../platform/security/principal.ts'
 import type { ObjectHead } from './stores/object-store.ts'
 
-/** The author of one write, as index and metadata keep it. */
+/** The author of one write, as the index and the metadata store it. */
 export interface Author {
   readonly userId: number | null
-  /** Null for what the gateway does by itself. */
+  /** Null for changes that the gateway makes by itself. */
   readonly keyId: number | null
-  /** Of a verified agent token. */
+  /** The id of a verified agent token's agent. */
   readonly agentId: number | null
   readonly agentName: string | null
-  /** What a plain key said in x-br-agent-id; not verified. */
+  /** The value that a plain key sent in x-br-agent-id. It is not verified. */
   readonly agentLabel: string | null
 }
 
-/** The author as lists and conflicts show it. */
+/** The author in the form that lists and conflicts show. */
 export interface AuthorView {
-  /** User id, or `key-<id>` for a key that no user backs. */
+  /** User id, or `key-<id>` for a key without a user. */
   readonly user: string
-  /** Agent id from a token, or in double quotes the label that a plain key gave itself: no label can be read as an id. */
+  /** Agent id from a token, or the label that a plain key gave itself in double quotes. So no label can be read as an id. */
   readonly agent?: string
-  /** Written next to `agent`: true for an agent that authenticated with a token, false for a label. */
+  /** Present only with `agent`. True for an agent that authenticated with a token, false for a label. */
   readonly verified?: boolean
 }
 
-/** The gateway itself. */
+/** The author of changes by the gateway itself. */
 export const nobody: Author = { userId: null, keyId: null, agentId: null, agentName: null, agentLabel: null }
 
-/** The author of a write with this credential. An agent token wins over the header. */
+/** Returns the author of a write with this credential. An agent token wins over the header. */
 export function authorOf(principal: BearerPrincipal, agentLabel: string | null): Author {
   const common = { userId: principal.userId, keyId: principal.keyId }
   return principal.kind === 'agent'
@@ -35,7 +35,7 @@ export function authorOf(principal: BearerPrincipal, agentLabel: string | null):
     : { ...common, agentId: null, agentName: null, agentLabel }
 }
 
-/** Object metadata of a write. Values are printable ASCII: names are percent-encoded. */
+/** Returns the object metadata of a write. Values are printable ASCII, and names are percent-encoded. */
 export function metadataOf(author: Author, write: { readonly writeId: string; readonly sha256: string; readonly writtenAt: Date }): Record<string, string> {
   const agent = author.agentId === null ? author.agentLabel : String(author.agentId)
   return {
@@ -48,10 +48,10 @@ export function metadataOf(author: Author, write: { readonly writeId: string; re
   }
 }
 
-/** Longest client name that is kept, in characters. */
+/** Maximum length of a client name that is kept, in characters. */
 const clientCharsMax = 60
 
-/** Object metadata of the program that wrote, when it says what it is. */
+/** Returns the object metadata of the program that wrote, when it names itself. */
 export function clientMetadata(clientName: string | undefined): Record<string, string> {
   return clientName === undefined ? {} : { 'br-client': asciiOf([...clientName.toWellFormed()].slice(0, clientCharsMax).join('')) }
 }
@@ -59,8 +59,8 @@ export function clientMetadata(clientName: string | undefined): Record<string, s
 const shown = ['user', 'ts', 'agent', 'agent-name', 'client', 'sha256', 'promoted-by', 'sources', 'restored-from'] as const
 
 /**
- * Reply headers of a read: `x-br-meta-<name>` for our own metadata, whatever else the bucket's owner put there left out. The agent is shown as
- * lists show it: its id, or a label in quotes, and `x-br-meta-agent-verified` says which.
+ * Returns reply headers of a read: `x-br-meta-<name>` for metadata of the gateway. Other metadata of the bucket's owner is left out. The agent has
+ * the same form as in lists: its id, or a label in quotes. `x-br-meta-agent-verified` says which of the two it is.
  */
 export function metaHeaders(metadata: Readonly<Record<string, string>>): Record<string, string> {
   const headers: Record<string, string> = {}
@@ -75,15 +75,15 @@ export function metaHeaders(metadata: Readonly<Record<string, string>>): Record<
 
 const yearTenThousandMs = Date.UTC(10_000, 0)
 
-/** When the object was written: the gateway's own stamp, else the store's clock. */
+/** Returns when the object was written, by the gateway's own stamp, or by the store's clock when there is none. */
 export function writtenMsOf(head: ObjectHead): number {
   const stamped = Date.parse(head.metadata['br-ts'] ?? '')
   const writtenMs = Number.isNaN(stamped) ? head.modifiedMs : stamped
-  // The owner of the bucket can change metadata, and a database takes no years of other lengths.
+  // The owner of the bucket can change metadata, and a database does not accept years of other lengths.
   return writtenMs >= 0 && writtenMs < yearTenThousandMs ? writtenMs : 0
 }
 
-/** The author in an object's metadata; null when the gateway did not write it. */
+/** Returns the author in an object's metadata. Returns null when the gateway did not write the object. */
 export function authorInMetadata(metadata: Readonly<Record<string, string>>): AuthorView | null {
   const user = metadata['br-user']
   if (user === undefined) return null
@@ -91,8 +91,8 @@ export function authorInMetadata(metadata: Readonly<Record<string, string>>): Au
 }
 
 /**
- * A verified agent is written down by id and with its name, a label without one, also by earlier versions. No header of a client becomes a
- * name, so an id with a name beside it came from a token.
+ * Returns the agent in an object's metadata. A verified agent is stored by id and with its name, and a label without a name. Earlier versions did the
+ * same. No header of a client becomes a name, so an id with a name came from a token.
  */
 function agentInMetadata(metadata: Readonly<Record<string, string>>): Pick<AuthorView, 'agent' | 'verified'> {
   const agent = metadata['br-agent']
@@ -101,12 +101,12 @@ function agentInMetadata(metadata: Readonly<Record<string, string>>): Pick<Autho
   return isVerified ? { agent, verified: true } : labelled(agent)
 }
 
-/** Quoted as JSON quotes: what the label says cannot end the quotes. */
+/** Returns a label in the quotes of JSON, so that the text of the label cannot end the quotes. */
 function labelled(label: string): Pick<AuthorView, 'agent' | 'verified'> {
   return { agent: JSON.stringify(label), verified: false }
 }
 
-/** The author of an index row; null when the gateway did not write the object. */
+/** Returns the author of an index row. Returns null when the gateway did not write the object. */
 export function authorInRow(row: {
   readonly userId: number | null
   readonly keyId: number | null

@@ -1,11 +1,11 @@
-/** One time for work that asks a store more than once: each call has its own limit, but a slow store could be asked many times. */
+/** One time limit for work that calls a store more than once. Each call has its own limit, but a slow store could be called many times. */
 import type { Clock } from '../platform/clock.ts'
 import { ObjectStoreError } from './stores/object-store.ts'
 
-/** Longest work of one request, or of one configuration, that asks a store for pages or for several objects. */
+/** Maximum time of the work of one request, or of one configuration, that reads pages or several objects from a store. */
 export const storeWorkMsMax = 30_000
 
-/** Runs the work with a signal that ends it after `limitMs`. Throws what the work throws; when the time is over, ObjectStoreError `unavailable`. */
+/** Runs the work with a signal that aborts after `limitMs`. Throws the errors of the work, and ObjectStoreError `unavailable` when the time is over. */
 export async function withinStoreTime<T>(
   clock: Clock,
   signal: AbortSignal | undefined,

@@ -23,7 +23,7 @@ describe('a key that names an agent', () => {
     return [row?.agentId, row?.agentLabel]
   }
 
-  test("an inference key of a member charges that member's own agents; another's name is the key's own word", async () => {
+  test("an inference key of a member charges that member's own agents; another member's name counts as an unverified label", async () => {
     const [ann, bob] = [await app.newMember('member'), await app.newMember('member')]
     let made = 0
     const keyOf = async ({ cookie }: { cookie: string }, scope: 'inference' | 'full') => {

@@ -116,7 +116,7 @@ describe('an agent that a plain key names', () => {
   }
   const dialed = (): number => app.alpha.requests.length + providers.seen.length
 
-  test('every endpoint that charges is asked here', () => {
+  test('this file tests every endpoint that charges', () => {
     const rows = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     const asked = new Set(Object.values(charging).map(({ ask }) => `POST ${ask.at}`))
     expect(rows.map(({ at }) => at).filter(at => !asked.has(at))).toEqual([])
@@ -126,7 +126,7 @@ describe('an agent that a plain key names', () => {
     describe(kind, () => {
       const byKey = (label: string) => ask(app.key, { 'x-br-agent-id': label })
 
-      test('AGENT-17 its spend counts to the budget of the agent, by id and by name, and is blocked by it; a revoked one is 403 and nothing is dialed', async () => {
+      test('AGENT-17 a call in the name of an agent, by id or by name, counts in its budget and is blocked by it; a revoked agent is 403 and nothing is dialed', async () => {
         const name = newName('named')
         const { id } = await app.newAgent(name)
         expect(said(await byKey(name))).toBe('200 null')
@@ -148,7 +148,7 @@ describe('an agent that a plain key names', () => {
         expect(said(await byKey(String(id)))).toBe('403 agent_revoked')
       })
 
-      test('AGENT-14 from a token the token wins, whatever the header names', async () => {
+      test('AGENT-14 the agent of a token wins over the agent in the header', async () => {
         const speaker = await app.newAgent(newName('speaker'))
         const victim = await app.newAgent(newName('victim'))
         await family.patch(victim.id, { allowed_models: ['no-such-model'] })
@@ -158,7 +158,7 @@ describe('an agent that a plain key names', () => {
         expect([await spent(victim.id), (await spent(speaker.id)) > 0]).toEqual([0, true])
       })
 
-      test('the rules of the agent hold, and are gone when they are lifted', async () => {
+      test('the rules of the agent apply, and end when they are lifted', async () => {
         const { id } = await app.newAgent(newName('ruled'))
         await family.patch(id, { allowed_models: ['no-such-model'] })
         expect(said(await byKey(String(id)))).toBe('403 model_not_allowed')
@@ -169,7 +169,7 @@ describe('an agent that a plain key names', () => {
         expect(said(await byKey(String(id)))).toBe('403 call_cap_exceeded')
       })
 
-      test('a name that nobody has is a label in reports', async () => {
+      test('an unknown name is a label in reports', async () => {
         const label = newName('label')
         expect(said(await byKey(label))).toBe('200 null')
         await app.gateway.app.limits.flushNow()
@@ -178,7 +178,7 @@ describe('an agent that a plain key names', () => {
       })
 
       if (kind !== 'the image panel')
-        test('its cap of concurrent calls is that of the agent, and a revoke cuts a running call', async () => {
+        test('the concurrency limit of the agent applies, and a revocation cuts a running call', async () => {
           const { id, token } = await app.newAgent(newName('busy'))
           await family.patch(id, { max_concurrency: 1 })
           app.alpha.hold()
@@ -191,7 +191,7 @@ describe('an agent that a plain key names', () => {
         })
     })
 
-  test('counting tokens and the preview of a route know the agent too', async () => {
+  test('token counting and route previews recognise the agent too', async () => {
     const name = newName('asked')
     const { id } = await app.newAgent(name)
     const asks = [json('/v1/messages/count_tokens', { model: 'alpha-only', messages }), json('/me/route/preview', { model: 'alpha-only', messages })]
@@ -202,7 +202,7 @@ describe('an agent that a plain key names', () => {
     for (const ask of asks) expect(said(await ask(app.key, { 'x-br-agent-id': name }))).toBe('403 agent_revoked')
   })
 
-  test("a write to memory has the name of the agent, by HTTP and by tools; a revoked agent's write is refused, its reading is not", async () => {
+  test("a write to memory over HTTP and with tools names the agent; a revoked agent's write is refused, and its read is not", async () => {
     const name = newName('writer')
     const { id, token } = await app.newAgent(name)
     const key = `agents/${name.replace(' ', '-')}.md`

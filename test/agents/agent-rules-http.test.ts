@@ -28,7 +28,7 @@ describe('rules of agents over HTTP', () => {
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
   const newName = (): string => `ruled ${made++}`
 
-  test('an agent is made with its rules, and every list shows them', async () => {
+  test('an agent is created with its rules, and every list shows them', async () => {
     const plain = await create({ name: newName() })
     expect([plain.status, plain.json]).toEqual([201, expect.objectContaining({ ...noRules, may_delegate: false })])
     const ruled = await create({ name: newName(), ...allRules, may_delegate: true })
@@ -36,7 +36,7 @@ describe('rules of agents over HTTP', () => {
     expect(await listed(ruled.json.id)).toMatchObject(allRules)
   })
 
-  test('making it again sets what is given and leaves the rest', async () => {
+  test('creating an agent again sets the given fields and leaves the others', async () => {
     const name = newName()
     const { id } = (await create({ name, ...allRules })).json
     const same = await create({ name })
@@ -49,7 +49,7 @@ describe('rules of agents over HTTP', () => {
     expect(await listed(id)).toEqual(changed.json)
   })
 
-  test('a patch changes what it names, null lifts a rule, and an empty one changes nothing', async () => {
+  test('a patch changes the fields that it names, null lifts a rule, and an empty patch changes nothing', async () => {
     const { id } = (await create({ name: newName() })).json
     expect((await patch(id, allRules)).json).toMatchObject({ id, ...allRules })
     expect((await patch(id, {})).json).toMatchObject(allRules)
@@ -58,7 +58,7 @@ describe('rules of agents over HTTP', () => {
     expect(await listed(id)).toMatchObject({ ...noRules, may_delegate: true })
   })
 
-  test('a rule binds the next call of every credential that acts as the agent, and is gone with the next when it is lifted', async () => {
+  test('a rule applies from the next call of every credential of the agent, and its end too', async () => {
     const name = newName()
     const { id, token } = await app.newAgent(name)
     const ways: (() => Promise<TestReply>)[] = [
@@ -104,7 +104,7 @@ describe('rules of agents over HTTP', () => {
     expect(await listed(id)).toMatchObject(allRules)
   })
 
-  test('only a full key of the organisation rules: an agent token gets 403, another organisation 404, a revoked agent 409', async () => {
+  test('only a full key of the organisation sets rules: an agent token gets 403, another organisation 404, a revoked agent 409', async () => {
     const { id, token } = await app.newAgent(newName())
     expect(said(await patch(id, { max_concurrency: 100 }, token))).toEqual([403, 'forbidden'])
     const inference = await app.newKey({ scope: 'inference' })
@@ -116,7 +116,7 @@ describe('rules of agents over HTTP', () => {
     expect(said(await patch(id, { max_concurrency: 100 }))).toEqual([409, 'agent_revoked'])
   })
 
-  test('a list by pages is the list: active ones first, newest first, nothing twice and nothing left out', async () => {
+  test('the pages of a list contain every agent once: active ones first, then newest first', async () => {
     const { key } = await app.otherOrg('Many Agents')
     expect(await list('', key)).toEqual({ agents: [] })
     expect(await list('?limit=5', key)).toEqual({ agents: [], next_cursor: null })

@@ -26,7 +26,7 @@ const refusal = (reason: string) => ({
   options: { extra: { reason }, headers: { 'www-authenticate': `Bearer realm="brigade", error="invalid_token", error_description="${reason}"` } },
 })
 
-test('a minted token says how long it lives and for whom', async () => {
+test('a minted token names its agent and its life', async () => {
   const { minted, agentId } = await newToken()
   expect(minted).toEqual({
     access_token: minted.token,
@@ -40,7 +40,7 @@ test('a minted token says how long it lives and for whom', async () => {
   expect(Math.abs(Date.parse(minted.expires_at) - process.clock.nowMs() - 900_000)).toBeLessThan(60_000)
 })
 
-test('a token verifies offline with the published keys and carries the RFC 9068 claims', async () => {
+test('a token verifies offline with the published keys and has the RFC 9068 claims', async () => {
   const { token, agentId, orgId, userId, keyId } = await newToken('triage')
   const jwks = { keys: [...(await process.agents.signingKeys.published())] }
   const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(jwks), {
@@ -94,7 +94,7 @@ test('a token acts as its agent under the limits of the key that minted it', asy
   })
 })
 
-test('a token that was seen is let in without a round trip or a promise', async () => {
+test('a token that was seen before is admitted without a round trip or a promise', async () => {
   const { token } = await newToken()
   const first = await process.agents.tokens.principalOf(token)
   const before = process.db.roundTrips
@@ -102,7 +102,7 @@ test('a token that was seen is let in without a round trip or a promise', async 
   expect(process.db.roundTrips).toBe(before)
 })
 
-test('so is the token of a child, with what is ruled above it, until that changes', async () => {
+test('the token of a child is also admitted without a round trip, with the rules of its parents, until they change', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent: top } = await process.agents.createOrReuse(principal, 'top', { mayDelegate: true, maxOutputTokens: 500 })
   const parent = await process.agents.tokens.principalOf((await process.agents.tokens.mint(principal, top.id)).token)
@@ -124,7 +124,7 @@ test('so is the token of a child, with what is ruled above it, until that change
   expect((await process.agents.tokens.principalOf(token.token)).policies).toMatchObject([{ maxConcurrency: 3 }, { maxOutputTokens: 5 }])
 })
 
-test('a token ends with its expiry, also when it was seen before', async () => {
+test('a token ends at its expiry, also when it was seen before', async () => {
   const { token } = await newToken()
   process.clock.advance(890_000)
   await until(() => !process.agents.killSwitch.isStale(), 'fresh news after the jump in time')
@@ -133,13 +133,13 @@ test('a token ends with its expiry, also when it was seen before', async () => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(refusal('token_expired'))
 })
 
-test.each([1_000, 31_000, 3_600_000])('a token that was never seen is refused as expired %i ms after its end', async lateMs => {
+test.each([1_000, 31_000, 3_600_000])('a new token is refused as expired %i ms after its end', async lateMs => {
   const { token } = await newToken()
   process.clock.advance(900_000 + lateMs)
   expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(refusal('token_expired'))
 })
 
-test('only a full API key mints', async () => {
+test('only a full API key mints tokens', async () => {
   const { principal, agentId, token } = await newToken()
   const asAgent = await process.agents.tokens.principalOf(token)
   await expect(process.agents.tokens.mint(asAgent, agentId)).rejects.toMatchObject({ errorName: 'forbidden' })
@@ -155,7 +155,7 @@ test('a revoked agent gets no token', async () => {
 test.each([
   ['switched off', (p: Process, orgId: number, keyId: number) => p.keys.setEnabled(orgId, keyId, false)],
   ['revoked', (p: Process, orgId: number, keyId: number) => p.keys.revoke(orgId, keyId)],
-])('tokens die with their key when it is %s', async (_how, end) => {
+])('tokens end with their key when it is %s', async (_how, end) => {
   const { token, orgId, keyId } = await newToken()
   const principal = await process.agents.tokens.principalOf(token)
   await end(process, orgId, keyId)
@@ -228,11 +228,11 @@ test('changed claims break the signature', async () => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(tampered))).toMatchObject(refusal('token_invalid'))
 })
 
-test.each(['..', 'a.b.c', 'e30.e30.', `${'x'.repeat(5000)}.${'y'.repeat(5000)}.z`, 'é.ü.ß'])('%j is no token', async text => {
+test.each(['..', 'a.b.c', 'e30.e30.', `${'x'.repeat(5000)}.${'y'.repeat(5000)}.z`, 'é.ü.ß'])('%j is not a token', async text => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(text))).toMatchObject(refusal('token_invalid'))
 })
 
-test('a token of a gateway with another address is refused, although it is signed with the same keys', async () => {
+test('a token of a gateway with another address is refused, although the same keys signed it', async () => {
   const { principal, agentId } = await newToken()
   const elsewhere = await startProcess(database.db, { baseUrl: 'https://other.example' })
   try {
@@ -274,7 +274,7 @@ test('a token whose key belongs to another organisation is refused', async () =>
   expect(await thrownBy(() => process.agents.tokens.principalOf(crossed))).toMatchObject(refusal('key_revoked'))
 })
 
-test('a published key is a whole public key and nothing private', async () => {
+test('a published key is a complete public key without private parts', async () => {
   await newToken()
   for (const jwk of await process.agents.signingKeys.published()) {
     expect(Object.keys(jwk).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
@@ -282,7 +282,7 @@ test('a published key is a whole public key and nothing private', async () => {
   }
 })
 
-test('a token lives no longer than is set now, however long it was given: ended agents and old signing keys are remembered for just that long', async () => {
+test('a token lives no longer than the present setting allows, because revocations and old signing keys are remembered only for that time', async () => {
   const { principal, agentId } = await newToken('long lived')
   const before = await startProcess(database.db, { tokenTtlSeconds: 86_400 })
   try {

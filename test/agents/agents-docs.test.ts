@@ -21,7 +21,7 @@ describe.runIf(hasTools)('the page about agents', () => {
   })
   afterAll(() => app?.stop())
 
-  test('every line does what the page says', async () => {
+  test('every line of the page does what the page says', async () => {
     const env = { PATH: process.env['PATH'] ?? '', BRIGADE: app.baseUrl, BRIGADE_KEY: app.key }
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { env })
     const replies = stdout

@@ -43,7 +43,7 @@ describe('agents over HTTP', () => {
     return reply
   }
 
-  test('AGENT-01 SHAPE-40 a name makes an agent (201); the same name again answers the same one (200)', async () => {
+  test('AGENT-01 SHAPE-40 a new name creates an agent (201); the same name again returns the same agent (200)', async () => {
     const made = await create('researcher')
     expect(made.status).toBe(201)
     const again = await create('  researcher ')
@@ -51,7 +51,7 @@ describe('agents over HTTP', () => {
     for (const action of [mint, revoke]) expect((await action(made.json.id)).status).toBe(200)
   })
 
-  test('AGENT-02 SHAPE-31 the list shows every agent with its budget and what it spent this month', async () => {
+  test('AGENT-02 SHAPE-31 the list shows every agent with its budget and its spending of this month', async () => {
     const made = await create('listed')
     expect(made.json).toMatchObject({
       id: expect.any(Number),
@@ -69,7 +69,7 @@ describe('agents over HTTP', () => {
     expect(listed.spend_month_inr).toBeGreaterThan(0)
   })
 
-  test('AGENT-03 a token is a JWT that lives 900 seconds, answered with everything an OAuth client looks for', async () => {
+  test('AGENT-03 a token is a JWT that lives 900 seconds, and the reply has every field that OAuth clients need', async () => {
     const { json: agent } = await create('minted')
     const reply = await mint(agent.id)
     expect(reply.status).toBe(200)
@@ -108,7 +108,7 @@ describe('agents over HTTP', () => {
     await expect(jwtVerify(token, createLocalJWKSet(others), rules)).rejects.toThrow()
   })
 
-  test('AGENT-04 the token is taken on chat, memory, usage and MCP', async () => {
+  test('AGENT-04 a token is accepted on chat, memory, usage and MCP', async () => {
     const { token } = await app.newAgent('worker')
     expect((await chat(token)).status).toBe(200)
     const key = encodeURIComponent('agents/worker/notes.md')
@@ -126,7 +126,7 @@ describe('agents over HTTP', () => {
     expect(mcp.text).toContain('worker')
   })
 
-  test('AGENT-05 a revoke refuses every outstanding token immediately, and revoking again is fine', async () => {
+  test('AGENT-05 a revocation refuses every outstanding token immediately, and a second one succeeds', async () => {
     const { id, token } = await app.newAgent('doomed')
     const second = await tokenOf(id)
     expect((await chat(token)).status).toBe(200)
@@ -142,7 +142,7 @@ describe('agents over HTTP', () => {
     expect([again.status, again.json.status]).toEqual([200, 'revoked'])
   })
 
-  test('AGENT-06 AGENT-07 LIFE-09 a revoked agent stays revoked: no token, no budget, and its name makes another agent', async () => {
+  test('AGENT-06 AGENT-07 LIFE-09 a revoked agent stays revoked: it gets no token and no budget, and its name creates another agent', async () => {
     const { id, token } = await app.newAgent('phoenix')
     await revoke(id)
     expect(said(await mint(id))).toEqual([409, 'agent_revoked'])
@@ -163,7 +163,7 @@ describe('agents over HTTP', () => {
     expect((await revoke(id)).json.status).toBe('revoked')
   })
 
-  test('AGENT-08 the budget is set, and null or 0 clears it', async () => {
+  test('AGENT-08 the budget can be set, and null or 0 removes it', async () => {
     const { id } = await app.newAgent('budgeted')
     for (const clears of [null, 0]) {
       const set = await budget(id, 12.5)
@@ -174,7 +174,7 @@ describe('agents over HTTP', () => {
     }
   })
 
-  test('AGENT-10 a budget that is no amount is 400 bad_request and changes nothing', async () => {
+  test('AGENT-10 an invalid budget is 400 bad_request and changes nothing', async () => {
     const { id } = await app.newAgent('guarded')
     await budget(id, 7)
     for (const wrong of [-1, -0.001, '5', 'all', true, [], {}, 1e300]) expect(said(await budget(id, wrong)), String(wrong)).toEqual([400, 'bad_request'])
@@ -186,7 +186,7 @@ describe('agents over HTTP', () => {
     expect((await agentById(id)).monthly_budget_inr).toBe(7)
   })
 
-  test('AGENT-09 LIFE-06 an agent that has spent its budget gets 429 agent_budget_exceeded until the month turns', async () => {
+  test('AGENT-09 LIFE-06 an agent that has spent its budget gets 429 agent_budget_exceeded until the next month', async () => {
     const { id, token } = await app.newAgent('spender')
     await budget(id, 0.002)
     expect((await chat(token)).status).toBe(200)
@@ -203,7 +203,7 @@ describe('agents over HTTP', () => {
     expect((await agentById(id)).spend_month_inr).toBeLessThan(0.002)
   })
 
-  test("AGENT-11 another organisation's agent is 404 to every endpoint", async () => {
+  test("AGENT-11 another organisation's agent is 404 on every endpoint", async () => {
     const stranger = await app.otherOrg(`Strangers ${clock.nowMs()}`)
     const { id, token } = await app.newAgent('private')
     for (const attempt of [mint(id, stranger.key), revoke(id, stranger.key), budget(id, 1, stranger.key)])
@@ -214,7 +214,7 @@ describe('agents over HTTP', () => {
       expect(said(await app.call('POST', `/v1/me/agents/${none}/revoke`, {})), none).toEqual([404, 'not_found'])
   })
 
-  test('AGENT-12 rpm, daily limit, key budget and workspace budget of the minting key bind the token', async () => {
+  test('AGENT-12 rpm, daily limit, key budget and workspace budget of the minting key apply to the token', async () => {
     const { id } = await app.newAgent('bounded')
     const rated = await app.newKey({ rpm: 4 })
     const ratedToken = await tokenOf(id, rated.key)
@@ -247,7 +247,7 @@ describe('agents over HTTP', () => {
     expect((await chat(await tokenOf(id))).status).toBe(200)
   })
 
-  test('AGENT-13 when the key that minted them is revoked its tokens die, and only they', async () => {
+  test('AGENT-13 the revocation of a key ends the tokens that it minted, and no others', async () => {
     const { id, token: other } = await app.newAgent('orphan')
     const minting = await app.newKey()
     const token = await tokenOf(id, minting.key)
@@ -267,7 +267,7 @@ describe('agents over HTTP', () => {
     expect((await chat(other)).status).toBe(200)
   })
 
-  test('AGENT-14 from a token the token wins: x-br-agent-id changes nothing', async () => {
+  test('AGENT-14 a token decides the agent: x-br-agent-id changes nothing', async () => {
     const speaker = await app.newAgent('speaker')
     const victim = await app.newAgent('victim')
     for (const label of ['victim', String(victim.id), 'nobody-known']) expect((await chat(speaker.token, {}, { 'x-br-agent-id': label })).status).toBe(200)
@@ -280,7 +280,7 @@ describe('agents over HTTP', () => {
     expect((await chat(speaker.token, {}, { 'x-br-agent-id': 'victim' })).status).toBe(200)
   })
 
-  test('AGENT-15 an agent token makes no agents, tokens, budgets or revokes: 403 forbidden', async () => {
+  test('AGENT-15 an agent token cannot create agents, mint tokens, set budgets or revoke: 403 forbidden', async () => {
     const { id, token } = await app.newAgent('ambitious')
     const other = await app.newAgent('colleague')
     // Not even one that may make children, nor a child.
@@ -298,7 +298,7 @@ describe('agents over HTTP', () => {
     expect((await agentById(other.id)).status).toBe('active')
   })
 
-  test('AUTH-14 AUTH-15 an inference key lists agents and is refused to make one or mint a token', async () => {
+  test('AUTH-14 AUTH-15 an inference key lists agents and cannot create one or mint a token', async () => {
     const { id } = await app.newAgent('seen')
     const { key } = await app.newKey({ scope: 'inference' })
     expect(said(await create('unwanted', key))).toEqual([403, 'forbidden'])
@@ -308,7 +308,7 @@ describe('agents over HTTP', () => {
     expect(listed.json.agents.some((agent: { name: string }) => agent.name === 'unwanted')).toBe(false)
   })
 
-  test('full keys with and without a user make, mint, budget and revoke; inference keys and agents only list; no bearer is 401', async () => {
+  test('full keys with and without a user create, mint, set budgets and revoke; inference keys and agents only list; no bearer is 401', async () => {
     const { id: target, token } = await app.newAgent('target')
     const full = await app.newKey({ withUser: true })
     const bare = await app.newKey({ withUser: false })
@@ -331,7 +331,7 @@ describe('agents over HTTP', () => {
     expect(await statuses(null)).toEqual([401, 401, 401, 401, 401])
   })
 
-  test('AGENT-16 a name that is empty, too long or has control characters is 400 bad_name', async () => {
+  test('AGENT-16 an empty name, a too long name and a name with control characters are 400 bad_name', async () => {
     for (const name of ['', '   ', 'x'.repeat(101), 'a\u0000b', 'a\nb', 'tab\there', 'del\u007f', 'c1\u0085'])
       expect(said(await create(name)), JSON.stringify(name)).toEqual([400, 'bad_name'])
     const long = await create('x'.repeat(100))
@@ -339,7 +339,7 @@ describe('agents over HTTP', () => {
     expect((await create('शोधक 🔎')).status).toBe(201)
   })
 
-  test('AGENT-17 a key that names a registered agent spends on its budget and is blocked by it; a revoked one is 403 agent_revoked', async () => {
+  test('AGENT-17 a key that names a registered agent spends its budget and is blocked by it; a revoked agent is 403 agent_revoked', async () => {
     const { id, token } = await app.newAgent('named')
     await budget(id, 0.002)
     const refused = await chatUntilRefused(app.key, { 'x-br-agent-id': 'named' })
@@ -353,14 +353,14 @@ describe('agents over HTTP', () => {
     for (const label of ['named', String(id)]) expect(said(await chat(app.key, {}, { 'x-br-agent-id': label }))).toEqual([403, 'agent_revoked'])
   })
 
-  test('AGENT-18 any number of concurrent creates of one name make one agent', async () => {
+  test('AGENT-18 any number of concurrent creates of one name create one agent', async () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => create('crowded')))
     expect(new Set(replies.map(reply => reply.json.id)).size).toBe(1)
     expect(replies.map(reply => reply.status).sort((a, b) => a - b)).toEqual([...Array.from({ length: 19 }, () => 200), 201])
     expect((await agents()).filter((agent: { name: string }) => agent.name === 'crowded')).toHaveLength(1)
   })
 
-  test('AGENT-19 usage has a row of the agent with id, name, tokens and value', async () => {
+  test('AGENT-19 usage has a row for the agent with id, name, tokens and value', async () => {
     const { id, token } = await app.newAgent('counted')
     for (let i = 0; i < 2; i++) expect((await chat(token)).status).toBe(200)
     const { by_agent } = (await app.call('GET', '/v1/usage', undefined, { token })).json
@@ -370,7 +370,7 @@ describe('agents over HTTP', () => {
     expect(row.value_inr).toBeCloseTo(0.00064, 9)
   })
 
-  test('agents, tokens and budgets carry ISO 8601 UTC times', async () => {
+  test('agents, tokens and budgets have ISO 8601 UTC times', async () => {
     const { json: agent } = await create('dated')
     expect(agent.created_at).toBe(new Date(agent.created_at).toISOString())
     expect(Math.abs(Date.parse(agent.created_at) - clock.nowMs())).toBeLessThan(60_000)

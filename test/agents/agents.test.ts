@@ -31,7 +31,7 @@ async function family(caller: Awaited<ReturnType<typeof newCaller>>, names: read
   return ids
 }
 
-test('a name makes an agent once and returns it afterwards', async () => {
+test('a name creates an agent once and returns it afterwards', async () => {
   const { principal } = await newCaller(process)
   const first = await process.agents.createOrReuse(principal, 'triage')
   expect(first).toEqual({
@@ -65,7 +65,7 @@ test('the same name in another organisation is another agent', async () => {
   expect(two.agent.id).not.toBe(one.agent.id)
 })
 
-test('twenty concurrent creates of one name make one agent', async () => {
+test('twenty concurrent creates of one name create one agent', async () => {
   const { principal, orgId } = await newCaller(process)
   const made = await Promise.all(Array.from({ length: 20 }, () => process.agents.createOrReuse(principal, 'crowd')))
   expect(new Set(made.map(one => one.agent.id)).size).toBe(1)
@@ -73,24 +73,24 @@ test('twenty concurrent creates of one name make one agent', async () => {
   expect((await process.agents.list(orgId)).agents).toHaveLength(1)
 })
 
-test.each(['', '   ', 'a'.repeat(101), 'tab\there', 'nul\u0000', 'line\nbreak', 'c1\u0085'])('%j is no name', async name => {
+test.each(['', '   ', 'a'.repeat(101), 'tab\there', 'nul\u0000', 'line\nbreak', 'c1\u0085'])('%j is not a valid name', async name => {
   const { principal } = await newCaller(process)
   await expect(process.agents.createOrReuse(principal, name)).rejects.toMatchObject({ errorName: 'bad_name' })
 })
 
-test.each(['a', 'a'.repeat(100), 'नमस्ते', '🤖'.repeat(100), "o'brien; drop table agents"])('%j is a name', async name => {
+test.each(['a', 'a'.repeat(100), 'नमस्ते', '🤖'.repeat(100), "o'brien; drop table agents"])('%j is a valid name', async name => {
   const { principal } = await newCaller(process)
   expect((await process.agents.createOrReuse(principal, name)).agent.name).toBe(name)
 })
 
-test('may_delegate is off unless asked for, and only an explicit word changes it', async () => {
+test('may_delegate is off by default, and only an explicit value changes it', async () => {
   const { principal } = await newCaller(process)
   expect((await process.agents.createOrReuse(principal, 'lead', { mayDelegate: true })).agent.may_delegate).toBe(true)
   expect((await process.agents.createOrReuse(principal, 'lead')).agent.may_delegate).toBe(true)
   expect((await process.agents.createOrReuse(principal, 'lead', { mayDelegate: false })).agent.may_delegate).toBe(false)
 })
 
-test('the list shows budgets and spend, active agents before revoked ones', async () => {
+test('the list shows budgets and spending, with active agents before revoked ones', async () => {
   const { principal, orgId } = await newCaller(process)
   const [a, b, c] = [
     await process.agents.createOrReuse(principal, 'a'),
@@ -110,7 +110,7 @@ test('the list shows budgets and spend, active agents before revoked ones', asyn
   expect(c.isNew).toBe(true)
 })
 
-test('a budget is set in rupees and cleared by 0 or null', async () => {
+test('a budget is set in rupees, and 0 or null removes it', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'spender')
   expect(await process.agents.setBudget(orgId, agent.id, 99.5, 'operator')).toMatchObject({ id: agent.id, monthly_budget_inr: 99.5 })
@@ -119,13 +119,13 @@ test('a budget is set in rupees and cleared by 0 or null', async () => {
   expect(await process.agents.setBudget(orgId, agent.id, null, 'operator')).toMatchObject({ monthly_budget_inr: null })
 })
 
-test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e-9, 1e12])('%s is no budget', async amount => {
+test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e-9, 1e12])('%s is not a valid budget', async amount => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'spender')
   await expect(process.agents.setBudget(orgId, agent.id, amount, 'operator')).rejects.toMatchObject({ errorName: 'bad_request' })
 })
 
-test("another organisation's agent does not exist here", async () => {
+test("another organisation's agent is not found", async () => {
   const [mine, theirs] = [await newCaller(process), await newCaller(process)]
   const { agent } = await process.agents.createOrReuse(theirs.principal, 'hidden')
   await expect(process.agents.revoke(mine.orgId, agent.id, 'operator')).rejects.toMatchObject({ errorName: 'not_found' })
@@ -137,7 +137,7 @@ test("another organisation's agent does not exist here", async () => {
   expect(await process.agents.names(theirs.orgId, [agent.id])).toEqual(new Map([[agent.id, 'hidden']]))
 })
 
-test('a revoke takes all descendants along and nobody else', async () => {
+test('a revocation ends all descendants and no other agent', async () => {
   const caller = await newCaller(process)
   const [, b, c, d] = await family(caller, ['a', 'b', 'c', 'd'])
   const { agent: other } = await process.agents.createOrReuse(caller.principal, 'other')
@@ -152,7 +152,7 @@ test('a revoke takes all descendants along and nobody else', async () => {
   expect(running.map(controller => controller.signal.aborted)).toEqual([true, true, true, false])
 })
 
-test('a second revoke answers like the first', async () => {
+test('a second revocation returns the same reply as the first', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'gone')
   const first = await process.agents.revoke(orgId, agent.id, 'operator')
@@ -160,7 +160,7 @@ test('a second revoke answers like the first', async () => {
   expect(await process.agents.revoke(orgId, agent.id, 'operator')).toEqual(first)
 })
 
-test('concurrent revokes of parent and child both succeed', async () => {
+test('concurrent revocations of parent and child both succeed', async () => {
   const caller = await newCaller(process)
   for (let round = 0; round < 5; round++) {
     const [a, b, c] = await family(caller, [`a${round}`, `b${round}`, `c${round}`])
@@ -169,7 +169,7 @@ test('concurrent revokes of parent and child both succeed', async () => {
   expect((await process.agents.list(caller.orgId)).agents.every(agent => agent.status === 'revoked')).toBe(true)
 })
 
-test('the name of a revoked agent makes a new identity', async () => {
+test('the name of a revoked agent creates a new identity', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent: old } = await process.agents.createOrReuse(principal, 'phoenix')
   await process.agents.revoke(orgId, old.id, 'operator')
@@ -178,7 +178,7 @@ test('the name of a revoked agent makes a new identity', async () => {
   expect(agent.id).not.toBe(old.id)
 })
 
-test('a label is an id or an exact name, found again without a round trip', async () => {
+test('a label is an id or an exact name, and is found again without a round trip', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'Nightly')
   const expected = { id: agent.id, name: 'Nightly', status: 'active', ancestorIds: [] }
@@ -191,14 +191,14 @@ test('a label is an id or an exact name, found again without a round trip', asyn
   expect(process.db.roundTrips).toBe(before)
 })
 
-test('a label knows the ancestors, nearest first', async () => {
+test('a label returns the ancestors, nearest first', async () => {
   const caller = await newCaller(process)
   const [a, b, c, d, e] = await family(caller, ['a', 'b', 'c', 'd', 'e'])
   expect(await process.agents.byLabel(caller.orgId, 'd')).toMatchObject({ id: d, ancestorIds: [c, b, a] })
   expect(await process.agents.byLabel(caller.orgId, 'e')).toMatchObject({ id: e, ancestorIds: [d, c, b] })
 })
 
-test('a label of a revoked agent says so, until a new agent takes the name', async () => {
+test('a label of a revoked agent shows that, until a new agent takes the name', async () => {
   const { principal, orgId } = await newCaller(process)
   expect(await process.agents.byLabel(orgId, 'worker')).toBeNull()
   const { agent } = await process.agents.createOrReuse(principal, 'worker')

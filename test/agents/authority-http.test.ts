@@ -44,7 +44,7 @@ describe('who may loosen an agent', () => {
     { may_delegate: true },
   ]
 
-  test("HARD-09 a member's key tightens the budget and rules of an admin's agent, and neither lifts, raises, resumes nor ends it", async () => {
+  test("HARD-09 a member's key can tighten the budget and rules of an admin's agent, and cannot lift, raise, resume or end it", async () => {
     const id = await made(admin, strict)
     expect((await budget(admin, id, 10)).status).toBe(200)
     const { name } = await listed(id)
@@ -69,7 +69,7 @@ describe('who may loosen an agent', () => {
     expect((await admin('POST', `/v1/me/agents/${id}/revoke`)).json.status).toBe('revoked')
   })
 
-  test('HARD-09 a member loosens and ends an agent of their own, but not what an admin limited of it, by key or at the console', async () => {
+  test('HARD-09 a member can loosen and end their own agent, except for limits that an admin set, by key or at the console', async () => {
     const id = await made(member, { max_output_tokens: 100 })
     await budget(member, id, 10)
     expect((await budget(member, id, 20)).status).toBe(200)
@@ -107,7 +107,7 @@ describe('who may loosen an agent', () => {
     expect((await member('POST', `/v1/me/agents/${id}/revoke`)).json.status).toBe('revoked')
   })
 
-  test('HARD-09 a member does not end an agent that an admin paused or limited, itself, under its parent or by a token, so no new one takes its name', async () => {
+  test('HARD-09 a member cannot end an agent that an admin paused or limited, directly, through its parent or by a token, so that no new agent takes its name', async () => {
     const paused = await made(member)
     expect((await admin('POST', `/v1/me/agents/${paused}/pause`)).status).toBe(200)
     const refused = await member('POST', `/v1/me/agents/${paused}/revoke`)
@@ -127,7 +127,7 @@ describe('who may loosen an agent', () => {
     expect((await member('POST', `/v1/me/agents/${paused}/revoke`)).json.status).toBe('revoked')
   })
 
-  test("HARD-09 a token of another person's agent gives a member no more over its children than their key: it pauses and lowers, and neither ends, raises nor resumes", async () => {
+  test("HARD-09 a token of another person's agent gives a member no more rights over its children than their key: it pauses and lowers, and cannot end, raise or resume", async () => {
     const lead = await made(member, { may_delegate: true })
     const asLead = async (by: Call): Promise<Call> => {
       const { access_token: token } = (await by('POST', `/v1/me/agents/${lead}/token`, {})).json
@@ -155,7 +155,7 @@ describe('who may loosen an agent', () => {
     expect((await below(own, 'revoke')).json.status).toBe('revoked')
   })
 
-  test("HARD-09 an agent's parent raises no budget of a child that an admin set, and a member keeps the rights of the role of today", async () => {
+  test("HARD-09 an agent's parent cannot raise a child's budget that an admin set, and a member has the rights of their present role", async () => {
     const leadId = await made(member, { may_delegate: false })
     expect((await patch(admin, leadId, { may_delegate: true })).status).toBe(200)
     const { access_token: token } = (await member('POST', `/v1/me/agents/${leadId}/token`, {})).json

@@ -34,7 +34,7 @@ describe('budgets of child agents', () => {
     return caps.reduce((sum: number, cap: number) => sum + cap, 0)
   }
 
-  test('BUDX-06 the budgets of active children together stay within that of their parent, a call of a child counts in all above it, and a revoke ends the family in one transaction', async () => {
+  test("BUDX-06 the budgets of active children together stay within their parent's, a child's call counts in all agents above it, and a revocation ends the family in one transaction", async () => {
     const top = await family.lead(0.004)
     const middle = await family.born(top, { may_delegate: true, monthly_budget_inr: 0.002 })
     const lowest = await family.born(middle, { monthly_budget_inr: 0.0015 })
@@ -65,7 +65,7 @@ describe('budgets of child agents', () => {
     expect(await app.db.one(writers, [top.id, middle.id, lowest.id, sibling.id])).toEqual({ count: 1 })
   })
 
-  test('a running call of a child is held in the child and in all above it', async () => {
+  test('a running call of a child is held in the budgets of the child and of all agents above it', async () => {
     const top = await family.lead(1)
     const middle = await family.born(top, { may_delegate: true, monthly_budget_inr: 1 })
     const lowest = await family.born(middle, { monthly_budget_inr: 1 })
@@ -81,7 +81,7 @@ describe('budgets of child agents', () => {
     expect((await running).status).toBe(200)
   })
 
-  test('a child gets no more than the parent has left in the month, and what it has spent itself is not asked for twice', async () => {
+  test("a child gets at most what its parent has left in the month, and the child's own spending is not counted twice", async () => {
     const parent = await family.lead(0.004)
     for (let i = 0; i < 5; i++) expect((await family.chat(parent.token)).status).toBe(200)
     await app.gateway.app.limits.flushNow()
@@ -98,7 +98,7 @@ describe('budgets of child agents', () => {
     expect(said(await family.child(parent, { name, monthly_budget_inr: 0.0025 }))).toEqual([409, 'budget_not_available'])
   })
 
-  test('a child of a parent with a budget has one; without, it may do without', async () => {
+  test('a child of a parent with a budget must have one; without such a parent it need not', async () => {
     const parent = await family.lead(10)
     for (const body of [{}, { monthly_budget_inr: null }]) {
       const refused = await family.child(parent, body)
@@ -110,7 +110,7 @@ describe('budgets of child agents', () => {
     expect((await family.child(free, { monthly_budget_inr: 1_000_000 })).json.agent.monthly_budget_inr).toBe(1_000_000)
   })
 
-  test('the same name again moves the budget of the child within that of the parent; left out it stays', async () => {
+  test("the same name again moves the child's budget within its parent's; an omitted budget stays", async () => {
     const parent = await family.lead(10)
     const name = newName('moved')
     const budgetOf = async (body: object): Promise<unknown> => (await family.child(parent, { name, ...body })).json.agent?.monthly_budget_inr
@@ -124,7 +124,7 @@ describe('budgets of child agents', () => {
     expect(await givenBy(parent)).toBe(10)
   })
 
-  test('whoever sets the budget of an agent, at its own endpoint or at the console, stays within the family', async () => {
+  test('the budget of an agent stays within the family, whether its own endpoint or the console sets it', async () => {
     const cookie = await app.signIn()
     const ways: Record<string, (id: number, inr: number | null) => ReturnType<TestApp['call']>> = {
       endpoint: (id, inr) => family.budget(id, inr),
@@ -158,7 +158,7 @@ describe('budgets of child agents', () => {
     }
   })
 
-  test('twenty children that are created concurrently get what is left and no more', async () => {
+  test('twenty concurrent new children get together what is left and no more', async () => {
     const parent = await family.lead(10)
     const replies = await Promise.all(Array.from({ length: 20 }, () => family.child(parent, { monthly_budget_inr: 1.5 })))
     const made = replies.filter(reply => reply.status === 201)

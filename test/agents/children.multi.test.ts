@@ -4,7 +4,7 @@ import { onPostgres } from '../harness/database.ts'
 import { call, chat, type Fleet, startFleet } from '../harness/fleet.ts'
 import type { GatewayProcess } from '../harness/process.ts'
 
-describe.runIf(onPostgres)('children that several processes make', () => {
+describe.runIf(onPostgres)('children that several processes create', () => {
   let fleet: Fleet
   let processes: readonly GatewayProcess[]
   let made = 0
@@ -24,7 +24,7 @@ describe.runIf(onPostgres)('children that several processes make', () => {
   const child = (i: number, parent: { id: number; token: string }, body: object = {}) =>
     call(at(i), parent.token, 'POST', `/v1/me/agents/${parent.id}/children`, { name: `child ${made++}`, ...body })
 
-  test('thirty concurrent creates over three processes get what is left and no more', async () => {
+  test('thirty concurrent creates over three processes get together what is left and no more', async () => {
     const parent = await lead(10)
     const replies = await Promise.all(Array.from({ length: 30 }, (_, i) => child(i, parent, { monthly_budget_inr: 1.5 })))
     const codes = replies.map(({ status, json }) => (status === 201 ? '201' : `${status} ${json.error.code}`)).sort()
@@ -32,7 +32,7 @@ describe.runIf(onPostgres)('children that several processes make', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('concurrent creates of one name over three processes make one child, and concurrent budget changes stay within the family', async () => {
+  test('concurrent creates of one name over three processes create one child, and concurrent budget changes stay within the family', async () => {
     const parent = await lead(10)
     const replies = await Promise.all(Array.from({ length: 9 }, (_, i) => child(i, parent, { name: 'the same', monthly_budget_inr: 1 })))
     expect(new Set(replies.map(({ json }) => json.agent.id)).size).toBe(1)
@@ -44,7 +44,7 @@ describe.runIf(onPostgres)('children that several processes make', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('a child made on one process while a parent is revoked on another does not survive it', async () => {
+  test('a child that is created on one process while its parent is revoked on another does not survive it', async () => {
     for (let round = 0; round < 5; round++) {
       const top = await lead(null)
       const first = (await child(1, top, { may_delegate: true })).json
@@ -59,7 +59,7 @@ describe.runIf(onPostgres)('children that several processes make', () => {
     }
   })
 
-  test('what is ruled for a parent on one process binds a child on the others, and calls of children spend what the parent has', async () => {
+  test("a rule that one process sets for a parent applies to a child on the others, and calls of children spend the parent's budget", async () => {
     const parent = await lead(0.01)
     const { access_token: token } = (await child(0, parent, { monthly_budget_inr: 0.01 })).json
     for (const process of processes) expect((await chat(process, token, 1)).status).toBe(200)

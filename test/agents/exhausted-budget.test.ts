@@ -88,8 +88,8 @@ async function post(at: string, { body, file }: Asked, { token, headers }: { tok
   return { status: reply.status, headers: reply.headers, json: await reply.json() }
 }
 
-describe('BUDX-05 an agent whose budget is spent', () => {
-  test('every endpoint and every tool that charges is in this table', () => {
+describe('BUDX-05 an agent that has spent its budget', () => {
+  test('this table has every endpoint and every tool that charges', () => {
     const rows = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     expect(rows.map(({ at }) => at).sort()).toEqual(Object.keys(endpoints).sort())
     const charging = mcpTools(262_144).filter(({ row }) => row.inference === true)

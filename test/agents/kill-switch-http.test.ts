@@ -39,7 +39,7 @@ interface OpenStream {
   hangUp(): void
 }
 
-describe('what ends a running call', () => {
+describe('the end of a running call', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp()
@@ -96,7 +96,7 @@ describe('what ends a running call', () => {
     return stream
   }
 
-  test('AGENT-05 a revoke cuts the stream with an error frame, closes the provider, meters what was produced once, and refuses the next call', async () => {
+  test('AGENT-05 a revocation cuts the stream with an error frame, closes the provider, meters the produced output once, and refuses the next call', async () => {
     const { id, token } = await app.newAgent('cut-stream')
     const stream = await holdingStream(token, { chunks: thirtyTokens(20) }, 4)
     expect(await events(id)).toEqual([])
@@ -121,7 +121,7 @@ describe('what ends a running call', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('a revoke inside an event lets the client read a whole frame all the same', async () => {
+  test('a revocation inside an event still lets the client read a whole frame', async () => {
     const { id, token } = await app.newAgent('cut-inside')
     const whole = 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"abcdef"},"finish_reason":null}]}\n\n'
     app.alpha.script([
@@ -137,7 +137,7 @@ describe('what ends a running call', () => {
     expect((await events(id)).map(event => event.outcome)).toEqual(['cut'])
   })
 
-  test('a revoke settles the call of a client that does not read', async () => {
+  test('a revocation settles the call of a client that does not read', async () => {
     const { id, token } = await app.newAgent('cut-unread')
     app.alpha.script([{ chunks: Array.from({ length: 400 }, () => 'x'.repeat(60_000)) }])
     const stream = await openStream(token)
@@ -150,7 +150,7 @@ describe('what ends a running call', () => {
     stream.hangUp()
   })
 
-  test('a revoke cuts a call that is not streamed and one that still waits for its first chunk: 401 with the reason, one event each, charged for the prompt that the provider has read', async () => {
+  test('a revocation cuts a call without a stream and a call that waits for its first chunk: 401 with the reason, one event each, charged for the prompt that the provider has read', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`cut-waiting-${stream}`)
       app.alpha.reset()
@@ -166,7 +166,7 @@ describe('what ends a running call', () => {
     }
   })
 
-  test('a revoke ends the chat tool in flight with an error result, and closes the provider', async () => {
+  test('a revocation ends the running chat tool with an error result, and closes the provider', async () => {
     const { id, token } = await app.newAgent('cut-mcp')
     const client = new Client({ name: 'test', version: '1' })
     await client.connect(
@@ -186,7 +186,7 @@ describe('what ends a running call', () => {
     await client.close()
   })
 
-  test("a plain key's call in the agent's name is cut with the agent; the key's other calls run on", async () => {
+  test("a plain key's call in the agent's name is cut with the agent; the key's other calls continue", async () => {
     const { id } = await app.newAgent('cut-label')
     app.alpha.script([{ holdAfterChunks: 2 }, { holdAfterChunks: 2 }])
     const named = await openStream(app.key, {}, { 'x-br-agent-id': 'cut-label' })
@@ -210,7 +210,7 @@ describe('what ends a running call', () => {
     expect([refused.status, refused.json.error.code]).toEqual([403, 'agent_revoked'])
   })
 
-  test('a revoke between the look at the label and the dial refuses the call, and nothing is dialed', async () => {
+  test('a revocation between the look-up of the label and the dial refuses the call, and nothing is dialed', async () => {
     const { id } = await app.newAgent('cut-between')
     const { limits } = app.gateway.app
     const admit = limits.admit.bind(limits)
@@ -226,7 +226,7 @@ describe('what ends a running call', () => {
     expect(await events(id)).toEqual([])
   })
 
-  test('a revoke of the minting key cuts the streams of its tokens with invalid_api_key', async () => {
+  test('a revocation of the minting key cuts the streams of its tokens with invalid_api_key', async () => {
     const minting = await app.newKey()
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'cut-key' })).json
     const token = (await app.call('POST', `/v1/me/agents/${id}/token`, {}, { token: minting.key })).json.access_token
@@ -280,7 +280,7 @@ describe('what ends a running call', () => {
     })
   }
 
-  test('a client that goes away before the first byte leaves one event that charges the prompt, nothing held, and no open provider', async () => {
+  test('a client that disconnects before the first byte leaves one event that charges the prompt, no hold, and no open provider', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`gone-early-${stream}`)
       await app.setBudget('agent', id, 1)

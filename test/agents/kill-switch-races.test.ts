@@ -10,7 +10,7 @@ import { movableClock, newCaller, type Process, startProcess, thrownBy, until } 
 const revoked = { errorName: 'invalid_api_key', options: { extra: { reason: 'agent_revoked' } } }
 const minuteMs = 60_000
 
-describe('a revoke beside a mint, a start, and time that goes by', () => {
+describe('a revocation during a mint, a start, and the passing of time', () => {
   let database: Awaited<ReturnType<typeof testDatabase>>
   let process: Process
   beforeAll(async () => {
@@ -28,7 +28,7 @@ describe('a revoke beside a mint, a start, and time that goes by', () => {
     return { ...caller, agentId: agent.id }
   }
 
-  test('a token that was being minted while its agent was revoked never works, here and on a process that starts later', async () => {
+  test('a token that is minted during the revocation of its agent never works, here and on a process that starts later', async () => {
     const { principal, orgId, agentId } = await newAgent()
     const { signingKeys, tokens } = process.agents
     const current = signingKeys.current.bind(signingKeys)
@@ -45,7 +45,7 @@ describe('a revoke beside a mint, a start, and time that goes by', () => {
     await late.stop()
   })
 
-  test('a hundred mints during a revoke: whatever they answer, no token works afterwards', async () => {
+  test('a hundred mints during a revocation: whatever their replies, no token works afterwards', async () => {
     const { principal, orgId, agentId } = await newAgent()
     const { tokens } = process.agents
     const mints = Array.from({ length: 100 }, () => tokens.mint(principal, agentId).catch((error: unknown) => error))
@@ -58,7 +58,7 @@ describe('a revoke beside a mint, a start, and time that goes by', () => {
     expect(await thrownBy(() => tokens.mint(principal, agentId))).toMatchObject({ errorName: 'agent_revoked', status: 409 })
   })
 
-  test('a revoke stays known until every token of its agent has expired, and is forgotten then', async () => {
+  test('a revocation is remembered until every token of its agent has expired, and is then forgotten', async () => {
     const { principal, orgId, agentId } = await newAgent()
     const { tokens } = process.agents
     const { token } = await tokens.mint(principal, agentId)
@@ -102,7 +102,7 @@ describe('a revoke beside a mint, a start, and time that goes by', () => {
     killSwitch.stop()
   })
 
-  test.runIf(onPostgres)('a revoke that commits behind the first look of a starting process reaches it', async () => {
+  test.runIf(onPostgres)('a revocation that commits after the first read of a starting process reaches it', async () => {
     const { principal, agentId } = await newAgent()
     const { token } = await process.agents.tokens.mint(principal, agentId)
     const otherDb = await database.open()
@@ -136,7 +136,7 @@ const revokeOne = statement<[agentId: number], { epoch: number }>(
   `update agents set status = 'revoked', revoked_at = clock_timestamp(), epoch = epoch + 1, epoch_at = clock_timestamp() where id = $1::int returning epoch`,
 )
 
-describe('a revoke between the steps of a call', () => {
+describe('a revocation between the steps of a call', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp()
@@ -157,7 +157,7 @@ describe('a revoke between the steps of a call', () => {
     expect(Number((await app.db.one(countEvents, id)).count)).toBe(0)
   }
 
-  test('between the look at the token and the admission, and between the admission and the dial: refused, nothing is dialed, nothing charged', async () => {
+  test('a revocation between token check and admission, or between admission and dial, refuses the call; nothing is dialed or charged', async () => {
     const { limits } = app.gateway.app
     for (const moment of ['before', 'behind']) {
       const { id, token } = await app.newAgent(`revoked ${moment} the admission`)
@@ -173,7 +173,7 @@ describe('a revoke between the steps of a call', () => {
     }
   })
 
-  test('a key that ends while its call is let in does not get through either', async () => {
+  test('a call whose key ends during its admission is refused too', async () => {
     const { key, keyId } = await app.newKey()
     const { limits, keys } = app.gateway.app
     const admit = limits.admit.bind(limits)

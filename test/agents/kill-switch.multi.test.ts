@@ -9,7 +9,7 @@ import { cutDeadlineMs, type KillFleet, startKillFleet } from './kill-fleet.ts'
 /** Output tokens of three chunks of six letters, as the gateway estimates them. */
 const heldTokens = 6n
 
-describe.runIf(onPostgres)('a revoke on another process', () => {
+describe.runIf(onPostgres)('a revocation on another process', () => {
   let world: KillFleet
   let images: ImageProviders
   beforeAll(async () => {
@@ -51,7 +51,7 @@ describe.runIf(onPostgres)('a revoke on another process', () => {
     return calls
   }
 
-  test('KILL-01 cuts what runs on two other processes, in every format, closes the providers, leaves one event a call and none later, and refuses the next, also when notifications are swallowed', {
+  test('KILL-01 a revocation cuts the running calls of two other processes in every format, closes the providers, leaves one event for each call and none later, and refuses the next calls, also when notifications are lost', {
     timeout: 60_000,
   }, async () => {
     for (const isHeard of [true, false]) {
@@ -83,7 +83,7 @@ describe.runIf(onPostgres)('a revoke on another process', () => {
     }
   })
 
-  test('the end of an agent is that of its children and grandchildren, and the calls of plain keys that name one of them', { timeout: 60_000 }, async () => {
+  test('the end of an agent ends its children and grandchildren, and the calls of plain keys that name one of them', { timeout: 60_000 }, async () => {
     const { fleet, processes, newChild } = world
     const parent = await fleet.newAgent('family parent', null)
     const child = await newChild('family child', parent.id)
@@ -116,7 +116,7 @@ describe.runIf(onPostgres)('a revoke on another process', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('the end of a key ends the streams of the key and of the tokens that it minted, and refuses their next calls', { timeout: 60_000 }, async () => {
+  test('the end of a key ends its streams and those of the tokens that it minted, and refuses their next calls', { timeout: 60_000 }, async () => {
     const { fleet, processes } = world
     const [here, ...others] = processes as [(typeof processes)[number], ...(typeof processes)[number][]]
     const minting = await fleet.newKey({})
@@ -137,7 +137,7 @@ describe.runIf(onPostgres)('a revoke on another process', () => {
     expect((await fleet.usage()).filter(({ keyId }) => keyId === minting.id).map(({ outcome }) => outcome)).toEqual(calls.map(() => 'cut'))
   })
 
-  test('a hundred concurrent revokes on three processes each cut a stream on another process, and nothing else is charged', {
+  test('a hundred concurrent revocations on three processes each cut a stream on another process, and nothing else is charged', {
     timeout: 120_000,
   }, async () => {
     const { fleet, processes } = world

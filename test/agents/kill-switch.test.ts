@@ -38,7 +38,7 @@ function running(on: Process, agentId: number, keyId: number): AbortController {
   return controller
 }
 
-test('a revoke refuses the next call and cuts the running ones, when it returns', async () => {
+test('a revocation has refused the next call and cut the running calls when it returns', async () => {
   const { token, agentId, keyId, orgId } = await newToken()
   const principal = await process.agents.tokens.principalOf(token)
   const call = running(process, agentId, keyId)
@@ -48,14 +48,14 @@ test('a revoke refuses the next call and cuts the running ones, when it returns'
   expect(await thrownBy(() => process.agents.tokens.recheck(principal))).toMatchObject(revoked)
 })
 
-test('a revoked key cuts the calls of its agents', async () => {
+test('the revocation of a key cuts the calls of its agents', async () => {
   const { agentId, keyId, orgId } = await newToken()
   const call = running(process, agentId, keyId)
   await process.keys.revoke(orgId, keyId)
   expect(call.signal.reason).toEqual(new CallCutError('key_revoked'))
 })
 
-test("a child's token dies with its parent", async () => {
+test("a child's token ends with its parent", async () => {
   const caller = await newCaller(process)
   const { agent: parent } = await process.agents.createOrReuse(caller.principal, 'parent')
   const { agent: child } = await process.agents.createOrReuse(caller.principal, 'child')
@@ -66,7 +66,7 @@ test("a child's token dies with its parent", async () => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(revoked)
 })
 
-test('news that come late, twice or in the wrong order change nothing', async () => {
+test('news that arrives late, twice or in the wrong order changes nothing', async () => {
   const { agentId } = await newToken()
   process.agents.killSwitch.check(agentId, 1, [])
   let heard = 0
@@ -77,7 +77,7 @@ test('news that come late, twice or in the wrong order change nothing', async ()
   process.agents.killSwitch.check(agentId, 3, [])
 })
 
-test('a process that starts after the revoke knows of it without any news', async () => {
+test('a process that starts after the revocation knows it without any news', async () => {
   const { token, agentId } = await newToken()
   await process.db.exec(revokeSilently, agentId)
   const late = await startProcess(database.db, { pollMs: 3_600_000 })
@@ -88,7 +88,7 @@ test('a process that starts after the revoke knows of it without any news', asyn
   }
 })
 
-test('without news for too long agent tokens are refused and their calls cut, and both recover', async () => {
+test('without news for too long, agent tokens are refused and their calls cut, and both recover', async () => {
   await process.stop()
   process = await startProcess(database.db, { pollMs: 3_600_000 })
   const { token, agentId, keyId } = await newToken()
@@ -123,7 +123,7 @@ test.runIf(onPostgres)('another process refuses a revoked agent and cuts its cal
   }
 })
 
-test.runIf(onPostgres)('another process whose notifications are lost learns of a revoke by its poll', async () => {
+test.runIf(onPostgres)('another process whose notifications are lost learns of a revocation by its poll', async () => {
   const otherDb = await database.open()
   const deafDb: Db = {
     kind: otherDb.kind,

@@ -62,7 +62,7 @@ describe('token exchange', () => {
     })
   const chat = (token: string) => app.call('POST', '/v1/chat/completions', hello, { token })
 
-  test('TXCH-01 a token of a trusted issuer becomes a token of the agent that the rule names, with the actor in it and nothing more than the rule, the key and the token before it allow', async () => {
+  test('TXCH-01 a token of a trusted issuer becomes a token of the agent that the rule names, with its actor and with no more than the rule, the key and the first token allow', async () => {
     const agent = (await app.call('POST', '/v1/me/agents', { name: 'deployer' })).json
     const key = await app.newKey()
     const rule = await trust({
@@ -135,7 +135,7 @@ describe('token exchange', () => {
     await untrust(again.id)
   })
 
-  test('an exchange is in the audit trail, is a call of the key, and its calls count for the agent', async () => {
+  test('an exchange is in the audit trail and counts as a call of the key, and its calls count for the agent', async () => {
     const { id: agentId } = await app.newAgent('audited')
     const key = await app.newKey({ rpm: 3 })
     const { id } = await trust({ agent_id: agentId, key_id: key.keyId })
@@ -151,7 +151,7 @@ describe('token exchange', () => {
     await untrust(id)
   })
 
-  test('rules are looked at oldest first; agent_id tells those of several agents apart', async () => {
+  test('rules are checked oldest first; agent_id distinguishes those of several agents', async () => {
     const [one, two] = [await app.newAgent('one of two'), await app.newAgent('two of two')]
     const first = await trust({ agent_id: one.id, scope: 'inference' })
     const second = await trust({ agent_id: one.id })
@@ -185,7 +185,7 @@ describe('token exchange', () => {
     expect(decodeJwt(named.json.access_token)).toMatchObject({ sub: `agent:${next.id}` })
   })
 
-  test('a token that its issuer did not sign for this gateway, or not for now, is refused with the reason', async () => {
+  test('a token that its issuer did not sign for this gateway, or not for this time, is refused with the reason', async () => {
     const { id: agentId } = await app.newAgent('careful')
     const { id } = await trust({ agent_id: agentId })
     await issuer.addKey('hidden', { hidden: true })
@@ -244,7 +244,7 @@ describe('token exchange', () => {
     expect(app.logLines.filter(line => line.includes('internal_error'))).toEqual([])
   })
 
-  test('a token of ours that is no more, or was made up, is refused; one that was revoked takes along what was made of it', async () => {
+  test('a revoked or forged token of this gateway is refused; a revocation also ends the tokens made from it', async () => {
     const { id, token } = await app.newAgent('narrowing')
     const [head = '', body = ''] = token.split('.')
     const forged = `${head}.${body}.${Buffer.alloc(64, 1).toString('base64url')}`
@@ -261,7 +261,7 @@ describe('token exchange', () => {
     expect(refusal(await exchange(app, token, { subject_token_type: 'urn:ietf:params:oauth:token-type:access_token' }))).toBe('400 invalid_request')
   })
 
-  test('requests that are not well formed answer the errors of RFC 6749 and 8693', async () => {
+  test('malformed requests get the errors of RFC 6749 and 8693', async () => {
     const { id: agentId, token } = await app.newAgent('strict')
     const rows: readonly [form: Parameters<typeof exchange>[2], expected: string][] = [
       [{ grant_type: undefined }, '400 invalid_request'],
@@ -299,7 +299,7 @@ describe('token exchange', () => {
     expect(refusal(large)).toBe('413 invalid_request')
   })
 
-  test('an OAuth library does it', async () => {
+  test('an OAuth library can exchange a token', async () => {
     const { token } = await app.newAgent('library')
     const server = {
       issuer: app.baseUrl,
@@ -322,7 +322,7 @@ describe('token exchange', () => {
     await expect(oidc.tokenIntrospection(stranger, token)).rejects.toMatchObject({ status: 401 })
   })
 
-  test('the actor of an external token goes on inside ours', async () => {
+  test("the actors of an external token are in the gateway's token too", async () => {
     const { id: agentId } = await app.newAgent('delegated')
     const { id } = await trust({ agent_id: agentId })
     const actOf = async (act: unknown) => (decodeJwt((await exchange(app, await signed({ act }))).json.access_token) as JWTPayload & { act: unknown }).act
@@ -334,7 +334,7 @@ describe('token exchange', () => {
   })
 })
 
-test('exchanges of strangers are bounded per address', async () => {
+test('exchanges by unknown callers are bounded per address', async () => {
   const app = await startApp({ env: { ANON_RPM: '5' } })
   try {
     const seen = (await untilRefused(() => exchange(app, 'abc'))).map(refusal)

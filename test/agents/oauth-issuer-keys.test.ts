@@ -40,7 +40,7 @@ const discoveryPath = '/tenant/.well-known/openid-configuration'
 const both = [discoveryPath, '/tenant/keys']
 const unavailable = { errorName: 'issuer_unavailable', status: 503 }
 
-test('found through the discovery document, once for however many ask, and again when they are old', async () => {
+test('keys are found through the discovery document, once for any number of callers, and fetched again when they are old', async () => {
   const token = await issuer.token()
   const sets = await Promise.all(Array.from({ length: 20 }, () => keys.of(source)))
   for (const set of sets) await jwtVerify(token, set)
@@ -53,12 +53,12 @@ test('found through the discovery document, once for however many ask, and again
   expect(issuer.seen).toEqual([...both, ...both])
 })
 
-test('found at a URL without any discovery', async () => {
+test('keys are found at a URL without discovery', async () => {
   await jwtVerify(await issuer.token(), await keys.of({ jwksUri: `${issuer.url}/keys` }))
   expect(issuer.seen).toEqual(['/tenant/keys'])
 })
 
-test('an unknown key id makes it ask again, though not often', async () => {
+test('an unknown key id causes another request, but not often', async () => {
   await keys.of(source)
   await issuer.addKey('two')
   const token = await issuer.token({}, { kid: 'two' })
@@ -73,7 +73,7 @@ test('an unknown key id makes it ask again, though not often', async () => {
   await jwtVerify(token, await keys.of(source))
 })
 
-test('an issuer that is away is 503, asked again only after a while; keys that it gave an hour ago go on being used', async () => {
+test('an issuer that does not answer is 503, and is asked again only after a while; keys from an hour ago are still used', async () => {
   await issuer.close()
   expect(await thrownBy(() => keys.of(source))).toMatchObject(unavailable)
   await issuer.listen()
@@ -90,7 +90,7 @@ test('an issuer that is away is 503, asked again only after a while; keys that i
   expect(lines.filter(line => line.includes('issuer_keys_unavailable')).length).toBeGreaterThan(0)
 })
 
-test('what an issuer must not answer is 503, and leads nowhere else', async () => {
+test('an invalid answer of an issuer is 503, and is not followed to another address', async () => {
   const big = (bytes: number) => JSON.stringify({ keys: [{ kty: 'RSA', n: 'A'.repeat(bytes) }] })
   const rows: readonly [what: string, path: string, answer: (issuerUrl: string) => { status?: number; headers?: Record<string, string>; body?: string }][] = [
     ['a redirect of the document', discoveryPath, url => ({ status: 302, headers: { location: `${url}/other` } })],
@@ -122,7 +122,7 @@ test('what an issuer must not answer is 503, and leads nowhere else', async () =
   expect(issuer.seen).not.toContain('/tenant/other')
 })
 
-test('an issuer that never ends its answer is given up', async () => {
+test('an endless answer of an issuer is abandoned', async () => {
   issuer.answer = (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.write('{')
@@ -135,7 +135,7 @@ test('an issuer that never ends its answer is given up', async () => {
   await quick.close()
 })
 
-test('shared secrets among the keys are not taken for keys', async () => {
+test('shared secrets among the keys are ignored', async () => {
   const { createHmac } = await import('node:crypto')
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const text = `${part({ alg: 'HS256', kid: 'shared' })}.${part({ sub: 'x' })}`

@@ -27,7 +27,7 @@ describe('introspection and revocation', () => {
   const chat = (token: string) => app.call('POST', '/v1/chat/completions', hello, { token })
   const basic = (password: string) => ({ headers: { authorization: `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}` } })
 
-  test('INTR-01 a key of scope full reads what a token of its organisation is good for and ends it; every other text is {"active": false}, and ending it is 200', async () => {
+  test('INTR-01 a key of scope full reads the rights of a token of its organisation and ends it; every other text is {"active": false}, and its revocation is 200', async () => {
     const { id } = await app.newAgent('watched')
     await app.call('POST', `/v1/me/agents/${id}/budget`, { monthly_budget_inr: 2 })
     const minted = (await app.call('POST', `/v1/me/agents/${id}/token`, { scope: 'inference usage:read', ttl_s: 300 })).json
@@ -100,7 +100,7 @@ describe('introspection and revocation', () => {
     expect(refusal(await postForm(app, '/oauth/introspect', {}, { token: app.key }))).toBe('400 invalid_request')
   })
 
-  test('a running stream of a revoked token is cut, that of its sibling goes on', async () => {
+  test('a running stream of a revoked token is cut, and that of another token continues', async () => {
     const { id, token } = await app.newAgent('streaming')
     const sibling = (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token
     app.alpha.reset()
@@ -124,7 +124,7 @@ describe('introspection and revocation', () => {
     app.alpha.reset()
   })
 
-  test('the token of a child agent ends with the token that asked for it, not with another one of the parent', async () => {
+  test('the token of a child agent ends with the token that requested it, not with another token of the parent', async () => {
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'parent', may_delegate: true })).json
     const [one, two] = await Promise.all([1, 2].map(async () => (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token))
     const childOf = async (token: string, name: string) => (await app.call('POST', `/v1/me/agents/${id}/children`, { name }, { token })).json.access_token
@@ -133,7 +133,7 @@ describe('introspection and revocation', () => {
     expect(await Promise.all([one, two, ...children].map(async each => (await chat(each)).status))).toEqual([401, 200, 401, 200])
   })
 
-  test('an agent token ends itself and no other; a key of scope inference ends nothing; API keys are not ended here', async () => {
+  test('an agent token ends itself and no other token; a key of scope inference ends nothing; API keys are not ended here', async () => {
     const { token } = await app.newAgent('leaving')
     const { token: another } = await app.newAgent('staying')
     expect(refusal(await revoke(another, token))).toBe('403 insufficient_scope')
@@ -149,7 +149,7 @@ describe('introspection and revocation', () => {
     expect(entries.map((entry: { outcome: string }) => entry.outcome)).toContain('ok')
   })
 
-  test('an issuer that is down is 503 to who asks for an exchange, never 401', async () => {
+  test('an issuer that does not answer is 503 for an exchange, never 401', async () => {
     const { id } = await app.newAgent('waiting')
     const owner = await app.signIn()
     const params = { name: 'down', issuer: issuer.url, subject: 'repo:acme/*', agent_id: id, key_id: app.keyId }
@@ -161,7 +161,7 @@ describe('introspection and revocation', () => {
     await issuer.listen()
   })
 
-  test('keys that are pasted into the rule need no way to the issuer, and the issuer may be any text', async () => {
+  test('keys that are pasted into the rule need no request to the issuer, and the issuer may be any text', async () => {
     const { id } = await app.newAgent('in a cluster')
     const owner = await app.signIn()
     const cluster = 'https://kubernetes.default.svc.cluster.local'
@@ -183,7 +183,7 @@ describe('introspection and revocation', () => {
     await app.call('DELETE', `/me/agent-trust/${made.json.id}`, undefined, { cookie: owner })
   })
 
-  test('revocations are deleted when what they are about has expired', async () => {
+  test('revocations are deleted when their tokens have expired', async () => {
     const { token } = await app.newAgent('forgotten')
     await revoke(token)
     const { jobs } = app.gateway.app

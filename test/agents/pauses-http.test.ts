@@ -20,7 +20,7 @@ describe('paused agents', () => {
     app.call('POST', `/v1/me/agents/${parent.id}/children/${childId}/${what}`, undefined, { token: parent.token })
   const paused = [403, 'agent_paused']
 
-  test('EDGE-20 a paused agent and all below it are refused everywhere with 403 agent_paused, its running stream is cut, and once resumed the same tokens work', async () => {
+  test('EDGE-20 a paused agent and all agents below it are refused everywhere with 403 agent_paused, its running stream is cut, and after the resume the same tokens work', async () => {
     const parent = await family.lead()
     const child = await family.born(parent)
     app.alpha.script([{ chunks: Array(20).fill('word '), holdAfterChunks: 3 }])
@@ -53,7 +53,7 @@ describe('paused agents', () => {
     for (const { token } of [parent, child]) expect((await family.chat(token)).status).toBe(200)
   })
 
-  test('EDGE-20 a parent pauses, resumes and ends its own children and grandchildren by its own token', async () => {
+  test('EDGE-20 a parent pauses, resumes and ends its own children and grandchildren with its own token', async () => {
     const parent = await family.lead()
     const child = await family.born(parent, { may_delegate: true })
     const grandchild = await family.born(child)
@@ -70,7 +70,7 @@ describe('paused agents', () => {
     expect((await family.chat(parent.token)).status).toBe(200)
   })
 
-  test('EDGE-20 in a family the agent further up has the last word about a pause', async () => {
+  test('EDGE-20 in a family the pause of an agent further up wins', async () => {
     const parent = await family.lead()
     const child = await family.born(parent, { may_delegate: true })
     const grandchild = await family.born(child)
@@ -86,7 +86,7 @@ describe('paused agents', () => {
     expect((await below(parent, grandchild.id, 'resume')).json.status, 'and a pause of one below').toBe('active')
   })
 
-  test('EDGE-20 no agent pauses or ends itself, its parent, a sibling, a stranger or one of another organisation', async () => {
+  test('EDGE-20 no agent pauses or ends itself, its parent, a sibling, an unrelated agent or an agent of another organisation', async () => {
     const parent = await family.lead()
     const [child, sibling] = [await family.born(parent, { may_delegate: true }), await family.born(parent)]
     const stranger = await family.lead()
@@ -112,7 +112,7 @@ describe('paused agents', () => {
     for (const { token } of [parent, child, sibling, stranger]) expect((await family.chat(token)).status).toBe(200)
   })
 
-  test('EDGE-20 a parent does not resume a child that a person paused, and a revoked agent is neither paused nor resumed', async () => {
+  test('EDGE-20 a parent cannot resume a child that a person paused, and a revoked agent can be neither paused nor resumed', async () => {
     const parent = await family.lead()
     const child = await family.born(parent)
     await below(parent, child.id, 'pause')

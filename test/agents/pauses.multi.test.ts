@@ -12,7 +12,7 @@ describe.runIf(onPostgres)('a pause on another process', () => {
   })
   afterAll(() => world?.stop())
 
-  test('EDGE-20 a pause cuts what runs on another process and refuses the next call there, also when notifications are swallowed; so does one that starts meanwhile; a resume lets all go on', {
+  test('EDGE-20 a pause cuts the running calls on another process and refuses the next one there, also when notifications are lost and on a process that starts meanwhile; a resume allows all again', {
     timeout: 60_000,
   }, async () => {
     const [here, there] = world.processes

@@ -37,7 +37,7 @@ describe('keys of agent tokens, over HTTP', () => {
   const verifies = async (token: string, jwks: JSONWebKeySet) =>
     (await jwtVerify(token, createLocalJWKSet(jwks), { issuer: app.baseUrl, audience: app.baseUrl, typ: 'at+jwt', algorithms: ['ES256'] })).protectedHeader.kid
 
-  test('JWKS-02 keys rotate by themselves: whoever obeys the max-age of the list never meets a key that is not in it, and old tokens verify until they expire', async () => {
+  test('JWKS-02 keys rotate by themselves: a verifier that obeys the max-age of the list always has the key, and old tokens verify until they expire', async () => {
     const { id } = await app.newAgent('rotating')
     const mint = async (): Promise<string> => (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token
     const reply = await app.call('GET', '/.well-known/jwks.json', undefined, { token: null })
@@ -87,7 +87,7 @@ describe('keys of agent tokens, over HTTP', () => {
     expect(await chat(before)).toBe(401)
   })
 
-  test('brigade admin rotate-signing-key rotates immediately, says how long to wait, and is in the audit trail', async () => {
+  test('brigade admin rotate-signing-key rotates immediately, prints how long to wait, and is in the audit trail', async () => {
     const admin = adminHandler(app.gateway.app)
     const rotate = () => admin({ name: 'rotate-signing-key', args: {} })
     await expect(rotate()).rejects.toThrow(/try again in \d+ minutes/)

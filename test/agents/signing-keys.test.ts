@@ -33,7 +33,7 @@ async function newToken() {
   return { ...caller, agentId: agent.id, token: (await process.agents.tokens.mint(caller.principal, agent.id)).token }
 }
 
-test('the first use makes a current and a next key, the private parts sealed', async () => {
+test('the first use creates a current and a next key, with sealed private parts', async () => {
   const published = await process.agents.signingKeys.published()
   const rows = await process.db.many(stored)
   expect(rows.map(row => row.state)).toEqual(['current', 'next'])
@@ -41,7 +41,7 @@ test('the first use makes a current and a next key, the private parts sealed', a
   for (const row of rows) expect(row.sealed).toMatch(/^v1\./)
 })
 
-test('many concurrent first uses make one pair', async () => {
+test('many concurrent first uses create one pair', async () => {
   const lists = await Promise.all(Array.from({ length: 10 }, () => process.agents.signingKeys.published()))
   expect(new Set(lists.map(list => list.map(jwk => jwk.kid).join())).size).toBe(1)
   expect(await process.db.many(stored)).toHaveLength(2)
@@ -53,7 +53,7 @@ test('a rotation waits until the next key has been public long enough', async ()
   expect((await process.agents.signingKeys.current()).kid).toBe(current?.kid)
 })
 
-test('a rotation leaves no gap: old tokens verify, new ones are signed by the key that was already public', async () => {
+test('a rotation leaves no gap: old tokens verify, and the key that was already public signs new ones', async () => {
   const before = await newToken()
   const oldList = await process.agents.signingKeys.published()
   await process.db.exec(ageNext)
@@ -78,7 +78,7 @@ test('a retired key leaves the list when its last token has expired', async () =
   expect(await process.agents.signingKeys.published()).toHaveLength(2)
 })
 
-test('a key that is due is rotated, another one is not', async () => {
+test('a key that is due is rotated, and another one is not', async () => {
   const { signingKeys } = process.agents
   await signingKeys.published()
   await process.db.exec(ageNext)
@@ -88,7 +88,7 @@ test('a key that is due is rotated, another one is not', async () => {
   expect(await signingKeys.rotate({ minAgeMs: 30 * dayMs })).toEqual({ kind: 'not_due' })
 })
 
-test('with another master key nothing is signed, which it says; what is out still verifies, and two rotations bring new keys', async () => {
+test('with another master key nothing is signed, and the error says so; issued tokens still verify, and two rotations make new keys', async () => {
   const before = await newToken()
   const thief = await startProcess(database.db, { masterKey: randomBytes(32) })
   try {

@@ -52,7 +52,7 @@ describe('attacks with tokens and trust rules', () => {
     await untrust(id)
   })
 
-  test('a rule, key or agent that ends while tokens are exchanged: each is refused as a bad request or is dead, and none is a wrong credential', async () => {
+  test('an exchange whose rule, key or agent ends meanwhile is refused as a bad request or gives a dead token, and never says that the credential is wrong', async () => {
     const token = await issuer.token({ sub: 'a', aud: `${app.baseUrl}/orgs/${app.orgId}` })
     const ends: readonly ((made: { id: number; agentId: number; keyId: number }) => Promise<unknown>)[] = [
       ({ id }) => untrust(id),
@@ -74,7 +74,7 @@ describe('attacks with tokens and trust rules', () => {
     }
   })
 
-  test('a subject and actors too long for a token that would be taken again are refused as such', async () => {
+  test('a subject and actors that are too long for a token are refused with that reason', async () => {
     const { id } = (await trust({ subject: '漢*' })).json
     const long = '漢'.repeat(499)
     const names = { iss: long, sub: long }
@@ -84,7 +84,7 @@ describe('attacks with tokens and trust rules', () => {
     await untrust(id)
   })
 
-  test('a trust rule holds only text that can be stored, and of pasted keys only what verifying needs', async () => {
+  test('a trust rule keeps only text that can be stored, and of pasted keys only the fields that verifying needs', async () => {
     for (const more of [
       { claims: { 'a\ud800': 'x' } },
       { claims: { a: 'x\udc00' } },
@@ -104,7 +104,7 @@ describe('attacks with tokens and trust rules', () => {
     await untrust(made.json.id)
   })
 
-  test('a token for a child lives no longer than the token that asks was given, and a refusal leaves no child behind', async () => {
+  test('a token for a child lives no longer than the requesting token was given, and a refusal leaves no child', async () => {
     const lead = await family.lead()
     const short = { id: lead.id, token: (await family.mint(lead.id, { ttl_s: 60 })).json.access_token }
     const child = await family.child(short, { may_delegate: true })
@@ -123,7 +123,7 @@ describe('attacks with tokens and trust rules', () => {
     expect(agents.filter(({ name }: { name: string }) => name === 'never made')).toEqual([])
   })
 
-  test('a token without the scope inference makes children but changes nothing of one that is there', async () => {
+  test('a token without the scope inference creates children but changes nothing of an existing one', async () => {
     const lead = await family.lead(10)
     const narrow = { id: lead.id, token: (await family.mint(lead.id, { scope: 'memory:read' })).json.access_token }
     const params = { name: 'worker of both', monthly_budget_inr: 5, max_output_tokens: 100 }
@@ -139,7 +139,7 @@ describe('attacks with tokens and trust rules', () => {
     })
   })
 
-  test('revoking a token that has expired ends what was made of it', async () => {
+  test('the revocation of an expired token ends the tokens made from it', async () => {
     const lead = await family.lead()
     const asked = (await family.mint(lead.id, { ttl_s: 600 })).json.access_token
     clock.advance(300_000)

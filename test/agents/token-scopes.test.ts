@@ -28,7 +28,7 @@ const ofAgents = bindings.filter(isOpenToAgents)
 const tools = mcpTools(262_144)
 const sample: Readonly<Record<string, string>> = { provider: 'alpha', model: 'test-model' }
 
-test('every row that an agent token may call says what the token must be good for, or is listed as free', () => {
+test('every endpoint that an agent token may call names the scope that it needs, or is listed as free', () => {
   expect(ofAgents.length).toBeGreaterThan(25)
   expect(
     ofAgents
@@ -43,7 +43,7 @@ test('every row that an agent token may call says what the token must be good fo
     ).toBe(true)
 })
 
-test('what charges is inference, what changes memory is memory:write', () => {
+test('endpoints that charge need inference, and those that change memory need memory:write', () => {
   for (const { row, at, access } of bindings.filter(isOpenToAgents)) {
     if (row.inference === true) expect(access.agentScope, at).toBe('inference')
     if (at.includes('/v1/me/memory')) expect(access.agentScope, at).toMatch(at.startsWith('GET ') ? /^memory:read$/ : /^memory:write$/)
@@ -80,7 +80,7 @@ describe('scopes of agent tokens over HTTP', () => {
     return JSON.parse(text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? 'null')).result.tools.map(({ name }: { name: string }) => name)
   }
 
-  test('a token is good for everything unless its mint asks for less; the reply and the claims say for what', async () => {
+  test('a token has every scope unless its mint requests fewer; the reply and the claims name them', async () => {
     const everything = 'inference memory:read memory:write usage:read'
     for (const [body, scope] of [
       [undefined, everything],
@@ -109,7 +109,7 @@ describe('scopes of agent tokens over HTTP', () => {
     expect((await family.mint(id, { scope: 'admin' })).json.error.message).toContain('memory:write')
   })
 
-  test('a token lives as long as its mint asks for, at most the time of the installation', async () => {
+  test('a token lives as long as its mint requests, at most the time of the installation', async () => {
     for (const ttl of [1, 60, 900]) {
       const { json } = await family.mint(id, { ttl_s: ttl })
       const { iat = 0, exp = 0 } = decodeJwt(json.access_token)
@@ -160,12 +160,12 @@ describe('scopes of agent tokens over HTTP', () => {
     })
   }
 
-  test('what is free takes a token of any scope', async () => {
+  test('free endpoints accept a token of any scope', async () => {
     for (const scope of agentScopes)
       for (const path of ['/v1/me/whoami', '/v1/me/profile']) expect((await app.call('GET', path, undefined, { token: tokenOf(scope) })).status).toBe(200)
   })
 
-  test('a token from before there were scopes is good for everything; words that this version does not know are good for nothing', async () => {
+  test('a token from before scopes existed has every scope; unknown words grant nothing', async () => {
     const { kid, key } = await app.gateway.app.agents.signingKeys.current()
     const sign = (claims: JWTPayload) => new SignJWT(claims).setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid }).sign(key)
     const { ver: _ver, ...before } = decodeJwt(await minted())
@@ -182,7 +182,7 @@ describe('scopes of agent tokens over HTTP', () => {
     }
   })
 
-  test('keys and people have no scopes of tokens: nothing changes for them', async () => {
+  test('keys and people have no token scopes, and nothing changes for them', async () => {
     const inference = await app.newKey({ scope: 'inference' })
     expect((await family.chat(inference.key)).status).toBe(200)
     expect((await app.call('GET', '/v1/usage', undefined, { token: inference.key })).status).toBe(200)

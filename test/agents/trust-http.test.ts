@@ -28,7 +28,7 @@ describe('trust rules', () => {
   const create = (more: object = {}, cookie = owner) => app.call('POST', '/me/agent-trust', params(more), { cookie })
   const list = async (cookie = owner) => (await app.call('GET', '/me/agent-trust', undefined, { cookie })).json.rules
 
-  test('an owner makes, lists and deletes them; what is left out has a default', async () => {
+  test('an owner creates, lists and deletes rules; omitted fields have defaults', async () => {
     const made = await create({ claims: { ref: 'refs/heads/main' }, scope: 'usage:read  inference', ttl_s: 300 })
     expect(made.status).toBe(201)
     expect(made.json).toEqual({
@@ -56,7 +56,7 @@ describe('trust rules', () => {
     expect([again.status, again.json.error.code]).toEqual([404, 'not_found'])
   })
 
-  test('owners write, admins read, members do neither; every act and every refusal of one is in the audit trail', async () => {
+  test('owners write, admins read, members do neither; every act and every refused act is in the audit trail', async () => {
     const admin = (await app.newMember('admin')).cookie
     const member = (await app.newMember('member')).cookie
     const { id } = (await create()).json
@@ -77,7 +77,7 @@ describe('trust rules', () => {
     expect((await acts('deleteTrust')).filter(([outcome]: [string]) => outcome === 'forbidden')).toHaveLength(2)
   })
 
-  test('agents, keys and rules of another organisation are not there', async () => {
+  test('agents, keys and rules of another organisation are not found', async () => {
     const other = await app.otherOrg('Elsewhere')
     const theirs = (await app.call('POST', '/v1/me/agents', { name: 'theirs' }, { token: other.key })).json.id
     for (const more of [{ agent_id: theirs }, { key_id: other.keyId }, { agent_id: 999_999 }, { key_id: 2 ** 40 }])
@@ -89,7 +89,7 @@ describe('trust rules', () => {
     await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
   })
 
-  test('what a rule must not say is 400 and says why', async () => {
+  test('an invalid rule is 400 with the reason', async () => {
     const inference = await app.newKey({ scope: 'inference' })
     const dead = await app.newKey()
     await app.gateway.app.keys.revoke(app.orgId, dead.keyId)
@@ -129,7 +129,7 @@ describe('trust rules', () => {
     expect(await list()).toEqual([])
   })
 
-  test('an owner lets jobs act with keys of their own and with those of nobody, not in the name of a member', async () => {
+  test('an owner lets jobs act with their own keys and with keys without a user, not in the name of a member', async () => {
     const member = await app.newMember('owner')
     const { id: theirs } = (await app.call('POST', '/me/keys', {}, { cookie: member.cookie })).json
     const refused = await create({ key_id: theirs })
@@ -145,13 +145,13 @@ describe('trust rules', () => {
     }
   })
 
-  test('a revoked agent gets no rule', async () => {
+  test('a revoked agent cannot have a rule', async () => {
     const { id } = await app.newAgent('gone')
     await app.call('POST', `/v1/me/agents/${id}/revoke`, {})
     expect((await create({ agent_id: id })).json.error.code).toBe('agent_revoked')
   })
 
-  test('at an issuer of the whole world a rule names whose tokens it takes', async () => {
+  test('a rule for a public issuer must name whose tokens it accepts', async () => {
     const github = 'https://token.actions.githubusercontent.com'
     const rows: readonly [more: object, status: number][] = [
       [{ issuer: github, subject: 'repo:*' }, 400],
@@ -177,7 +177,7 @@ describe('trust rules', () => {
     }
   })
 
-  test('an issuer whose keys are given with the rule may be any text, and one that is dialed must be where users may go', async () => {
+  test('an issuer whose keys are given with the rule may be any text, and one that is dialed must be at an address that users may reach', async () => {
     const jwks = { keys: [publicKey] }
     const cluster = await create({ issuer: 'https://kubernetes.default.svc.cluster.local', subject: 'system:serviceaccount:ci:runner', jwks })
     expect([cluster.status, cluster.json.jwks]).toEqual([201, jwks])
@@ -186,7 +186,7 @@ describe('trust rules', () => {
     for (const { json } of [cluster, elsewhere]) await app.call('DELETE', `/me/agent-trust/${json.id}`, undefined, { cookie: owner })
   })
 
-  test('tokens of one issuer for one audience belong to one organisation while it has a rule, and the refusal of others does not say so', async () => {
+  test('tokens of one issuer for one audience belong to one organisation while it has a rule, and the refusal of others does not reveal it', async () => {
     const audience = 'api://gateway'
     const other = await app.otherOrg('Late')
     const late = await app.signIn(other.userId, other.orgId)
@@ -211,7 +211,7 @@ describe('trust rules', () => {
     await remove(back.json.id)
   })
 
-  test('an audience that is free goes to one organisation when several ask for it together', async () => {
+  test('a free audience goes to one organisation when several request it concurrently', async () => {
     const audience = 'api://contested'
     await app.call('DELETE', `/me/agent-trust/${(await create({ audience })).json.id}`, undefined, { cookie: owner })
     const askers = await Promise.all(

@@ -11,7 +11,7 @@ const number = (bits: number): string => {
   return bytes.toString('base64url')
 }
 
-test('RSA keys have at most 4096 bits, and their exponents at most 32, whether they are pasted or fetched', () => {
+test('RSA keys have at most 4096 bits, and their exponents at most 32, both pasted and fetched', () => {
   for (const [bits, exponent, isTaken] of [
     [2048, 'AQAB', true],
     [4096, 'AQAB', true],
@@ -27,7 +27,7 @@ test('RSA keys have at most 4096 bits, and their exponents at most 32, whether t
   }
 })
 
-test('one exchange tries four places of keys, and those first whose rules hold by what the token says', async () => {
+test('one exchange tries four places of keys, and first those whose rules hold by the claims of the token', async () => {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const nowS = Math.floor(systemClock.nowMs() / 1_000)
   const claims = { iss: 'https://issuer.example', aud: 'us', sub: 'job', iat: nowS, exp: nowS + 60 }

@@ -11,7 +11,7 @@ const byRegExp = (pattern: string, text: string): boolean =>
       .join('[^]*')}$`,
   ).test(text)
 
-test('a pattern matches what it says, with * for any run of characters', () => {
+test('a pattern matches its text, with * for any run of characters', () => {
   const few = fc.string({ unit: fc.constantFrom('a', 'b', '*', '/', '.'), maxLength: 8 })
   fc.assert(
     fc.property(few, few, (pattern, text) => matchesGlob(pattern, text) === byRegExp(pattern, text)),
@@ -31,11 +31,11 @@ test('a pattern matches what it says, with * for any run of characters', () => {
     expect(matchesGlob(pattern, text), `${pattern} ${text}`).toBe(isSo)
 })
 
-test('a pattern of many stars takes no longer than its text', () => {
+test('a pattern with many stars takes no longer than its text', () => {
   expect(matchesGlob(`${'a*'.repeat(250)}b`, 'a'.repeat(100_000))).toBe(false)
 })
 
-test('every claim must be there and match: texts by pattern, numbers and truth values as text, lists by one of their texts', () => {
+test('every claim must be present and match: texts by pattern, numbers and booleans as text, lists by one of their texts', () => {
   // What JSON makes of 9007199254740993 is the text of another number.
   const payload = { huge: JSON.parse('9007199254740993'), sub: 's', ref: 'main', groups: ['a', 'deployers'], run: 12, ok: true, nested: { a: 'b' }, none: null }
   const holds = (claims: Record<string, string>, subject = 's') => claimsHold({ subject, claims }, payload)

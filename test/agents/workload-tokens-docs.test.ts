@@ -51,7 +51,7 @@ describe.runIf(hasTools)('the page about tokens of jobs', () => {
     return stdout
   }
 
-  test('the workflow step leaves a token and the address for the steps behind it, and masks the token', async () => {
+  test('the workflow step provides a token and the address for later steps, and masks the token', async () => {
     const audience = `${app.baseUrl}/orgs/${app.orgId}`
     const token = await issuer.token({ aud: audience })
     let asked = ''
@@ -78,7 +78,7 @@ describe.runIf(hasTools)('the page about tokens of jobs', () => {
     expect(out.trim()).toBe(`::add-mask::${made}`)
   })
 
-  test('the commands of the pod exchange its mounted token; introspection and revocation do what the page says', async () => {
+  test('the commands of the pod exchange its mounted token; introspection and revocation work as the page says', async () => {
     writeFileSync(join(folder, 'token'), await issuer.token({ aud: [`${app.baseUrl}/orgs/${app.orgId}`], sub: 'system:serviceaccount:agents:triage' }))
     const { access_token: token } = JSON.parse(await run(shellBlock('subject_token@')))
     expect(decodeJwt(token)).toMatchObject({ sub: `agent:${agentId}`, act: { sub: 'system:serviceaccount:agents:triage' } })

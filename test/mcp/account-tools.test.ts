@@ -21,7 +21,7 @@ const clients = mcpClients(() => app)
 afterEach(() => clients.closeAll())
 
 describe.each(clients.eras)('in the %s', (_era, connect) => {
-  test('MCP-07 usage_get has the numbers of GET /v1/usage, whole, by model, by agent and by day', async () => {
+  test('MCP-07 usage_get has the numbers of GET /v1/usage: all of them, by model, by agent and by day', async () => {
     const client = await connect()
     const { json } = await app.call('GET', '/v1/usage')
     const whole = await client.call('usage_get')
@@ -44,7 +44,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(whole.text).toContain('- label "Some Label": 1 request ')
   })
 
-  test('usage_get of one agent, by id, name or label; of nobody it says so; a span without use is empty', async () => {
+  test('usage_get reports one agent, by id, name or label; for an unknown one it says so; a period without usage is empty', async () => {
     const client = await connect()
     const mine = (await app.call('GET', '/v1/usage')).json.by_agent.find(({ id }: { id: number }) => id === agent.id)
     for (const name of [agent.id, String(agent.id), 'counting', 'COUNTING']) {
@@ -65,7 +65,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
       expect((await client.call('usage_get', wrong)).data).toMatchObject({ code: 'bad_request', status: 400 })
   })
 
-  test('budget_get has the budgets of GET /v1/me/budgets, of one scope when asked, as lines', async () => {
+  test('budget_get has the budgets of GET /v1/me/budgets, of one scope when requested, as lines', async () => {
     await app.setBudget('agent', agent.id, 50)
     await app.setBudget('org', app.orgId, 1000)
     const client = await connect(agent.token)

@@ -18,7 +18,7 @@ async function answerOf(bytes: Uint8Array, cuts: readonly number[]): Promise<Cha
 }
 
 describe('chat stream', () => {
-  test('the answer does not depend on how the bytes are cut', async () => {
+  test('the answer does not depend on how the bytes are split', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 5 }), fc.array(fc.nat(2000), { maxLength: 10 }), async (texts, cuts) => {
         const bytes = Buffer.from(
@@ -35,7 +35,7 @@ describe('chat stream', () => {
     )
   })
 
-  test('a whole completion reads as the same answer', () => {
+  test('a whole completion gives the same answer', () => {
     const answer = new ChatAnswer()
     answer.add(
       JSON.stringify({
@@ -47,7 +47,7 @@ describe('chat stream', () => {
     expect(answer).toMatchObject({ text: 'yes', reasoning: 'hm', model: 'm', finishReason: 'stop', usage: { total_tokens: 3 }, broken: null })
   })
 
-  test('a frame that is no chat chunk is passed over', () => {
+  test('a frame that is not a chat chunk is ignored', () => {
     const answer = new ChatAnswer()
     for (const text of ['not json', '[]', '{"choices":"none"}', 'null']) answer.add(text)
     expect(answer.text).toBe('')
@@ -71,7 +71,7 @@ describe('chat stream', () => {
     expect(returned).toBe(true)
   })
 
-  test('HARD-03 the reader of a stream keeps nothing of what it has read, however long the stream is', async () => {
+  test('HARD-03 the reader of a stream keeps nothing that it has read, however long the stream is', async () => {
     setFlagsFromString('--expose_gc')
     const collect = runInNewContext('gc') as () => void
     const given: WeakRef<Uint8Array>[] = []

@@ -21,7 +21,7 @@ afterEach(() => clients.closeAll())
 const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 
 describe.each(clients.eras)('chat in the %s', (_era, connect) => {
-  test('says where the call went, on whose key, and what it cost', async () => {
+  test('the result says where the call went, on which key, and what it cost', async () => {
     const client = await connect()
     const named = await client.call('chat', { model: 'test-model', prompt: 'Hello there' })
     expect(named.data).toMatchObject({
@@ -36,7 +36,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     expect(auto.data.model).not.toBe('auto')
   })
 
-  test('a failover is told as it happens and in the result, and progress only rises', async () => {
+  test('a failover is reported when it happens and in the result, and progress only rises', async () => {
     app.alpha.script([{ status: 503 }])
     const steps: Step[] = []
     const reply = await (await connect()).call('chat', { model: 'test-model', prompt: 'Hello', exclude: ['indus'] }, undefined, step => steps.push(step))
@@ -49,7 +49,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     for (const [index, { progress }] of steps.entries()) expect(progress).toBeGreaterThan(steps[index - 1]?.progress ?? -1)
   })
 
-  test('an answer that must be JSON comes as data too, and a conversation with parts goes on as it is', async () => {
+  test('an answer that must be JSON is returned as data too, and a conversation with parts is passed on unchanged', async () => {
     app.alpha.script([{ chunks: ['{"city":', '"Pune"}'] }, {}])
     const client = await connect()
     const schema = { type: 'object', properties: { city: { type: 'string' } } }
@@ -67,7 +67,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     })
   })
 
-  test('claude-* needs a saved key; neither a key in the arguments nor the bearer of the caller goes to a provider', async () => {
+  test("claude-* needs a saved key; neither a key in the arguments nor the caller's bearer reaches a provider", async () => {
     const client = await connect()
     const reply = await client.call('chat', { model: 'claude-test', prompt: 'Hello' })
     expect(reply).toMatchObject({ isError: true, data: { code: 'byok_required', status: 401 } })
@@ -81,7 +81,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     expect(app.alpha.requests[0]?.headers.authorization).toBe('Bearer alpha-platform-secret')
   })
 
-  test('MCPX-03 a chat that the client cancels hangs up on the provider and is metered for what was produced', async () => {
+  test('MCPX-03 a chat that the client cancels closes the connection to the provider and is metered for the produced output', async () => {
     const before = await totals()
     app.alpha.script([{ holdAfterChunks: 3 }])
     const client = await connect()
@@ -95,7 +95,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     expect((await totals()).total_tokens).toBeGreaterThan(before.total_tokens)
   })
 
-  test('MCPX-04 a chat that takes longer than max_wait_s gives what there is, also when nothing has come yet', async () => {
+  test('MCPX-04 a chat that takes longer than max_wait_s returns the answer so far, also when it is empty', async () => {
     app.alpha.script([{ holdAfterChunks: 3 }, { hang: true }])
     const client = await connect()
     const [begun, silent] = await Promise.all([
@@ -113,7 +113,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     await until(() => app.alpha.requests.every(({ aborted }) => aborted))
   })
 
-  test('HARD-05 a short max_wait_s is no discount: a model that thinks unseen is read on, and what it made is charged', async () => {
+  test('HARD-05 a short max_wait_s is no discount: the stream of a model that is still thinking is read on, and its output is charged', async () => {
     const before = await totals()
     const usage = { prompt_tokens: 10, completion_tokens: 20_000, total_tokens: 20_010 }
     app.alpha.script([{ holdAfterChunks: 1, usage }])
@@ -138,7 +138,7 @@ test("MCP-05 a call on the organisation's own provider key says so", async () =>
   await app.call('DELETE', '/me/byok/claude', undefined, { cookie: owner })
 })
 
-describe('progress of a chat that takes its time', () => {
+describe('progress of a slow chat', () => {
   const chunk = (content: string) => ({ choices: [{ index: 0, delta: { content } }] })
   const parts = ['one two three ', 'four five six ', 'seven eight nine ', 'ten eleven twelve']
   let mount: Mount
@@ -188,7 +188,7 @@ describe('progress of a chat that takes its time', () => {
     return { steps, text }
   }
 
-  test('comes at 0, then at most once a second, rises, and counts tokens', async () => {
+  test('it begins at 0, then comes at most once a second, rises, and counts tokens', async () => {
     const { steps, text } = await run(false)
     expect(text).toBe(parts.join(''))
     expect(steps.map(({ message }) => message)).toEqual([
@@ -200,7 +200,7 @@ describe('progress of a chat that takes its time', () => {
     expect(steps.map(({ progress }) => progress)).toEqual([0, 5, 10, 21])
   })
 
-  test('says that it waits while nothing comes, and stops with the answer', async () => {
+  test('it says that it waits while nothing arrives, and stops with the answer', async () => {
     isSilent = true
     const { steps } = await run(false)
     isSilent = false
@@ -214,7 +214,7 @@ describe('progress of a chat that takes its time', () => {
     expect(timers.size).toBe(0)
   })
 
-  test('carries the text when the client asked for it, each part once', async () => {
+  test('it contains the text when the client asked for it, each part once', async () => {
     const { steps } = await run(true)
     expect(steps.map(({ message }) => message)).toEqual(['asking auto', parts[0], parts[1], `${parts[2]}${parts[3]}`])
   })

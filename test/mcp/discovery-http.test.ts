@@ -33,8 +33,8 @@ const initialize = (protocolVersion: string) => ({
   params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 })
 
-describe('looking for an OAuth login', () => {
-  test('where no issuer is named, no organisation has a path to sign in at, and no metadata', async () => {
+describe('a search for an OAuth login', () => {
+  test('without a named issuer, no organisation has a sign-in path or metadata', async () => {
     for (const [method, path] of [
       ['POST', `/orgs/${app.orgId}/mcp`],
       ['GET', `/.well-known/oauth-protected-resource/orgs/${app.orgId}/mcp`],
@@ -44,7 +44,7 @@ describe('looking for an OAuth login', () => {
     }
   })
 
-  test.each(probes)('%s is 404 as JSON that says how to sign in, by any method and whatever form is asked for', async path => {
+  test.each(probes)('%s is 404 as JSON that says how to sign in, by any method and for any Accept header', async path => {
     for (const [method, accept] of [
       ['GET', 'application/json'],
       ['GET', 'text/html,application/xhtml+xml'],
@@ -58,7 +58,7 @@ describe('looking for an OAuth login', () => {
     }
   })
 
-  test('the token endpoint of the gateway itself stays, and so does its key set', async () => {
+  test('the token endpoint of the gateway and its key set stay available', async () => {
     expect((await app.call('POST', '/oauth/token', undefined, { token: null })).json.error).toBe('invalid_request')
     expect((await app.call('GET', '/oauth/token', undefined, { token: null })).headers.get('allow')).toBe('POST')
     expect((await app.call('GET', '/.well-known/jwks.json', undefined, { token: null })).status).toBe(200)
@@ -103,14 +103,14 @@ describe('a 401 of /mcp', () => {
     }
   })
 
-  test('a browser that opens /mcp is told in JSON that it takes POST', async () => {
+  test('a browser that opens /mcp gets JSON that says to use POST', async () => {
     const reply = await app.call('GET', '/mcp', undefined, { token: null, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
     expect([reply.status, reply.headers.get('allow'), reply.json.error.code]).toEqual([405, 'POST', 'method_not_allowed'])
   })
 })
 
-describe('what describes the MCP server', () => {
-  test('the card is at its three places with one body, for readers of any origin, also by HEAD', async () => {
+describe('descriptions of the MCP server', () => {
+  test('the card has one body at its three places, for readers of any origin, also by HEAD', async () => {
     const bodies: string[] = []
     for (const path of ['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/mcp-server-card']) {
       const reply = await app.call('GET', path, undefined, { token: null, headers: { origin: 'https://directory.example' } })
@@ -122,7 +122,7 @@ describe('what describes the MCP server', () => {
     expect(new Set(bodies).size).toBe(1)
   })
 
-  test('every version of the card is spoken, and none is spoken that the card does not know but the draft of October 2024', async () => {
+  test('the server supports every version of the card, and no other version but the draft of October 2024', async () => {
     const card = (await app.call('GET', '/mcp/server-card', undefined, { token: null })).json
     const [newest, ...older] = card.remotes[0].supportedProtocolVersions as string[]
     for (const version of older) {
@@ -155,7 +155,7 @@ describe('what describes the MCP server', () => {
     expect(text).not.toMatch(/undefined|\[object/)
   })
 
-  test('the OpenAPI document names its server, where to read on, and the MCP server', async () => {
+  test('the OpenAPI document names its server, further documents, and the MCP server', async () => {
     const { json } = await app.call('GET', '/openapi.json', undefined, { token: null })
     expect(json.servers[0].url).toBe(app.baseUrl)
     expect(json.externalDocs.url).toBe(`${app.baseUrl}/llms.txt`)

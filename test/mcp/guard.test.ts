@@ -8,7 +8,7 @@ describe('origin check', () => {
   test.each([
     ...['gw.acme.com', 'gw.acme.com:443', 'GW.Acme.COM', 'gw.acme.com.', 'localhost:8787', 'LOCALHOST', '127.0.0.1', '[::1]:8787', '[0:0:0:0:0:0:0:1]'],
     ...['gateway.internal', 'proxy.internal', 'proxy.internal:1', 'other.internal', '[fd00::7]:8787', 'xn--mnchen-3ya.example'],
-  ])('the Host %s is served', host => {
+  ])('the Host %s is accepted', host => {
     expect(() => checkOrigin({ host }, names)).not.toThrow()
   })
 
@@ -19,7 +19,7 @@ describe('origin check', () => {
     expect(() => checkOrigin({ host }, names)).toThrow('Host')
   })
 
-  test('a request without Host is refused, whatever it says that another Host was', () => {
+  test('a request without Host is refused, whatever other headers name as the host', () => {
     expect(() => checkOrigin({}, names)).toThrow('Host')
     expect(() => checkOrigin({ host: 'evil.example', 'x-forwarded-host': 'gw.acme.com' }, names)).toThrow('Host')
   })
@@ -33,7 +33,7 @@ describe('origin check', () => {
   })
 
   test.each(['https://gw.acme.com', 'https://GW.acme.com:8443', 'https://gw.acme.com.', 'http://localhost:6274', 'http://[::1]:3000', ''])(
-    'our own Origin "%s" is served, and so is none at all',
+    'the Origin "%s" of the gateway is accepted, and so is a request without Origin',
     origin => {
       for (const headers of [{ host: 'gw.acme.com' }, { host: 'gw.acme.com', origin }]) expect(() => checkOrigin(headers, names)).not.toThrow()
     },
@@ -41,7 +41,7 @@ describe('origin check', () => {
 })
 
 describe('credential headers', () => {
-  test('x-br-api-key goes before Authorization, x-api-key after it, and only gateway credentials count', () => {
+  test('x-br-api-key wins over Authorization, Authorization wins over x-api-key, and only gateway credentials count', () => {
     expect(withBearer({ 'x-br-api-key': 'br-1', authorization: 'Bearer theirs' }).authorization).toBe('Bearer br-1')
     expect(withBearer({ 'x-api-key': 'br-2', authorization: 'Bearer br-3' }).authorization).toBe('Bearer br-3')
     expect(withBearer({ 'x-api-key': 'eyJ.eyJ.sig' }).authorization).toBe('Bearer eyJ.eyJ.sig')
@@ -67,7 +67,7 @@ describe('the challenge of a 401', () => {
     ['Basic YnI6YnI=', 'another form than Bearer'],
     ['br-0123456789', 'another form than Bearer'],
     ['Bearer sk-0123456789', 'neither an API key'],
-  ])('for Authorization "%s" it says what to send and repeats nothing of it', (authorization, says) => {
+  ])('for Authorization "%s" it says what to send and repeats nothing of the header', (authorization, says) => {
     const { message } = challenge(refusal, authorization)
     expect(message).toContain(says)
     expect(message).toContain('"Authorization: Bearer ')
@@ -75,7 +75,7 @@ describe('the challenge of a 401', () => {
     expect(message).not.toMatch(/BRIGADE_KEY|YnI6|0123/)
   })
 
-  test('a credential that is good no more keeps its own reason, and an expired token is told who renews it', () => {
+  test('a credential that is no longer valid keeps its own reason, and the message for an expired token says who renews it', () => {
     expect(challenge(refusal, 'Bearer br-1').message).toBe('This API key has been revoked.')
     const expired = fail('invalid_api_key', { message: 'This agent token has expired. Mint a new one.', extra: { reason: 'token_expired' } })
     const told = challenge(expired, 'Bearer a.b.c')
@@ -83,7 +83,7 @@ describe('the challenge of a 401', () => {
     expect(told.options.headers?.['www-authenticate']).toBe('Bearer realm="brigade eu", error="invalid_token", error_description="token_expired"')
   })
 
-  test('what is no 401 stays as it is', () => {
+  test('an error other than 401 is not changed', () => {
     expect(challenge(fail('database_unavailable')).options.headers?.['www-authenticate']).toBeUndefined()
   })
 })

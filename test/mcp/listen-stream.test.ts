@@ -70,7 +70,7 @@ async function openStream(more: Partial<Listener> = {}) {
 const messageOf = (value: Uint8Array | undefined): any => JSON.parse(/data: (.*)/.exec(Buffer.from(value ?? []).toString())?.[1] ?? 'null')
 
 describe('a stream of changes', () => {
-  test('a reader who is slow gets one notification for each resource, with the last details, however much has happened', async () => {
+  test('a slow reader gets one notification for each resource, with the last details, however many changes there are', async () => {
     const { reader, notify, told } = await openStream()
     for (let n = 0; n < 10_000; n++) notify(n % 2 === 0 ? 'test://a' : 'test://b', n)
     told.sink?.notify({ kind: 'resources' })
@@ -84,7 +84,7 @@ describe('a stream of changes', () => {
     expect(messages.some(({ params }) => params._meta['brigade/more_changes'] > 4_000)).toBe(true)
   })
 
-  test('a reader who never reads is hung up on after some keep-alives', async () => {
+  test('a reader that never reads is disconnected after some keep-alives', async () => {
     const { told, tick, notify } = await openStream()
     for (let n = 1; n <= 8; n++) {
       expect(told.hungUp).toBe(0)
@@ -95,7 +95,7 @@ describe('a stream of changes', () => {
     await until(() => told.hungUp === 1)
   })
 
-  test('a credential that is no longer good gets nothing more, and the stream ends in good order', async () => {
+  test('a credential that is no longer valid gets nothing more, and its stream ends in good order', async () => {
     const { reader, told, notify } = await openStream()
     expect(messageOf((await reader.read()).value).method).toBe('notifications/subscriptions/acknowledged')
     told.isGood = false
@@ -105,7 +105,7 @@ describe('a stream of changes', () => {
     expect(told.stopped).toBe(1)
   })
 
-  test('a cut, an end of all and a reader who leaves all stop the listening, once', async () => {
+  test('a cut, an end of all streams and a reader that disconnects all stop the listening, once', async () => {
     const first = await openStream()
     first.cut.abort()
     first.streams.endAll()
@@ -121,7 +121,7 @@ describe('a stream of changes', () => {
     await until(() => third.told.stopped === 1)
   })
 
-  test('a token that has ended already ends its stream immediately', async () => {
+  test('a token that has expired already ends its stream immediately', async () => {
     const { told } = await openStream({ endsAtMs: 1, isStillGood: async () => false })
     await until(() => told.stopped === 1)
   })

@@ -82,7 +82,7 @@ describe.runIf(onPostgres)('MCP over two processes', () => {
     await client.close()
   })
 
-  test('MEMX-08 a write at one process is told to who listens at the other, key and folder alike', async () => {
+  test('MEMX-08 a write on one process is reported to listeners on the other, for a key and for its folder', async () => {
     const listener = await connectV2(urlOf(0), fleet.key)
     const heard: string[] = []
     listener.setNotificationHandler('notifications/resources/updated', ({ params }) => void heard.push(params.uri))
@@ -94,7 +94,7 @@ describe.runIf(onPostgres)('MCP over two processes', () => {
     await until(() => heard.length === 3, 'news of its own process')
   })
 
-  test('a revoke at one process ends the stream at the other', async () => {
+  test('a revocation on one process ends the stream on the other', async () => {
     const agent = await fleet.newAgent('replica-agent', null)
     const listener = await connectV2(urlOf(0), agent.token)
     const subscription = await listener.listen({ resourceSubscriptions: ['memory://agents/'] })

@@ -33,7 +33,7 @@ async function tokenOf(name: string, scope: string): Promise<string> {
 describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
   const era = name.split(' ')[0]
 
-  test('MCP-06 each credential sees the tools that it may use, and is told when it calls another', async () => {
+  test('MCP-06 each credential sees the tools that it may use, and gets a reason when it calls another one', async () => {
     const list = async (token: string) => memoryNames(await (await connect(token)).names())
     expect(await list(app.key)).toEqual([...readers, ...writers, 'memory_promote', 'memory_share'].sort())
     expect(await list(anna.key)).toEqual([...readers, ...writers, 'memory_share'].sort())
@@ -65,7 +65,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
     expect((await writer.call('memory_edit', { key: `agents/${era}/w`, old_text: 'x', new_text: 'y' })).text).toContain('memory:read')
   })
 
-  test('MCP-06 every tool holds to the scopes of its caller, and another organisation sees nothing', async () => {
+  test('MCP-06 every tool obeys the scopes of its caller, and another organisation sees nothing', async () => {
     const [annas, bens] = [await connect(anna.key), await connect(ben.key)]
     const own = `users/${anna.userId}/${era}.md`
     const journal = `workspaces/${workspaceId}/journal`
@@ -98,7 +98,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
     expect((await annas.call('memory_read', { key: own })).data.content).toBe(`secret of anna ${era}`)
   })
 
-  test('memory_promote writes a record that says who vouches for it and what it was made from; nobody edits it', async () => {
+  test('memory_promote writes a record that names its promoter and its sources, and nobody can edit it', async () => {
     const client = await connect()
     const name = `policy-${era}.md`
     const promoted = await client.call('memory_promote', {
@@ -125,7 +125,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
     expect((await (await connect(anna.key)).call('memory_search', { query: `of the team ${era}` })).data.hits).toHaveLength(1)
   })
 
-  test('memory_share opens, grants, revokes and retires, and each binds the next call; memory_shares says who is in', async () => {
+  test('memory_share opens, grants, revokes and retires, and each change binds the next call; memory_shares names the members', async () => {
     const [annas, bens] = [await connect(anna.key), await connect(ben.key)]
     const space = `plans-${era}`
     const key = `shared/${space}/a.md`
@@ -170,7 +170,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
     ])
   })
 
-  test('where no store is configured every memory tool says so', async () => {
+  test('without a configured store every memory tool says so', async () => {
     const { key } = await app.otherOrg(`Storeless ${era}`)
     const client = await connect(key)
     const args: Record<string, Record<string, unknown>> = {

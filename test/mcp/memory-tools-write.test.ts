@@ -19,7 +19,7 @@ const refusal = (reply: ToolReply) => [reply.isError, reply.data.code, reply.dat
 describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
   const era = name.split(' ')[0]
 
-  test('MCP-06 memory_write keeps what it is given, byte for byte, under the conditions and the author of HTTP', async () => {
+  test('MCP-06 memory_write stores its content byte for byte, with the conditions and the author of HTTP', async () => {
     const client = await connect()
     const key = `agents/${era}/notes अ.md`
     const content = 'one\r\ntwo\ttabs\n\ufeffनमस्ते 😀 "quoted" \\ \u0001 end'
@@ -40,7 +40,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(await stored(key)).toBe('second')
   })
 
-  test('what no object can be is refused with what to do, and nothing is written', async () => {
+  test('invalid objects are refused with what to do, and nothing is written', async () => {
     const client = await connect()
     const key = `agents/${era}/refused.md`
     for (const [args, code, status] of [
@@ -63,7 +63,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect((await app.call('GET', at(key))).status).toBe(404)
   })
 
-  test('memory_edit changes one place, answers with the change and the new etag, and is stamped like any write', async () => {
+  test('memory_edit changes one place, returns the change and the new etag, and records its author like any write', async () => {
     const agent = await app.newAgent(`editor ${era}`)
     const client = await connect(agent.token)
     const key = `agents/${era}/edit.md`
@@ -130,7 +130,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(await stored(key)).toContain(won[0]?.data.diff.split('\n').at(-1).slice(2))
   })
 
-  test('memory_append makes an entry of its own each time; entries are deleted, never changed', async () => {
+  test('memory_append makes a new entry each time; entries are deleted, never changed', async () => {
     const client = await connect()
     const path = `agents/${era}/log`
     const made = await Promise.all([1, 2, 3].map(n => client.call('memory_append', { path, content: `entry ${n} अ` })))
@@ -147,7 +147,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect((await client.call('memory_delete', { key: keys[0] })).data).toEqual({ key: keys[0], deleted: true, history_erased: false })
   })
 
-  test('memory_history lists what was, memory_read reads it, memory_restore brings it back, and erasing leaves nothing', async () => {
+  test('memory_history lists earlier versions, memory_read reads them, memory_restore writes one again, and erasing leaves nothing', async () => {
     const client = await connect()
     const agent = await app.newAgent(`historian ${era}`)
     const key = `agents/${era}/history.md`
@@ -189,7 +189,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
   })
 })
 
-test('an object larger than one may write over MCP is read in parts, and an edit of it says that it is too large', async () => {
+test('an object that is larger than a write over MCP may be is read in parts, and an edit of it says that it is too large', async () => {
   const client = await initializeClient()
   const key = 'agents/large.md'
   await app.call('PUT', at(key), `${'line\n'.repeat(30_000)}end`)
@@ -197,7 +197,7 @@ test('an object larger than one may write over MCP is read in parts, and an edit
   expect(refusal(await client.call('memory_edit', { key, old_text: 'end', new_text: 'END' }))).toEqual([true, 'payload_too_large', 413])
 })
 
-test('an edit with a condition is never tried again, and a write by somebody else between two edits stays', async () => {
+test('an edit with a condition is never tried again, and a write by another caller between two edits stays', async () => {
   const client = await initializeClient()
   const key = 'agents/conditional.md'
   const { data } = await client.call('memory_write', { key, content: 'a b' })

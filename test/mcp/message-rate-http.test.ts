@@ -54,7 +54,7 @@ describe('the rate of messages to /mcp', () => {
     ['tools/list of the discover era', token => discoverPost(app.baseUrl, token, 'tools/list', {})],
     ['resources/read of the discover era', token => discoverPost(app.baseUrl, token, 'resources/read', { uri: 'brigade://whoami' })],
     ['tools/call of the discover era', token => discoverPost(app.baseUrl, token, 'tools/call', { name: 'whoami', arguments: {} })],
-  ])('HARD-10 %s takes one unit of the rate, and beyond it is 429 with retry-after', async (_name, send) => {
+  ])('HARD-10 %s takes one unit of the rate, and above the rate it is 429 with retry-after', async (_name, send) => {
     const { key } = await app.newKey({ rpm: 4 })
     await (await send(key)).text()
     expect(await unitsLeft(key)).toBe(3)
@@ -66,7 +66,7 @@ describe('the rate of messages to /mcp', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
-  test('HARD-10 a batch pays for each of its messages; those without room are refused one by one, and the others are answered', async () => {
+  test('HARD-10 a batch pays for each of its messages; messages without room are refused separately, and the others are answered', async () => {
     const { key } = await app.newKey({ rpm: 5 })
     const reply = await post(key, [...Array.from({ length: 7 }, (_, n) => message(n, 'ping')), { jsonrpc: '2.0', method: 'notifications/initialized' }])
     const answers = messagesIn(await reply.text())
@@ -95,7 +95,7 @@ describe('the rate of messages to /mcp', () => {
     }
   })
 
-  test('HARD-10 a tool that calls several rows pays for each of them, one that calls one row pays once', async () => {
+  test('HARD-10 a tool that calls several rows pays for each of them, and one that calls one row pays once', async () => {
     const { key } = await app.newKey({ rpm: 5 })
     // memory_paths reads two rows.
     expect(messagesIn(await (await post(key, message(1, 'tools/call', { name: 'memory_paths', arguments: {} }))).text())[0].result.isError).toBeUndefined()
@@ -106,7 +106,7 @@ describe('the rate of messages to /mcp', () => {
 describe('the size of answers', () => {
   const boundBytes = 2 * 1024 * 1024
 
-  test('HARD-10 one POST answers at most 2 MiB in all, and each message that does not fit is told so', async () => {
+  test('HARD-10 one POST answers at most 2 MiB in all, and each message that does not fit gets an error that says so', async () => {
     expect((await app.call('PUT', '/v1/me/memory/o?key=agents/large.md', 'x'.repeat(40_000))).status).toBe(200)
     const read = (id: number) => message(id, 'tools/call', { name: 'memory_read', arguments: { key: 'agents/large.md' } })
     for (const batch of [Array.from({ length: 100 }, (_, id) => message(id, 'tools/list')), Array.from({ length: 60 }, (_, id) => read(id))]) {

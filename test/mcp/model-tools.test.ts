@@ -26,7 +26,7 @@ const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 const ids = (data: { models: { id: string }[] }) => data.models.map(({ id }) => id)
 
 describe.each(clients.eras)('in the %s', (_era, connect) => {
-  test('models_list filters, pages, and reads as lines with prices', async () => {
+  test('models_list filters, has pages, and shows lines with prices', async () => {
     const client = await connect()
     const list = async (args: object) => (await client.call('models_list', { ...args })).data
     const all = (await app.call('GET', '/v1/models')).json.data
@@ -66,7 +66,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('models_list shows a credential only what it may use', async () => {
+  test('models_list shows a credential only the models that it may use', async () => {
     const cookie = await app.signIn()
     const { key } = (await app.call('POST', '/me/keys', { name: `narrow ${Math.random()}`, allowed_models: ['alpha-only'] }, { cookie })).json
     const client = await connect(key)
@@ -99,7 +99,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(await totals()).toEqual(before)
   })
 
-  test('HARD-03 embed reads no reply that is far too long', async () => {
+  test('HARD-03 embed refuses to read a reply that is far too long', async () => {
     const client = await connect()
     const numbers = `[${'0.12345678901234567,'.repeat(450_000)}1]`
     app.alpha.script([
@@ -109,7 +109,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(data).toMatchObject({ status: 502, message: expect.stringContaining('more than 8388608 bytes') })
   })
 
-  test('embed gives short vectors and how alike the texts are, whole ones when asked, and is metered', async () => {
+  test('embed returns short vectors and the similarity of the texts, whole vectors when requested, and is metered', async () => {
     const client = await connect()
     const before = await totals()
     const vector = (...start: number[]) => [...start, ...Array.from({ length: 13 }, () => 0)]
@@ -139,7 +139,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect((await client.call('embed', { ...args, data_policy: 'india_only' })).data.provider).toBe('indus')
   })
 
-  test('image_generate gives pictures as blocks, or links, with what they cost; a refusal is told', async () => {
+  test('image_generate returns pictures as blocks, or links, with their cost; a refusal is reported', async () => {
     const client = await connect()
     const before = await totals()
     app.alpha.script([
@@ -171,7 +171,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
   })
 })
 
-test('a picture that takes its time says so, and one that the caller cancels is drawn to its end and charged', async () => {
+test('a slow picture reports progress, and one that the caller cancels is still finished and charged', async () => {
   const before = await totals()
   app.alpha.script([{ hold: true, body: { created: 1, data: [{ url: 'https://images.example/1.png' }] } }])
   const client = await clients.initializeClient()

@@ -50,7 +50,7 @@ describe('MCP behind an OAuth sign-in', () => {
   const post = (body: object, token: string | null, at = path) => app.call('POST', at, JSON.stringify(body), { token, headers: usual })
   const challengeOf = (reply: TestReply) => reply.headers.get('www-authenticate') ?? ''
 
-  test('without a credential it is 401, and the challenge names the metadata of the resource', async () => {
+  test('without a credential the reply is 401, and the challenge names the metadata of the resource', async () => {
     const reply = await post(list, null)
     const metadata = `${app.baseUrl}/.well-known/oauth-protected-resource${path}`
     expect([reply.status, reply.json.error.code]).toEqual([401, 'invalid_api_key'])
@@ -118,7 +118,7 @@ describe('MCP behind an OAuth sign-in', () => {
     expect(challengeOf(reply)).toContain('error="invalid_token"')
   })
 
-  test('scopes: none of use is 403 insufficient_scope, words of the gateway narrow the tools, mcp gives what the rule gives', async () => {
+  test('a token without a useful scope is 403 insufficient_scope, scope names of the gateway narrow the tools, and mcp gives all scopes of the rule', async () => {
     const none = await post(list, await signed({ scope: 'openid profile' }))
     expect([none.status, none.json.error.code]).toEqual([403, 'forbidden'])
     expect(challengeOf(none)).toMatch(/scope="mcp".*error="insufficient_scope"/)
@@ -142,7 +142,7 @@ describe('MCP behind an OAuth sign-in', () => {
     await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
   })
 
-  test('keys and agent tokens of the organisation are taken too, those of another are not found, and foreign tokens end at /mcp', async () => {
+  test('keys and agent tokens of the organisation are accepted too, those of another are not found, and external tokens are refused at /mcp', async () => {
     const other = await app.otherOrg('Elsewhere')
     expect((await post(list, app.key)).status).toBe(200)
     expect((await post(list, (await app.newAgent('at the mount')).token)).status).toBe(200)
@@ -171,7 +171,7 @@ describe('MCP behind an OAuth sign-in', () => {
     await until(async () => (await post(list, token)).status === 401)
   })
 
-  test('a rule that takes the place of another holds from the next call on, and no call is refused in between', async () => {
+  test('a rule that replaces another one applies from the next call on, and no call is refused in between', async () => {
     const requested = { subject: 'meera', agent_id: agentId }
     const rule = await trust(requested)
     const token = await signed({ sub: 'meera' })

@@ -55,7 +55,7 @@ function modern(method: string, params: object, capabilities: object): Promise<M
 
 const said = { name: { action: 'accept', content: { name: 'Mira' } } }
 
-describe('asking back', () => {
+describe('questions to the client', () => {
   test('a client of the discover era gets the questions with the state, and its answers and the state reach the tool', async () => {
     const first = await modern('tools/call', { arguments: {} }, { elicitation: {} })
     expect(first.result).toMatchObject({ resultType: 'input_required', requestState: 'first', inputRequests: { name: { method: 'elicitation/create' } } })
@@ -68,12 +68,12 @@ describe('asking back', () => {
     expect(error).toMatchObject({ code: -32602, message: 'The state is not the one that was given.' })
   })
 
-  test('a client that does not declare what it would be asked is told so', async () => {
+  test('a client that does not declare the kind of a question gets an error that says so', async () => {
     const { error } = await modern('tools/call', { arguments: {} }, {})
     expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: { elicitation: {} } } })
   })
 
-  test('a prompt may ask too', async () => {
+  test('a prompt may ask questions too', async () => {
     expect((await modern('prompts/get', {}, { elicitation: {} })).result).toMatchObject({ resultType: 'input_required' })
     expect((await modern('prompts/get', { inputResponses: said }, { elicitation: {} })).result).toMatchObject({ messages: [] })
   })

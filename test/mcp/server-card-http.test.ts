@@ -28,7 +28,7 @@ describe('server card', () => {
     expect(reply.headers.get('cache-control')).toContain('max-age=')
   })
 
-  test('DISC-05 the card says the same at its reserved place, and a reader that has it gets 304', async () => {
+  test('DISC-05 the card is the same at its reserved place, and a reader that has it gets 304', async () => {
     const wellKnown = await app.call('GET', '/.well-known/mcp/server-card.json', undefined, { token: null })
     const reserved = await app.call('GET', '/mcp/server-card', undefined, { token: null })
     expect(reserved.headers.get('content-type')).toBe('application/mcp-server-card+json')
@@ -39,7 +39,7 @@ describe('server card', () => {
     expect(catalog.json.entries[0].url).toBe(`${app.baseUrl}/mcp/server-card`)
   })
 
-  test('DISC-05 it does not contradict what the server says once connected', async () => {
+  test('DISC-05 the card matches what the connected server reports', async () => {
     const card = (await app.call('GET', '/mcp/server-card', undefined, { token: null })).json
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
     const answer = await app.call(

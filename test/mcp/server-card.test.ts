@@ -19,7 +19,7 @@ describe('server card', () => {
   })
 
   test.each(['https://gw.acme.com', 'http://127.0.0.1:8787', 'http://[::1]:8787', 'http://gateway:8787'])(
-    'it keeps the published rules for a gateway at %s',
+    'it obeys the published rules for a gateway at %s',
     baseUrl => {
       const card = serverCardShape.parse(serverCard(baseUrl, 'my brigade', '1.4.0-rc.1'))
       expect(card.remotes[0]?.url).toBe(`${baseUrl}/mcp`)
@@ -54,7 +54,7 @@ describe('server card', () => {
     expect(serverCardShape.safeParse({ ...card, ...wrong }).success).toBe(false)
   })
 
-  test('an operator may name the server as they like: the card keeps the form', () => {
+  test('an operator may give the server any name, and the card keeps its form', () => {
     for (const serviceId of ['Küche & Co "eu"', 'x'.repeat(300), '…'])
       expect(serverCardShape.safeParse(serverCard('https://gw.acme.com', serviceId, '1.0.0')).error).toBeUndefined()
   })

@@ -25,7 +25,7 @@ async function raw(name: string, args: unknown) {
 }
 
 describe.each(clients.eras)('a failed call in the %s', (era, connect) => {
-  test('MCP-08 is isError over HTTP 200 with code, message and status, in the text with what to do, and under a reverse-DNS key of _meta', async () => {
+  test('MCP-08 it is isError over HTTP 200 with code, message and status; the text says what to do; a reverse-DNS key of _meta has code and status', async () => {
     const client = await connect()
     const reply = await client.call('chat', { model: 'no-such-model', prompt: 'x' })
     expect(reply).toMatchObject({ isError: true, data: { code: 'model_not_found', status: 404, message: expect.any(String), request_id: expect.any(String) } })
@@ -35,7 +35,7 @@ describe.each(clients.eras)('a failed call in the %s', (era, connect) => {
     expect((await raw('chat', { model: 'no-such-model', prompt: 'x' })).status).toBe(200)
   })
 
-  test("MCP-08 a provider's refusal keeps its status, on every tool that asks one", async () => {
+  test("MCP-08 a provider's refusal keeps its status, on every tool that calls one", async () => {
     const client = await connect()
     for (const [name, args] of [
       ['chat', { model: 'alpha-only', prompt: 'x' }],
@@ -49,11 +49,11 @@ describe.each(clients.eras)('a failed call in the %s', (era, connect) => {
     }
   })
 
-  test('MCP-10 an unknown tool is -32602 and named', async () => {
+  test('MCP-10 an unknown tool is -32602 and the error names it', async () => {
     await expect((await connect()).call('no_such_tool')).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('no_such_tool') })
   })
 
-  test('MCP-26 an agent over its budget reads agent_budget_exceeded, do not retry, and the figures; its tools stay listed', async () => {
+  test('MCP-26 an agent over its budget gets agent_budget_exceeded, advice not to retry, and the figures; its tools stay listed', async () => {
     const agent = await app.newAgent(`spent in the ${era}`)
     await app.setBudget('agent', agent.id, 0.000001)
     const client = await connect(agent.token)
@@ -92,12 +92,12 @@ describe.each(clients.eras)('a failed call in the %s', (era, connect) => {
   })
 })
 
-describe('MCP-09 bad arguments', () => {
+describe('MCP-09 invalid arguments', () => {
   const hostile: readonly unknown[] = [null, 0, -1, 1e300, true, '', 'x\u0000y', '../../etc', '\ud800', [], [null], {}, { a: { b: [] } }, 'x'.repeat(5000)]
   const tools = mcpTools(262_144)
 
   test.each(tools.map(tool => [tool.name, tool] as const))(
-    'MCP-09 of %s are isError or -32602 that names the field, never a failure of ours',
+    'MCP-09 of %s are isError or -32602 that names the field, never a failure of the gateway',
     async (name, tool) => {
       const fields = Object.keys(tool.inputSchema.shape)
       await Promise.all(
@@ -139,7 +139,7 @@ describe('MCP-09 bad arguments', () => {
     }
   })
 
-  test('MCP-09 arguments that are no object are refused in the protocol', async () => {
+  test('MCP-09 arguments that are not an object are refused in the protocol', async () => {
     for (const args of [[], 'x', 7]) {
       const { status, result, error } = await raw('whoami', args)
       expect(status).toBeLessThan(500)

@@ -72,7 +72,7 @@ async function rpc(token: string | null, method: string, params: object = {}, qu
 const listOf = async (token: string, query = ''): Promise<any[]> => (await rpc(token, 'tools/list', {}, query)).result.tools
 const namesOf = async (token: string, query = '') => (await listOf(token, query)).map(tool => tool.name)
 
-test('MCPX-05 MCP-04 every credential is shown the tools that it may use, in one order, about 20, each with schemas and annotations', async () => {
+test('MCPX-05 MCP-04 every credential sees the tools that it may use, in one order, about 20, each with schemas and annotations', async () => {
   expect(Object.keys(callers)).toHaveLength(10)
   for (const [name, { token, tools }] of Object.entries(callers)) {
     expect(await namesOf(token), name).toEqual(tools)
@@ -98,7 +98,7 @@ test('MCPX-05 MCP-04 every credential is shown the tools that it may use, in one
   )
 })
 
-test('what a model reads of all tools together is bounded: names, descriptions and arguments', async () => {
+test('the text of all tools together is bounded: names, descriptions and arguments', async () => {
   const list = await listOf(app.key, '?toolsets=all')
   const read = list.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
   expect(JSON.stringify(read).length).toBeLessThan(24_000)
@@ -107,7 +107,7 @@ test('what a model reads of all tools together is bounded: names, descriptions a
 })
 
 describe('SCOPE-15 /mcp', () => {
-  test('takes full keys, inference keys and agent tokens; a session cookie or nothing is 401', async () => {
+  test('accepts full keys, inference keys and agent tokens; a session cookie or no credential is 401', async () => {
     for (const [name, { token }] of Object.entries(callers)) {
       expect((await rpc(token, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } })).status, name).toBe(
         200,
@@ -122,7 +122,7 @@ describe('SCOPE-15 /mcp', () => {
     }
   })
 
-  test('a tool that a credential may not use is an isError result that says forbidden and why, and does nothing', async () => {
+  test('a tool that a credential may not use returns an isError result with forbidden and the reason, and does nothing', async () => {
     let refused = 0
     for (const [name, { token, tools }] of Object.entries(callers))
       for (const tool of without(usual, ...tools)) {
@@ -144,7 +144,7 @@ describe('?toolsets=', () => {
   const clients = mcpClients(() => app, '/mcp?toolsets=usage,images')
   afterEach(() => clients.closeAll())
 
-  test('names the sets; none is all but images, all is all; blanks, case and repetition do not matter', async () => {
+  test('names the sets; no parameter means all but images, "all" means all; blanks, case and repetition do not matter', async () => {
     for (const [query, tools] of [
       ['', usual],
       ['?toolsets=', usual],
@@ -163,7 +163,7 @@ describe('?toolsets=', () => {
     expect(toolsetsOf(undefined)).toEqual(new Set(['core', 'memory', 'usage']))
   })
 
-  test('a name that is no toolset is 400 with the names that there are, before anything runs; without a credential it is 401', async () => {
+  test('with an unknown name is 400 with the valid names, before anything runs; without a credential it is 401', async () => {
     for (const query of ['?toolsets=memroy', '?toolsets=core,', '?toolsets=core,imagez']) {
       const reply = await rpc(app.key, 'tools/list', {}, query)
       if (query.endsWith(',')) expect(reply.status).toBe(200)
@@ -175,7 +175,7 @@ describe('?toolsets=', () => {
     expect((await rpc(null, 'tools/list', {}, '?toolsets=memroy')).status).toBe(401)
   })
 
-  test.each(clients.eras)('holds for lists and calls alike in the %s', async (_era, connect) => {
+  test.each(clients.eras)('applies to lists and calls in the %s', async (_era, connect) => {
     const client = await connect()
     expect(await client.names()).toEqual(['budget_get', 'image_generate', 'usage_get'])
     expect((await client.call('budget_get')).isError).toBeUndefined()

@@ -69,7 +69,7 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
     expect(result.structuredContent).not.toHaveProperty('retry_after_s')
   })
 
-  test('an unexpected failure shows nothing of the inside', async () => {
+  test('an unexpected failure shows no internal details', async () => {
     const client = await connect()
     const result = await client.callTool({ name: 'fail', arguments: { name: 'surprise' } })
     expect(result).toMatchObject({ isError: true, structuredContent: { code: 'internal_error', status: 500 } })
@@ -96,7 +96,7 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
     expect(seen.labels).toEqual(['nightly'])
   })
 
-  test('a revoke cuts the running tool, which answers why, and the next call is refused', async () => {
+  test('a revocation cuts the running tool, which returns the reason, and the next call is refused', async () => {
     const client = await connect('aaa.bbb.ccc')
     const call = client.callTool({ name: 'wait', arguments: {} })
     await until(() => seen.started === 1)
@@ -126,7 +126,7 @@ describe('cancel', () => {
     await until(() => mount.inflight.size === 0)
   })
 
-  test('in the initialize era a cancel that fits two running calls cancels neither', async () => {
+  test('in the initialize era a cancel that matches two running calls cancels neither', async () => {
     const wait = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'wait', arguments: {} } }
     const stop = new AbortController()
     const calls = [1, 2].map(() =>
@@ -155,7 +155,7 @@ describe('cancel', () => {
 })
 
 describe('HTTP', () => {
-  test('no or a bad bearer is 401 with the envelope and a challenge without resource metadata', async () => {
+  test('a missing or invalid bearer is 401 with the envelope and a challenge without resource metadata', async () => {
     for (const authorization of ['', 'Bearer nonsense', 'Basic eDp5']) {
       const response = await post(initialize, { authorization })
       expect(response.status).toBe(401)
@@ -171,7 +171,7 @@ describe('HTTP', () => {
     expect(await response.json()).toMatchObject({ reason: 'agent_revoked' })
   })
 
-  test('x-br-api-key and x-api-key carry a gateway key, another key in x-api-key does not count', async () => {
+  test('x-br-api-key and x-api-key may contain a gateway key, and another key in x-api-key is ignored', async () => {
     const { authorization: _gone, ...bare } = usual
     const send = (headers: Record<string, string>) => fetch(mount.url, { method: 'POST', headers: { ...bare, ...headers }, body: JSON.stringify(initialize) })
     expect((await send({ 'x-br-api-key': 'br-full' })).status).toBe(200)
@@ -190,7 +190,7 @@ describe('HTTP', () => {
       }
   })
 
-  test('a foreign origin is refused before the credential is looked at, a loopback origin is not', async () => {
+  test('a foreign origin is refused before the credential is checked, and a loopback origin is not', async () => {
     for (const origin of ['https://evil.example', 'null']) {
       const response = await post(initialize, { origin, authorization: '' })
       expect(response.status).toBe(403)
@@ -199,14 +199,14 @@ describe('HTTP', () => {
     expect((await post(initialize, { origin: 'http://localhost:3000' })).status).toBe(200)
   })
 
-  test('the SDK versions answer the newest revision they know to an unknown one', async () => {
+  test('the SDK versions answer an unknown revision with the newest one that they know', async () => {
     for (const protocolVersion of ['2026-07-28', '2099-01-01']) {
       const text = await (await post({ ...initialize, params: { ...initialize.params, protocolVersion } })).text()
       expect(text).toContain('"protocolVersion":"2025-11-25"')
     }
   })
 
-  test('broken JSON is 400 -32700, a wrong content type 415, a narrow Accept 406, a strange protocol version 400', async () => {
+  test('invalid JSON is 400 -32700, a wrong content type 415, a narrow Accept 406, an unknown protocol version 400', async () => {
     const broken = await post('{"jsonrpc":')
     expect([broken.status, await broken.json()]).toMatchObject([400, { error: { code: -32700 }, id: null }])
     expect((await post(list, { 'content-type': 'text/plain' })).status).toBe(415)
@@ -218,7 +218,7 @@ describe('HTTP', () => {
     expect(await (await post(list)).text()).toContain('"echo"')
   })
 
-  test('a body over the limit is 413 in the envelope', async () => {
+  test('a body above the limit is 413 in the envelope', async () => {
     const response = await post({ ...list, pad: 'x'.repeat(5 * 1024 * 1024) })
     expect([response.status, await response.json()]).toMatchObject([413, { error: { code: 'payload_too_large' } }])
   })
@@ -228,7 +228,7 @@ describe('HTTP', () => {
     expect([response.status, await response.text()]).toEqual([202, ''])
   })
 
-  test('equal JSON-RPC ids of two concurrent clients never cross', async () => {
+  test('equal JSON-RPC ids of two concurrent clients never get mixed up', async () => {
     const say = (word: string) =>
       post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { say: word } } }).then(response => response.text())
     const words = Array.from({ length: 20 }, (_, n) => `word-${n}-`)
@@ -236,12 +236,12 @@ describe('HTTP', () => {
     for (const [n, word] of words.entries()) expect(replies[n]).toContain(word)
   })
 
-  test('while the process drains new calls are turned away', async () => {
+  test('while the process drains, new calls are refused', async () => {
     mount.drain()
     expect((await post(list)).status).toBe(503)
   })
 
-  test('every answer has a request id and nothing stays in flight', async () => {
+  test('every answer has a request id, and no call stays in flight', async () => {
     const response = await post(list)
     await response.text()
     expect(response.headers.get('x-request-id')).toMatch(/^req_/)
@@ -342,7 +342,7 @@ describe('chat', () => {
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
     })()
 
-  test.each(Object.entries(eras))('after max_wait_s the text so far comes back and the upstream is aborted: %s', async (_name, connect) => {
+  test.each(Object.entries(eras))('after max_wait_s the text so far is returned and the upstream is aborted: %s', async (_name, connect) => {
     await remount(hanging)
     const client = await connect()
     const result = await client.callTool({ name: 'chat', arguments: { prompt: 'hi', max_wait_s: soonSeconds } })

@@ -36,7 +36,7 @@ const saidOverHttp = async (key: string, word: string): Promise<unknown[]> => {
   ]
 }
 
-describe('the author of memory under a label', () => {
+describe('the author of memory with a label', () => {
   test('HARD-13 the label of a plain key is in quotes and not verified in list, search, history, conflict and header; an agent is verified', async () => {
     const label = String(agent.id)
     await put('agents/forged.md', 'forged word', app.key, { 'x-br-agent-id': label })
@@ -56,7 +56,7 @@ describe('the author of memory under a label', () => {
     expect(store.objects.get(`org-${app.orgId}/agents/forged.md`)?.metadata['br-agent']).toBe(label)
   })
 
-  test('HARD-13 an object of an earlier version, whose metadata have a label and no name, is shown in the same way', async () => {
+  test('HARD-13 an object of an earlier version whose metadata contain a label and no name is shown in the same way', async () => {
     store.put(`org-${app.orgId}/agents/old.md`, 'old word')
     const object = store.objects.get(`org-${app.orgId}/agents/old.md`)
     if (object === undefined) throw new Error('the object is there')
@@ -69,7 +69,7 @@ describe('the author of memory under a label', () => {
 })
 
 describe.each(eras)('the author in the tools of the %s', (era, connect) => {
-  test('HARD-13 every memory tool tells a label from an agent, in text and in data', async () => {
+  test('HARD-13 every memory tool distinguishes a label from an agent, in text and in data', async () => {
     const label = String(agent.id)
     const folder = `agents/${era.split(' ')[0]}`
     await put(`${folder}/forged.md`, 'forged word', app.key, { 'x-br-agent-id': label })

@@ -83,7 +83,7 @@ test('many concurrent writes are all reported, each once, with few notifications
   off()
 })
 
-test('what the gateway does by itself is told too: promotions, reconciles and the purge; a listener that throws stops nobody', async () => {
+test('changes by the gateway itself are reported too: promotions, reconciles and the purge; a listener that throws does not stop the others', async () => {
   orgId++
   const call = callFrom(keyOf(orgId))
   await here.memory.config.put(orgId, input)
@@ -103,7 +103,7 @@ test('what the gateway does by itself is told too: promotions, reconciles and th
   off()
 })
 
-test('old rows are deleted, younger ones stay', async () => {
+test('old rows are deleted, and younger ones stay', async () => {
   orgId++
   const call = callFrom(keyOf(orgId))
   await here.memory.config.put(orgId, input)

@@ -52,7 +52,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('meddle' as const), key: keys }),
 )
 
-test('after any schedule index, quota and bucket agree, nothing stays reserved, and calls end with an error that is said', async () => {
+test('after any schedule index, quota and bucket agree, nothing stays reserved, and failed calls end with a documented error', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 3, maxLength: 12 }),

@@ -73,7 +73,7 @@ const expectAgreement = async (): Promise<void> => {
 
 const status = (status: number, code?: string): Fault => ({ kind: 'status', status, ...(code === undefined ? {} : { code }) })
 
-describe('what a failing store looks like from outside', () => {
+describe('how a failing store appears to callers', () => {
   const rows: readonly [name: string, fault: Fault, expected: { status: number; message: RegExp; retry?: string }][] = [
     ['500', status(500), { status: 502, message: /Whether the write happened is not known/ }],
     ['SlowDown', status(503, 'SlowDown'), { status: 503, message: /overloaded/, retry: '2' }],
@@ -100,7 +100,7 @@ describe('what a failing store looks like from outside', () => {
   })
 })
 
-describe('one call goes wrong', () => {
+describe('one failing call', () => {
   const faults: readonly [string, Fault][] = [
     ['the reply is lost', { kind: 'lost-reply' }],
     ['the store says 500 and has done it', { kind: 'lie-status', status: 500 }],
@@ -140,7 +140,7 @@ describe('one call goes wrong', () => {
     expect((await objects().read(call, 'agents/a')).bytes).toHaveLength(100_000)
   })
 
-  test('an object that the store does not show for a moment, while it replaces it, is looked for once more', async () => {
+  test('an object that the store does not show for a moment, while it replaces it, is read once more', async () => {
     await write('agents/a', 'here')
     once(status(404, 'NoSuchKey'), /GET/)
     expect((await objects().read(call, 'agents/a')).bytes.toString()).toBe('here')
@@ -151,7 +151,7 @@ describe('one call goes wrong', () => {
     expect((await refusal(() => objects().read(call, 'agents/a'))).name).toBe('not_found')
   })
 
-  test('a write in doubt holds nobody up: the next writer of the key resolves it', async () => {
+  test('a write in doubt delays no other writer: the next writer of the key resolves it', async () => {
     await write('agents/a', '1')
     current = impatient
     always({ kind: 'silence' })
@@ -163,7 +163,7 @@ describe('one call goes wrong', () => {
     expect((await testing.usage(orgId)).usedBytes).toBe(3n)
   })
 
-  test('a request of ours that arrives late does not replace what was written since', async () => {
+  test('a request of the gateway that arrives late does not replace a later write', async () => {
     await write('agents/a', 'old')
     let letGo = (): void => {}
     const reached = new Promise<void>(resolve => {
@@ -220,7 +220,7 @@ test('without conditions, a write that may still arrive keeps its key until its 
   await expectAgreement()
 }, 30_000)
 
-describe('a store that lies about etags', () => {
+describe('a store that gives wrong etags', () => {
   const etags: readonly [string, (etag: string) => string | null, RegExp][] = [
     ['PUT answers another etag than HEAD', etag => etag.replace(/"$/, '-put"'), /PUT/],
     ['etags are weak', etag => `W/${etag}`, /./],
@@ -246,7 +246,7 @@ describe('a store that lies about etags', () => {
     expect(usage).toMatchObject({ usedBytes: 1n, reservedBytes: 0n })
   })
 
-  test('a store that stops honouring conditions: writers of the gateway still lose nothing, and the next probe finds it out', async () => {
+  test('when a store stops honouring conditions, writers of the gateway still lose nothing, and the next probe detects it', async () => {
     const first = await write('agents/a', '1')
     server.faults.ignoreConditions = true
     const second = await write('agents/a', '2', { ifMatch: first.etag })
@@ -266,7 +266,7 @@ describe('a store that lies about etags', () => {
     })
   })
 
-  test('a store that forgets how conditions go is written to all the same', async () => {
+  test('a store that no longer supports conditions still accepts writes', async () => {
     const first = await write('agents/a', '1')
     server.faults.noConditions = true
     const second = await write('agents/a', '22', { ifMatch: first.etag })
@@ -277,7 +277,7 @@ describe('a store that lies about etags', () => {
   })
 })
 
-test('content hashes are preconditions: If-Match takes "sha256:<hex>"', async () => {
+test('content hashes are preconditions: If-Match accepts "sha256:<hex>"', async () => {
   await write('agents/a', 'hello')
   const hash = 'sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
   await write('agents/a', 'world', { ifMatch: `"${hash}"` })

@@ -38,7 +38,7 @@ describe.runIf(onPostgres)('history and appends over several processes', () => {
     return { status: response.status, text: await response.text() }
   }
 
-  test('entries that two processes append at the same time are all kept', async () => {
+  test('entries that two processes append concurrently are all kept', async () => {
     const made = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(n, 'POST', '/v1/me/memory/append', { path: 'agents/log', content: `entry ${n}` })))
     const keys = made.map(({ status, text }) => {
       expect(status, text).toBe(201)
@@ -48,7 +48,7 @@ describe.runIf(onPostgres)('history and appends over several processes', () => {
     expect(texts.map(({ text }) => text)).toEqual(keys.map((_, n) => `entry ${n}`))
   })
 
-  test('of writers that overwrite each other at two processes every one is in the history', async () => {
+  test('the history contains every write of writers that overwrite each other on two processes', async () => {
     let busy = 0
     await Promise.all(
       Array.from({ length: 30 }, async (_, n) => {

@@ -37,7 +37,7 @@ for (const kind of peers) {
     const kept = async (orgId: number): Promise<string[]> =>
       (await (await storeOf(orgId)).list({ prefix: `org-${orgId}/.versions/` })).objects.map(({ key }) => key)
 
-    test('every version of a key is there with its author, its time and its bytes, the newest first', async () => {
+    test('the history has every version of a key with its author, its time and its bytes, newest first', async () => {
       const { orgId, call } = await on.org()
       const first = await put(call, 'agents/plan.md', 'one')
       await on.testing.memory.objects.write(callFrom(agentOf(orgId)), 'agents/plan.md', Buffer.from('two!'))
@@ -56,7 +56,7 @@ for (const kind of peers) {
       expect(await on.db.one(historyBytes, orgId)).toEqual({ bytes: 7n, rows: 2 })
     })
 
-    test('a deletion keeps what was there and leaves a mark; what was deleted is restored as a new version', async () => {
+    test('a deletion keeps the deleted version and leaves a mark; a restore writes it as a new version', async () => {
       const { orgId, call } = await on.org()
       await put(call, 'agents/gone', 'dear')
       await on.testing.memory.objects.remove(callFrom(agentOf(orgId)), 'agents/gone')
@@ -74,7 +74,7 @@ for (const kind of peers) {
       expect((await versions(call, 'agents/gone')).map(({ how }) => how)).toEqual(['restore', 'delete', 'put'])
     })
 
-    test('restoring obeys conditions and the quota, and changes nothing when it is refused', async () => {
+    test('a restore obeys conditions and the quota, and changes nothing when it is refused', async () => {
       const { orgId, call } = await on.org({ quota_mb: 1 })
       await put(call, 'agents/a', 'x'.repeat(mb - 10))
       await put(call, 'agents/a', 'small')
@@ -89,7 +89,7 @@ for (const kind of peers) {
       expect((await on.testing.usage(orgId)).usedBytes).toBe(BigInt(mb - 10))
     })
 
-    test('what changed in the bucket behind the gateway is kept as a version without an author', async () => {
+    test('a change in the bucket without the gateway is kept as a version without an author', async () => {
       const { orgId, call } = await on.org()
       const store = await storeOf(orgId)
       await put(call, 'agents/x', 'ours')
@@ -104,7 +104,7 @@ for (const kind of peers) {
       expect([mark?.how, unknown?.author, await textOf(call, 'agents/unknown', unknown?.version)]).toEqual(['delete', null, 'never seen'])
     })
 
-    test('a new key costs no copy, a write that is refused leaves none, and versions are neither listed nor readable as objects', async () => {
+    test('a new key costs no copy, a refused write leaves none, and versions are neither listed nor readable as objects', async () => {
       const { orgId, call } = await on.org()
       await put(call, 'agents/n', '1')
       expect(await kept(orgId)).toEqual([])
@@ -117,7 +117,7 @@ for (const kind of peers) {
       expect(await errorCode(() => on.testing.memory.objects.read(call, copy.slice(`org-${orgId}/`.length)))).toBe('forbidden')
     })
 
-    test('old versions go by number, by age and when they outgrow the quota, oldest first, and their bytes leave the store', async () => {
+    test('old versions are removed by number, by age and when they exceed the quota, oldest first, and their bytes leave the store', async () => {
       const { orgId, call } = await on.org({ history_versions: 3, history_days: 5, quota_mb: 1 })
       for (let n = 0; n < 6; n++) await put(call, 'agents/many', `version ${n}`)
       expect(await Promise.all((await versions(call, 'agents/many')).map(({ version }) => textOf(call, 'agents/many', version)))).toEqual([
@@ -139,7 +139,7 @@ for (const kind of peers) {
       expect([await kept(orgId), await on.db.one(historyBytes, orgId)]).toEqual([[], { bytes: 0n, rows: 0 }])
     })
 
-    test('versions of a journal end with its days, however long others are kept', async () => {
+    test('versions of a journal end after its days, however long others are kept', async () => {
       const { orgId } = await on.org({ journal_ttl_days: 2, history_days: 300 })
       await on.db.exec(addOrg, orgId)
       const { id: workspaceId } = await on.db.one(addWorkspace, orgId)
@@ -172,7 +172,7 @@ for (const kind of peers) {
       expect([await kept(orgId), await on.db.one(historyBytes, orgId)]).toEqual([[], { bytes: 0n, rows: 0 }])
     })
 
-    test('a write whose process died after its copy is resolved: in the store with its version, otherwise without', async () => {
+    test('a write whose process died after its copy is resolved: settled with its version if it is in the store, otherwise released', async () => {
       const { orgId, call } = await on.org()
       const store = await storeOf(orgId)
       const ids = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000-8000-000000000002'] as const
@@ -191,7 +191,7 @@ for (const kind of peers) {
       expect(await kept(orgId)).toEqual([versionKey(orgId, ids[1])])
     })
 
-    test('pages of a history have no gaps, and a cursor of something else is refused', async () => {
+    test('pages of a history have no gaps, and a cursor of another list is refused', async () => {
       const { call } = await on.org()
       for (let n = 0; n < 7; n++) await put(call, 'agents/paged', String(n))
       const seen: string[] = []

@@ -165,7 +165,7 @@ const attacks: readonly (readonly [what: string, answer: Answer])[] = [
   ],
 ]
 
-describe('HARD-04 a store that is hostile in its lists', () => {
+describe('HARD-04 a store with hostile lists', () => {
   test.each(attacks)(
     'HARD-04 %s is an error of that store, after bounded bytes; other organisations notice nothing',
     async (_what, answer) => {
@@ -189,7 +189,7 @@ describe('HARD-04 a store that is hostile in its lists', () => {
     60_000,
   )
 
-  test('HARD-04 pages without an end stop at the number of objects that can be taken over, and lists at what one reply holds', async () => {
+  test('HARD-04 endless pages stop at the number of objects that can be taken over, and lists stop at the size of one reply', async () => {
     await newOwner()
     onLists((response, query) => xml(response, nextPage(query)))
     const before = evil.requests.length
@@ -214,7 +214,7 @@ describe('HARD-04 a store that is hostile in its lists', () => {
     expect((await app.call('GET', '/v1/me/memory-store', undefined, { token: owner.key })).json).toMatchObject({ bytes_used: 3 * 1024 * 1024 })
   })
 
-  test('HARD-04 pages that come slowly end at the time that the whole work may take; one such job of an organisation runs at a time', async () => {
+  test('HARD-04 slow pages end at the time limit of the whole work; one such job of an organisation runs at a time', async () => {
     await newOwner()
     let pages = 0
     onLists((response, query) => {
@@ -236,7 +236,7 @@ describe('HARD-04 a store that is hostile in its lists', () => {
   }, 60_000)
 })
 
-describe('HARD-04 a store that is hostile in its objects', () => {
+describe('HARD-04 a store with hostile objects', () => {
   const raw = (response: ServerResponse, text: string): void => void response.socket?.end(text)
   const read = (): Promise<TestReply> => app.call('GET', o('agents/a'), undefined, { token: owner.key })
 
@@ -246,7 +246,7 @@ describe('HARD-04 a store that is hostile in its objects', () => {
     ['bytes without an end', response => endlessBody(response.writeHead(200, { etag: '"e"' }), 'x'), ['413']],
     ['a length that no object has', response => raw(response, 'HTTP/1.1 200 OK\r\netag: "e"\r\ncontent-length: 90071992547409939\r\n\r\n'), ['502']],
     ['nothing', () => undefined, ['502']],
-  ])('HARD-04 %s: the read ends with an error that says so, and others read on', async (_what, answer, statuses) => {
+  ])('HARD-04 %s: the read ends with an error that says so, and other callers continue to read', async (_what, answer, statuses) => {
     await newOwner()
     await app.call('PUT', o('agents/a'), 'abc', { token: owner.key })
     onObjects('GET', (_request, response) => answer(response))
@@ -256,7 +256,7 @@ describe('HARD-04 a store that is hostile in its objects', () => {
     expect([...reads]).toEqual(['200 honest 200 1'])
   })
 
-  test('HARD-04 a HEAD that lies about the length breaks the comparison of that store only, and no error repeats what a store says', async () => {
+  test('HARD-04 a HEAD with a wrong length breaks only the comparison of that store, and no error repeats the text of a store', async () => {
     await newOwner()
     evil.put(`org-${owner.orgId}/agents/a`, 'by hand')
     onObjects('HEAD', (_request, response) => raw(response, 'HTTP/1.1 200 OK\r\netag: "e"\r\ncontent-length: 90071992547409939\r\n\r\n'))

@@ -59,7 +59,7 @@ const entry = (key: string, etag = '&quot;e&quot;', size = '1'): string =>
 describe('endless replies', () => {
   const boundBytes = 32 * 1024 * 1024
 
-  test('a list that does not end is left after some megabytes', async () => {
+  test('an endless list is abandoned after some megabytes', async () => {
     answer = (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/xml' })
       response.write('<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated>')
@@ -69,7 +69,7 @@ describe('endless replies', () => {
     expect(sentBytes).toBeLessThan(boundBytes)
   })
 
-  test('an object that does not end is not copied through the gateway for ever', async () => {
+  test('an endless object is not copied through the gateway for ever', async () => {
     answer = (request, response) => {
       if (request.headers['x-amz-copy-source'] !== undefined) return void response.writeHead(501).end()
       response.writeHead(200, { etag: '"e"' })
@@ -79,7 +79,7 @@ describe('endless replies', () => {
     expect(sentBytes).toBeLessThan(boundBytes)
   })
 
-  test('HARD-04 copies through the gateway take no more than the largest object, for one object at a time', async () => {
+  test('HARD-04 copies through the gateway use at most the memory of the largest object, for one object at a time', async () => {
     const own = s3Store({ endpoint, bucket: 'memory', accessKey: 'A', secretKey: 'B', timeoutMs: 5_000, objectBytesMax: 1000 })
     let underWay = 0
     let mostUnderWay = 0
@@ -115,8 +115,8 @@ describe('endless replies', () => {
   })
 })
 
-describe('lists of nonsense', () => {
-  test('a list that says the same page again and again is an error, not a call without an end', async () => {
+describe('invalid lists', () => {
+  test('a list that repeats the same page is an error, not an endless call', async () => {
     listOf(entry('org-1/agents/a') + entry('org-1/agents/b'), true)
     expect(await store.list({ prefix: 'org-1/' })).toMatchObject({ next: 'org-1/agents/b' })
     expect(await kindOf(store.list({ prefix: 'org-1/', startAfter: 'org-1/agents/b' }))).toBe('unavailable')
@@ -143,12 +143,12 @@ describe('lists of nonsense', () => {
     'entries of many elements': `<Contents><Key>org-1/a</Key>${'<a/>'.repeat(280)}</Contents>`.repeat(1_000),
     'entries of many escapes': `<Contents><Key>org-1/a</Key><a>${'&#9;'.repeat(280)}</a></Contents>`.repeat(1_000),
   }
-  test.each(Object.entries(heavy))('HARD-04 a list whose parsing would hold up everybody is refused unread: %s', async (_name, contents) => {
+  test.each(Object.entries(heavy))('HARD-04 a list whose parsing would block the process is refused unread: %s', async (_name, contents) => {
     listOf(contents)
     await expect(store.list({ prefix: 'org-1/' })).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/^the store sent .*more than/) })
   })
 
-  test('a full page is read with all that stores say of an entry, and so is one key of escapes', async () => {
+  test('a full page with all fields of each entry is read, and so is one key of escapes', async () => {
     const owner = '<Owner><ID>0123456789abcdef</ID><DisplayName>some&amp;body</DisplayName></Owner>'
     const more = `<StorageClass>STANDARD</StorageClass><ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm><ChecksumType>FULL_OBJECT</ChecksumType>${owner}</Contents>`
     const name = (n: number): string => `org-1/agents/a=${n}/${'&amp;'.repeat(20)}`
@@ -158,7 +158,7 @@ describe('lists of nonsense', () => {
     expect((await store.list({ prefix: 'org-1/', limit: 1 })).objects[0]?.key).toBe(`org-1/${'"'.repeat(1_000)}`)
   })
 
-  test('etags and sizes that nobody could keep or send on are not taken over', async () => {
+  test('etags and sizes that cannot be stored or sent are ignored', async () => {
     listOf(entry('org-1/agents/a', 'x&#13;&#10;set-cookie: y') + entry('org-1/agents/b', '&quot;\u6f22&quot;', '-5') + entry('org-1/agents/c', 'good', '7'))
     const { objects } = await store.list({ prefix: 'org-1/' })
     expect(objects.map(({ etag, sizeBytes }) => [etag, sizeBytes])).toEqual([
@@ -169,7 +169,7 @@ describe('lists of nonsense', () => {
   })
 })
 
-test('a time that no database takes is none', () => {
+test('a time that no database accepts is ignored', () => {
   const head = { etag: '"e"', sizeBytes: 1, modifiedMs: 5 }
   for (const stamp of ['-271821-04-20T00:00:00Z', '+275760-09-13T00:00:00Z']) expect(writtenMsOf({ ...head, metadata: { 'br-ts': stamp } })).toBe(0)
   expect(writtenMsOf({ ...head, metadata: { 'br-ts': 'nonsense' } })).toBe(5)

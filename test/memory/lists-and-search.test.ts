@@ -46,7 +46,7 @@ for (const kind of peers) {
       }
     }
 
-    test('pages are what the whole list is, in the same order, whatever is written between them', async () => {
+    test('the pages are the whole list in the same order, whatever is written between them', async () => {
       const { call } = await on.org()
       for (const key of ['agents/a', 'agents/B', 'agents/ä', 'agents/a/1', 'agents/a/2', 'users/7/x', 'users/7/y']) await put(call, key, key)
       const all = (await on.testing.memory.objects.list(call, '')).map(({ key }) => key)
@@ -60,7 +60,7 @@ for (const kind of peers) {
       expect(seen.keys).toEqual(all.slice(0, -1))
     })
 
-    test('a delimiter folds what is below into prefixes, over pages too', async () => {
+    test('a delimiter folds the keys below it into prefixes, across pages too', async () => {
       const { call } = await on.org()
       for (const key of ['agents/a/1', 'agents/a/2/deep', 'agents/b', 'agents/c/1', 'agents/c/2', 'agents/d']) await put(call, key, '')
       for (const limit of [1, 2, 50]) {
@@ -70,7 +70,7 @@ for (const kind of peers) {
       expect(await pages(call, 'agents/c', { limit: 5, delimiter: '/' })).toEqual({ keys: [], prefixes: ['agents/c/'] })
     })
 
-    test('filters leave in what an author wrote, and what was written since', async () => {
+    test('filters keep only the writes of an author, and only writes since a time', async () => {
       const { orgId, call } = await on.org()
       await put(call, 'agents/1', 'by a user')
       await put(callFrom(agentOf(orgId)), 'agents/2', 'by an agent')
@@ -92,7 +92,7 @@ for (const kind of peers) {
       expect(await errorCode(() => pages(call, 'users/8/', { limit: 1 }))).toBe('forbidden')
     })
 
-    test('a search finds lines with their place, text and author, and passes over what is no text', async () => {
+    test('a search finds lines with their place, text and author, and skips objects that are not text', async () => {
       const { orgId, call } = await on.org()
       await put(call, 'agents/a.md', 'nothing\r\nThe Needle is here\nand needles\n')
       await put(callFrom(agentOf(orgId)), 'agents/b.md', `${'x'.repeat(9000)} needle ${'y'.repeat(9000)}`)
@@ -116,7 +116,7 @@ for (const kind of peers) {
       expect(await errorCode(() => everything(call, 'needle', { prefix: 'users/8/' }))).toBe('forbidden')
     })
 
-    test('the cursor of a search goes on at the very line, also when other objects are written and deleted between', async () => {
+    test('the cursor of a search continues at the exact line, also when other objects are written and deleted meanwhile', async () => {
       const { call } = await on.org()
       for (const key of ['agents/1', 'agents/2', 'agents/3']) await put(call, key, 'hit 1\nmiss\nhit 3\nhit 4\nmiss\n')
       const expected = ['agents/1', 'agents/2', 'agents/3'].flatMap(key => [1, 3, 4].map(line => `${key}:${line}`))
@@ -140,7 +140,7 @@ for (const kind of peers) {
       expect(rest.matches.map(({ key, line }) => `${key}:${line}`)).toEqual(['agents/1:2', 'agents/3:1', 'agents/3:3', 'agents/3:4'])
     })
 
-    test('a call that runs out of time stops where it is, in the middle of a long line too, and the next one goes on there', async () => {
+    test('a call that runs out of time stops where it is, also in the middle of a long line, and the next call continues there', async () => {
       const { call } = await on.org()
       await put(call, 'agents/lines', Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? `hit ${n}` : 'miss')).join('\n'))
       await put(call, 'agents/long', `${'x'.repeat(30_000)}hit${'y'.repeat(20_000)}\nhit`)
@@ -171,7 +171,7 @@ for (const kind of peers) {
       expect(cursors.size).toBeGreaterThan(10)
     })
 
-    test('no more searches run concurrently than the process can bear', async () => {
+    test('the number of concurrent searches of a process is bounded', async () => {
       const { call } = await on.org()
       await put(call, 'agents/a', 'text')
       const codes = await Promise.all([1, 2, 3, 4, 5].map(() => errorCode(() => everything(call, 'text'))))
@@ -179,7 +179,7 @@ for (const kind of peers) {
       expect((await everything(call, 'text')).matches).toHaveLength(1)
     })
 
-    test('an appended entry is its own object: every writer keeps its entry, and nobody overwrites one', async () => {
+    test('an appended entry is a separate object: every writer keeps its entry, and nobody can overwrite one', async () => {
       const { orgId, call } = await on.org()
       const { appends, objects } = on.testing.memory
       const callers = [call, callFrom(agentOf(orgId)), callFrom(keyOf(orgId, { userId: null }), 'night shift!')]

@@ -118,7 +118,7 @@ describe('EDGE-19 the identity of the gateway', () => {
   )
 })
 
-describe('EDGE-19 what an organisation may ask of S3', () => {
+describe('EDGE-19 the S3 options of an organisation', () => {
   let app: TestApp
   let port = ''
   const former = { ...process.env }
@@ -153,7 +153,7 @@ describe('EDGE-19 what an organisation may ask of S3', () => {
     await app?.stop()
   })
 
-  test('EDGE-19 no organisation makes the identity of the gateway sign for a bucket that the operator has not named for it', async () => {
+  test('EDGE-19 no organisation can make the gateway sign with its own identity for a bucket that the operator has not named for it', async () => {
     for (const body of [
       { credentials: 'gateway', bucket },
       { credentials: 'gateway', bucket: 'elsewhere', endpoint: `http://s3.test:${port}` },
@@ -190,7 +190,7 @@ describe('EDGE-19 what an organisation may ask of S3', () => {
     expect((await configure(stranger.key, body)).json.error.message).toMatch(new RegExp(`external id brigade-${stranger.orgId}-`))
   }, 60_000)
 
-  test('EDGE-19 the bucket is in the host or in the path, as configured; a host that leads inside is refused with the bucket in it too', async () => {
+  test('EDGE-19 the bucket is in the host or in the path, as configured; a host at an internal address is refused with the bucket in it too', async () => {
     for (const [addressing, host] of [
       ['virtual', `${bucket}.s3.test:${port}`],
       ['path', `s3.test:${port}`],
@@ -207,7 +207,7 @@ describe('EDGE-19 what an organisation may ask of S3', () => {
     expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringMatching(new RegExp(`other\\.s3\\.test:${port} in OUTBOUND_ALLOW`))])
   }, 60_000)
 
-  test('EDGE-19 the region of the bucket is learned from the store, for single objects and for lists, and kept', async () => {
+  test('EDGE-19 the gateway learns the region of the bucket from the store, for single objects and for lists, and keeps it', async () => {
     const org = await app.otherOrg('Elsewhere')
     s3.faults.region = 'ap-south-1'
     expect((await configure(org.key, named({ region: 'us-east-1' }))).status).toBe(200)
@@ -217,7 +217,7 @@ describe('EDGE-19 what an organisation may ask of S3', () => {
     expect((await app.call('GET', '/v1/me/memory/list', undefined, { token: org.key })).json.keys).toHaveLength(1)
   })
 
-  test('EDGE-19 with SSE-KMS every write and copy names the key, and conditions hold although etags are no hashes', async () => {
+  test('EDGE-19 with SSE-KMS every write and copy names the key, and conditions work although etags are not hashes', async () => {
     const org = await app.otherOrg('Kms')
     const kmsKeyId = 'arn:aws:kms:eu-west-1:123456789012:key/abc'
     expect((await configure(org.key, named({ sse: 'aws:kms', kms_key_id: kmsKeyId }))).status).toBe(200)

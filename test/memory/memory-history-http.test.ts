@@ -32,7 +32,7 @@ const restore = (body: object, token = app.key, headers: Record<string, string> 
 const append = (body: object, token = app.key, headers: Record<string, string> = {}) => app.call('POST', '/v1/me/memory/append', body, { token, headers })
 
 describe('history, append, search and pages over HTTP', () => {
-  test('MEMX-05 history of a key with author and time; a restore is a new version that says where it came from', async () => {
+  test('MEMX-05 the history of a key shows author and time; a restore is a new version that names its source', async () => {
     const agent = await app.newAgent('historian')
     const key = 'agents/plan.md'
     await app.call('PUT', o(key), 'first')
@@ -71,7 +71,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect([rest.json.versions.map(({ version }: { version: string }) => version), rest.json.next_cursor]).toEqual([[second.version, first.version], null])
   })
 
-  test('history follows the rights of its key, and what is not there is not found', async () => {
+  test('history has the rights of its key, and a missing history is not found', async () => {
     const owner = `users/${app.userId}/private`
     await app.call('PUT', o(owner), 'mine')
     const token = await keyFor(app, (await app.newMember('member')).cookie)
@@ -101,7 +101,7 @@ describe('history, append, search and pages over HTTP', () => {
       expect([answer.status, answer.json.error.code]).toEqual([404, 'memory_not_configured'])
   })
 
-  test('how much history is kept is configured, shown, no part of the bytes used, and erased on demand', async () => {
+  test('the amount of history is configured, is shown, is not part of the bytes used, and can be erased', async () => {
     const other = await app.otherOrg('Keeper')
     const token = other.key
     await configure(token)
@@ -123,7 +123,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect([wrong.status, wrong.json.error.code]).toEqual([400, 'bad_request'])
   })
 
-  test('an erased history leaves a line in the audit trail, with its outcome and without the key; a deletion that keeps it leaves none', async () => {
+  test('an erased history leaves a line in the audit trail, with its outcome and without the key; a deletion that keeps the history leaves none', async () => {
     const other = await app.otherOrg('Eraser')
     const token = other.key
     await configure(token)
@@ -148,7 +148,7 @@ describe('history, append, search and pages over HTTP', () => {
     ['has no copy', 'noCopy'],
     ['knows no conditions', 'noConditions'],
     ['ignores conditions', 'ignoreConditions'],
-  ] as const)('a store that %s keeps history all the same, and what somebody put there from outside', async (name, fault) => {
+  ] as const)('a store that %s keeps history too, also of objects that were put there directly', async (name, fault) => {
     const other = await app.otherOrg(`Store ${name}`)
     const token = other.key
     store.faults[fault] = true
@@ -212,7 +212,7 @@ describe('history, append, search and pages over HTTP', () => {
     }
   })
 
-  test('entries of a journal end after its days, and so does what is kept of them', async () => {
+  test('entries of a journal end after its days, and so do their versions', async () => {
     const token = app.key
     expect((await configure(token, { journal_ttl_days: 2, history_days: 300 })).status).toBe(200)
     const path = `workspaces/${await workspaceOf(app, 'Crew', [app.userId])}/journal`
@@ -229,7 +229,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect((await app.call('GET', '/v1/me/memory/search?q=overripe', undefined, { token })).json.matches).toEqual([])
   })
 
-  test('MEMX-04 lists come in pages with prefixes and filters; without them they are plain', async () => {
+  test('MEMX-04 lists come in pages with prefixes and filters; without these options they are plain', async () => {
     const other = await app.otherOrg('Pages')
     const token = other.key
     await configure(token)
@@ -266,7 +266,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect((await app.call('GET', '/v1/me/memory/list?prefix=users/999999/&limit=1', undefined, { token })).status).toBe(403)
   })
 
-  test('MEMX-06 search finds lines in what the caller may read, in bounded steps, and leaves no trace of what was sought', async () => {
+  test('MEMX-06 search finds lines in readable objects, in bounded steps, and leaves no trace of the searched text', async () => {
     const other = await app.otherOrg('Search')
     const token = other.key
     await configure(token)

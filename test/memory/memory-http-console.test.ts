@@ -31,7 +31,7 @@ describe('the memory store at the console', () => {
   const configure = (cookie: string, body: unknown) => app.call('PUT', '/me/memory-store', body, { cookie })
   const view = async (cookie: string) => (await app.call('GET', '/me/memory-store', undefined, { cookie })).json
 
-  test('MEM-11 owners and admins configure and see the store by session as by key; members and keys do not', async () => {
+  test('MEM-11 owners and admins configure and see the store with a session as with a key; members and their keys cannot', async () => {
     const owner = await app.signIn()
     for (const cookie of [owner, admin.cookie]) expect(await view(cookie)).toEqual({ configured: false })
     for (const answer of [await configure(member.cookie, inputOf(store)), await app.call('GET', '/me/memory-store', undefined, { cookie: member.cookie })])
@@ -73,7 +73,7 @@ describe('the memory store at the console', () => {
 describe('entries of a journal', () => {
   const day = 24 * 3600 * 1000
 
-  test('MEM-19 MEM-20 after journal_ttl_days an entry is in no list and 404, other objects stay', async () => {
+  test('MEM-19 MEM-20 after journal_ttl_days an entry is in no list and 404, and other objects stay', async () => {
     await useStore(app, store, app.key, { journal_ttl_days: 3, confirm_path_change: true })
     const crew = await workspaceOf(app, 'Crew', [member.userId])
     const { get, put } = memoryCalls(app)

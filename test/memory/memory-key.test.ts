@@ -5,9 +5,12 @@ import { segmentName } from '../../src/memory/stores/object-store-folder.ts'
 import { errorCode } from './service.ts'
 
 describe('memory keys', () => {
-  test.each(['agents/a.md', 'users/7/notes/2026.md', 'agents/ü–名/x', 'agents/a b', 'agents/..a', 'agents/a..', 'agents/%2e%2e/a'])('%s is a key', text => {
-    expect(parseKey(text)).toBe(text)
-  })
+  test.each(['agents/a.md', 'users/7/notes/2026.md', 'agents/ü–名/x', 'agents/a b', 'agents/..a', 'agents/a..', 'agents/%2e%2e/a'])(
+    '%s is a valid key',
+    text => {
+      expect(parseKey(text)).toBe(text)
+    },
+  )
 
   test.each([
     '',
@@ -31,11 +34,11 @@ describe('memory keys', () => {
     'e\u0301',
     'x'.repeat(1001),
     `${'a/'.repeat(20)}b`,
-  ])('%j is no key', async text => {
+  ])('%j is not a valid key', async text => {
     expect(await errorCode(() => parseKey(text))).toBe('bad_memory_key')
   })
 
-  test('a prefix may be the beginning of a key or nothing', async () => {
+  test('a prefix may be the beginning of a key or empty', async () => {
     for (const text of ['', 'agents', 'agents/', 'users/7/no']) expect(parsePrefix(text)).toBe(text)
     for (const text of ['/', 'agents//', 'users/../', '..', 'a\\']) expect(await errorCode(() => parsePrefix(text))).toBe('bad_memory_key')
   })

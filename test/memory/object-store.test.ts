@@ -26,7 +26,7 @@ for (const kind of peers) {
     }, 120_000)
     afterAll(() => peer?.close())
 
-    test('an object comes back with its bytes, metadata and etag', async () => {
+    test('an object is returned with its bytes, metadata and etag', async () => {
       const bytes = Buffer.from([0, 1, 255, 10, 13, 0xe2, 0x82])
       const { etag } = await store.put('org-1/a/b c+ü.txt', bytes, {
         metadata: { 'br-user': '7', 'br-agent': 'x y' },
@@ -45,13 +45,13 @@ for (const kind of peers) {
       expect((await store.get('org-1/empty', { sizeBytesMax })).bytes).toHaveLength(0)
     })
 
-    test('what is missing is not found, its head is null, and deleting it succeeds', async () => {
+    test('a missing object is not found, its head is null, and its deletion succeeds', async () => {
       expect(await kindOf(store.get('org-1/none', { sizeBytesMax }))).toBe('not-found')
       expect(await store.head('org-1/none')).toBeNull()
       await store.delete('org-1/none')
     })
 
-    test('a put replaces the object and its metadata whole', async () => {
+    test('a put replaces the whole object and its metadata', async () => {
       await store.put('org-1/r', Buffer.from('one'), { metadata: { first: '1' } })
       await store.put('org-1/r', Buffer.from('three'), { metadata: { second: '2' } })
       const found = await store.get('org-1/r', { sizeBytesMax })
@@ -61,7 +61,7 @@ for (const kind of peers) {
       expect(await store.head('org-1/r')).toBeNull()
     })
 
-    test('a copy has bytes and metadata of its source, stays when that changes, and is made only under its condition', async () => {
+    test('a copy has the bytes and metadata of its source, does not change with the source, and is made only under its condition', async () => {
       const from = 'org-1/c/söurce +%.md'
       const { etag } = await store.put(from, Buffer.from('copied'), { metadata: { 'br-user': '7' }, contentType: 'text/plain; charset=utf-8' })
       await store.copy(from, 'org-1/.versions/1', { ifMatch: etag })
@@ -78,13 +78,13 @@ for (const kind of peers) {
       expect((await store.get('org-1/.versions/1', { sizeBytesMax })).bytes.toString()).toBe('changed')
     })
 
-    test('a key may be the beginning of another, and case counts', async () => {
+    test('a key may be the beginning of another, and case matters', async () => {
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y']) await store.put(key, Buffer.from(key))
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y'])
         expect((await store.get(key, { sizeBytesMax })).bytes.toString()).toBe(key)
     })
 
-    test('lists are bytewise ordered, paged without gaps and bound to the prefix', async () => {
+    test('lists are in bytewise order, paged without gaps and limited to the prefix', async () => {
       const keys = Array.from({ length: 25 }, (_, n) => `org-2/l/${String(n).padStart(3, '0')}`)
       for (const key of [...keys, 'org-2/l', 'org-2/m', 'org-20/l/000', 'org-2/l/é']) await store.put(key, Buffer.from('12345'))
       const seen: string[] = []
@@ -104,13 +104,13 @@ for (const kind of peers) {
       expect(first?.etag).toBe((await store.head('org-2/m'))?.etag)
     })
 
-    test('an object over the bound of a read is refused', async () => {
+    test('an object above the bound of a read is refused', async () => {
       await store.put('org-1/large', Buffer.alloc(1000))
       expect(await kindOf(store.get('org-1/large', { sizeBytesMax: 999 }))).toBe('too-large')
       expect((await store.get('org-1/large', { sizeBytesMax: 1000 })).bytes).toHaveLength(1000)
     })
 
-    test.skipIf(!kind.hasConditions)('conditions of puts and deletes hold', async () => {
+    test.skipIf(!kind.hasConditions)('conditions of puts and deletes are honoured', async () => {
       const key = 'org-1/cas'
       const { etag } = await store.put(key, Buffer.from('1'), { ifNoneMatch: '*' })
       expect(await kindOf(store.put(key, Buffer.from('2'), { ifNoneMatch: '*' }))).toBe('precondition-failed')
@@ -132,7 +132,7 @@ for (const kind of peers) {
       expect(await kindOf(store.put('org-1/cas', Buffer.from('1'), { ifNoneMatch: '*' }))).toBe('unsupported')
     })
 
-    test('readers beside a writer see the old object or the new one, never a mixture', async () => {
+    test('readers during a write see the old object or the new one, never a mixture', async () => {
       const key = 'org-1/torn'
       await store.put(key, Buffer.alloc(4000, 'a'))
       let isWriting = true

@@ -53,7 +53,7 @@ describe.runIf(onPostgres)('memory over several processes', () => {
     expect(await fleet.db.one(usage, fleet.orgId)).toEqual({ usedBytes: bytes, reservedBytes: 0n, indexed: bytes, intents: 0n })
   }
 
-  test('fifty compare-and-swap writers at three processes lose nothing, and each gets its turn', async () => {
+  test('fifty compare-and-swap writers on three processes lose nothing, and each gets its turn', async () => {
     await ask(members[0], 'PUT', o('agents/counter'), '')
     let busy = 0
     await Promise.all(
@@ -78,7 +78,7 @@ describe.runIf(onPostgres)('memory over several processes', () => {
     await expectAgreement()
   }, 120_000)
 
-  test('the quota holds to the byte over all of them', async () => {
+  test('the quota is exact to the byte over all processes', async () => {
     const before = await fleet.db.one(usage, fleet.orgId)
     await ask(members[0], 'PUT', '/v1/me/memory-store', JSON.stringify({ quota_mb: 1 }), json)
     const room = 1024 * 1024 - Number(before.usedBytes)
@@ -90,7 +90,7 @@ describe.runIf(onPostgres)('memory over several processes', () => {
     await ask(members[0], 'PUT', '/v1/me/memory-store', JSON.stringify({ quota_mb: 100 }), json)
   }, 60_000)
 
-  test('a process that is killed between the store and its own books leaves nothing behind: another one settles its write', async () => {
+  test('a process that is killed between the store and the database leaves nothing behind: another one settles its write', async () => {
     const victim = await fleet.start()
     let reached = (): void => {}
     const written = new Promise<void>(resolve => {

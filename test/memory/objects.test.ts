@@ -19,7 +19,7 @@ for (const kind of peers) {
   describe.skipIf(!kind.isInstalled)(`memory objects on ${kind.name}${kind.isInstalled ? '' : ' (not installed)'}`, () => {
     const on = memoryOn(kind, { agentByLabel: (_orgId, label) => (label === 'gone' ? { status: 'revoked' } : null) })
 
-    test('what was written is read back with its author, and listed', async () => {
+    test('a written object is read back with its author, and listed', async () => {
       const { orgId, call } = await on.org()
       const { objects } = on.testing.memory
       const { etag } = await objects.write(call, 'users/7/a.md', Buffer.from('hällo'))
@@ -40,7 +40,7 @@ for (const kind of peers) {
       expect(listed[2]?.etag).toBe(etag)
     })
 
-    test('bytes used follow writes, overwrites and deletions exactly, and a repeated deletion frees nothing twice', async () => {
+    test('the bytes used follow writes, overwrites and deletions exactly, and a repeated deletion frees nothing twice', async () => {
       const { orgId, call } = await on.org()
       const { objects } = on.testing.memory
       await objects.write(call, 'agents/x', Buffer.alloc(100))
@@ -75,7 +75,7 @@ for (const kind of peers) {
       expect(await on.testing.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 8n })
     })
 
-    test('a conditional write that does not hold changes nothing and says what is there', async () => {
+    test('a conditional write whose condition fails changes nothing and says what is there', async () => {
       const { orgId, call } = await on.org()
       const { objects } = on.testing.memory
       const first = await objects.write(call, 'agents/c', Buffer.from('1'), { ifNoneMatch: '*' })
@@ -128,7 +128,7 @@ for (const kind of peers) {
       expect(await errorCode(() => on.testing.memory.objects.read(two.call, `../org-${one.orgId}/agents/secret`))).toBe('bad_memory_key')
     })
 
-    test('scope comes before existence, and the label of a revoked agent is refused', async () => {
+    test('the scope is checked before existence, and the label of a revoked agent is refused', async () => {
       const { call } = await on.org()
       const { objects } = on.testing.memory
       for (const key of ['users/8/a', 'workspaces/1/journal/a', 'shared/s/a', 'root']) {

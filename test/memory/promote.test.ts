@@ -42,7 +42,7 @@ const promote = (token: string, body: object, headers: Record<string, string> = 
 const stored = (key: string, orgId = app.orgId) => store.objects.get(`org-${orgId}/${key}`)
 
 describe('promotion of records', () => {
-  test('MEM-31 SHAPE-34 a record of a workspace or of the organisation, with who vouches for it and what it was made from', async () => {
+  test('MEM-31 SHAPE-34 a record of a workspace or of the organisation names its promoter and its sources', async () => {
     const journal = [`workspaces/${workspaceId}/journal/2026-11-21/one.md`, `workspaces/${workspaceId}/journal/zwölf, und mehr.md`]
     for (const key of journal) expect(await memory.put(teammate.key, key)).toBe('200')
     const made = await promote(app.key, {
@@ -74,7 +74,7 @@ describe('promotion of records', () => {
     expect((await promote(app.key, { workspace_id: null, name: 'by-null', content: '' })).json.key).toBe('org/records/by-null')
   })
 
-  test('the same name again replaces the record; If-Match and If-None-Match make it conditional; nothing else writes or deletes it', async () => {
+  test('the same name again replaces the record; If-Match and If-None-Match make it conditional; no other way writes or deletes it', async () => {
     const key = 'org/records/replaced.md'
     const first = await promote(app.key, { name: 'replaced.md', content: 'one', source_keys: ['agents/x'] }, { 'if-none-match': '*' })
     expect(first.status).toBe(200)
@@ -95,7 +95,7 @@ describe('promotion of records', () => {
     expect(await used()).toBe(before + 9)
   })
 
-  test('MEM-32 PERM-12 SCOPE-08 owners and admins promote and configure the store, also outside the team, with full keys of their own; nobody else', async () => {
+  test('MEM-32 PERM-12 SCOPE-08 only owners and admins promote and configure the store, also outside the team, with full keys of their own', async () => {
     const name = 'who.md'
     for (const { key: token } of [app, admin]) {
       expect(answerOf(await promote(token, { name, content: 'x' }))).toBe('200')
@@ -124,7 +124,7 @@ describe('promotion of records', () => {
     expect(stored(`org/records/${name}`)?.bytes.toString()).toBe('x')
   })
 
-  test('MEM-33 an unknown, archived or foreign workspace is 404 not_found, and what can be no id too', async () => {
+  test('MEM-33 an unknown, archived or foreign workspace is 404 not_found, and so is an invalid id', async () => {
     const archived = await workspaceOf(app, 'Archived', [])
     expect((await app.call('DELETE', `/me/workspaces/${archived}`, undefined, { cookie: await app.signIn() })).status).toBe(200)
     const other = await app.otherOrg('Foreign Workspace')
@@ -136,7 +136,7 @@ describe('promotion of records', () => {
     expect([...store.objects.keys()].filter(key => /workspaces\/(0|-1|x)/.test(key))).toEqual([])
   })
 
-  test('MEM-34 over the quota it is 413 and nothing is stored; over the size of an object too', async () => {
+  test('MEM-34 a record above the quota is 413 and nothing is stored, and so is one above the size of an object', async () => {
     const other = await app.otherOrg('Promotion Quota')
     await useStore(app, store, other.key, { quota_mb: 1 })
     const over = await promote(other.key, { name: 'big', content: 'x'.repeat(1024 * 1024 + 1) })
@@ -148,7 +148,7 @@ describe('promotion of records', () => {
     expect(answerOf(await promote(app.key, { name: 'huge', content: 'x'.repeat(2 * 1024 * 1024 + 1) }))).toBe('413 payload_too_large')
   })
 
-  test('MEM-35 a bad name is 400 bad_name, for workspaces and the organisation', async () => {
+  test('MEM-35 an invalid name is 400 bad_name, for workspaces and the organisation', async () => {
     const names = [
       '',
       '/',
@@ -176,7 +176,7 @@ describe('promotion of records', () => {
     for (const name of ['a', 'ünïcode 名.md', 'x'.repeat(900)]) expect(answerOf(await promote(app.key, { name, content: 'x' })), name).toBe('200')
   })
 
-  test('HARD-14 a new record has no slash in its name, and one that has it from before is replaced', async () => {
+  test('HARD-14 a new record has no slash in its name, and an older one with a slash can be replaced', async () => {
     const key = `org-${app.orgId}/org/records/old/nested.md`
     store.put(key, 'from before')
     expect(answerOf(await promote(app.key, { name: 'old/nested.md', content: 'x' }))).toBe('400 bad_name')
@@ -186,7 +186,7 @@ describe('promotion of records', () => {
     expect(answerOf(await promote(app.key, { name: 'old/other.md', content: 'x' }))).toBe('400 bad_name')
   })
 
-  test('wrong contents and sources say what is wrong; sources that do not fit are refused, not cut', async () => {
+  test('invalid contents and sources get an error that says what is wrong; sources that do not fit are refused, not cut', async () => {
     expect(answerOf(await promote(app.key, { name: 'x' }))).toBe('400 bad_request')
     for (const content of [7, null, ['x'], '\ud800']) expect(answerOf(await promote(app.key, { name: 'x', content }))).toBe('400 bad_request')
     for (const source of ['', '../x', '/a', 'a//b', 'a\nb'])

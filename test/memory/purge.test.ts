@@ -16,7 +16,7 @@ const addWorkspace = statement<[orgId: number], { id: number }>(
 const dayMs = 86_400_000
 const signal = new AbortController().signal
 
-describe('journal entries whose days are over', () => {
+describe('expired journal entries', () => {
   let database: TestDatabase
   let server: S3TestServer
   let testing: TestMemory
@@ -62,7 +62,7 @@ describe('journal entries whose days are over', () => {
     expect(await testing.memory.purge.purge(orgId, signal)).toBe(0)
   })
 
-  test('are those of the days that hold now: a shorter time binds what is there, a longer one spares it', async () => {
+  test('expire by the present number of days: a lower number applies to existing entries, and a higher one spares them', async () => {
     await write(`${journal}a`, '1')
     await testing.memory.purge.run(signal)
     testing.clock.advance(3 * dayMs)
@@ -106,7 +106,7 @@ describe('journal entries whose days are over', () => {
     expect(await testing.usage(orgId)).toMatchObject({ usedBytes: 6n, reservedBytes: 0n, objects: 1n })
   })
 
-  test('wait while the store is away, and hold no other organisation up', async () => {
+  test('wait while the store is down, and delay no other organisation', async () => {
     await write(`${journal}a`, '1')
     testing.clock.advance(31 * dayMs)
     server.faults.down = true
@@ -119,7 +119,7 @@ describe('journal entries whose days are over', () => {
     expect(await testing.usage(orgId)).toMatchObject({ usedBytes: 0n, reservedBytes: 0n, objects: 0n })
   })
 
-  test('that were put there directly go too, once a reconcile has seen them', async () => {
+  test('that were put there directly are removed too, once a reconcile has seen them', async () => {
     const key = `org-${orgId}/${journal}direct`
     server.put(key, '123')
     await testing.memory.reconcile.run(orgId, signal)

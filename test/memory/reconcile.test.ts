@@ -35,7 +35,7 @@ for (const kind of peers) {
       await database?.dispose()
     })
 
-    test('objects added, replaced and removed directly are found, and list and quota agree again', async () => {
+    test('objects that were added, replaced and removed directly are found, and list and quota agree again', async () => {
       const orgId = 700
       const call = callFrom(keyOf(orgId))
       // The folder of a peer is another one than that of the gateway: there the gateway's own store is what is changed.
@@ -103,7 +103,7 @@ describe('a reconcile', () => {
     expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 0, removed: 1_095, bytes_used: 0 })
   })
 
-  test('leaves running writes alone, and what is not there after all', async () => {
+  test('does not touch running writes, and finds no difference that is gone meanwhile', async () => {
     const { objects, reconcile } = testing.memory
     await objects.write(call, 'agents/a', Buffer.from('1'))
     let letGo = (): void => {}
@@ -127,7 +127,7 @@ describe('a reconcile', () => {
     expect(await reconcile.run(orgId, signal)).toMatchObject({ changed: 0, removed: 1, skipped: 0, bytes_used: 2 })
   })
 
-  test('beside another one and beside writers does no harm', async () => {
+  test('does no harm during another reconcile and during writes', async () => {
     const { objects, reconcile } = testing.memory
     for (let n = 0; n < 60; n++) server.put(`org-${orgId}/agents/x${n}`, 'foreign')
     const writers = Array.from({ length: 40 }, (_, n) => errorCode(() => objects.write(call, `agents/x${n % 20}`, Buffer.alloc(n))))
@@ -142,7 +142,7 @@ describe('a reconcile', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: bytes, reservedBytes: 0n, objects: 60n })
   })
 
-  test('removes what probes and old versions left behind, and nothing that is young or known', async () => {
+  test('removes leftovers of probes and old versions, and nothing that is young or known', async () => {
     const { objects, reconcile } = testing.memory
     const age = (key: string): void => {
       const found = server.objects.get(key)
@@ -171,7 +171,7 @@ describe('a reconcile', () => {
     expect((await testing.usage(orgId)).usedBytes).toBe(1n)
   })
 
-  test('in turns goes on where the last turn stopped, in any process and after a failure, and ends like one that was not interrupted', async () => {
+  test('in turns continues where the last turn stopped, in any process and after a failure, and ends like one without interruption', async () => {
     await database.db.exec(addOrg, orgId)
     const keyAt = (n: number): string => `org-${orgId}/agents/${String(n).padStart(5, '0')}`
     for (let n = 0; n < 2_100; n++) server.put(keyAt(n), 'ab')
@@ -195,7 +195,7 @@ describe('a reconcile', () => {
     expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 2_100, changed: 0, bytes_used: 4_203 })
   }, 60_000)
 
-  test('that is not over makes way for the stores that are due, and is due again soon', async () => {
+  test('that is not finished lets other due stores run first, and is due again soon', async () => {
     await database.db.exec(addOrg, orgId)
     for (let n = 0; n < 1_001; n++) server.put(`org-${orgId}/agents/${n}`, 'ab')
     await testing.memory.reconcile.turn(orgId, signal, 0)
@@ -205,7 +205,7 @@ describe('a reconcile', () => {
     expect(await testing.memory.config.view(orgId)).toMatchObject({ reconciled_at: expect.stringMatching(/^20/) })
   })
 
-  test('comes by itself once a day, for each store once', async () => {
+  test('runs by itself once a day, once for each store', async () => {
     await database.db.exec(addOrg, orgId)
     server.put(`org-${orgId}/agents/a`, '123')
     await testing.memory.reconcile.runDue(signal)

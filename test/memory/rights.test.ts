@@ -54,7 +54,7 @@ async function met(token: string, folder: string, name: string): Promise<string>
 }
 
 describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 MPERM-06 MPERM-07 MPERM-08 MEM-24 MEM-25 MEM-26', () => {
-  test('the list has a cell for every caller and path, and no other', () => {
+  test('the list has exactly one cell for every caller and path', () => {
     expect(columns).toEqual(Object.keys(world.callers))
     expect([...new Set(rows.map(([id]) => id))].sort()).toEqual(shownIds)
     for (const [, path, ...cells] of rows) {
@@ -99,7 +99,7 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
       for (const [at, [name, token]] of Object.entries(world.callers).entries()) await check(path, name, token, cells[at] ?? '')
   })
 
-  test('a list of a broad prefix has exactly what is readable below it; half a name reads nothing of its neighbours', async () => {
+  test('a list of a broad prefix has exactly the readable objects below it; half a name does not read its neighbours', async () => {
     const { both, stranger, other } = world.callers
     const keys = ['org/records/', 'workspaces/<crew>/records/', 'workspaces/<crew>/journal/', 'shared/<space>/', 'users/<both>/', 'agents/'].map(world.folderOf)
     const hidden = [
@@ -139,7 +139,7 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
       for (const prefix of [folder, `${folder}listed`]) expect(await memoryCalls(app).list(both, prefix), prefix).toBe('403 forbidden')
   })
 
-  test('other spellings of a path are other paths or none: case, width, encoding, dots, slashes', async () => {
+  test('other spellings of a path are other paths or invalid: case, width, encoding, dots, slashes', async () => {
     const { both } = world.callers
     const { get, put, remove } = memoryCalls(app)
     const own = world.folderOf('users/<both>/')
@@ -169,7 +169,7 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
     expect(answerOf(await app.call('GET', `/v1/me/memory/o?key=${own}spelled&key=${own}spelled`, undefined, { token: both }))).toBe('400 bad_request')
   })
 
-  test('a change of a team binds the next call, for keys that are bound to the workspace too', async () => {
+  test('a change of a team applies to the next call, also for keys that are bound to the workspace', async () => {
     const { get } = memoryCalls(app)
     const key = `${world.folderOf('workspaces/<crew>/journal/')}binding`
     store.put(`org-${app.orgId}/${key}`, 'x')

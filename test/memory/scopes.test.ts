@@ -24,12 +24,12 @@ describe('memory scopes', () => {
     ['agents', '--', '--'],
     ['.brigade-probe/a', '--', '--'],
     ['anything/else', '--', '--'],
-  ])('%s is %s for the one inside and %s for the one outside', (key, inside, outside) => {
+  ])('%s is %s for the caller inside and %s for the caller outside', (key, inside, outside) => {
     expect(rights(member, key)).toBe(inside)
     expect(rights(loner, key)).toBe(outside)
   })
 
-  test('a broad prefix lists what is readable below it, a foreign one is refused', async () => {
+  test('a broad prefix lists the readable objects below it, and a foreign prefix is refused', async () => {
     expect(listPrefixes(member, '')).toEqual(readablePrefixes(member))
     expect(listPrefixes(member, 'users/')).toEqual(['users/7/'])
     expect(listPrefixes(member, 'users/7/notes')).toEqual(['users/7/notes'])
@@ -38,12 +38,12 @@ describe('memory scopes', () => {
     expect(await errorCode(() => listPrefixes(loner, 'workspaces/'))).toBe('forbidden')
   })
 
-  test('paths name only the scopes that are there', () => {
+  test('paths name only existing scopes', () => {
     expect(pathsOf(member)).toEqual({ user: 'users/7/', workspace: 'workspaces/3/', org: 'org/', shared: ['shared/plans/'] })
     expect(pathsOf(loner)).toEqual({ user: 'users/key-5/', org: 'org/' })
   })
 
-  test('only journal entries end, after their days and not before', () => {
+  test('only journal entries expire, after their days and not before', () => {
     const day = 86_400_000
     expect(isExpired('workspaces/3/journal/a', 0, 30, 30 * day)).toBe(false)
     expect(isExpired('workspaces/3/journal/a', 0, 30, 30 * day + 1)).toBe(true)

@@ -66,7 +66,7 @@ afterAll(async () => {
   await database?.dispose()
 })
 
-test('shares, quota and the end of journal entries do what a simple model does, whatever comes in whatever order', async () => {
+test('shares, quota and the expiry of journal entries match a simple model for any sequence of operations', async () => {
   await fc.assert(
     fc.asyncProperty(fc.commands(commands, { maxCommands: 16, size: 'max' }), async steps => {
       const world = await World.start(database.db, testing, people, { store: 'folder' }, quotaBytes)

@@ -48,8 +48,8 @@ const revoke = (by: Person, space: string, uid: number | string) => app.call('DE
 const retire = (by: Person, space: string) => app.call('DELETE', `${shares}/${space}`, undefined, { token: by.key })
 const listed = async (token: string, query = ''): Promise<TestReply['json'][]> => (await app.call('GET', `${shares}${query}`, undefined, { token })).json.shares
 
-describe('peer shares of memory', () => {
-  test('SHARE-01 SHARE-02 whoever opens a space owns it (201); replays are 200 and add only missing grants', async () => {
+describe('shares of memory', () => {
+  test('SHARE-01 SHARE-02 the person who opens a space owns it (201); repeats are 200 and add only missing grants', async () => {
     const made = await open(anna, 'first', [ben.userId])
     expect([made.status, made.json]).toEqual([
       201,
@@ -72,7 +72,7 @@ describe('peer shares of memory', () => {
     expect(await memory.put(cara.key, 'shared/first/c')).toBe('200')
   })
 
-  test('SHARE-03 SHARE-14 a space of somebody else is 409 space_taken, also for its members and admins; a name that is no slug is 400 bad_name', async () => {
+  test("SHARE-03 SHARE-14 another person's space is 409 space_taken, also for its members and admins; an invalid name is 400 bad_name", async () => {
     await open(anna, 'taken', [ben.userId])
     for (const other of [ben, cara, admin]) expect(answerOf(await open(other, 'taken', [other.userId]))).toBe('409 space_taken')
     expect((await listed(anna.key)).find(share => share.space === 'taken').member_uids).toEqual([ben.userId])
@@ -108,7 +108,7 @@ describe('peer shares of memory', () => {
     for (const name of ['a', '0', 'x'.repeat(64), 'team-2', 'taken2']) expect((await open(anna, name)).status).toBe(201)
   })
 
-  test('SHARE-05 one outsider, invited person or former member among member_uids is 400 bad_request, and nothing is made or granted', async () => {
+  test('SHARE-05 one outsider, invited person or former member in member_uids is 400 bad_request, and nothing is created or granted', async () => {
     const gone = await personOf(app, 'member')
     await leave(app, gone)
     const other = await app.otherOrg('Share Outsiders')
@@ -159,7 +159,7 @@ describe('peer shares of memory', () => {
     expect((await app.call('GET', '/v1/me/memory/paths', undefined, { token: admin.key })).json.scopes).not.toHaveProperty('shared')
   })
 
-  test('SHARE-07 SHARE-08 owner, org owner and org admin grant and revoke; members and strangers are 403; who is no active member is 404', async () => {
+  test('SHARE-07 SHARE-08 share owner, org owner and org admin grant and revoke; members and strangers are 403; a grant to a person who is not an active member is 404', async () => {
     const owner = await personOf(app, 'owner')
     await open(anna, 'managed', [ben.userId])
     for (const manager of [anna, admin, owner])
@@ -180,7 +180,7 @@ describe('peer shares of memory', () => {
     expect((await grant(admin, 'managed', anna.userId)).json.member_uids).not.toContain(anna.userId)
   })
 
-  test('SHARE-09 SHARE-10 LIFE-11 a revoke binds the next call on every process and repeats; granting again opens again; the owner is never revoked', async () => {
+  test('SHARE-09 SHARE-10 LIFE-11 a revoked grant ends access from the next call on every process, and a repeat succeeds; a new grant opens again; the owner cannot be revoked', async () => {
     await open(anna, 'revoking', [ben.userId])
     // Another process over the same database: nothing in between remembers who was in.
     const other = await testMemory({ db: app.db, allow: [store.hostPort] })
@@ -202,7 +202,7 @@ describe('peer shares of memory', () => {
     await other.close()
   })
 
-  test('SHARE-04 SHARE-11 SHARE-12 LIFE-10 PERM-13 a retired share is closed to everybody for good, its objects stay, its name is burnt', async () => {
+  test('SHARE-04 SHARE-11 SHARE-12 LIFE-10 PERM-13 a retired share is closed to everybody permanently, its objects stay, and its name is never used again', async () => {
     for (const [space, retiring] of [
       ['ended-by-owner', anna],
       ['ended-by-admin', admin],
@@ -230,7 +230,7 @@ describe('peer shares of memory', () => {
     expect((await app.call('POST', shares, { space: 'ended-by-owner' }, { token: elsewhere.key })).status).toBe(201)
   })
 
-  test('SHARE-13 an unknown space, one of another organisation and what can be no name are 404 not_found', async () => {
+  test('SHARE-13 an unknown space, one of another organisation and an invalid name are 404 not_found', async () => {
     const other = await app.otherOrg('Share Elsewhere')
     await useStore(app, store, other.key)
     await app.call('POST', shares, { space: 'elsewhere' }, { token: other.key })
@@ -239,7 +239,7 @@ describe('peer shares of memory', () => {
         expect([answer.status, answer.json.error.code], space).toEqual([404, 'not_found'])
   })
 
-  test('SHARE-15 an admin who is not granted manages and finds every share, but has no data until granted', async () => {
+  test('SHARE-15 an admin without a grant manages and sees every share, but cannot read its data', async () => {
     await open(anna, 'administered', [ben.userId])
     const key = 'shared/administered/secret'
     await memory.put(anna.key, key)
@@ -262,7 +262,7 @@ describe('peer shares of memory', () => {
       expect(answerOf(await app.call('GET', `${shares}?all=true`, undefined, { token }))).toBe('403 forbidden')
   })
 
-  test('AUTH-16 SHARE-16 SCOPE-10 SCOPE-11 inference keys, agent tokens and keys without a user change nothing; they list what their user has', async () => {
+  test('AUTH-16 SHARE-16 SCOPE-10 SCOPE-11 inference keys, agent tokens and keys without a user change nothing; they list the shares of their user', async () => {
     await open(anna, 'persons-only', [ben.userId])
     await memory.put(anna.key, 'shared/persons-only/a')
     const inference = await keyFor(app, anna.cookie, { scope: 'inference' })
@@ -291,7 +291,7 @@ describe('peer shares of memory', () => {
     }
   })
 
-  test('SHARE-17 a person who leaves the organisation loses access immediately, and has no grant after a return; their own shares stay with members and admins', async () => {
+  test('SHARE-17 a person who leaves the organisation loses access immediately, and has no grant after a return; their own shares stay open for members and admins', async () => {
     const eve = await personOf(app, 'member')
     const finn = await personOf(app, 'member')
     await open(anna, 'left-behind', [eve.userId, ben.userId])
@@ -312,7 +312,7 @@ describe('peer shares of memory', () => {
     expect((await retire(admin, 'orphaned')).status).toBe(200)
   })
 
-  test('before a store is configured every call of shares is 404 memory_not_configured, after the role', async () => {
+  test('before a store is configured every call of shares is 404 memory_not_configured, after the check of the role', async () => {
     const other = await app.otherOrg('Shares Unconfigured')
     const robot = await app.gateway.app.keys.create({ orgId: other.orgId, userId: null, workspaceId: null, name: 'robot', scope: 'full' })
     for (const [method, path, body] of [
@@ -328,7 +328,7 @@ describe('peer shares of memory', () => {
     }
   })
 
-  test('concurrent opens of one name give one owner, and grants that meet a leaving member end with them', async () => {
+  test('concurrent opens of one name give one owner, and grants to a member who leaves concurrently end', async () => {
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.all([anna, anna, ben, ben, cara, admin].map(person => open(person, `race-${round}`)))
       const statuses = answers.map(answer => answer.status)
@@ -347,7 +347,7 @@ describe('peer shares of memory', () => {
     }
   })
 
-  test('an organisation bounds what one person owns, and every change leaves a line in the audit trail that names the share by its number', async () => {
+  test('an organisation bounds the shares that one person owns, and every change leaves a line in the audit trail that names the share by its number', async () => {
     const hoarder = await personOf(app, 'member')
     const ids: number[] = []
     for (let n = 0; n < 100; n++) ids.push((await open(hoarder, `hoard-${n}`)).json.id)

@@ -21,7 +21,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-test('while a store of one organisation never answers, jobs that ask no store run: health of canaries, retention, webhooks, people', async () => {
+test('while a store of one organisation never answers, jobs without a store run: health of canaries, retention, webhooks, people', async () => {
   const store = { endpoint: proxy.endpoint, bucket: server.bucket, access_key: server.accessKey, secret_key: server.secretKey }
   expect((await app.call('PUT', '/v1/me/memory-store', store)).status).toBe(200)
   clock.advance(25 * 3_600_000)

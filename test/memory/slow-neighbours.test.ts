@@ -65,7 +65,7 @@ beforeEach(() => {
 
 const inputOf = (endpoint: string) => ({ endpoint, bucket: server.bucket, access_key: server.accessKey, secret_key: server.secretKey })
 
-test('old versions in a store that is silent are left for later, and hold up neither the sweep nor those of others', async () => {
+test('old versions in a silent store are left for later, and delay neither the sweep nor the versions of others', async () => {
   const other = orgId + 1
   await testing.memory.config.put(orgId, inputOf(proxy.endpoint))
   await testing.memory.config.put(other, inputOf(server.endpoint))
@@ -84,7 +84,7 @@ test('old versions in a store that is silent are left for later, and hold up nei
   expect((await database.db.one(doomedOf, orgId)).count).toBe(0n)
 }, 60_000)
 
-test('old versions in a store that the gateway may not reach any more are left for later, and hold up neither the sweep nor those of others', async () => {
+test('old versions in a store that the gateway may no longer reach are left for later, and delay neither the sweep nor the versions of others', async () => {
   const other = orgId + 1
   await testing.memory.config.put(orgId, inputOf(proxy.endpoint))
   await testing.memory.config.put(other, inputOf(server.endpoint))
@@ -96,7 +96,7 @@ test('old versions in a store that the gateway may not reach any more are left f
   expect((await database.db.one(doomedOf, orgId)).count).toBe(300n)
 })
 
-test('abandoned writes and old versions of many silent stores do not hide those of others', async () => {
+test('abandoned writes and old versions of many silent stores do not delay those of others', async () => {
   const silent = Array.from({ length: 20 }, (_, n) => 5_000 + n)
   const other = 5_100
   for (const each of silent) await testing.memory.config.put(each, inputOf(proxy.endpoint))
@@ -120,7 +120,7 @@ test('abandoned writes and old versions of many silent stores do not hide those 
   for (const each of silent) expect((await database.db.one(abandonedOf, each)).count).toBe(0n)
 }, 120_000)
 
-test('searches that wait for silent stores keep no other organisation from searching', async () => {
+test('searches that wait for silent stores do not keep other organisations from searching', async () => {
   const silent = [orgId, orgId + 1]
   const other = orgId + 2
   for (const each of silent) await testing.memory.config.put(each, inputOf(proxy.endpoint))
@@ -136,7 +136,7 @@ test('searches that wait for silent stores keep no other organisation from searc
   expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'memory_store_failed'))
 })
 
-test('a cursor that somebody made up does not reach the store', async () => {
+test('an invented cursor does not reach the store', async () => {
   await testing.memory.config.put(orgId, inputOf(server.endpoint))
   const page = (position: string) =>
     errorCode(() =>
@@ -147,7 +147,7 @@ test('a cursor that somebody made up does not reach the store', async () => {
   expect(await page('agents/a/\u{10ffff}')).toBe('ok')
 })
 
-test('calls under way go on with a store that was let go', async () => {
+test('running calls continue with a store that was dropped', async () => {
   const sealer = makeSealer(Buffer.alloc(32, 7))
   const stores = new OpenStores({
     clock: testing.clock,
@@ -224,7 +224,7 @@ describe('a bucket with more objects than one list may return', () => {
     expect((await reads.listPage(call, 'agents/', { limit: 3 })).keys).toHaveLength(3)
   }, 60_000)
 
-  test('a page ends too where nothing is served, however much the store lists', async () => {
+  test('a page ends too when the gateway serves none of the listed objects, however many the store lists', async () => {
     pageOf = startAfter => entry(`org-1/agents//${numbered(numberIn(startAfter) + 1)}`)
     expect(await errorCode(() => reads.listPage(callFrom(keyOf(1)), 'agents/', { limit: 3 }))).toBe('memory_store_failed')
   }, 60_000)

@@ -64,7 +64,7 @@ describe('configuring a store', () => {
     expect([...one.objects.keys()].filter(key => key.startsWith(`org-${orgId}/`))).toEqual([])
   })
 
-  test('blank credentials keep the stored ones, and the first time they are asked for', async () => {
+  test('blank credentials keep the stored ones, and are refused the first time', async () => {
     expect(await errorCode(() => testing.memory.config.put(orgId, { endpoint: one.endpoint, bucket: one.bucket }))).toBe('bad_request')
     await testing.memory.config.put(orgId, inputOf(one))
     await testing.memory.config.put(orgId, { endpoint: `${one.endpoint}/`, bucket: one.bucket, access_key: '', secret_key: ' ', quota_mb: 5 })
@@ -79,7 +79,7 @@ describe('configuring a store', () => {
     expect(await testing.memory.config.view(orgId)).toEqual({ configured: false })
   })
 
-  test('an endpoint that leads inside is refused before anything is dialed', async () => {
+  test('an endpoint at an internal address is refused before anything is dialed', async () => {
     for (const endpoint of [
       'http://127.0.0.1:9',
       'https://127.0.0.1:9',
@@ -93,7 +93,7 @@ describe('configuring a store', () => {
     expect(await errorCode(() => testing.memory.config.put(orgId, { ...inputOf(one), endpoint: 'https://localhost:9' }))).toBe('bad_request')
   })
 
-  test('stores that do not know or silently ignore conditions are found out', async () => {
+  test('stores that do not support or silently ignore conditions are detected', async () => {
     one.faults.noConditions = true
     await testing.memory.config.put(orgId, inputOf(one))
     expect(await testing.memory.config.view(orgId)).toMatchObject({ capabilities: { conditional_put: false, conditional_delete: false } })
@@ -103,7 +103,7 @@ describe('configuring a store', () => {
     expect(await testing.memory.config.view(++orgId)).toMatchObject({ capabilities: { conditional_put: false, conditional_delete: false } })
   })
 
-  test('repointing a store that holds memory needs a confirmation, moves nothing and counts what is there', async () => {
+  test('a change of place of a store that contains memory needs a confirmation, moves nothing and counts the objects of the new place', async () => {
     const call = callFrom(keyOf(orgId))
     await testing.memory.config.put(orgId, inputOf(one))
     await testing.memory.objects.write(call, 'agents/a', Buffer.from('12345'))
@@ -118,7 +118,7 @@ describe('configuring a store', () => {
     expect(one.objects.has(`org-${orgId}/agents/a`)).toBe(true)
   })
 
-  test('a folder store is refused where the operator does not allow it', async () => {
+  test('a folder store is refused when the operator does not allow it', async () => {
     const strict = await testMemory({ db: database.db, isFolderAllowed: false })
     expect(await errorCode(() => strict.memory.config.put(orgId, { store: 'folder' }))).toBe('bad_request')
     await strict.close()
@@ -163,7 +163,7 @@ describe('a store that fails', () => {
     await testing.memory.objects.write(call, 'agents/a', Buffer.from('1'), { ifNoneMatch: '*' })
   })
 
-  test('the sweep books a write that reached the store and releases one that did not', async () => {
+  test('the sweep settles a write that reached the store and releases one that did not', async () => {
     const call = callFrom(keyOf(orgId))
     const { objects } = testing.memory
     await testing.memory.config.put(orgId, inputOf(one))
@@ -190,7 +190,7 @@ describe('a store that fails', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 4n, reservedBytes: 0n, objects: 1n })
   })
 
-  test('a write that was under way when the store was repointed does not count in the new one', async () => {
+  test('a write that runs during a change of place does not count in the new store', async () => {
     const call = callFrom(keyOf(orgId))
     await testing.memory.config.put(orgId, inputOf(one))
     let go = (): void => {}
@@ -230,7 +230,7 @@ describe('a store that fails', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 1n, reservedBytes: 0n, objects: 1n })
   })
 
-  test.runIf(onPostgres)('writes that settle while the store is repointed neither fail for their locks nor count in the new one', async () => {
+  test.runIf(onPostgres)('writes that settle during a change of place neither fail because of their locks nor count in the new store', async () => {
     const call = callFrom(keyOf(orgId))
     await testing.memory.config.put(orgId, inputOf(one))
     for (let round = 0; round < 10; round++) {

@@ -27,7 +27,7 @@ const store = async () => (await app.call('GET', '/v1/me/memory-store')).json
 const listed = async (): Promise<{ key: string; size: number }[]> => (await app.call('GET', '/v1/me/memory/list?prefix=agents/')).json.keys
 
 describe('the bucket belongs to the organisation', () => {
-  test('MEMX-09 what was added, replaced and removed directly is found by a reconcile; then list and quota agree again', async () => {
+  test('MEMX-09 objects that were added, replaced and removed directly are found by a reconcile; then list and quota agree again', async () => {
     for (const name of ['kept', 'replaced', 'removed']) await app.call('PUT', o(`agents/${name}`), name)
     const prefix = `org-${app.orgId}/agents/`
     server.put(`${prefix}replaced`, 'by hand, and longer')
@@ -50,7 +50,7 @@ describe('the bucket belongs to the organisation', () => {
     expect(await store()).toMatchObject({ reconciled_at: expect.stringMatching(/^20/) })
   })
 
-  test('a reconcile is for admins with a full key of their own, and for a store that is there', async () => {
+  test('a reconcile needs an admin with a full key of their own, and an existing store', async () => {
     for (const token of [(await app.newKey({ scope: 'inference' })).key, (await app.newKey({ withUser: false })).key, (await app.newAgent('sweeper')).token])
       expect((await reconcile(token)).status).toBe(403)
     const other = await app.otherOrg('No Store')
@@ -62,7 +62,7 @@ describe('the bucket belongs to the organisation', () => {
     expect([down.status, down.json.error.code]).toEqual([502, 'memory_store_failed'])
   })
 
-  test('the view says what the store can do; reprobe looks again, and so does the doctor', async () => {
+  test('the view says what the store can do; reprobe checks again, and so does the doctor', async () => {
     expect((await store()).capabilities).toMatchObject({
       conditional_put: true,
       conditional_delete: true,
@@ -86,7 +86,7 @@ describe('the bucket belongs to the organisation', () => {
   })
 })
 
-test('a store that has too much to do is 503 with a time to wait; one that refuses the credentials is 502 and says who must act', async () => {
+test('an overloaded store is 503 with a time to wait; one that refuses the credentials is 502 and says who must act', async () => {
   server.faults.slowDowns = 10
   const busy = await app.call('PUT', o('agents/busy'), 'x')
   server.faults.slowDowns = 0
@@ -98,7 +98,7 @@ test('a store that has too much to do is 503 with a time to wait; one that refus
   ])
 })
 
-test('a read under agents/ asks the store only: no round trip to the database', async () => {
+test('a read under agents/ calls only the store: no round trip to the database', async () => {
   await app.call('PUT', o('agents/hot'), 'x')
   await app.call('GET', o('agents/hot'))
   const least = await leastRoundTrips(() => app.call('GET', o('agents/hot')))

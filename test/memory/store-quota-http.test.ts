@@ -17,7 +17,7 @@ afterAll(async () => {
 const configure = (body: object) => app.call('PUT', '/v1/me/memory-store', body)
 const quota = async (): Promise<number> => (await app.call('GET', '/v1/me/memory-store')).json.quota_mb
 
-test("the quota of a store that the operator pays for is at most the operator's, and that of a bucket of one's own is one's own", async () => {
+test("the quota of a store that the operator pays for is at most the operator's, and an organisation chooses the quota of its own bucket", async () => {
   expect((await configure({ store: 'folder' })).status).toBe(200)
   expect(await quota(), 'the default is cut too').toBe(5)
   const refused = await configure({ store: 'folder', quota_mb: 6 })
@@ -32,7 +32,7 @@ test("the quota of a store that the operator pays for is at most the operator's,
   expect(await quota(), 'what another store had is cut').toBe(5)
 })
 
-test('HARD-17 unknown members of a store and of a promotion are 400 that names them', async () => {
+test('HARD-17 unknown members in the body of a store and of a promotion are 400 that names them', async () => {
   for (const [method, path] of [
     ['PUT', '/v1/me/memory-store'],
     ['POST', '/v1/me/memory/promote'],

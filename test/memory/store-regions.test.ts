@@ -61,7 +61,7 @@ function storeAt(endpoint: string, passedMs: () => number = () => 0): S3Store {
 
 const get = (store: S3Store): Promise<unknown> => store.get('org-1/agents/a', { sizeBytesMax: 1_024 })
 
-test('HARD-04 a store that names another region at every call is followed once in a minute, over the connections that it has', async () => {
+test('HARD-04 a store that names another region at every call is followed once in a minute, with its existing connections', async () => {
   let count = 0
   regionOf = () => `region-${++count}`
   let passedMs = 0
@@ -77,7 +77,7 @@ test('HARD-04 a store that names another region at every call is followed once i
   await until(() => open.size === 0, 'a closed store has no connection')
 })
 
-test('calls that meet the other region concurrently all follow it', async () => {
+test('calls that find the other region concurrently all follow it', async () => {
   regionOf = request => (String(request.headers.authorization).includes('/eu-north-1/') ? null : 'eu-north-1')
   const store = storeAt(`http://127.0.0.1:${port}`)
   await Promise.all(Array.from({ length: 20 }, () => get(store)))
@@ -97,7 +97,7 @@ test('at AWS, the connections to the host of the first region end when its calls
   store.close()
 })
 
-test('a server of a user does not decide how long its connections wait for the next call', async () => {
+test("a user's server does not decide how long its connections wait for the next call", async () => {
   regionOf = () => null
   const origin = openOrigin(`http://127.0.0.1:${port}`, { lookup: here, connectionsMax: 1, connectTimeoutMs: 1_000, silenceMs: 1_000 })
   const timeouts = { connectTimeoutMs: 1_000, firstByteTimeoutMs: 1_000, streamIdleTimeoutMs: 1_000 }

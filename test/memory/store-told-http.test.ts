@@ -46,7 +46,7 @@ const inputOf = (more: object = {}) => ({ endpoint: store.endpoint, bucket: stor
 const configure = (more: object = {}, token = app.key): Promise<TestReply> => app.call('PUT', '/v1/me/memory-store', inputOf(more), { token })
 
 describe('HARD-19 the place of a store', () => {
-  test('HARD-19 owners and admins see it; keys of members, keys that cannot configure it and agents see how much room there is, and nothing of the place', async () => {
+  test('HARD-19 owners and admins see it; keys of members, keys that cannot configure it and agents see only how much room there is', async () => {
     expect((await configure()).status).toBe(200)
     const view = (token: string) => app.call('GET', '/v1/me/memory-store', undefined, { token })
     expect((await view(app.key)).json).toMatchObject({ bucket: store.bucket, endpoint: store.endpoint, access_key_masked: expect.any(String) })
@@ -63,7 +63,7 @@ describe('HARD-19 the place of a store', () => {
     expect((await view(stranger.key)).json).toEqual({ configured: false })
   })
 
-  test('HARD-19 a call that the store refuses names neither bucket nor endpoint nor key nor cause', async () => {
+  test('HARD-19 the error of a call that the store refuses names neither bucket nor endpoint nor key nor cause', async () => {
     const agent = await app.newAgent('caller')
     const refusals = new Set<string>()
     for (const [status, code] of [
@@ -82,7 +82,7 @@ describe('HARD-19 the place of a store', () => {
     expect(refusals.size).toBe(1)
   })
 
-  test('HARD-19 a person who configures it can tell refused, TLS, timeout and status apart', async () => {
+  test('HARD-19 the person who configures it can distinguish refused, TLS, timeout and status', async () => {
     const causeOf = async (more: object): Promise<string> => {
       const failed = await configure({ ...more, confirm_path_change: true })
       expect([failed.status, failed.json.error.code]).toEqual([400, 'unavailable'])
@@ -100,7 +100,7 @@ describe('HARD-19 the place of a store', () => {
   })
 })
 
-test('HARD-19 why a test of a server of models failed is for owners and admins', async () => {
+test('HARD-19 only owners and admins see why a test of a model server failed', async () => {
   const params = { model: 'test-model', upstream_model: 'm', key: 'k-0123456789' }
   const tested = await app.call('POST', '/me/endpoints/test', { ...params, base_url: `http://127.0.0.1:${closedPort}/v1` }, { cookie: owner })
   expect(tested.json).toMatchObject({
@@ -119,7 +119,7 @@ test('HARD-19 why a test of a server of models failed is for owners and admins',
   expect(await chatCheck(member.cookie)).toEqual({ name: 'chat', required: true, pass: false, latency_ms: 0, detail: 'failed; owners and admins see why' })
 })
 
-test('HARD-19 tests of addresses are rated by organisation, whichever kind of address they are of', async () => {
+test('HARD-19 tests of addresses are rate-limited by organisation, for every kind of address together', async () => {
   const busy = await app.otherOrg('Busy')
   const cookie = await app.signIn(busy.userId, busy.orgId)
   const hook = await app.call('POST', '/me/webhooks', { url: `${receiver.url}/hook` }, { cookie })

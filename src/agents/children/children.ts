@@ -1,4 +1,4 @@
-/** Agents that agents create: a child never has more rights than its parent. Decision 0190 says why. */
+/** Creates agents for agents. A child never has more rights than its parent. Decision 0190 says why. */
 
 import type { Clock } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
@@ -31,7 +31,7 @@ export interface ChildrenDeps {
 export interface ChildParams {
   readonly name: string
   readonly rules: AgentParams
-  /** Monthly cap; null: no cap of its own; undefined: unchanged. */
+  /** The monthly cap. Null means no cap of its own. Undefined means that the cap does not change. */
   readonly capUinr: bigint | null | undefined
   readonly token: TokenParams
 }
@@ -42,11 +42,14 @@ export interface MadeChild {
   readonly isNew: boolean
 }
 
-/** The most generations below an agent that a person made. */
+/** Maximum number of generations below an agent that a person created. */
 const generationsMax = 3
-/** The most active children of one agent. */
+/** Maximum number of active children of one agent. */
 const childrenMax = 1_000
-/** A name can be taken and revoked between two statements. More retries than this are no coincidence. */
+/**
+ * Maximum number of tries to create a child. A try fails when the name is taken and revoked between two statements. More failures than this are no
+ * coincidence.
+ */
 const attemptsMax = 5
 
 interface Made {
@@ -56,9 +59,9 @@ interface Made {
 }
 
 /**
- * Creates children. Everything of a child is within what its parent has: the scopes and the life of the requesting token, the rules of all agents above,
- * the parent's budget. The parent's row is locked while a child is created. A revocation therefore comes before the child, which is then not created, or
- * after it, and ends the child too.
+ * Creates children. Everything of a child is within what its parent has: the scopes and the life of the requesting token, the rules of all agents
+ * above, and the parent's budget. The parent's row is locked while a child is created. A revocation that comes first prevents the child, and a later
+ * revocation ends the child too.
  */
 export class Children {
   readonly #deps: ChildrenDeps
@@ -68,9 +71,9 @@ export class Children {
   }
 
   /**
-   * Returns the active child of that name with a new token, and creates the child when there is none. The rights of an existing child can only shrink,
-   * and its budget can only move within the parent's budget. A token without the scope inference changes neither. Throws `forbidden`, `bad_name`,
-   * `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and, when the parent was revoked meanwhile, 401.
+   * Returns the active child of that name with a new token, and creates the child when there is none. The rights of an existing child can only
+   * shrink, and its budget can only move within the parent's budget. A token without the scope `inference` changes neither. Throws `forbidden`,
+   * `bad_name`, `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and, when the parent was revoked meanwhile, 401.
    */
   async create(principal: Principal, agentId: number, params: ChildParams): Promise<MadeChild> {
     const { controlLog, tokens } = this.#deps
@@ -81,7 +84,7 @@ export class Children {
       userId: parent.userId,
       keyId: parent.keyId,
       scopes: narrowedScopes(params.token.scope, parent.scopes),
-      // Revoking the requesting token ends this token too.
+      // The revocation of the requesting token ends this token too.
       via: viaOf(parent),
       ttlSeconds: tokens.lifeOf(params.token.ttlSeconds, parent.lifeSeconds),
     }
@@ -101,7 +104,7 @@ export class Children {
     checkFamily([self, ...(ancestorIds.length === 0 ? [] : await tx.many(findAgents, orgId, ancestorIds))], params.rules)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const found = await tx.maybe(findActiveByName, orgId, forms)
-      // This check comes before the lock: rows of a family are locked from the top, and this agent may be above the other.
+      // This check comes before the lock, because rows of a family are locked from the top and this agent may be above the other one.
       if (found !== null && found.parentId !== agentId) throw fail('agent_name_taken')
       const child = found === null ? null : await tx.maybe(lockAgent, orgId, found.id)
       const made = child === null ? await this.#insert(tx, parent, self, name, params) : await this.#reuse(tx, parent, self, child, params)
@@ -110,7 +113,7 @@ export class Children {
     throw new Error('a name was made and revoked over and over while a child was being created')
   }
 
-  /** Null: the name was taken meanwhile. */
+  /** Creates the child. Returns null when the name was taken meanwhile. */
   async #insert(tx: Tx, { orgId, keyId, userId }: AgentPrincipal, self: AgentRow, name: string, { rules, capUinr }: ChildParams): Promise<Made | null> {
     if ((await tx.many(activeChildIds, orgId, self.id)).length >= childrenMax)
       throw fail('cap', { message: `An agent has at most ${childrenMax} active children. Use one again by its name, or let the owner revoke some.` })
@@ -136,7 +139,7 @@ export class Children {
     return { agent, isNew: true, news: await this.#deps.agentBudgets.setIn(tx, orgId, agent, capUinr ?? null) }
   }
 
-  /** Null: it was revoked meanwhile. */
+  /** Changes an existing child. Returns null when the child was revoked meanwhile. */
   async #reuse(tx: Tx, parent: AgentPrincipal, self: AgentRow, child: AgentRow, params: ChildParams): Promise<Made | null> {
     const { orgId } = parent
     const { rules, capUinr } = params
@@ -165,14 +168,17 @@ export class Children {
     return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
   }
 
-  /** Rules and budgets are about calls of models: a token without a scope for such calls cannot change the work of an existing child. */
+  /**
+   * Throws `forbidden` when the request changes an existing child. It is called for a token without a scope for model calls: rules and budgets are
+   * about such calls, so the token cannot change them.
+   */
   async #checkUnchanged(tx: Tx, parent: AgentPrincipal, child: AgentRow, { rules, capUinr }: ChildParams): Promise<void> {
     const isAsItWas = isAsRequested(child, rules) && (capUinr === undefined || capUinr === (await this.#deps.agentBudgets.capIn(tx, parent.orgId, child.id)))
     if (!isAsItWas) throw fail('forbidden', { message: `What is set for a child that is there stays as it is. ${lacksScope(parent, 'inference')}` })
   }
 }
 
-/** Returns the agent that makes the request, when the address names it. Throws `forbidden`. */
+/** Returns the calling agent when the address names it. Throws `forbidden` otherwise. */
 export function itself(principal: Principal, agentId: number): AgentPrincipal {
   if (principal.kind === 'agent' && principal.agentId === agentId) return principal
   throw fail('forbidden', {
@@ -180,14 +186,14 @@ export function itself(principal: Principal, agentId: number): AgentPrincipal {
   })
 }
 
-/** Whether the parent may raise the budget of its child. Throws `forbidden`. */
+/** Throws `forbidden` unless the parent may raise the budget of its child. */
 function checkRaising(parent: AgentPrincipal, self: AgentRow, child: AgentRow): void {
   checkBelow(parent, self, child)
   if (child.adminSet.includes('budget'))
     throw fail('forbidden', { message: `An owner or admin of the organisation set the budget of agent ${child.id}, and only they raise it.` })
 }
 
-/** Whether this family may grow by a child with these rules; the parent is the first. Throws `forbidden`. */
+/** Throws `forbidden` unless this family may grow by a child with these rules. The first member is the parent. */
 function checkFamily(family: readonly AgentRow[], rules: AgentParams): void {
   const barred = family.find(member => !member.mayDelegate)
   if (barred !== undefined)

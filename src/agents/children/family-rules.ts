@@ -8,17 +8,17 @@ type Policies = readonly CallPolicy[]
 export interface FamilyRulesDeps {
   readonly clock: Clock
   readonly controlLog: ControlLog
-  /** CACHE_TTL_MS. */
+  /** The setting CACHE_TTL_MS. */
   readonly cacheTtlMs: number
-  /** The rules of one agent; null: there is no such agent. */
+  /** Loads the rules of one agent. Returns null when the agent does not exist. */
   load(agentId: number): Promise<Policies | null>
 }
 
 const agentsCachedMax = 50_000
 
 /**
- * The rules that bind the calls of an agent: its own and those of every agent above it. They are cached by agent, so that a change of one agent reaches
- * all agents below it.
+ * Collects the rules that bind the calls of an agent: its own rules and the rules of every agent above it. They are cached by agent, so a change of
+ * one agent reaches all agents below it.
  */
 export class FamilyRules {
   readonly #policies: ExpiringCache<number, Policies>
@@ -32,8 +32,8 @@ export class FamilyRules {
   }
 
   /**
-   * The agent's own rules first, then those of the agents above it, nearest first; null when one of these agents does not exist. Synchronous when all
-   * are cached.
+   * Returns the agent's own rules first, then the rules of the agents above it, nearest first. Returns null when one of these agents does not exist.
+   * The result is synchronous when all rules are cached.
    */
   of(agentId: number, ancestorIds: readonly number[]): Policies | null | Promise<Policies | null> {
     const own = this.#policies.get(agentId)

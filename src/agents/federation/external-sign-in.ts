@@ -16,17 +16,17 @@ export interface ExternalSignInDeps {
   readonly baseUrl: () => string
 }
 
-/** The one scope that a client requests from the issuer. */
+/** The single scope that a client requests from the issuer. */
 const resourceScope = 'mcp'
 
-/** The most cached tokens; beyond it the least recently used ones are exchanged again. */
+/** Maximum number of cached grants. Above it, the tokens that were used least recently are exchanged again. */
 const rememberedMax = 10_000
-/** A token of ours is renewed this long before its end, so that it does not end right after a call begins. */
+/** A token of the gateway is renewed this long before it expires, so that it does not expire right after a call begins. */
 const renewBeforeMs = 60_000
 
 /**
- * Signs in callers with tokens of another issuer, as an OAuth resource server does: the trust rules of the organisation say which agent a token acts as.
- * Each such token is backed by a token of ours, so kill switch, rules, budgets and the end of the trust rule bind every call.
+ * Signs in callers with tokens of another issuer, as an OAuth resource server does. The trust rules of the organisation decide which agent a token
+ * acts as. Each external token has a matching token of the gateway, so the kill switch, rules, budgets and the end of the trust rule bind every call.
  */
 export class ExternalSignIn {
   readonly scope = resourceScope
@@ -41,12 +41,12 @@ export class ExternalSignIn {
     return this.#deps.issuer
   }
 
-  /** The URL of the organisation's protected resource, which is also the audience that its tokens must name. */
+  /** Returns the URL of the organisation's protected resource. The tokens of the organisation must name it as their audience. */
   resourceOf(orgId: number): string {
     return `${this.#deps.baseUrl()}/orgs/${orgId}/mcp`
   }
 
-  /** Whether the token claims this issuer; the claim is not verified yet. */
+  /** Returns whether the token claims this issuer. The claim is not verified here. */
   isOfIssuer(token: string): boolean {
     try {
       return readUnverified(token).issuer === this.#deps.issuer
@@ -56,8 +56,8 @@ export class ExternalSignIn {
   }
 
   /**
-   * The agent that this token acts as in the organisation. Throws `invalid_api_key` for what is not taken, `forbidden` for a token without a
-   * scope of use here, `issuer_unavailable`, `rate_limit_exceeded` and `database_unavailable`.
+   * Returns the agent that this token acts as in the organisation. Throws `invalid_api_key` for a refused token, `forbidden` for a token without a
+   * scope that works here, `issuer_unavailable`, `rate_limit_exceeded` and `database_unavailable`.
    */
   async principalOf(token: string, orgId: number, call: ExchangeCall): Promise<AgentPrincipal> {
     const name = createHash('sha256').update(`${orgId} ${token}`).digest('base64url')
@@ -66,13 +66,14 @@ export class ExternalSignIn {
       return await this.#deps.tokens.principalOf(grant.minted.access_token)
     } catch (error) {
       if (!(error instanceof GatewayError) || error.status !== 401) throw error
-      // Its rule, agent or key has ended. The rules are checked again, because another rule may accept the token; if none does, they say why.
+      // The rule, agent or key of the grant has ended. The rules are checked again, because another rule may accept the token. If no rule does, the
+      // error says why.
       const renewed = await this.#grant(name, token, orgId, call, grant)
       return this.#deps.tokens.principalOf(renewed.minted.access_token)
     }
   }
 
-  /** What the token was granted; a grant that has `ended` counts no more. */
+  /** Returns the grant of the token. `ended` is a grant that no longer counts. */
   async #grant(name: string, token: string, orgId: number, call: ExchangeCall, ended: ResourceGrant | null): Promise<ResourceGrant> {
     const nowMs = this.#deps.clock.nowMs()
     const current = this.#granted.get(name)
@@ -101,8 +102,8 @@ export class ExternalSignIn {
 }
 
 /**
- * Returns the scopes of a token here: with the scope `mcp` all that its rule gives, with scope names of the gateway only those. Throws `forbidden` when
- * nothing is left.
+ * Returns the scopes of a token at this gateway. With the scope `mcp`, it gets all scopes of its rule. With scope names of the gateway, it gets only
+ * those. Throws `forbidden` when no scope is left.
  */
 function scopesFor(claims: Readonly<Record<string, unknown>>, given: readonly AgentScope[]): readonly AgentScope[] {
   const words = [claims['scope'], claims['scp']].flat().flatMap(each => (typeof each === 'string' ? each.split(' ') : []))

@@ -1,4 +1,4 @@
-/** Tokens as OAuth libraries ask for them: forms in, errors of RFC 6749 out. */
+/** The OAuth endpoints, in the form that OAuth libraries use: they read forms and return the errors of RFC 6749. */
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'

@@ -28,37 +28,41 @@ export interface ExchangeDeps {
   readonly trust: Pick<TrustRules, 'matching'>
   readonly issuerKeys: IssuerKeys
   readonly baseUrl: () => string
-  /** An exchange counts as a call of its key. Throws `rate_limit_exceeded`. */
+  /** Counts an exchange as a call of its key. Throws `rate_limit_exceeded`. */
   takeRate(principal: AgentPrincipal): void | Promise<void>
-  /** Writes the audit line. Throws when it cannot: then no token is issued. */
+  /** Writes the audit line. When it cannot, it throws and no token is issued. */
   record(line: ExchangeLine): Promise<void>
 }
 
-/** Where an exchange comes from. */
+/** The origin of an exchange. */
 export interface ExchangeCall {
   readonly sourceIp: string | null
   readonly requestId: string
 }
 
-/** What a token of another issuer was granted at the resource of an organisation. */
+/** The grant for a token of another issuer at the resource of an organisation. */
 export interface ResourceGrant {
   readonly minted: MintedToken
-  /** When the incoming token ends. */
+  /** The expiry of the incoming token, in Unix milliseconds. */
   readonly subjectEndsAtMs: number
 }
 
-/** Returns the scopes to give, out of those of the rule, by the claims of the incoming token. */
+/** Returns the scopes to give, out of the scopes of the rule, by the claims of the incoming token. */
 type ScopesOf = (claims: JWTPayload, given: readonly AgentScope[]) => readonly AgentScope[]
 
 type Subject = JWTPayload & { readonly sub: string }
 
 const actDepthMax = 3
-/** The most places of keys that one exchange tries. Each costs a check of the signature, and the author of the rules can make many. */
+/**
+ * Maximum number of places of keys that one exchange tries. Each place costs a check of the signature, and the author of the rules can create many
+ * places.
+ */
 const placesTriedMax = 4
 
 /**
- * Token exchange (RFC 8693): a token of another issuer becomes a token of the agent that a trust rule names, and a token of ours becomes a narrower one.
- * The issued token never has more scopes than the incoming token, and for a token of ours it never lives longer.
+ * Exchanges tokens (RFC 8693). A token of another issuer becomes a token of the agent that a trust rule names. A token of the gateway becomes a token
+ * with fewer rights. The issued token never has more scopes than the rule or the incoming token of the gateway gives, and a token made from a token
+ * of the gateway never lives longer than it.
  */
 export class TokenExchange {
   readonly #deps: ExchangeDeps
@@ -67,7 +71,7 @@ export class TokenExchange {
     this.#deps = deps
   }
 
-  /** Throws `bad_request`, `invalid_scope`, `issuer_unavailable`, `rate_limit_exceeded` and `database_unavailable`. */
+  /** Returns the issued token. Throws `bad_request`, `invalid_scope`, `issuer_unavailable`, `rate_limit_exceeded` and `database_unavailable`. */
   async exchange(form: ExchangeForm, call: ExchangeCall): Promise<MintedToken> {
     const said = readUnverified(form.subject_token)
     if (said.issuer === this.#deps.baseUrl()) return this.#narrow(form)
@@ -75,7 +79,7 @@ export class TokenExchange {
     return (await this.#ofIssuer(form, said, scopesOf, call)).minted
   }
 
-  /** Returns what the rules grant to a token of this issuer for this audience. Throws as `exchange` does, and what `scopesOf` throws. */
+  /** Returns the grant of the rules for a token of this issuer and this audience. Throws the errors of `exchange` and of `scopesOf`. */
   async forResource(token: string, resource: { readonly issuer: string; readonly audience: string }, scopesOf: ScopesOf, call: ExchangeCall) {
     const said = readUnverified(token)
     if (said.issuer !== resource.issuer) throw notTaken(`its issuer is not ${resource.issuer}`)
@@ -83,7 +87,10 @@ export class TokenExchange {
     return this.#ofIssuer({ subject_token: token, agent_id: undefined }, { issuer: said.issuer, audiences: [resource.audience] }, scopesOf, call)
   }
 
-  /** A token of ours becomes a token with fewer rights. It stays a token of the same agent and key, and ends with the token it was made from. */
+  /**
+   * Exchanges a token of the gateway for a token with fewer rights. The new token belongs to the same agent and key, and ends with the token that it
+   * was made from.
+   */
   async #narrow(form: ExchangeForm): Promise<MintedToken> {
     const { clock, tokens, takeRate } = this.#deps
     const { principal, claims } = await this.#ours(form.subject_token)
@@ -142,7 +149,10 @@ export class TokenExchange {
     return { minted, subjectEndsAtMs: (subject.exp ?? 0) * 1000 }
   }
 
-  /** Returns the principal of the new token. Its rule, key or agent may have ended meanwhile, which does not make the caller's credential wrong. */
+  /**
+   * Returns the principal of the new token. When its rule, key or agent has ended meanwhile, the error does not say that the caller's credential is
+   * wrong.
+   */
   async #admitted(token: string): Promise<AgentPrincipal> {
     try {
       return await this.#deps.tokens.principalOf(token)
@@ -153,8 +163,8 @@ export class TokenExchange {
   }
 
   /**
-   * Returns the oldest rule whose conditions hold. Only `agent_id` distinguishes rules for different agents that all hold, and an audience that another
-   * organisation had before always needs it. Decision 0464 says why.
+   * Returns the oldest rule whose conditions hold. When rules for different agents hold, only `agent_id` distinguishes them. An audience that
+   * belonged to another organisation before always needs `agent_id`. Decision 0464 says why.
    */
   async #choose(
     { subject_token: token, agent_id: agentId }: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
@@ -177,13 +187,13 @@ export class TokenExchange {
         const subject = await checking
         if (claimsHold(rule, subject)) held.push({ rule, subject })
       } catch (error) {
-        // Keys that are unavailable now may have been the right ones, so the error says that instead of what the other keys found wrong.
+        // Keys that are unavailable now may be the right ones, so this error wins over an error that other keys gave.
         if (refusal === null || isUnavailable(error)) refusal = error
       }
     }
     const asked = agentId === undefined ? held : held.filter(({ rule }) => rule.agentId === agentId)
     const [first] = asked
-    // A job of the organisation that had the audience before does not know the agents of the one that has it now.
+    // The audience belonged to another organisation before. A job of that organisation does not know the agents of the present one.
     if (first?.rule.hadOthers === true && agentId === undefined)
       throw fail('bad_request', { message: 'agent_id: must be sent with tokens for this audience. Name the agent that the token is for.' })
     if (first !== undefined && asked.every(({ rule }) => rule.agentId === first.rule.agentId)) return first
@@ -219,8 +229,8 @@ export class TokenExchange {
 }
 
 /**
- * Returns the rules whose conditions hold by the unverified claims of the token; all rules when none holds, so that a forged token is distinguished from
- * a token of a foreign issuer.
+ * Returns the rules whose conditions hold by the unverified claims of the token. Returns all rules when no rule holds, so that a forged token is
+ * distinguished from a token of another issuer.
  */
 function possibleRules(token: string, rules: readonly MatchingTrustRow[]): readonly MatchingTrustRow[] {
   const said = decodeJwt(token)
@@ -230,7 +240,7 @@ function possibleRules(token: string, rules: readonly MatchingTrustRow[]): reado
 
 const isUnavailable = (error: unknown): boolean => !(error instanceof GatewayError) || error.status >= 500
 
-/** Returns the requested scopes out of those that may be given. Throws `invalid_scope`. */
+/** Returns the requested scopes, if they are among the scopes that may be given. Throws `invalid_scope`. */
 function narrowed(requested: string | undefined, given: readonly AgentScope[]): readonly AgentScope[] {
   try {
     return narrowedScopes(requested, given)
@@ -242,7 +252,10 @@ function narrowed(requested: string | undefined, given: readonly AgentScope[]): 
 
 const externalAct: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().max(500).optional(), sub: z.string().max(500), act: externalAct.optional() }))
 
-/** Who acted before: what the external token says, if it has the usual shape and depth; otherwise the agents above ours. */
+/**
+ * Returns the actors before this token. They come from the external token if its `act` claim has the usual shape and depth, and otherwise from the
+ * agents above the agent.
+ */
 function innerActOf(subject: Subject, ancestorIds: readonly number[]): { act?: Act } {
   const found = externalAct.safeParse(subject['act'])
   return found.success && depthOf(found.data) <= actDepthMax ? { act: found.data } : actOf(ancestorIds)
@@ -250,7 +263,7 @@ function innerActOf(subject: Subject, ancestorIds: readonly number[]): { act?: A
 
 const depthOf = ({ act }: Act): number => (act === undefined ? 1 : 1 + depthOf(act))
 
-/** Whether the text matches the pattern, in which `*` matches any run of characters, an empty one too. The time is linear in both. */
+/** Returns whether the text matches the pattern. `*` matches any run of characters, including an empty one. The time is linear in both lengths. */
 export function matchesGlob(pattern: string, text: string): boolean {
   const [head = '', ...parts] = pattern.split('*')
   const tail = parts.pop()
@@ -267,19 +280,19 @@ export function matchesGlob(pattern: string, text: string): boolean {
 }
 
 /**
- * Whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts does. Numbers that JSON represents exactly
- * and truth values are compared as text.
+ * Returns whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts matches. Numbers that JSON
+ * represents exactly and booleans are compared as text.
  */
 export function claimsHold(rule: Pick<TrustRow, 'subject' | 'claims'>, payload: Readonly<Record<string, unknown>>): boolean {
   return valueHolds(rule.subject, payload['sub']) && Object.entries(rule.claims).every(([name, pattern]) => valueHolds(pattern, ownValue(payload, name)))
 }
 
-/** A name that every object inherits, such as `constructor`, is no claim. */
+/** Returns the claim of that name. A name that every object inherits, such as `constructor`, is not a claim. */
 const ownValue = (payload: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(payload, name) ? payload[name] : undefined)
 
 function valueHolds(pattern: string, value: unknown): boolean {
   if (typeof value === 'string') return matchesGlob(pattern, value)
-  // Beyond this bound several whole numbers are parsed as the same number, which may be somebody else's id.
+  // Beyond this bound several integers are parsed as the same number, which may be the id of another account.
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) return false
   if (typeof value === 'number' || typeof value === 'boolean') return pattern === String(value)
   return Array.isArray(value) && value.some(each => typeof each === 'string' && matchesGlob(pattern, each))

@@ -4,7 +4,7 @@ import { fail } from '../../platform/errors.ts'
 import { agentScopes } from '../../platform/security/principal.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 
-/** The one grant type. */
+/** The only supported grant type. */
 export const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const typePrefix = 'urn:ietf:params:oauth:token-type:'
 const subjectTypes = ['jwt', 'id_token', 'access_token'].map(name => typePrefix + name)
@@ -46,7 +46,7 @@ export interface ExchangeForm {
   readonly subject_token: string
   readonly scope: string | undefined
   readonly agent_id: number | undefined
-  /** The name of the token type in the reply. */
+  /** The token type that the reply names. */
   readonly issuedType: string
 }
 
@@ -66,6 +66,6 @@ export function exchangeFormOf(body: z.output<typeof exchangeBody>, baseUrl: str
   return { subject_token: body.subject_token, scope: body.scope, agent_id: agentId, issuedType }
 }
 
-/** Agent tokens are valid for the whole gateway, so a target is the gateway or a URL below it. */
+/** Returns whether the target is the gateway or a URL below it. Agent tokens are valid for the whole gateway. */
 const isOurs = (target: string, baseUrl: string): boolean =>
   target === baseUrl || (target.startsWith(`${baseUrl}/`) && URL.canParse(target) && target.split('#').length === 1)

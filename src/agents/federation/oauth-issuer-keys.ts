@@ -7,7 +7,7 @@ import type { Log } from '../../platform/observe/log.ts'
 import type { Outbound } from '../../platform/outbound/outbound.ts'
 import { isCheapKey } from './trust-checks.ts'
 
-/** Where the keys of an issuer are: in its discovery document, or at a URL. */
+/** Where the keys of an issuer are: named in its discovery document, or at a URL. */
 export type KeySource = { readonly issuer: string } | { readonly jwksUri: string }
 
 /** The keys as a look-up function for jose. */
@@ -16,20 +16,20 @@ export type KeySet = ReturnType<typeof createLocalJWKSet>
 export interface IssuerKeysDeps {
   readonly clock: Clock
   readonly log: Log
-  /** Dials addresses that users give: guarded, without redirects. */
+  /** Sends requests to addresses that users give. The addresses are checked, and redirects are not followed. */
   readonly outbound: Pick<Outbound, 'toUserUrl'>
 }
 
-/** How long keys are used without asking the issuer again. */
+/** How long keys are used before the issuer is asked again. */
 const freshMs = 10 * 60_000
-/** How old keys may be while the issuer does not answer. */
+/** The maximum age of keys while the issuer does not answer. */
 const staleMaxMs = 60 * 60_000
-/** How long after a failure the issuer is not asked again. */
+/** How long the issuer is not asked again after a failure. */
 const coolDownMs = 10_000
-/** The least time between two requests that unknown key ids cause: invented ids must not make the gateway call the issuer. */
+/** The minimum time between two requests that unknown key ids cause, so that invented ids do not make the gateway call the issuer. */
 const refetchMs = 30_000
 const timeoutMs = 5_000
-/** Slow bytes keep a timeout from firing, so the whole request has a deadline too. */
+/** The deadline of the whole request. Slowly arriving bytes keep a timeout from firing. */
 const deadlineMs = 10_000
 const discoveryMaxBytes = 64 * 1024
 const keysMaxBytes = 256 * 1024
@@ -47,7 +47,7 @@ interface Source {
   loading: Promise<KeySet> | null
 }
 
-/** The public keys of other issuers: fetched once for all concurrent callers, cached, and fetched again when a key id is not among them. */
+/** The public keys of other issuers. They are fetched once for all concurrent callers, cached, and fetched again when a key id is not among them. */
 export class IssuerKeys {
   readonly #deps: IssuerKeysDeps
   readonly #sources = new LRUCache<string, Source>({ max: sourcesMax })
@@ -56,7 +56,7 @@ export class IssuerKeys {
     this.#deps = deps
   }
 
-  /** Returns the keys. Throws `issuer_unavailable` when there are none. */
+  /** Returns the keys. Throws `issuer_unavailable` when it has no keys. */
   async of(source: KeySource): Promise<KeySet> {
     const state = this.#stateOf(source)
     const ageMs = this.#nowMs - state.loadedAtMs
@@ -70,8 +70,8 @@ export class IssuerKeys {
   }
 
   /**
-   * Fetches the keys again, for a token whose key is not among the cached ones. Returns null when the cached keys are too young to have changed, or the
-   * issuer does not answer.
+   * Fetches the keys again, for a token whose key is not among the cached keys. Returns null when the cached keys are too young to have changed, or
+   * when the issuer does not answer.
    */
   async again(source: KeySource): Promise<KeySet | null> {
     const state = this.#stateOf(source)
@@ -124,7 +124,7 @@ export class IssuerKeys {
     }
   }
 
-  /** Reads the discovery document, which must name the requested issuer. */
+  /** Returns the URL of the keys from the discovery document, which must name the requested issuer. */
   async #keysUrl(issuer: string, signal: AbortSignal): Promise<string> {
     const found = discovery.parse(await this.#json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, discoveryMaxBytes, signal))
     if (found.issuer !== issuer) throw new Error('the discovery document is that of another issuer')

@@ -1,4 +1,4 @@
-/** External tokens: their unverified claims, and the verification by their issuer's keys. */
+/** Reads the unverified claims of external tokens, and verifies the tokens with the keys of their issuer. */
 import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
 import { fail, type GatewayError } from '../../platform/errors.ts'
@@ -8,12 +8,12 @@ import type { TrustRow } from './trust-queries.ts'
 
 /** The accepted signature algorithms. Algorithms with a shared secret are not accepted, and neither is `none`. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** Longer texts are no tokens. */
+/** Maximum length of a token. A longer text is refused. */
 const tokenLengthMax = 16_384
 const subjectLengthMax = 1_000
-/** The most difference between the clocks of issuer and gateway. */
+/** Maximum difference between the clocks of issuer and gateway. */
 const skewSeconds = 30
-/** Tokens with a long life (Kubernetes gives years on request) are accepted for a day after their issue. */
+/** Maximum age of an accepted token, because some tokens live long. Kubernetes issues tokens that live for years when that is requested. */
 const ageMax = '24h'
 
 /** The unverified claims of a token. */
@@ -25,7 +25,7 @@ export interface Unverified {
 const said = z.object({ iss: z.string().min(1).regex(plainText), aud: z.union([z.string(), z.array(z.string()).max(50)]) })
 const pasted = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })
 
-/** Returns the issuer and audiences that a token names, if a rule can name them. Throws `bad_request` for a text that is no JWT. */
+/** Returns the issuer and audiences that a token names, if a rule can name them. Throws `bad_request` for a text that is not a JWT. */
 export function readUnverified(token: string): Unverified {
   if (token.length > tokenLengthMax) throw notTaken('it is too long')
   try {
@@ -39,12 +39,12 @@ export function readUnverified(token: string): Unverified {
 /** Where the keys for tokens of this rule are. */
 type Place = Pick<TrustRow, 'issuer' | 'jwksUri' | 'jwks'>
 
-/** Two rules with the same text here share the same keys. */
+/** Returns a text for the place of the keys. Two rules with the same text share the same keys. */
 export const placeOf = ({ issuer, jwksUri, jwks }: Place): string => JSON.stringify([issuer, jwksUri, jwks])
 
 /**
- * Returns the claims of a genuine token of the rule's issuer for the rule's audience, at this moment. It does not check whether they meet the rule.
- * Throws `bad_request` that says what is wrong, and `issuer_unavailable`.
+ * Returns the claims of a genuine token that is valid now, of the rule's issuer and for the rule's audience. It does not check whether the claims
+ * meet the rule. Throws `bad_request` that says what is wrong, and `issuer_unavailable`.
  */
 export async function verifySubject(
   token: string,
@@ -73,7 +73,7 @@ export async function verifySubject(
   }
 }
 
-/** A key id that is not among the keys makes the gateway fetch them again. */
+/** Runs the check with the keys of a place. When the key id of the token is not among the keys, the gateway fetches them again. */
 async function checked({ issuer, jwksUri, jwks }: Place, keys: IssuerKeys, check: (set: KeySet) => Promise<JWTPayload>): Promise<JWTPayload> {
   if (jwks !== null) return check(createLocalJWKSet({ keys: pasted.parse(jwks).keys.filter(isCheapKey) }))
   const source: KeySource = jwksUri === null ? { issuer } : { jwksUri }
@@ -86,7 +86,10 @@ async function checked({ issuer, jwksUri, jwks }: Place, keys: IssuerKeys, check
   }
 }
 
-/** The message for the holder of a refused token. An error of jose or the crypto below it about odd keys and texts is no failure of the gateway. */
+/**
+ * Returns the error for the holder of a refused token. An error about odd keys and texts, from jose or the crypto library below it, is not a failure
+ * of the gateway.
+ */
 function asRefusal(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return notTaken('it has expired or was issued more than a day ago. Get a new one from its issuer', error)
   if (error instanceof errors.JWTClaimValidationFailed) return notTaken(`its claim ${error.claim} is missing or not as it must be`, error)
@@ -97,7 +100,7 @@ function asRefusal(error: unknown): unknown {
   return error
 }
 
-/** The refusal of a subject token: `invalid_request`, as RFC 8693 §2.2.2 says. */
+/** Returns the refusal of a subject token: `invalid_request`, as RFC 8693 §2.2.2 says. */
 export function notTaken(why: string, cause?: unknown): GatewayError {
   return fail('bad_request', { message: `subject_token is not taken: ${why}.`, ...(cause === undefined ? {} : { cause }) })
 }

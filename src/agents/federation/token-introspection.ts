@@ -14,7 +14,7 @@ export interface TokenIntrospectionDeps {
   readonly budgets: Pick<AgentBudgets, 'list'>
 }
 
-/** The requests of key owners about single agent tokens: what a token is valid for now (RFC 7662), and its revocation (RFC 7009). */
+/** Answers requests of key owners about single agent tokens: what a token is valid for now (RFC 7662), and its revocation (RFC 7009). */
 export class TokenIntrospection {
   readonly #deps: TokenIntrospectionDeps
 
@@ -22,7 +22,10 @@ export class TokenIntrospection {
     this.#deps = deps
   }
 
-  /** Describes a token to callers of its organisation. Every other text is `{active: false}`. Throws 503 while the answer is not known. */
+  /**
+   * Returns a description of a token of the caller's organisation. For every other text it returns `{active: false}`. Throws 503 while the state of
+   * the token is not known.
+   */
   async introspect(caller: Principal, token: string) {
     const { tokens, baseUrl } = this.#deps
     const live = await orNull(async () => {
@@ -57,10 +60,10 @@ export class TokenIntrospection {
   }
 
   /**
-   * Ends one token and the tokens made from it: they are refused and running calls are cut, on this process when the promise resolves, elsewhere within
-   * a second. An expired token is revoked too, because tokens made from it may still live. A text that is no token, or a token of another organisation,
-   * changes nothing. Throws `unsupported_token_type` for an API key, `forbidden` for callers who may not end this token, 503 while the state is not
-   * known.
+   * Ends one token and the tokens made from it. They are refused and their running calls are cut, on this process when the promise resolves, on other
+   * processes within a second. An expired token is revoked too, because tokens made from it may still live. A text that is not a token, or a token of
+   * another organisation, changes nothing. Throws `unsupported_token_type` for an API key, `forbidden` for callers who may not end this token, and
+   * 503 while the state is not known.
    */
   async revoke(caller: BearerPrincipal, token: string): Promise<void> {
     const { tokens, revokedTokens, looksLikeKey } = this.#deps
@@ -75,7 +78,7 @@ export class TokenIntrospection {
   }
 }
 
-/** Returns the result of `read`, or null when the token is refused. Failures of the gateway itself are thrown. */
+/** Returns the result of `ask`, or null when the token is refused. Failures of the gateway itself are thrown. */
 async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask()
@@ -85,7 +88,7 @@ async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/** What remains of the tightest of these budgets; null when none of them has a cap. */
+/** Returns the smallest amount that is left in these budgets. Returns null when none of them has a cap. */
 function leastLeft(budgets: readonly BudgetStatus[]): bigint | null {
   let least: bigint | null = null
   for (const { capUinr, spentUinr, heldUinr, inDoubtUinr } of budgets) {

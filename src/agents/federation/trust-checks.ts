@@ -8,16 +8,16 @@ import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
 export const plainText = /^[^\p{Cc}\p{Cs}]*$/u
 
 const keysMax = 50
-/** The most length of all keys together, as JSON: every exchange reads the rules of its issuer. */
+/** Maximum length of all keys together, as JSON. Every exchange reads the rules of its issuer. */
 const keysTextMax = 32 * 1024
-/** Signatures of shorter keys are not accepted. */
+/** Minimum size of an RSA key in bits. Signatures of smaller keys are not accepted. */
 const rsaBitsMin = 2048
-/** Longer keys, and long exponents, make the check of every signature expensive. */
+/** Maximum size of an RSA key in bits. Larger keys, and long exponents, make the check of every signature expensive. */
 const rsaBitsMax = 4096
 const rsaExponentBitsMax = 32
 
 const word = z.string().max(200).regex(plainText)
-/** The numbers of a key; longer texts are refused unread. */
+/** One number of a key. Longer texts are refused unread. */
 const number = z
   .string()
   .max(2_800)
@@ -25,8 +25,8 @@ const number = z
   .optional()
 
 /**
- * Returns the keys that can only verify, with only the fields that verifying needs. A JWK Set with a secret in it was pasted by mistake and is not kept.
- * A truncated set would refuse every token.
+ * The schema of a pasted JWK Set. The result contains only keys that can verify, with only the fields that verifying needs. A set that contains a
+ * secret was pasted by mistake and is refused. An incomplete key is refused too, because a set with it would refuse every token.
  */
 export const pastedKeys = z.object({
   keys: z
@@ -54,12 +54,15 @@ export const pastedKeys = z.object({
     .refine(keys => JSON.stringify(keys).length <= keysTextMax, `at most ${keysTextMax} characters together. Leave out keys that do not sign any more`),
 })
 
-/** Whether checking a signature of the key takes little time. The curve of a key that is not RSA determines its size. */
+/**
+ * Returns whether the check of a signature with this key takes little time. Only RSA keys can be too large, because the curve of another key
+ * determines its size.
+ */
 export function isCheapKey({ kty, n, e }: { readonly kty: string; readonly n?: unknown; readonly e?: unknown }): boolean {
   return kty !== 'RSA' || (bitsOf(n) <= rsaBitsMax && bitsOf(e) <= rsaExponentBitsMax)
 }
 
-/** Bits of a whole number in base64url; 0 for any other text. */
+/** Returns the number of bits of an integer in base64url. Returns 0 for any other text. */
 function bitsOf(value: unknown): number {
   if (typeof value !== 'string') return 0
   const bytes = Buffer.from(value, 'base64url')
@@ -78,14 +81,17 @@ function isUsable(jwk: { readonly kty: string }): boolean {
   }
 }
 
-/** How the keys of an issuer are found. */
+/** The places where the keys of an issuer may be. */
 export interface KeyPlaces {
   readonly issuer: string
   readonly jwksUri: string | null
   readonly hasKeys: boolean
 }
 
-/** The gateway may fetch keys only from addresses that users may send it to. An issuer whose keys are elsewhere may be any text. */
+/**
+ * Checks that the gateway may fetch the keys of the issuer. It fetches keys only from addresses that users may send it to. An issuer whose keys are
+ * elsewhere may be any text.
+ */
 export function checkPlaces({ issuer, jwksUri, hasKeys }: KeyPlaces, guard: UrlGuard, baseUrl: string): void {
   if (jwksUri !== null && hasKeys) throw fail('bad_request', { message: 'Give jwks_uri or jwks, not both.' })
   if (issuer === baseUrl)
@@ -105,7 +111,7 @@ function checkUrl(field: string, text: string, guard: UrlGuard): URL {
   return url
 }
 
-/** Issuers that sign tokens for everybody who has an account there, with the required beginning of the subject or the claim that is required instead. */
+/** Issuers that sign tokens for every account on their service. A rule for them needs the given beginning of the subject, or one of the given claims. */
 const sharedIssuers = [
   {
     issuer: 'https://token.actions.githubusercontent.com',
@@ -134,14 +140,17 @@ const sharedIssuers = [
   { issuer: 'https://accounts.google.com', subject: /^[^*]+$/, claims: ['hd', 'email'], example: 'the number of one account, without *' },
 ] as const
 
-/** Whether everybody can get tokens of the issuer: then only their audience says for which organisation they are. */
+/** Returns whether everybody can get tokens of the issuer. For such tokens only the audience says which organisation they are for. */
 export const isShared = (issuer: string): boolean => sharedOf(issuer) !== undefined
 
-/** Some issuers write their own name with and without the scheme (Google does) or a slash at the end. */
+/** Returns the entry of a shared issuer. Some issuers write their own name with and without the scheme (Google does), or with a slash at the end. */
 const sharedOf = (issuer: string) => sharedIssuers.find(each => bareIssuer(each.issuer) === bareIssuer(issuer))
 const bareIssuer = (issuer: string): string => issuer.replace(/^https:\/\//, '').replace(/\/$/, '')
 
-/** A rule must name somebody: not everybody whom the issuer knows, and for a public issuer not foreign accounts. */
+/**
+ * Throws `bad_request` unless the rule names somebody. A rule may not accept everybody whom the issuer knows, and a rule for a public issuer may not
+ * accept accounts of others.
+ */
 export function checkConditions(issuer: string, subject: string, claims: Readonly<Record<string, string>>): void {
   if (subject.startsWith('*')) throw fail('bad_request', { message: 'subject: must begin with something other than *, so that the rule names somebody.' })
   const wrong = ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'].find(name => Object.hasOwn(claims, name))

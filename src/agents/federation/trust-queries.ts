@@ -15,14 +15,14 @@ export interface TrustRow {
   readonly agentId: number
   readonly keyId: number
   readonly scopes: readonly AgentScope[]
-  /** Null: AGENT_TOKEN_TTL_S. */
+  /** Seconds that its tokens live. Null means AGENT_TOKEN_TTL_S. */
   readonly ttlSeconds: number | null
   readonly createdAt: Date
 }
 
 /** A rule as an exchange reads it. */
 export interface MatchingTrustRow extends TrustRow {
-  /** Whether jobs of another organisation may go on sending tokens for its audience, because that one had it before. */
+  /** Whether another organisation had the audience before, so that its jobs may still send tokens for it. */
   readonly hadOthers: boolean
 }
 
@@ -36,25 +36,25 @@ export const countTrust = statement<[orgId: number], { count: number }>(
   `select count(*)::int as "count" from agent_trust where org_id = $1::int`,
 )
 
-/** Locks out other writers of an organisation's rules until the end of the transaction. */
+/** Keeps other writers away from the rules of an organisation until the end of the transaction. */
 export const lockTrust = statement<[orgId: number], { done: unknown }>(
   'trust.lock',
   `select pg_advisory_xact_lock(hashtext('brigade.agent_trust'), $1::int)::text as "done"`,
 )
 
-/** Takes the pair of issuer and audience for the organisation unless another one has it. */
+/** Gives the organisation the pair of issuer and audience, unless another organisation has it. */
 export const claimAudience = statement<[orgId: number, issuer: string, audience: string]>(
   'trust.claim_audience',
   `insert into agent_trust_audiences (issuer, audience, org_id) values ($2::text, $3::text, $1::int) on conflict do nothing`,
 )
 
-/** Returns the organisation of the pair, and locks the pair until the end of the transaction. */
+/** Returns the organisation that has the pair, and locks the pair until the end of the transaction. */
 export const lockAudience = statement<[issuer: string, audience: string], { orgId: number }>(
   'trust.lock_audience',
   `select org_id as "orgId" from agent_trust_audiences where issuer = $1::text and audience = $2::text for update`,
 )
 
-/** Gives the organisation a pair that no rule has any more. It is a separate statement after `lockAudience`. */
+/** Gives the organisation a pair that no rule uses any more. It is a separate statement that runs after `lockAudience`. */
 export const takeFreeAudience = statement<[orgId: number, issuer: string, audience: string, now: Date], { orgId: number }>(
   'trust.take_free_audience',
   `update agent_trust_audiences a set org_id = $1::int, changed_hands_at = $4::timestamptz where a.issuer = $2::text and a.audience = $3::text
@@ -93,7 +93,10 @@ export const deleteTrust = statement<[orgId: number, id: number], { id: number }
   'delete from agent_trust where org_id = $1::int and id = $2::int returning id',
 )
 
-/** Not limited to one org: the issuer and audience, which only one organisation has, say which it is. Oldest first. */
+/**
+ * Returns the rules for an issuer and audiences, oldest first. It names no organisation, because only one organisation has a pair of issuer and
+ * audience.
+ */
 export const matchingTrust = statement<[issuer: string, audiences: readonly string[]], MatchingTrustRow>(
   'trust.matching',
   `select ${columns}, exists (
@@ -101,14 +104,14 @@ export const matchingTrust = statement<[issuer: string, audiences: readonly stri
    from agent_trust t where issuer = $1::text and audience = any($2::text[]) order by id`,
 )
 
-/** The second time changes nothing. */
+/** Inserts a revocation. A second one changes nothing. */
 export const insertRevocation = statement<[orgId: number, tokenId: string, revokedAt: Date, expiresAt: Date]>(
   'revoked_tokens.insert',
   `insert into revoked_tokens (org_id, token_id, revoked_at, expires_at)
    values ($1::int, $2::text, $3::timestamptz, $4::timestamptz) on conflict (token_id) do nothing`,
 )
 
-/** Of all organisations: what a process must know before it accepts tokens. */
+/** Returns the revocations of all organisations, which a process must know before it accepts tokens. */
 export const liveRevocations = statement<[expiresAfter: Date], { tokenId: string }>(
   'revoked_tokens.live',
   'select token_id as "tokenId" from revoked_tokens where expires_at > $1::timestamptz',

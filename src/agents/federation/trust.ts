@@ -49,14 +49,14 @@ export interface TrustParams {
   readonly ttl_s?: number | undefined
 }
 
-/** The `via` entry of tokens of a rule: revoking it ends them all. */
+/** Returns the `via` entry of tokens of a rule. Its revocation ends all these tokens. */
 export const trustTokenId = (ruleId: number): string => `trust:${ruleId}`
 
 const rulesMax = 100
 
 /**
- * The trust rules: which tokens of other issuers an organisation exchanges for tokens of its agents. They are read from the database at each exchange,
- * so a rule begins and ends immediately on every process. Decision 0196 says why.
+ * The trust rules: which tokens of other issuers an organisation exchanges for tokens of its agents. They are read from the database at each
+ * exchange, so a rule begins and ends immediately on every process. Decision 0196 says why.
  */
 export class TrustRules {
   readonly #deps: TrustRulesDeps
@@ -65,12 +65,12 @@ export class TrustRules {
     this.#deps = deps
   }
 
-  /** The rules of an organisation, oldest first. */
+  /** Returns the rules of an organisation, oldest first. */
   async list(orgId: number) {
     return (await this.#deps.db.many(listTrust, orgId)).map(viewOf)
   }
 
-  /** Creates a rule. Throws `bad_name`, `bad_request`, `not_found` for an agent or key of somebody else, `agent_revoked`, and `cap`. */
+  /** Creates a rule. Throws `bad_name`, `bad_request`, `not_found` for an agent or key that is not the caller's, `agent_revoked`, and `cap`. */
   async create({ orgId, userId }: Pick<Principal, 'orgId' | 'userId'>, params: TrustParams) {
     const { controlLog, clock, agents, guard, baseUrl } = this.#deps
     const { issuer, subject, claims = {} } = params
@@ -112,8 +112,8 @@ export class TrustRules {
   }
 
   /**
-   * Deletes a rule. Its tokens end with it, running calls included, on this process when the promise resolves, elsewhere within a second. After the last
-   * rule of an audience any organisation may use that audience. Throws `not_found`.
+   * Deletes a rule. Its tokens end and its running calls are cut, on this process when the promise resolves, on other processes within a second.
+   * After the last rule of an audience is deleted, any organisation may use that audience. Throws `not_found`.
    */
   async remove(orgId: number, ruleId: number): Promise<void> {
     const { controlLog, agents } = this.#deps
@@ -128,7 +128,10 @@ export class TrustRules {
     return this.#deps.db.many(matchingTrust, issuer, audiences)
   }
 
-  /** Makes the pair the organisation's, also after the last rule of another one was deleted. Throws `bad_request`. Decision 0464 says why. */
+  /**
+   * Gives the pair to the organisation. This also works after another organisation deleted its last rule for the pair. Throws `bad_request`.
+   * Decision 0464 says why.
+   */
   async #takeAudience(tx: Tx, orgId: number, issuer: string, audience: string): Promise<void> {
     await tx.exec(claimAudience, orgId, issuer, audience)
     const holder = await tx.one(lockAudience, issuer, audience)
@@ -144,13 +147,15 @@ export class TrustRules {
   }
 
   /**
-   * Returns the audience that tokens must name; the default is one that only this organisation can use. For an issuer where everybody can get tokens,
-   * only an audience of the organisation is accepted. Throws `bad_request` for that case, and for an audience of another organisation.
+   * Returns the audience that tokens must name. The default is an audience that only this organisation can use. For an issuer where everybody can get
+   * tokens, only an audience of the organisation is accepted. Throws `bad_request` for another audience in that case, and for an audience of another
+   * organisation.
    */
   #audience(orgId: number, issuer: string, requested: string | undefined): string {
     const own = this.#ownAudience(orgId)
     if (requested === undefined || requested === own || requested.startsWith(`${own}/`)) return requested ?? own
-    // If an organisation could claim the default audience of jobs there, it would receive the jobs of somebody who forgot to set an audience.
+    // Jobs that set no audience get the default audience of their issuer. An organisation that claimed this default would receive the tokens of such
+    // jobs of others.
     if (isShared(issuer))
       throw fail('bad_request', { message: `audience: everybody has tokens of this issuer, so have yours made for ${own}, and leave this field out.` })
     if (requested.startsWith(`${this.#deps.baseUrl()}/orgs/`))
@@ -158,7 +163,7 @@ export class TrustRules {
     return requested
   }
 
-  /** Returns a key that the author of the rule may let others act with: its tokens read the memory of the key's user. */
+  /** Returns the id of a key that the author of the rule may let others act with, because its tokens read the memory of the key's user. */
   async #liveFullKey(orgId: number, userId: number | null, requested: number): Promise<number> {
     const keyId = idOf(requested, 'There is no such key.')
     const key = await this.#deps.keys.byId(keyId)
@@ -170,7 +175,7 @@ export class TrustRules {
   }
 }
 
-/** The error for a rule that does not exist. */
+/** Returns the error for a rule that does not exist. */
 export const noRule = () => fail('not_found', { message: 'There is no such trust rule.' })
 
 function idOf(given: number, message: string): number {

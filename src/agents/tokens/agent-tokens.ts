@@ -25,19 +25,22 @@ export interface AgentTokensDeps {
   readonly killSwitch: KillSwitch
   readonly revokedTokens: Pick<RevokedTokens, 'check'>
   readonly pauses: Pick<Pauses, 'check'>
-  /** The rules of the agent's calls, its own and those of all agents above it; null when one of these agents does not exist. Synchronous when cached. */
+  /**
+   * Returns the rules of the agent's calls: its own rules and those of all agents above it. Returns null when one of these agents does not exist. The
+   * result is synchronous when it is cached.
+   */
   policiesOf(agentId: number, ancestorIds: readonly number[]): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
   /** Public base URL without a trailing slash. It is read at each use, because a free port is known only after listening. */
   readonly baseUrl: () => string
-  /** AGENT_TOKEN_TTL_S. */
+  /** The setting AGENT_TOKEN_TTL_S. */
   readonly ttlSeconds: number
 }
 
-/** The requested scopes and life of a token; both can only narrow. */
+/** The requested scopes and life of a token. Both can only narrow what may be given. */
 export interface TokenParams {
-  /** Scopes with spaces between them; left out: all that may be given. */
+  /** Scopes with spaces between them. When it is left out, the token gets all scopes that may be given. */
   readonly scope?: string | undefined
-  /** At most AGENT_TOKEN_TTL_S, which it is when left out. */
+  /** Seconds, at most AGENT_TOKEN_TTL_S, which is also the default. */
   readonly ttlSeconds?: number | undefined
 }
 
@@ -47,13 +50,13 @@ export interface TokenGrant {
   readonly orgId: number
   /** The user of the key. */
   readonly userId: number | null
-  /** Its limits bind the token, and the token ends with it. */
+  /** The key whose limits bind the token. The token ends with this key. */
   readonly keyId: number
   readonly scopes: readonly AgentScope[]
   readonly ttlSeconds: number
-  /** Who let the agent act, outermost first; left out: the agents above it. */
+  /** The actors that let the agent act, outermost first. When it is left out, they are the agents above it. */
   readonly act?: Act
-  /** The tokens it was made from: the revocation of one of them ends this token too. */
+  /** The tokens that this token was made from. The revocation of one of them ends this token too. */
   readonly via?: readonly string[]
 }
 
@@ -69,14 +72,17 @@ export interface MintedToken {
 }
 
 const tokenType = 'at+jwt'
-/** Clocks of two replicas may differ by this much when a token is used right after its mint. Expiry gets no such grace. */
+/** Maximum difference between the clocks of two replicas when a token is used right after its mint. Expiry has no such tolerance. */
 const skewSeconds = 30
-/** The most verified tokens kept: a signature check costs a tenth of a millisecond, so it is made once per token. */
+/** Maximum number of verified tokens in the cache. A signature check costs a tenth of a millisecond, so it is made once for each token. */
 const verifiedMax = 20_000
-/** Longer texts are no tokens of the gateway. */
+/** Maximum length of a token of the gateway. A longer text is refused. */
 const tokenLengthMax = 8_192
 
-/** Short-lived tokens of agents (RFC 9068): minted with a full API key, verified offline, compared with the kill switch at every call. */
+/**
+ * Mints and checks the short-lived tokens of agents (RFC 9068). A full API key mints them. They are verified without the database, and compared with
+ * the kill switch at every call.
+ */
 export class AgentTokens {
   readonly #deps: AgentTokensDeps
   readonly #verified = new LRUCache<string, AgentClaims>({ max: verifiedMax })
@@ -97,8 +103,8 @@ export class AgentTokens {
   }
 
   /**
-   * Returns the life of a token from the requested life and the most that may be given. Throws `bad_request` when the request is above
-   * AGENT_TOKEN_TTL_S, and `forbidden` when it is above the life of the requesting token.
+   * Returns the life of a token in seconds, from the requested life and the longest life that may be given. Throws `bad_request` when the request is
+   * above AGENT_TOKEN_TTL_S, and `forbidden` when it is above the life of the requesting token.
    */
   lifeOf(requestedSeconds: number | undefined, givenSeconds = this.#deps.ttlSeconds): number {
     const { ttlSeconds } = this.#deps
@@ -109,7 +115,7 @@ export class AgentTokens {
     return Math.min(requestedSeconds ?? ttlSeconds, givenSeconds)
   }
 
-  /** Returns an active agent of the org. Throws `not_found` and `agent_revoked` (409). */
+  /** Returns an active agent of the organisation. Throws `not_found` and `agent_revoked` (409). */
   async agentToMint(orgId: number, agentId: number): Promise<AgentWithAncestors> {
     const agent = await this.#deps.db.maybe(findWithAncestors, orgId, agentId)
     if (agent === null) throw noAgent()
@@ -158,15 +164,15 @@ export class AgentTokens {
   }
 
   /**
-   * Returns the principal of the token, now. Throws 401 with a `reason`, or 503 when the news is stale. Synchronous when the token was seen before and
-   * its key and agent are cached.
+   * Returns the principal of a token that is valid now. Throws 401 with a `reason`, or 503 when the news is stale. The result is synchronous when the
+   * token was seen before and its key and agent are cached.
    */
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal> {
     const claims = this.verify(token)
     return claims instanceof Promise ? claims.then(checked => this.#admit(checked)) : this.#admit(claims)
   }
 
-  /** Returns the claims of a genuine, unexpired token. It does not check whether agent and key are still active: `principalOf` does. */
+  /** Returns the claims of a genuine, unexpired token. It does not check whether the agent and key are still active. `principalOf` checks that. */
   verify(token: string): AgentClaims | Promise<AgentClaims> {
     if (token.length > tokenLengthMax) throw refused('token_invalid')
     const cacheKey = hashKey(token).toString('base64')
@@ -174,7 +180,7 @@ export class AgentTokens {
     return seen === undefined ? this.#verifyNew(token, cacheKey) : this.#unexpired(seen)
   }
 
-  /** Returns the claims of a genuine token, expired or not; null for every other text. */
+  /** Returns the claims of a genuine token, expired or not. Returns null for every other text. */
   async read(token: string): Promise<AgentClaims | null> {
     try {
       return token.length > tokenLengthMax ? null : await this.#genuine(token)
@@ -184,7 +190,10 @@ export class AgentTokens {
     }
   }
 
-  /** Throws when the caller's agent or key was ended after its admission, or the agent is paused. It is called again just before each dial. */
+  /**
+   * Throws when the caller's agent or key was ended after its admission, or when the agent is paused. It is called again just before each attempt
+   * dials its provider.
+   */
   recheck(principal: BearerPrincipal): void {
     if (principal.kind === 'agent') {
       this.#deps.killSwitch.check(principal.agentId, principal.epoch, principal.ancestorIds)
@@ -193,7 +202,8 @@ export class AgentTokens {
     }
     const key = this.#deps.keys.byId(principal.keyId)
     if (key instanceof Promise) {
-      // The answer comes too late for this check, so it cuts the call that went on without it. The next call reports a failure of the look-up.
+      // The result comes too late for this check, so it cuts the call that continued without it. If the look-up fails, the next call reports the
+      // failure.
       key.then(
         found => (found === null || found.state === 'revoked') && this.#deps.killSwitch.cutKey(principal.keyId),
         () => undefined,
@@ -215,7 +225,7 @@ export class AgentTokens {
     const claims = claimsShape.safeParse(await this.#payloadOf(token))
     if (!claims.success || claims.data.sub !== `agent:${claims.data.agent.id}`) throw refused('token_invalid')
     const { exp, iat } = claims.data
-    // No token outlives the present setting: revocations are remembered, and signing keys kept, for just that long.
+    // No token outlives the present setting, because revocations are remembered, and signing keys kept, for exactly that long.
     return { ...claims.data, exp: Math.min(exp, iat + this.#deps.ttlSeconds) }
   }
 
@@ -241,7 +251,7 @@ export class AgentTokens {
       )
       return payload
     } catch (error) {
-      // Expiry is checked last, after all other checks passed.
+      // Expiry is checked last, so all other checks have passed here.
       if (error instanceof errors.JWTExpired) return error.payload
       if (error instanceof errors.JOSEError) throw refused('token_invalid', error)
       throw error
@@ -292,7 +302,7 @@ export class AgentTokens {
   }
 }
 
-/** The rules of the key and of the agent. Callers without rules share the cached arrays. */
+/** Returns the rules of the key and of the agent. Callers without rules share the cached arrays. */
 function bothOf(ofKey: readonly CallPolicy[], ofAgent: readonly CallPolicy[]): readonly CallPolicy[] {
   if (ofAgent.length === 0) return ofKey
   return ofKey.length === 0 ? ofAgent : [...ofKey, ...ofAgent]

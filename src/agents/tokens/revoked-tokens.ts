@@ -12,17 +12,18 @@ export interface RevokedTokensDeps {
   readonly log: Log
   readonly controlLog: ControlLog
   readonly inflight: Inflight
-  /** AGENT_TOKEN_TTL_S in milliseconds. */
+  /** The setting AGENT_TOKEN_TTL_S, in milliseconds. */
   readonly tokenTtlMs: number
 }
 
-/** The most difference between the clocks that compare a token's expiry. */
+/** Maximum difference between the clocks that compare a token's expiry. */
 const slackMs = 5 * 60_000
 const pruneEveryMs = 60_000
 
 /**
- * Single tokens that were revoked, by `jti`, and trust rules whose tokens were, as `trust:<id>`. Every process knows all revocations that still matter:
- * it reads them at start, and the control log adds new ones. The kill switch watches how old the news is. Decision 0198 says why.
+ * Remembers single tokens that were revoked, by `jti`, and trust rules whose tokens were revoked, as `trust:<id>`. Every process knows all
+ * revocations that still matter: it reads them at start, and the control log adds new ones. The kill switch watches the age of the news.
+ * Decision 0198 says why.
  */
 export class RevokedTokens {
   readonly #deps: RevokedTokensDeps
@@ -35,7 +36,7 @@ export class RevokedTokens {
     deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('revoked_tokens_load_failed', { error })))
   }
 
-  /** Reads the revocations. Call it after the control log has started, so that none is missed. */
+  /** Reads the revocations. Call it after the control log has started, so that it misses no revocation. */
   async start(): Promise<void> {
     await this.#load()
     this.#stop = this.#deps.clock.every(pruneEveryMs, () => this.#prune())
@@ -53,23 +54,23 @@ export class RevokedTokens {
   }
 
   /**
-   * Revokes a token: it is refused and its running calls are cut, on this process when the promise resolves, elsewhere within a second. Doing it twice
-   * is fine.
+   * Revokes a token. It is refused and its running calls are cut, on this process when the promise resolves, on other processes within a second. A
+   * second call changes nothing.
    */
   async revoke(orgId: number, tokenId: string): Promise<void> {
     await this.#deps.controlLog.change(async tx => ({ value: undefined, news: await this.revokeIn(tx, orgId, tokenId) }))
   }
 
-  /** The same inside a transaction of the caller, who appends the event. */
+  /** Does the same as `revoke` inside a transaction of the caller, who appends the event. */
   async revokeIn(tx: Tx, orgId: number, tokenId: string): Promise<NewsItem[]> {
     const { clock, tokenTtlMs } = this.#deps
     const nowMs = clock.nowMs()
-    // A token that was made from this one just now may outlive it, and no other can be made any more.
+    // A token that was made from this one just now may outlive it by this time. No token can be made from it any more.
     await tx.exec(insertRevocation, orgId, tokenId, new Date(nowMs), new Date(nowMs + tokenTtlMs + slackMs))
     return [{ kind: 'token_revoked', ref: tokenId }]
   }
 
-  /** Deletes revocations of tokens that have expired anyway; returns their number. */
+  /** Deletes revocations of expired tokens. Returns their number. */
   sweep(): Promise<number> {
     return this.#deps.db.exec(deleteExpiredRevocations, new Date(this.#deps.clock.nowMs()))
   }

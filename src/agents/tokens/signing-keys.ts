@@ -7,16 +7,16 @@ import { fail } from '../../platform/errors.ts'
 import type { Sealer } from '../../platform/security/secrets.ts'
 import { deleteNextKey, insertSigningKey, keyAges, loadSigningKeys, lockRotation, promoteNextKey, retireCurrentKey, type SigningKeyRow } from '../queries.ts'
 
-/** The one signature algorithm of agent tokens. */
+/** The only signature algorithm of agent tokens. */
 export const tokenAlgorithm = 'ES256'
-/** How long a verifier may keep the published keys. */
+/** How long a verifier may cache the published keys. */
 export const jwksMaxAgeSeconds = 300
-/** How long a key is published before it signs: longer than a verifier that obeys the max-age keeps an older list. */
+/** How long a key is published before it signs. This is longer than a verifier that obeys the max-age keeps an older list. */
 const publishLeadMs = 2 * jwksMaxAgeSeconds * 1000
-/** A retired key verifies for the life of a token and this much more. */
+/** A retired key verifies for the life of a token plus this time. */
 const slackMs = 5 * 60_000
 const reloadEveryMs = 30_000
-/** The least time between two loads that unknown key ids cause in this process. */
+/** The minimum time between two loads that unknown key ids cause in this process. */
 const retryUnknownMs = 1_000
 
 const notOpened =
@@ -49,13 +49,13 @@ export interface SigningKeysDeps {
   readonly clock: Clock
   readonly controlLog: ControlLog
   readonly sealer: Sealer
-  /** AGENT_TOKEN_TTL_S in milliseconds. */
+  /** The setting AGENT_TOKEN_TTL_S, in milliseconds. */
   readonly tokenTtlMs: number
 }
 
 /**
- * The result of a rotation. 'not_due': the current key is younger than requested. 'too_early': the next key has not been public long enough.
- * 'next_replaced': the next key was sealed under a master key that this process does not have, so a new next key replaces it.
+ * The result of a rotation. `not_due` means that the current key is younger than requested. `too_early` means that the next key has not been public
+ * long enough. `next_replaced` means that the next key was sealed under a master key that this process does not have, so a new next key replaces it.
  */
 export type Rotation =
   | { readonly kind: 'rotated'; readonly kid: string }
@@ -63,8 +63,8 @@ export type Rotation =
   | { readonly kind: 'too_early' | 'next_replaced'; readonly waitMs: number }
 
 /**
- * The keys of agent tokens. One key signs; the next key is published already, so a rotation never leaves a verifier without the key it needs. Private
- * keys are stored sealed. The first use creates the pair, safely with any number of processes. Decision 0199 says why.
+ * The keys of agent tokens. One key signs. The next key is published already, so after a rotation no verifier lacks the key that it needs. Private
+ * keys are stored sealed. The first use creates both keys, and this is safe with any number of processes. Decision 0199 says why.
  */
 export class SigningKeys {
   readonly #deps: SigningKeysDeps
@@ -81,7 +81,7 @@ export class SigningKeys {
     })
   }
 
-  /** Returns the key that signs now. Throws `internal_error` that says so when it was sealed under another master key. */
+  /** Returns the key that signs now. Throws `internal_error` with an explanation when it was sealed under another master key. */
   async current(): Promise<{ kid: string; key: VerifyingKey }> {
     await this.#fresh(reloadEveryMs)
     if (this.#signing === null) throw fail('internal_error', { message: notOpened, cause: this.#whyNotOpened })
@@ -97,23 +97,23 @@ export class SigningKeys {
     return find()
   }
 
-  /** Whether the master key of this process opens the signing key. Also true while there is no signing key. */
+  /** Returns whether the master key of this process opens the signing key. Returns true while there is no signing key. */
   async isOpened(): Promise<boolean> {
     const current = (await this.#deps.db.many(loadSigningKeys, 0)).find(row => row.state === 'current')
     if (current === undefined) return true
     return this.#opens(current)
   }
 
-  /** The keys of /.well-known/jwks.json: the current key, the next key, and retired keys whose tokens may be valid. */
+  /** Returns the keys of /.well-known/jwks.json: the current key, the next key, and retired keys that may have signed valid tokens. */
   async published(): Promise<readonly PublicJwk[]> {
     await this.#fresh(reloadEveryMs)
     return this.#keys.map(key => key.jwk)
   }
 
   /**
-   * Lets the next key sign and publishes a new next one, once over all processes that try. Refused as `too_early` until the next key has been
-   * public long enough, and as `not_due` while the current key has signed for less than `minAgeMs`. Throws `internal_error` when the next key was
-   * sealed under another master key, unless it may be replaced.
+   * Makes the next key the signing key, and publishes a new next key. When several processes try, it happens once. The result is `too_early` until
+   * the next key has been public long enough, and `not_due` while the current key has signed for less than `minAgeMs`. Throws `internal_error` when
+   * the next key was sealed under another master key, unless `replacesNext` is true.
    */
   async rotate({ minAgeMs = 0, replacesNext = false }: { readonly minAgeMs?: number; readonly replacesNext?: boolean } = {}): Promise<Rotation> {
     const made = await this.#makeKey()
@@ -139,7 +139,7 @@ export class SigningKeys {
     return rotation
   }
 
-  /** Loads the keys when the last load is older than `maxAgeMs`, single-flight; creates them when there are none. */
+  /** Loads the keys when the last load is older than `maxAgeMs`. Concurrent callers share one load. Creates the keys when there are none. */
   async #fresh(maxAgeMs: number): Promise<void> {
     if (this.#deps.clock.monotonicMs() - this.#loadedAtMs < maxAgeMs) return
     this.#loading ??= this.#load().finally(() => {
@@ -167,7 +167,7 @@ export class SigningKeys {
     this.#loadedAtMs = startedMs
   }
 
-  /** A private key that cannot be opened keeps this process from signing, not from verifying. */
+  /** Opens the private key. A process that cannot open it still verifies tokens, but cannot sign. */
   async #openSigning({ kid, privateSealed }: SigningKeyRow): Promise<void> {
     this.#signing = null
     try {
@@ -206,5 +206,5 @@ async function loadedKey(row: SigningKeyRow): Promise<LoadedKey> {
   return { kid: row.kid, state: row.state, jwk, verifying: await importJWK(jwk, tokenAlgorithm) }
 }
 
-/** Names the row that a sealed private key belongs to. */
+/** Returns the name of the row that a sealed private key belongs to. */
 export const signingKeyOwner = (kid: string): string => `signing_keys:${kid}`

@@ -1,22 +1,22 @@
-/** The claims of agent tokens, and how a token names the tokens before it. */
+/** The claims of agent tokens, and the names by which a token refers to the tokens before it. */
 import { z } from 'zod'
 import { fail } from '../../platform/errors.ts'
 import type { AgentPrincipal } from '../../platform/security/principal.ts'
 import { scopesOfClaims } from './token-scopes.ts'
 
-/** The `act` claim of RFC 8693: the actor now, inside it those before. */
+/** The `act` claim of RFC 8693. The present actor contains the actors before it. */
 export interface Act {
   readonly iss?: string | undefined
   readonly sub: string
   readonly act?: Act | undefined
 }
 
-/** Tokens, and one trust rule, that a token may be made from in sequence. */
+/** Maximum length of the sequence that a token is made from. The sequence consists of tokens, and of at most one trust rule. */
 const viaMax = 8
 
 const actShape: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().optional(), sub: z.string(), act: actShape.optional() }))
 
-/** The claims of a token; `scopes` is what it may be used for. */
+/** The claims of a token. `scopes` is derived from them and says what the token may be used for. */
 export const claimsShape = z
   .object({
     org: z.int(),
@@ -33,7 +33,7 @@ export const claimsShape = z
     ver: z.int().optional(),
   })
   .transform(claims => ({ ...claims, scopes: scopesOfClaims(claims) }))
-/** The claims of a token whose signature, issuer, audience, type and times were right. */
+/** The claims of a token after its signature, issuer, audience, type and times were verified. */
 export type AgentClaims = z.output<typeof claimsShape>
 
 /** Returns the `via` of a token that is made from this one. Throws `bad_request` when the sequence is too long. */
@@ -42,7 +42,7 @@ export function viaOf({ tokenIds }: Pick<AgentPrincipal, 'tokenIds'>): readonly 
   return tokenIds
 }
 
-/** Who let the agent act: the agent above it, and above that one (RFC 8693). */
+/** Returns the actors that let the agent act: the agent above it, which contains the agent above that one (RFC 8693). */
 export function actOf(ancestorIds: readonly number[]): { act?: Act } {
   const [nearest, ...above] = ancestorIds
   return nearest === undefined ? {} : { act: { sub: `agent:${nearest}`, ...actOf(above) } }

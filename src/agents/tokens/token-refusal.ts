@@ -1,6 +1,9 @@
 import { fail, type GatewayError } from '../../platform/errors.ts'
 
-/** Why an agent token is refused. `token_expired` means mint a new one; all others mean that minting again with the same key or agent, or repeating, does not help. */
+/**
+ * Why an agent token is refused. After `token_expired` the caller should mint a new token. After the other reasons neither a new mint with the same
+ * key or agent nor a retry helps.
+ */
 export type RefusalReason = 'token_expired' | 'agent_revoked' | 'key_revoked' | 'token_revoked' | 'token_invalid'
 
 const messages: Record<RefusalReason, string> = {
@@ -11,10 +14,10 @@ const messages: Record<RefusalReason, string> = {
   token_invalid: 'This is not a valid agent token of this gateway.',
 }
 
-/** For ids that do not exist, and for ids of other organisations. */
+/** Returns the error for ids that do not exist and for ids of other organisations. */
 export const noAgent = (): GatewayError => fail('not_found', { message: 'There is no such agent.' })
 
-/** The 401 of an agent token: `invalid_api_key` with the reason beside the error and in the challenge (RFC 6750). */
+/** Returns the 401 of an agent token: `invalid_api_key` with the reason next to the error and in the challenge (RFC 6750). */
 export function refused(reason: RefusalReason, cause?: unknown): GatewayError {
   return fail('invalid_api_key', {
     message: messages[reason],

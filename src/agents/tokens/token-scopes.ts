@@ -1,10 +1,10 @@
-/** The scopes of agent tokens: how a mint narrows them and how they are read from a token. Pure. */
+/** The scopes of agent tokens: how a mint narrows them and how a token names them. The functions are pure. */
 import { fail } from '../../platform/errors.ts'
 import { type AgentScope, agentScopes } from '../../platform/security/principal.ts'
 
 /**
- * Returns the requested scopes of a mint. A request without scopes gets all that may be given. Throws `bad_request` for an unknown scope and `forbidden`
- * for a scope that may not be given.
+ * Returns the requested scopes of a mint. A request without scopes gets all scopes that may be given. Throws `bad_request` for an unknown scope and
+ * `forbidden` for a scope that may not be given.
  */
 export function narrowedScopes(requested: string | undefined, given: readonly AgentScope[]): readonly AgentScope[] {
   if (requested === undefined) return given
@@ -18,10 +18,10 @@ export function narrowedScopes(requested: string | undefined, given: readonly Ag
   return given.filter(scope => words.includes(scope))
 }
 
-/** Claim `ver` of tokens whose `scope` is complete. Older tokens say `inference` and have every scope. */
+/** The claim `ver` of tokens whose `scope` is complete. Older tokens name only `inference` and have every scope. */
 export const scopedTokenVersion = 2
 
-/** Returns the scopes of a genuine token. Unknown words grant nothing. */
+/** Returns the scopes of a genuine token. Unknown words in its `scope` grant nothing. */
 export function scopesOfClaims({ scope, ver }: { readonly scope?: string | undefined; readonly ver?: number | undefined }): readonly AgentScope[] {
   if (ver === undefined || ver < scopedTokenVersion) return agentScopes
   const words = (scope ?? '').split(' ')

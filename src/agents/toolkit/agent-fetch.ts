@@ -2,31 +2,31 @@ import { AgentRevokedError, BrigadeError, errorOf } from './brigade-error.ts'
 import { gatewayAddress, isAtGateway } from './gateway-address.ts'
 import { type Credential, checkedSecret, sourceOf, type TokenSource } from './token-source.ts'
 
-/** How requests are signed. */
+/** Options for the signing of requests. */
 export interface AgentFetchOptions {
   /**
-   * Only requests to this gateway are signed; others go out as they are, and paths such as `/v1/models` are resolved against it. Left out: every request
-   * is signed.
+   * Only requests to this gateway are signed. Other requests go out unchanged, and paths such as `/v1/models` are resolved against this address. When
+   * it is left out, every request is signed.
    */
   readonly baseUrl?: string | undefined
-  /** Sent when the caller sets no user agent, outside browsers. */
+  /** The User-Agent that is sent when the caller sets none. Browsers do not send it. */
   readonly userAgent?: string | undefined
-  /** For an API key that calls in the name of an agent (`x-br-agent-id`). A token names its agent by itself. */
+  /** The agent in whose name an API key calls (`x-br-agent-id`). A token names its agent by itself. */
   readonly agentLabel?: string | undefined
 }
 
-/** A value for frameworks that insist on a key. The fetch wrapper replaces it with the token. */
+/** A value for frameworks that require a key. The fetch wrapper replaces it with the token. */
 export const placeholderKey = 'set-by-brigade-fetch'
 
 const standardUserAgent = 'brigade-agents/0.1'
-/** Headers for keys that adapters of other providers fill with the placeholder. */
+/** Headers for keys. Adapters of other providers put the placeholder into them. */
 const keyHeaders = ['x-api-key', 'api-key', 'x-goog-api-key']
 
 /**
- * Returns a `fetch` that signs each request with the bearer of `credential`, whatever the caller wrote into Authorization. A 401 that a fresh token may
- * resolve is tried again with a fresh token, when the body can be sent again. When no token can be had, the error comes as a reply in the gateway's
- * form, so that the calling SDK decides as usual. A revoked agent gets a 401 `agent_revoked` that no SDK repeats, and from then on nothing is sent.
- * Every other reply comes back as it is. Throws TypeError for options that cannot be sent. Decision 0261 says why.
+ * Returns a `fetch` that signs each request with the bearer of `credential`, whatever Authorization the caller sets. After a 401 that a new token may
+ * resolve, it repeats the request with a new token, if the body can be sent again. When it can get no token, the error comes as a reply in the
+ * gateway's form, so that the calling SDK decides as usual. A revoked agent gets a 401 `agent_revoked` that no SDK repeats, and afterwards nothing is
+ * sent. Every other reply is returned unchanged. Throws TypeError for options that cannot be sent. Decision 0261 says why.
  */
 export function agentFetch(credential: Credential, inner: typeof fetch = fetch, options: AgentFetchOptions = {}): typeof fetch {
   checkHeaders(options)
@@ -46,7 +46,7 @@ export function agentFetch(credential: Credential, inner: typeof fetch = fetch, 
       const refusal = await refusalOf(reply)
       if (refusal !== 'token') return refusal === 'revoked' ? revokedReply(reply, source) : reply
       const renewed = unlessAborted(source.getToken({ forceRefresh: true, refused: token }), request.signal)
-      // A request that cannot be sent again is refused, but the next call gets the new token.
+      // This request cannot be sent again, so its refusal is returned. The next call gets the new token.
       if (!request.mayRepeat)
         return await renewed.then(
           () => reply,
@@ -66,7 +66,10 @@ export function agentFetch(credential: Credential, inner: typeof fetch = fetch, 
 
 const reasonInChallenge = /error_description="(\w+)"/
 
-/** Says what is wrong with the credential: the agent is gone, or only this token is; null for every other reply. */
+/**
+ * Returns what is wrong with the credential: `revoked` when the agent is revoked, `token` when only this token is invalid. Returns null for every
+ * other reply.
+ */
 async function refusalOf(reply: Response): Promise<'revoked' | 'token' | null> {
   if (reply.status !== 401) return null
   const challenge = reply.headers.get('www-authenticate') ?? ''
@@ -75,7 +78,7 @@ async function refusalOf(reply: Response): Promise<'revoked' | 'token' | null> {
   return reason !== null || challenge.includes('invalid_token') ? 'token' : null
 }
 
-/** Browsers hide the challenge. */
+/** Reads the reason from the body, because browsers hide the challenge header. */
 async function reasonInBody(reply: Response): Promise<string | null> {
   const body: unknown = await reply
     .clone()
@@ -87,13 +90,13 @@ async function reasonInBody(reply: Response): Promise<string | null> {
 
 async function revokedReply(reply: Response, source: TokenSource): Promise<Response> {
   const said = await errorOf(reply)
-  // A reply without a body, to HEAD for example, says it only in a header.
+  // A reply without a body, for example to HEAD, gives the reason only in a header.
   const error = said instanceof AgentRevokedError ? said : new AgentRevokedError({ ...said, code: 'agent_revoked', message: 'This agent has been revoked.' })
   source.noteRevoked?.(error)
   return refusalReply(error)
 }
 
-/** A valid label that a header can carry. */
+/** Throws TypeError unless the options are valid and can be sent in headers. */
 function checkHeaders({ agentLabel, userAgent }: AgentFetchOptions): void {
   if (agentLabel !== undefined && !/^[A-Za-z0-9][A-Za-z0-9 ._:@/-]{0,99}$/.test(agentLabel))
     throw new TypeError('agentLabel must be 1 to 100 characters: letters, digits, space and . _ : @ / -')
@@ -109,10 +112,10 @@ function signedHeaders(given: Headers, token: string, { userAgent = standardUser
   return headers
 }
 
-/** Browsers name themselves, and a header of ours would cause a preflight request. */
+/** Returns whether the program runs in a browser. Browsers name themselves, and an own header would cause a preflight request. */
 const isBrowser = (): boolean => 'document' in globalThis || 'importScripts' in globalThis
 
-/** Waiting for a token ends with the waiting call; the mint itself continues for the others. */
+/** Waits for a token until the signal of the waiting call fires. The mint itself continues for other callers. */
 function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return waiting
   return new Promise((resolve, reject) => {
@@ -124,8 +127,8 @@ function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | null): Prom
 }
 
 /**
- * Returns the reply for an error, as the gateway would have sent it: in the envelope that the SDKs of both families read, with `x-should-retry` set for
- * SDKs that do not decide by the status. A revoked agent is 401 `agent_revoked`, in code and message.
+ * Returns the reply that the gateway would have sent for an error. The envelope is readable for the SDKs of both families. `x-should-retry` is set
+ * for SDKs that do not decide by the status. For a revoked agent, the reply is 401 with `agent_revoked` in code and message.
  */
 export function refusalReply(error: BrigadeError): Response {
   const isRevoked = error instanceof AgentRevokedError
@@ -159,12 +162,12 @@ function errorType(status: number): string {
 
 /** A request that may have to be sent twice. */
 export interface Sendable {
-  /** As the caller gave them. */
+  /** The headers that the caller set. */
   readonly headers: Headers
   readonly signal: AbortSignal | null
-  /** False for streams, which can be read once only. */
+  /** False for streams, which can be read only once. */
   readonly mayRepeat: boolean
-  /** The arguments of one fetch; each call of the functions makes a request that can be sent. */
+  /** Returns the arguments of one fetch. Each call returns a request that can be sent. */
   next(): [target: string | URL | Request, init: RequestInit]
 }
 
@@ -181,7 +184,7 @@ export function sendableOf(target: string | URL | Request, init: RequestInit = {
   }
 }
 
-/** Bodies that can be sent again. */
+/** Returns whether the body can be sent again. */
 function isKept(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === 'string') return true
   const kinds = [ArrayBuffer, Blob, FormData, URLSearchParams]

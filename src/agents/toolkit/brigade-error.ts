@@ -1,15 +1,15 @@
-/** A refusal of the gateway, with the fields of its envelope. Branch on `code`; `message` says what to do. */
+/** A refusal of the gateway, with the fields of its envelope. Programs branch on `code`. `message` says what to do. */
 export class BrigadeError extends Error {
   override readonly name: string = 'BrigadeError'
   readonly status: number
   readonly code: string
-  /** `x-request-id` of the reply, for questions to the operator. */
+  /** The `x-request-id` of the reply, for questions to the operator. */
   readonly requestId: string | null
-  /** Seconds until a retry makes sense; null when the gateway did not say. */
+  /** Seconds until a retry makes sense. Null when the gateway did not say. */
   readonly retryAfterS: number | null
-  /** The value of `x-should-retry`; null when it is missing. */
+  /** The value of `x-should-retry`. Null when the header is missing. */
   readonly shouldRetry: boolean | null
-  /** The whole body: `error`, and evidence such as `reason`, `cap_inr` or the current `etag`. */
+  /** The whole body: `error`, and further fields such as `reason`, `cap_inr` or the current `etag`. */
   readonly body: Readonly<Record<string, unknown>>
 
   constructor(fields: {
@@ -31,17 +31,20 @@ export class BrigadeError extends Error {
   }
 }
 
-/** The agent was ended permanently. Every further call fails in the same way, so a run should stop. `code` is `agent_revoked`. */
+/** The error for an agent that was ended permanently. Every further call fails in the same way, so a run should stop. `code` is `agent_revoked`. */
 export class AgentRevokedError extends BrigadeError {
   override readonly name = 'AgentRevokedError'
 }
 
-/** The error of a reply that is not ok; reads its body to the end. A body that is not of the gateway (a proxy's page) becomes code `http_<status>`. */
+/**
+ * Returns the error of a reply that is not ok, and reads its body to the end. A body that the gateway did not send, such as a page of a proxy,
+ * becomes the code `http_<status>`.
+ */
 export async function errorOf(reply: Response): Promise<BrigadeError> {
   const text = await reply.text()
   const body = recordOf(text)
   const envelope = asRecord(body['error'])
-  // The rows for OAuth clients use two fields.
+  // The endpoints for OAuth clients use two fields of their own.
   const [oauthCode, oauthMessage] = typeof body['error'] === 'string' ? [body['error'], body['error_description']] : []
   const shouldRetry = reply.headers.get('x-should-retry')
   const fields = {
@@ -56,12 +59,12 @@ export async function errorOf(reply: Response): Promise<BrigadeError> {
   return isRevoked(fields.code, body) ? new AgentRevokedError({ ...fields, code: 'agent_revoked' }) : new BrigadeError(fields)
 }
 
-/** Whether a refusal says that the agent is gone: by `code` in a stream or tool, by `reason` in a 401. */
+/** Returns whether a refusal says that the agent is revoked. A stream or tool says it in `code`, and a 401 says it in `reason`. */
 export function isRevoked(code: string, body: Readonly<Record<string, unknown>>): boolean {
   return code === 'agent_revoked' || body['reason'] === 'agent_revoked'
 }
 
-/** Retry-After in seconds. A proxy may send a date, which is compared with the clock of the reply. */
+/** Returns Retry-After in seconds. A proxy may send a date, which is compared with the `date` of the reply. */
 function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? ''
   if (/^\d+(\.\d+)?$/.test(text)) return Number.isFinite(Number(text)) ? Number(text) : null

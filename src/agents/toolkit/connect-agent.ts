@@ -8,34 +8,37 @@ import type { Secret } from './token-mint.ts'
 import { createAgentTokenProvider } from './token-provider.ts'
 import { checkedSecret, isTokenSource, type TokenSource } from './token-source.ts'
 
-/** The gateway, the agent, and its credential. */
+/** The address of the gateway, the agent, and its credential. */
 export interface ConnectOptions {
   /** Address of the gateway, such as https://gateway.example.com. */
   readonly baseUrl: string
   /**
-   * With `agent`: an API key of scope full, or a function that returns the current key. With `exchange`: a token of a trusted issuer. With neither: the
-   * bearer itself, an API key or an agent token, or a source of tokens.
+   * With `agent`, it is an API key of scope full, or a function that returns the current key. With `exchange`, it is a token of a trusted issuer.
+   * With neither, it is the bearer itself (an API key or an agent token), or a source of tokens.
    */
   readonly credential: Secret | TokenSource
-  /** Name or id. Its tokens are minted and renewed as long as the program runs. */
+  /** Name or id of the agent. Its tokens are minted and renewed as long as the program runs. */
   readonly agent?: number | string | undefined
-  /** The credential is a token to exchange, of a CI job or a pod. */
+  /** True when the credential is a token to exchange, for example of a CI job or a pod. */
   readonly exchange?: boolean | undefined
-  /** Make the agent when there is no active one of that name. Default: no, because a restart would then bring back an agent that was revoked. */
+  /**
+   * Creates the agent when there is no active agent of that name. The default is false, because otherwise a restart would bring back an agent that
+   * was revoked.
+   */
   readonly create?: boolean | undefined
-  /** Some of `inference memory:read memory:write usage:read`. Left out: all. */
+  /** Some of `inference memory:read memory:write usage:read`. When it is left out, the token gets all of them. */
   readonly scope?: string | undefined
-  /** Seconds that a token lives. Left out: the default of the gateway. */
+  /** Seconds that a token lives. When it is left out, the default of the gateway applies. */
   readonly ttlS?: number | undefined
-  /** Called once, when the gateway says that the agent is revoked. */
+  /** Is called once, when the gateway says that the agent is revoked. */
   readonly onRevoked?: ((error: AgentRevokedError) => void) | undefined
   /** Replaces the global fetch, for proxies and tests. */
   readonly fetch?: typeof fetch | undefined
-  /** User-Agent of requests for which no framework sets one. */
+  /** The User-Agent of requests for which no framework sets one. */
   readonly userAgent?: string | undefined
 }
 
-/** What `GET /v1/me/whoami` says. */
+/** The reply of `GET /v1/me/whoami`. */
 export interface AgentIdentity {
   readonly principal: { readonly kind: 'key' | 'agent'; readonly id: number; readonly name: string }
   readonly org: { readonly id: number; readonly name: string }
@@ -47,9 +50,9 @@ export interface AgentIdentity {
   readonly scope: string
   readonly token_expires_at: string | null
   readonly limits: { readonly rpm_limit: number | null; readonly daily_limit: number | null }
-  /** The binding budget with the least left; null without a budget. */
+  /** The binding budget that has the least left. Null without a budget. */
   readonly budget: Pick<AgentBudget, 'scope' | 'id' | 'cap_inr' | 'spent_inr' | 'remaining_inr' | 'state' | 'resets_at'> | null
-  /** Prepaid credit of the organisation; null where nothing is prepaid. A key on trial is free on the platform's models in India only. */
+  /** Prepaid credit of the organisation. Null when nothing is prepaid. A trial key is free only on the platform's models in India. */
   readonly credit: { readonly balance_inr: number; readonly trial: boolean } | null
   readonly memory: { readonly configured: boolean }
   readonly version: string
@@ -69,32 +72,32 @@ export interface AgentBudget {
   readonly resets_at: string
 }
 
-/** A connection to a gateway as one agent. Everything made from it shares its token. */
+/** A connection to a gateway as one agent. All clients made from it share its token. */
 export interface ConnectedAgent {
   readonly baseUrl: string
   /** Signs requests to the gateway, and no other requests. It accepts paths such as `/v1/models`. */
   readonly fetch: typeof fetch
   /** The source of the bearer tokens. */
   readonly tokens: TokenSource
-  /** The management API; refusals are thrown as BrigadeError. */
+  /** The management API. Refusals are thrown as BrigadeError. */
   readonly gateway: GatewayClient
   /** Shared memory. */
   readonly memory: MemoryClient
-  /** For `new OpenAI(agent.openai())`. */
+  /** Returns the options for `new OpenAI(agent.openai())`. */
   openai(): ReturnType<typeof openaiOptions>
-  /** For `new Anthropic(agent.anthropic())`. */
+  /** Returns the options for `new Anthropic(agent.anthropic())`. */
   anthropic(): ReturnType<typeof anthropicOptions>
-  /** For `createOpenAICompatible(agent.aiSdk())`, `createOpenAI(agent.aiSdk())`, `createAnthropic(agent.aiSdk())`. */
+  /** Returns the options for `createOpenAICompatible(agent.aiSdk())`, `createOpenAI(agent.aiSdk())` and `createAnthropic(agent.aiSdk())`. */
   aiSdk(): ReturnType<typeof aiSdkOptions>
-  /** For `new ChatOpenAI({ model, ...agent.langchain() })`. */
+  /** Returns options for `new ChatOpenAI({ model, ...agent.langchain() })`. */
   langchain(): ReturnType<typeof langchainOptions>
-  /** For `setDefaultOpenAIClient(new OpenAI(agent.openaiAgents()))`. */
+  /** Returns the options for `setDefaultOpenAIClient(new OpenAI(agent.openaiAgents()))`. */
   openaiAgents(): ReturnType<typeof openaiOptions>
-  /** For `new StreamableHTTPClientTransport(...agent.mcp())`. */
+  /** Returns the arguments for `new StreamableHTTPClientTransport(...agent.mcp())`. */
   mcp(options?: { readonly toolsets?: readonly string[] }): ReturnType<typeof mcpArguments>
-  /** The identity of this agent. */
+  /** Returns the identity of this agent. */
   whoami(options?: { readonly signal?: AbortSignal }): Promise<AgentIdentity>
-  /** The budgets that bind it, and the amounts left. */
+  /** Returns the budgets that bind the agent, and the amounts left. */
   budget(options?: { readonly signal?: AbortSignal }): Promise<readonly AgentBudget[]>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Returns the address of a gateway without the slash at the end and without the /v1 that OpenAI clients append. Throws TypeError for a text that is not
- * one http address.
+ * Returns the address of a gateway without the slash at the end and without the /v1 that OpenAI clients append. Throws TypeError for a text that is
+ * not one HTTP address.
  */
 export function gatewayAddress(baseUrl: string): string {
   const address = String(baseUrl).trim().replace(/\/+$/, '')
@@ -12,7 +12,10 @@ export function gatewayAddress(baseUrl: string): string {
   return url.pathname.endsWith('/v1') ? address.slice(0, -'/v1'.length) : address
 }
 
-/** Whether a request goes to the gateway of that address: the same scheme, host and port, and below its path when it has one. */
+/**
+ * Returns whether a request goes to the gateway of that address. It must have the same scheme, host and port, and be below the path of the address
+ * when there is one.
+ */
 export function isAtGateway(baseUrl: string, target: string | URL | Request): boolean {
   const text = String(typeof target === 'object' && 'url' in target ? target.url : target)
   if (!URL.canParse(text)) return false

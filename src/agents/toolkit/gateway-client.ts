@@ -4,9 +4,9 @@ import { jsonOf, okReply } from './gateway-reply.ts'
 import { isNetworkFailure } from './token-provider.ts'
 import type { Credential } from './token-source.ts'
 
-/** Where a gateway is and who calls it. */
+/** The address of a gateway and the credential of the caller. */
 export interface GatewayOptions {
-  /** Address without a path, such as https://gw.example.com; a slash at the end does not matter. */
+  /** Address without a path, such as https://gw.example.com. A slash at the end does not matter. */
   readonly baseUrl: string
   readonly credential: Credential
   /** Replaces the global fetch, for proxies and tests. */
@@ -17,25 +17,25 @@ export interface GatewayOptions {
 export interface GatewayRequest {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent unchanged; use `json` for a value. */
+  /** The body, which is sent unchanged. Use `json` for a value. */
   readonly body?: string | Uint8Array
   readonly json?: unknown
   readonly signal?: AbortSignal
 }
 
 /**
- * The management API of a gateway. Paths begin with a slash. Every reply that is not ok is thrown as BrigadeError; without a reply the error of fetch is
- * thrown, with the address in it.
+ * The management API of a gateway. Paths begin with a slash. Every reply that is not ok is thrown as BrigadeError. Without a reply, the error of
+ * fetch is thrown with the address in it.
  */
 export interface GatewayClient {
   readonly baseUrl: string
-  /** The reply, ok. */
+  /** Returns the reply, which is ok. */
   send(method: string, path: string, request?: GatewayRequest): Promise<Response>
-  /** The JSON of the reply; the caller names its type. */
+  /** Returns the JSON of the reply. The caller names its type. */
   json<T>(method: string, path: string, request?: GatewayRequest): Promise<T>
 }
 
-/** A client of the gateway at `baseUrl`. It connects with the first call. */
+/** Returns a client of the gateway at `baseUrl`. It connects with the first call. */
 export function gatewayClient({ baseUrl: given, credential, fetch: inner }: GatewayOptions): GatewayClient {
   const baseUrl = gatewayAddress(given)
   const signed = agentFetch(credential, inner)
@@ -63,17 +63,17 @@ export function gatewayClient({ baseUrl: given, credential, fetch: inner }: Gate
   }
 }
 
-/** An address cannot contain a lone surrogate: it would name something else. */
+/** Returns the text of a parameter. Throws TypeError for a lone surrogate, because an address cannot contain it and would name something else. */
 function wellFormed(name: string, text: string): string {
   if (/\p{Cs}/u.test(text)) throw new TypeError(`${name} has half a character (a surrogate without its pair).`)
   return text
 }
 
-/** The error of fetch does not name the address. */
+/** Returns an error that names the address, because the error of fetch does not. */
 function unreachable(baseUrl: string, cause: TypeError): TypeError {
   const inner = cause.cause
   const code = typeof inner === 'object' && inner !== null && 'code' in inner ? String(inner.code) : ''
-  // A body that is far too large is not read to its end, so the answer about it may never arrive.
+  // The gateway does not read a far too large body to its end, so its error reply may never arrive.
   if (['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code))
     return new TypeError(`fetch failed: the connection to ${baseUrl} was cut (${code}). Try again; a body that is far too large is cut each time.`, { cause })
   return new TypeError(`fetch failed: no gateway answers at ${baseUrl}. Is it running, and is that its address?`, { cause })

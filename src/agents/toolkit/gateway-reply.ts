@@ -1,12 +1,12 @@
 import { BrigadeError, errorOf } from './brigade-error.ts'
 
 /**
- * Returns the reply when it is ok. Throws BrigadeError for other replies, with `wrong_address` for a redirect: no credential and no write should follow
- * one.
+ * Returns the reply when it is ok. Throws BrigadeError for other replies. A redirect is `wrong_address`, because no credential and no write should
+ * follow it.
  */
 export async function okReply(baseUrl: string, reply: Response): Promise<Response> {
   if (reply.type === 'opaqueredirect' || (reply.status >= 300 && reply.status < 400)) {
-    // Without the query, which may hold secrets of a sign-in.
+    // The message omits the query, which may contain secrets of a sign-in.
     const location = reply.headers.get('location')?.replace(/[?#].*$/s, '')
     await reply.body?.cancel()
     throw wrongAddress(`${baseUrl} redirects${location === undefined ? '' : ` to ${location}`}.`)
@@ -22,7 +22,7 @@ export async function jsonOf(baseUrl: string, reply: Response): Promise<unknown>
   return parsed
 }
 
-/** The message of JSON.parse quotes a part of the text, which may be a part of a token. */
+/** Parses the text. The error of JSON.parse is dropped, because it quotes a part of the text, which may be a part of a token. */
 function parsedOf(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -31,7 +31,7 @@ function parsedOf(text: string): unknown {
   }
 }
 
-/** Something else answers at the address: a page of a proxy, or another service. */
+/** Returns the error for an address where a proxy or another service answers instead of the gateway. */
 export function notTheGateway(baseUrl: string): BrigadeError {
   return wrongAddress(`What answers at ${baseUrl} is not the gateway, or a proxy before it that has a page of its own.`)
 }

@@ -8,34 +8,46 @@ export interface AgentToken {
   readonly token: string
   /** Life in seconds, counted from the request. */
   readonly expiresInS: number
-  /** Its end by the clock of this machine, in milliseconds since 1970, whatever the gateway's clock says. */
+  /** The expiry by the clock of this machine, in milliseconds since 1970. The gateway's clock does not affect it. */
   readonly expiresAtMs: number
   readonly agentId: number | null
-  /** Its scopes, with spaces between. */
+  /** The scopes of the token, with spaces between them. */
   readonly scope: string
 }
 
-/** The text of a secret, or a function that returns the current one: it is called at each mint, so that a renewed key or platform token is found. */
+/**
+ * The text of a secret, or a function that returns the current secret. The function is called at each mint, so that it can return a renewed key or
+ * platform token.
+ */
 export type Secret = string | (() => string | Promise<string>)
 
-/** Which token to mint, and with what credential. */
+/** Options of a mint: the agent, its credential, and the scope and life of the token. */
 export interface TokenMintOptions {
   /** Address of the gateway. */
   readonly baseUrl: string
-  /** Id, or name of an active agent; a text of digits is an id. Left out only with `exchange`, where the trust rule names the agent. */
+  /**
+   * Id of the agent, or name of an active agent. A text of digits is an id. It may be left out only with `exchange`, where the trust rule names the
+   * agent.
+   */
   readonly agent?: number | string | undefined
   /**
-   * An API key of scope full; with `exchange`: a token of an issuer that a trust rule accepts, such as a CI job's or a pod's, or an agent token to
-   * narrow.
+   * An API key of scope full. With `exchange`, it is a token of an issuer that a trust rule accepts, such as a token of a CI job or a pod, or an
+   * agent token whose rights should be narrowed.
    */
   readonly credential: Secret
-  /** The credential is not an API key but a token to exchange at POST /oauth/token. */
+  /** True when the credential is not an API key but a token to exchange at POST /oauth/token. */
   readonly exchange?: boolean | undefined
-  /** Make the agent when there is no active one of that name. Default: no, because a restart would then bring back an agent that was revoked. */
+  /**
+   * Creates the agent when there is no active agent of that name. The default is false, because otherwise a restart would bring back an agent that
+   * was revoked.
+   */
   readonly create?: boolean | undefined
-  /** Some of `inference memory:read memory:write usage:read`, with spaces between. Left out: all that may be given. */
+  /**
+   * Some of `inference memory:read memory:write usage:read`, with spaces between them. When it is left out, the token gets all scopes that may be
+   * given.
+   */
   readonly scope?: string | undefined
-  /** Seconds of life, at most what the gateway allows (900), which is also the default. In an exchange the trust rule sets it. */
+  /** Life in seconds. The maximum of the gateway (900) is also the default. In an exchange, the trust rule sets the life. */
   readonly ttlS?: number | undefined
   /** Replaces the global fetch. */
   readonly fetch?: typeof fetch | undefined
@@ -56,12 +68,12 @@ interface Minted {
 
 /** The timeout of a mint. */
 const mintTimeoutMs = 20_000
-/** The most pages of 200 agents that are searched for a name. */
+/** Maximum number of pages of 200 agents that are searched for a name. */
 const pagesMax = 50
 
 /**
- * Returns a function that requests a token each time it is called; it looks up the agent's id once. The function throws BrigadeError, AgentRevokedError,
- * and what fetch throws.
+ * Returns a function that requests a token each time it is called. It looks up the agent's id once. The function throws BrigadeError,
+ * AgentRevokedError, and the errors of fetch.
  */
 export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> {
   const { exchange = false } = options
@@ -72,7 +84,7 @@ export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> 
   const inner = options.fetch ?? fetch
   const request = async (path: string, authorization: string | null, init: RequestInit = {}): Promise<unknown> => {
     const headers = { ...(authorization === null ? {} : { authorization }), ...Object.fromEntries(new Headers(init.headers)) }
-    // A credential never follows a redirect.
+    // The request follows no redirect, so that the credential does not go to another address.
     const reply = await inner(`${baseUrl}${path}`, { ...init, headers, redirect: 'manual', signal: AbortSignal.timeout(mintTimeoutMs) })
     return jsonOf(baseUrl, await okReply(baseUrl, reply))
   }
@@ -142,7 +154,7 @@ function anotherAgent(asked: string, given: string | undefined): BrigadeError {
   return new BrigadeError({ status: 400, code: 'invalid_request', message })
 }
 
-/** Returns the agent that a token names. It is not verified: the token came from the gateway a moment ago, and only the gateway decides by it. */
+/** Returns the agent that a token names. The token is not verified, because the gateway just sent it, and only the gateway makes decisions by it. */
 function agentIn(token: string): { readonly id: number; readonly name: string } | null {
   try {
     const payload = token.split('.')[1] ?? ''

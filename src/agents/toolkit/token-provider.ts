@@ -4,47 +4,50 @@ import type { TokenParams, TokenSource } from './token-source.ts'
 
 /** The agent whose tokens to provide, and options. */
 export interface AgentTokenOptions extends TokenMintOptions {
-  /** Called once, when the gateway says that the agent is revoked: the place to end the run. */
+  /** Is called once, when the gateway says that the agent is revoked. It can end the run. */
   readonly onRevoked?: ((error: AgentRevokedError) => void) | undefined
-  /** Milliseconds of a clock that never jumps; for tests. */
+  /** Returns milliseconds of a clock that never jumps. Tests replace it. */
   readonly now?: (() => number) | undefined
 }
 
-/** Provides tokens of one agent that are valid now. */
+/** Provides currently valid tokens of one agent. */
 export interface AgentTokenProvider extends TokenSource {
-  /** The token of `getToken`, with its end, its agent and its scope. */
+  /** Returns the token of `getToken` with its expiry, agent and scope. */
   get(params?: TokenParams): Promise<AgentToken>
-  /** Ends the provider permanently: some reply of the gateway said that the agent is revoked. */
+  /** Ends the provider permanently, after a reply of the gateway said that the agent is revoked. */
   noteRevoked(error: AgentRevokedError): void
-  /** Why there will be no more tokens; null while there may be. */
+  /** The error after which there are no more tokens. Null while there may be tokens. */
   readonly revoked: AgentRevokedError | null
 }
 
 interface Held {
   readonly token: AgentToken
-  /** From this time on a new token is fetched in the background while calls use this one. */
+  /** From this time on a new token is fetched in the background, and calls use the present token. */
   readonly refreshAtMs: number
   /** From this time on calls wait for the new token. */
   readonly mustAtMs: number
   readonly endsAtMs: number
 }
 
-/** A new token is fetched this long before the end, or a fifth of its life if that is more, but never in its first half. */
+/**
+ * How long before its expiry a token is renewed. If a fifth of its life is longer, that time applies instead. A token is never renewed in the first
+ * half of its life.
+ */
 const earlyMs = 60_000
-/** A token may be too old when the gateway reads it, from this long before its end. */
+/** How long before its expiry a token is no longer used, because it may be too old when the gateway reads it. */
 const mandatoryMs = 30_000
 const backoffFirstMs = 500
 const backoffMaxMs = 30_000
-/** The longest life that is believed: a page of a proxy may answer with a longer one. */
+/** Maximum wait that is accepted from a reply. A page of a proxy may ask for a longer one. */
 const askedMaxMs = 15 * 60_000
-/** The most tries of one call that has no valid token, and the longest wait between two. */
+/** Maximum number of tries of one call that has no valid token. The next constant is the longest wait between two tries. */
 const attemptsMax = 3
 const waitMaxMs = 5_000
 
 /**
- * Provides tokens of an agent for as long as a program runs. One mint runs at a time for all callers. A new token is there before the old one ends.
- * While the gateway cannot mint, the old token is used until it ends. Once the agent is revoked, the provider sends nothing more. There are no timers: a
- * token is renewed when a caller asks for it. Throws TypeError for options that cannot work.
+ * Returns a provider of tokens of one agent for as long as the program runs. One mint runs at a time for all callers. A new token is fetched before
+ * the old token expires. While the gateway cannot mint, the old token is used until it expires. Once the agent is revoked, the provider sends nothing
+ * more. There are no timers: a token is renewed when a caller asks for it. Throws TypeError for options that cannot work.
  */
 export function createAgentTokenProvider(options: AgentTokenOptions): AgentTokenProvider {
   return new Provider(options)
@@ -83,13 +86,14 @@ class Provider implements AgentTokenProvider {
     const now = this.#now()
     const isUnwanted = held === null || (forceRefresh && (refused === undefined || refused === held.token.token))
     if (isUnwanted || now >= held.endsAtMs) return this.#patiently()
-    // The other clock does not run while the machine sleeps. This clock may also have been set, which costs no more than a mint.
+    // The clock of `now` may not run while the machine sleeps, so the wall clock is checked too. If somebody set the wall clock, this costs no more
+    // than a mint.
     const hasSlept = Date.now() >= held.token.expiresAtMs
     if (now < held.refreshAtMs && !hasSlept) return held.token
     if (this.#minting === null && now < this.#notBeforeMs) return held.token
     const fresh = this.#mint()
     if (now >= held.mustAtMs || hasSlept) return fresh.catch(error => this.#stillGood(held, error))
-    // A caller that needs the outcome asks again; a failure is remembered for it.
+    // A caller that needs the outcome asks again, and the failure is remembered for it.
     fresh.catch(() => undefined)
     return held.token
   }
@@ -98,7 +102,7 @@ class Provider implements AgentTokenProvider {
     if (this.#revoked !== null) return
     this.#revoked = error
     this.#held = null
-    // An error of a callback, now or later, neither lets the run continue nor ends the program with another error.
+    // An error of the callback, now or later, neither lets the run continue nor ends the program with another error.
     new Promise(resolve => resolve(this.#onRevoked?.(error))).catch(() => undefined)
   }
 
@@ -107,7 +111,7 @@ class Provider implements AgentTokenProvider {
     return held.token
   }
 
-  /** For calls without any token: makes a few tries, at the pace that the gateway asks for. */
+  /** Requests a token for calls that have none. It makes a few tries, at the pace that the gateway asks for. */
   #patiently(): Promise<AgentToken> {
     this.#patient ??= this.#tries().finally(() => {
       this.#patient = null
@@ -156,7 +160,7 @@ class Provider implements AgentTokenProvider {
   }
 }
 
-/** The life counts from before the request, so that the duration of the reply is never added to it. */
+/** Returns the token with its times. Its life counts from the start of the request, so that the duration of the reply is never added to it. */
 function heldFrom(token: AgentToken, askedAtMs: number): Held {
   const lifeMs = token.expiresInS * 1000
   const endsAtMs = askedAtMs + lifeMs
@@ -175,14 +179,14 @@ function pauseMs(error: unknown, failures: number): number {
   return Math.max(asked, backoff * (0.75 + Math.random() / 2))
 }
 
-/** Whether a retry makes sense: the gateway is overloaded, or could not be reached. */
+/** Returns whether a retry makes sense, because the gateway is overloaded or could not be reached. */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof BrigadeError)) return isNetworkFailure(error)
   if (error.shouldRetry !== null) return error.shouldRetry
   return error.status === 408 || error.status === 429 || error.status >= 500
 }
 
-/** An error of fetch without a reply, but not an error of a credential function. */
+/** Returns whether this is an error of fetch without a reply. An error of a credential function does not count. */
 export function isNetworkFailure(error: unknown): boolean {
   return (
     error instanceof Error && ((error.name === 'TypeError' && /fetch|network|load failed|terminated/i.test(error.message)) || error.name === 'TimeoutError')

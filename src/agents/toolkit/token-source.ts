@@ -1,37 +1,37 @@
 import { type AgentRevokedError, BrigadeError } from './brigade-error.ts'
 
-/** What a caller passes when it asks for a token. */
+/** The parameters of a request for a token. */
 export interface TokenParams {
-  /** The gateway refused the last token: another token is needed although this one seems valid. Concurrent calls share one mint. */
+  /** True when the gateway refused the last token, so that another token is needed although this one seems valid. Concurrent calls share one mint. */
   readonly forceRefresh?: boolean
-  /** The token that was refused. A source that has another one by now returns that instead of minting. */
+  /** The token that was refused. A source that already has another token returns that token instead of minting. */
   readonly refused?: string
 }
 
-/** A source of bearer tokens: an agent's token provider, or any object with the same method. */
+/** A source of bearer tokens: the token provider of an agent, or any object with the same method. */
 export interface TokenSource {
-  /** Returns a token that is valid now. Throws BrigadeError, AgentRevokedError once the agent is gone. */
+  /** Returns a token that is valid now. Throws BrigadeError, and AgentRevokedError once the agent is revoked. */
   getToken(params?: TokenParams): Promise<string>
-  /** The fetch wrapper calls it when the gateway says that the agent is revoked: from then on `getToken` throws this error without a request. */
+  /** Is called by the fetch wrapper when the gateway says that the agent is revoked. Afterwards `getToken` throws this error without a request. */
   noteRevoked?(error: AgentRevokedError): void
 }
 
 /** An API key (`br-…`), an agent token, or a source of tokens. */
 export type Credential = string | TokenSource
 
-/** Returns the source of a credential; a plain string is always the token itself. */
+/** Returns the source of a credential. A plain string is always the token itself. */
 export function sourceOf(credential: Credential): TokenSource {
   return isTokenSource(credential) ? credential : { getToken: async () => credential }
 }
 
-/** Whether this is a source of tokens. Programs without types may pass nothing at all, such as an environment variable that is not set. */
+/** Returns whether this is a source of tokens. Programs without types may pass undefined, such as an environment variable that is not set. */
 export function isTokenSource(credential: unknown): credential is TokenSource {
   return typeof credential === 'object' && credential !== null
 }
 
 /**
- * Returns a key or token without the space around it. Throws BrigadeError `invalid_credential` for an invalid text. The message never repeats the text:
- * fetch would refuse it too, but with the whole text in the error.
+ * Returns a key or token without the space around it. Throws BrigadeError `invalid_credential` for an invalid text. The message never contains the
+ * text. Fetch would refuse the text too, but with the whole text in its error.
  */
 export function checkedSecret(secret: unknown): string {
   const text = typeof secret === 'string' ? secret.trim() : ''

@@ -1,4 +1,4 @@
-/** The exports of `brigade-gateway/agents`. It needs only Node or a browser with fetch, and no package of the gateway. */
+/** The exports of `brigade-gateway/agents`. They need only Node, or a browser with fetch, and no package of the gateway. */
 // biome-ignore-all lint/performance/noBarrelFile: the entry of a published subpath has to name what it offers.
 
 export { type AiSdkMemoryTool, aiSdkMemoryTools } from './adapters/ai-sdk-memory.ts'

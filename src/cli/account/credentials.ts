@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What `brigade login` keeps for this user. */
+/** What `brigade login` stores for this user. */
 export interface Credentials {
   readonly base_url: string
   readonly key: string
@@ -9,7 +9,7 @@ export interface Credentials {
 
 const fileName = 'credentials.json'
 
-/** Writes the file and returns its path. Only its owner can read it, and it is written whole or not at all. */
+/** Writes the file and returns its path. Only its owner can read it, and it is written completely or not at all. */
 export function saveCredentials(folder: string, credentials: Credentials): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
@@ -21,7 +21,7 @@ export function saveCredentials(folder: string, credentials: Credentials): strin
   return path
 }
 
-/** Returns what was kept; null when there is nothing, or nothing readable, which another `brigade login` repairs. */
+/** Returns the stored credentials. Returns null when the file is missing or unreadable, which another `brigade login` repairs. */
 export function readCredentials(folder: string): Credentials | null {
   const path = join(folder, fileName)
   if (!existsSync(path)) return null
@@ -33,7 +33,7 @@ export function readCredentials(folder: string): Credentials | null {
   }
 }
 
-/** Removes the file, and a file that was being written. Throws what the disk throws. */
+/** Removes the file, and a file that was being written. Throws errors of the disk. */
 export function removeCredentials(folder: string): void {
   for (const name of [fileName, `${fileName}.new`]) rmSync(join(folder, name), { force: true })
 }

@@ -7,7 +7,7 @@ interface LoginFlags {
   readonly browser: boolean
 }
 
-/** `brigade login`. */
+/** Adds the command `brigade login`. */
 export function addLoginCommand(program: Command): void {
   const command = program
     .command('login')
@@ -38,7 +38,7 @@ async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
   })
 }
 
-/** BRIGADE, or the address of the gateway that the settings here name. */
+/** Returns the address in BRIGADE, or the address of the gateway in the settings of this computer. */
 async function defaultGateway(named: string | null): Promise<string> {
   if (named !== null) return addressOf(named, 'BRIGADE')
   const [{ publicBaseUrl }, { loadConfig }] = await Promise.all([import('../../platform/public-base-url.ts'), import('../../platform/config.ts')])

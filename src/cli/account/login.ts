@@ -7,22 +7,22 @@ import { receiveCode } from './code-receiver.ts'
 import { saveCredentials } from './credentials.ts'
 
 export interface LoginOptions {
-  /** Of the gateway; a slash at the end does not matter. */
+  /** The address of the gateway. A slash at the end does not matter. */
   readonly baseUrl: string
-  /** Folder of this user's settings; credentials.json is written there. */
+  /** Folder of this user's settings. credentials.json is written there. */
   readonly folder: string
   readonly clock: Clock
   readonly ids: Ids
-  /** Opens the address for the person in addition to printing it; null: only prints it. */
+  /** Opens the address for the person, in addition to printing it. Null means that it is only printed. */
   readonly openBrowser: ((url: string) => void) | null
   readonly print: (line: string) => void
 }
 
-/** How long a person may take in the browser. */
+/** Maximum time for the person in the browser. */
 const patienceMs = 5 * 60_000
 const requestTimeoutMs = 10_000
 const stateBytes = 24
-/** 43 characters, the minimum of RFC 7636. */
+/** The verifier gets 43 characters, the minimum of RFC 7636. */
 const verifierBytes = 32
 
 const keyShape = z.object({ key: z.string(), expires_at: z.string() })
@@ -32,7 +32,7 @@ const whoamiShape = z.object({
   role: z.string().nullable(),
 })
 
-/** Signs in through the browser and keeps the key that the gateway hands over. Throws an error of one line that says what to do. */
+/** Signs in through the browser and stores the key that the gateway hands over. Throws an error of one line that says what to do. */
 export async function login({ baseUrl: given, folder, clock, ids, openBrowser, print }: LoginOptions): Promise<void> {
   const baseUrl = checkedUrl(given)
   await expectGateway(baseUrl)
@@ -55,7 +55,7 @@ export async function login({ baseUrl: given, folder, clock, ids, openBrowser, p
   }
 }
 
-/** Opens the address in the person's browser when there is one; silently does nothing otherwise. */
+/** Opens the address in the person's browser. Does nothing when there is no browser. */
 export function openInBrowser(url: string): void {
   const [command, ...before] =
     process.platform === 'darwin' ? ['open'] : process.platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler'] : ['xdg-open']
@@ -78,7 +78,7 @@ async function get(url: string, key: string | null): Promise<{ status: number; j
   return { status: response.status, json: await response.json() }
 }
 
-/** Exchanges the code for the key; only the holder of the verifier can. */
+/** Exchanges the code for the key. This is possible only with the verifier. */
 async function fetchKey(baseUrl: string, code: string, verifier: string): Promise<z.output<typeof keyShape>> {
   const response = await fetch(`${baseUrl}/cli/token`, {
     method: 'POST',
@@ -92,7 +92,7 @@ async function fetchKey(baseUrl: string, code: string, verifier: string): Promis
   return parsed.data
 }
 
-/** Checks that there is a gateway before anybody is sent to a browser. */
+/** Throws unless there is a gateway, before the person is sent to a browser. */
 async function expectGateway(baseUrl: string): Promise<void> {
   const reply = await get(`${baseUrl}/v1/me/whoami`, null).catch((cause: unknown) => {
     throw new Error(`there is no gateway at ${baseUrl}. Give its address with --base-url.`, { cause })

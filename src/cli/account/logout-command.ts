@@ -7,7 +7,7 @@ import { plain, printJson, printLine } from '../command-output.ts'
 import { gatewayFetch } from '../gateway-fetch.ts'
 import { type Credentials, readCredentials, removeCredentials } from './credentials.ts'
 
-/** A gateway that takes longer than this does not hold up the logout. */
+/** Maximum wait for the gateway. A slower gateway does not delay the logout. */
 const patienceMs = 3_000
 
 interface KeyOfGateway {
@@ -15,7 +15,7 @@ interface KeyOfGateway {
   readonly name: string
 }
 
-/** `brigade logout`. */
+/** Adds the command `brigade logout`. */
 export function addLogoutCommand(program: Command): void {
   const command = program
     .command('logout')
@@ -28,7 +28,7 @@ export function addLogoutCommand(program: Command): void {
 async function logout({ json }: { readonly json?: boolean }): Promise<void> {
   const folder = userConfigFolder()
   const kept = readCredentials(folder)
-  // The gateway is asked while the key is still here, because afterwards nobody knows which key it was.
+  // The gateway is asked before the key is deleted, because afterwards nobody can find out which key it was.
   const key = kept === null ? null : await keyOf(kept)
   const tokens = forgotten(folder)
   if (json === true) return printJson({ base_url: kept?.base_url ?? null, key, tokens })
@@ -48,7 +48,7 @@ function forgotten(folder: string): number {
   }
 }
 
-/** Returns which key it is, if the gateway answers in time. */
+/** Returns the id and name of the key, if the gateway answers in time. */
 async function keyOf({ base_url, key }: Credentials): Promise<KeyOfGateway | null> {
   try {
     const reply = await gatewayFetch(base_url, patienceMs)(`${base_url}/v1/me/whoami`, { headers: { authorization: `Bearer ${key}` } })

@@ -18,7 +18,7 @@ interface Whoami {
   readonly version: string
 }
 
-/** `brigade whoami`. */
+/** Adds the command `brigade whoami`. */
 export function addWhoamiCommand(program: Command): void {
   const command = addClientFlags(program.command('whoami').description('say who the credential is: organisation, key or agent, scope, limits'))
   addExamples(command, [

@@ -14,7 +14,7 @@ interface CreateFlags extends ClientFlags, RuleFlags {
   readonly budgetInr?: number
 }
 
-/** `brigade agent …`: identities of agents, their tokens, budgets and ends. */
+/** Adds the commands `brigade agent …`: identities of agents, their tokens, budgets and revocation. */
 export function addAgentCommands(program: Command): void {
   const agent = program.command('agent').description('identities of agents: token, create, update, list, budget, pause, resume, revoke')
   addAgentTokenCommand(agent)
@@ -73,7 +73,7 @@ function printAgent(row: AgentRow, { json }: ClientFlags): void {
   else printFields(agentFields(row))
 }
 
-/** Makes a second call. If it fails, the first one stays in effect, and the message says so. */
+/** Sets the budget with a second call. If it fails, the first call stays in effect, and the message says so. */
 async function setBudget(client: GatewayClient, made: AgentRow, inr: number, isNew: boolean): Promise<AgentRow> {
   try {
     return await client.json<AgentRow>('POST', `/v1/me/agents/${made.id}/budget`, { json: { monthly_budget_inr: inr } })
@@ -164,7 +164,7 @@ function changeState(named: string, flags: ClientFlags, act: 'pause' | 'resume')
   })
 }
 
-/** The path of the action: an agent that calls with its own token stops the agents below it. */
+/** Returns the path of the action. An agent that calls with its own token can stop only agents below it. */
 async function pathTo(client: GatewayClient, { id }: AgentRow, act: 'pause' | 'resume' | 'revoke'): Promise<string> {
   const me = await client.json<{ agent?: { id: number } | null; credential?: string }>('GET', '/v1/me/whoami')
   return me.agent ? `/v1/me/agents/${me.agent.id}/children/${id}/${act}` : `/v1/me/agents/${id}/${act}`

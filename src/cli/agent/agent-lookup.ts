@@ -20,7 +20,7 @@ export interface AgentRow {
 
 const pageSize = 200
 
-/** Every agent of the organisation, active ones first; pages are fetched as they are needed. */
+/** Yields every agent of the organisation, active agents first. Pages are fetched as they are needed. */
 export async function* everyAgent(client: GatewayClient): AsyncGenerator<AgentRow> {
   let cursor: string | undefined
   do {
@@ -30,10 +30,10 @@ export async function* everyAgent(client: GatewayClient): AsyncGenerator<AgentRo
   } while (cursor !== undefined)
 }
 
-/** Returns the agent of that id, or the active agent of that name; a text of digits is an id. Throws CommandError (4). */
+/** Returns the agent of that id, or the active agent of that name. A text of digits is an id. Throws CommandError (4). */
 export async function agentNamed(client: GatewayClient, named: string): Promise<AgentRow> {
   const isId = /^\d+$/.test(named)
-  // The gateway keeps names in this form; a name from before is compared as it looks.
+  // The gateway stores names in this form. An older name is normalised for the comparison.
   const wanted = named.normalize('NFC').trim()
   let isRevoked = false
   for await (const row of everyAgent(client)) {

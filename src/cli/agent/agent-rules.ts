@@ -1,10 +1,10 @@
-/** The rules of an agent on the command line: as options, as the gateway takes them, and as people read them. */
+/** The rules of an agent on the command line: as options, in the form of the gateway, and in the form for people. */
 import type { Command } from 'commander'
 import { rupees } from '../command-output.ts'
 import { amount, count, list, orNone } from '../option-values.ts'
 import type { AgentRow } from './agent-lookup.ts'
 
-/** The given rules. `none` removes a rule; a rule that was not named stays. */
+/** The given rules. `none` removes a rule. A rule that is not named does not change. */
 export interface RuleFlags {
   readonly models?: string[] | 'none'
   readonly providers?: string[] | 'none'
@@ -26,7 +26,7 @@ export function addRuleOptions(command: Command): Command {
     .option('--max-concurrency <n>', 'most concurrent calls; none: no cap', orNone(count))
 }
 
-/** The rules as the gateway takes them. */
+/** Returns the rules in the form of the gateway. */
 export function ruleParamsOf({ models, providers, mayDelegate, maxCostInr, maxOutputTokens, maxConcurrency }: RuleFlags): Record<string, unknown> {
   const rules = {
     allowed_models: models,
@@ -39,7 +39,7 @@ export function ruleParamsOf({ models, providers, mayDelegate, maxCostInr, maxOu
   return Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, rule === 'none' ? null : rule]))
 }
 
-/** An agent with its budget and rules, for people. */
+/** Returns an agent with its budget and rules, in the form for people. */
 export function agentFields(row: AgentRow): Record<string, string> {
   const names = (ids: readonly string[] | null): string => (ids === null ? 'all' : ids.join(', '))
   const cap = (limit: number | null, unit: string): string => (limit === null ? 'none' : unit + String(limit))

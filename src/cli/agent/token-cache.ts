@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import type { Secret } from '../../platform/security/secret.ts'
 
 /**
- * A token in its file on the disk. The file holds nothing else that is secret: the API key that minted it is only in the file's name, hashed. Decision
- * 0271 says why.
+ * A token in its file on the disk. The file contains no other secret: the API key that minted the token is only in the file's name, as a hash.
+ * Decision 0271 says why.
  */
 export interface KeptToken {
   readonly access_token: string
   readonly base_url: string
   readonly agent_id: number | null
   readonly scope: string
-  /** By the clock of this computer. */
+  /** Times by the clock of this computer. */
   readonly minted_at_ms: number
   readonly expires_at_ms: number
 }
 
-/** The request for a token; a token serves exactly the same request of the same credential at the same gateway. */
+/** The request for a token. A token serves exactly the same request of the same credential at the same gateway. */
 export interface TokenParams {
   readonly baseUrl: string
   readonly credential: Secret
@@ -26,32 +26,35 @@ export interface TokenParams {
   readonly ttlS: number | undefined
 }
 
-/** A token with less life left than this, or than half of its whole life, is not given out any more. */
+/** A token is no longer returned when it has less life left than this. For a token of a short life, the limit is half of its whole life. */
 const spareMs = 120_000
-/** If the clock was set back by more than this, the age of a token is not known. */
+/** If the clock was set back by more than this, the age of a token is unknown. */
 const clockStepMs = 60_000
 const nameShape = /^[0-9a-f]{64}\.json$/
 
-/** Agent tokens of this user between two runs of the command line. Any number of processes may use it concurrently. */
+/** Stores agent tokens of this user between runs of the command line. Any number of processes may use it concurrently. */
 export class TokenCache {
   readonly #folder: string
   readonly #nowMs: () => number
   readonly #randomName: () => string
 
-  /** `folder` is the folder of this user's settings; tokens are in tokens/ below it. */
+  /** `folder` is the folder of this user's settings. Tokens are in tokens/ below it. */
   constructor(folder: string, deps: { readonly nowMs: () => number; readonly randomName: () => string }) {
     this.#folder = join(folder, 'tokens')
     this.#nowMs = deps.nowMs
     this.#randomName = deps.randomName
   }
 
-  /** Returns a token of that request with enough life left; null when a new one must be minted. A file that holds no token counts as missing. */
+  /**
+   * Returns a token of that request with enough life left. Returns null when a new token must be minted. A file that contains no token counts as
+   * missing.
+   */
   find(params: TokenParams): KeptToken | null {
     const kept = readToken(this.#pathOf(params))
     return kept !== null && this.#isFresh(kept) ? kept : null
   }
 
-  /** Writes the token and deletes tokens that have ended. Only this user can read it, and it is written whole or not at all. Throws what the disk throws. */
+  /** Writes the token and deletes expired tokens. Only this user can read it, and it is written completely or not at all. Throws errors of the disk. */
   keep(params: TokenParams, token: KeptToken): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     chmodSync(this.#folder, 0o700)
@@ -73,14 +76,14 @@ export class TokenCache {
     rmSync(this.#pathOf(params), { force: true })
   }
 
-  /** Deletes every token of this user and returns their number. Throws what the disk throws. */
+  /** Deletes every token of this user and returns their number. Throws errors of the disk. */
   clear(): number {
     const names = filesIn(this.#folder)
     rmSync(this.#folder, { recursive: true, force: true })
     return names.length
   }
 
-  /** Deletes the kept tokens of an agent that was revoked. */
+  /** Deletes the stored tokens of an agent that was revoked. */
   forgetAgent(baseUrl: string, agentId: number): void {
     this.#forget(kept => kept.base_url === baseUrl && kept.agent_id === agentId)
   }

@@ -25,7 +25,7 @@ interface ConnectFlags {
   readonly json?: boolean
 }
 
-/** `brigade connect`. */
+/** Adds the command `brigade connect`. */
 export function addConnectCommand(program: Command): void {
   const command = program
     .command('connect')
@@ -103,7 +103,7 @@ function paramsOf(client: ClientName, flags: ConnectFlags): ConnectParams {
   }
 }
 
-/** Node and brigade.js as they run now: clients start them from anywhere, where `npx brigade` would find nothing. */
+/** Returns the running Node and brigade.js. Clients start them from any folder, where `npx brigade` would find nothing. */
 function ownProgram(): string[] {
   return [process.execPath, fileURLToPath(new URL('../brigade.js', import.meta.url))]
 }

@@ -1,4 +1,4 @@
-/** Changes to a client's settings, independent of the file format: the result of a merge, and how it is checked. Decision 0276 says why. */
+/** Changes to a client's settings, independent of the file format: the result of a merge, and its check. Decision 0276 says why. */
 import { isDeepStrictEqual } from 'node:util'
 import { CommandError } from '../command-error.ts'
 
@@ -6,16 +6,16 @@ import { CommandError } from '../command-error.ts'
 export type SettingValue = string | number | boolean | readonly SettingValue[] | { readonly [name: string]: SettingValue }
 export type Settings = { readonly [name: string]: SettingValue }
 
-/** One change. `path` names objects from the root; missing objects are created. */
+/** One change. `path` names objects from the root. Missing objects are created. */
 export type SettingEdit =
-  /** The path has the value afterwards. With `unless: 'present'` a value that a person has chosen stays. */
+  /** Afterwards the path has the value. With `unless: 'present'` a value that a person has chosen stays. */
   | { readonly kind: 'set'; readonly path: readonly string[]; readonly value: SettingValue; readonly unless?: 'present' }
-  /** The path has no value afterwards. */
+  /** Afterwards the path has no value. */
   | { readonly kind: 'drop'; readonly path: readonly string[] }
-  /** The list has the item; an object with the `id` of the item counts as it. */
+  /** Afterwards the list contains the item. An object with the `id` of the item counts as the item. */
   | { readonly kind: 'include'; readonly path: readonly string[]; readonly item: SettingValue }
 
-/** Returns the edits that make an entry hold `fields` and none of `drops`. Everything else in the entry stays, in groups such as `headers` too. */
+/** Returns the edits after which an entry has `fields` and none of `drops`. All other fields of the entry stay, also in groups such as `headers`. */
 export function entryEdits(path: readonly string[], fields: Settings, drops: readonly string[]): SettingEdit[] {
   return [
     ...drops.filter(name => !Object.hasOwn(fields, name)).map(name => ({ kind: 'drop' as const, path: [...path, name] })),
@@ -25,7 +25,7 @@ export function entryEdits(path: readonly string[], fields: Settings, drops: rea
   ]
 }
 
-/** Returns the value at the path; undefined when there is none. Throws when a part of the path is no object. */
+/** Returns the value at the path. Returns undefined when there is none. Throws when a part of the path is not an object. */
 export function settingAt(settings: Settings, path: readonly string[]): SettingValue | undefined {
   let at: SettingValue = settings
   for (const [depth, name] of path.entries()) {
@@ -37,7 +37,7 @@ export function settingAt(settings: Settings, path: readonly string[]): SettingV
   return at
 }
 
-/** The edits that are not in effect yet. */
+/** Returns the edits that are not in effect yet. */
 export function missingEdits(settings: Settings, edits: readonly SettingEdit[]): SettingEdit[] {
   return edits.filter(edit => {
     const found = settingAt(settings, edit.path)
@@ -47,7 +47,7 @@ export function missingEdits(settings: Settings, edits: readonly SettingEdit[]):
   })
 }
 
-/** Returns the settings after the edits, as values: the merged text must mean the same. */
+/** Returns the settings after the edits, as values. The merged text must have the same meaning. */
 export function edited(settings: Settings, edits: readonly SettingEdit[]): Settings {
   return missingEdits(settings, edits).reduce((before, edit) => {
     if (edit.kind === 'drop') return withValue(before, edit.path, undefined)
@@ -55,24 +55,24 @@ export function edited(settings: Settings, edits: readonly SettingEdit[]): Setti
   }, settings)
 }
 
-/** Returns the list at the path, [] when there is none. Throws when the path has another value. */
+/** Returns the list at the path, or [] when there is none. Throws when the path has another value. */
 export function listAt(settings: Settings, path: readonly string[]): readonly SettingValue[] {
   const found = settingAt(settings, path) ?? []
   if (!Array.isArray(found)) throw cannotChange(`${dotted(path)} is no list`)
   return found
 }
 
-/** A path as people write it. */
+/** Returns a path as people write it. */
 export function dotted(path: readonly string[]): string {
   return path.join('.')
 }
 
-/** Why a file was left as it is. */
+/** Returns the error that says why a file was not changed. */
 export function cannotChange(why: string): CommandError {
   return new CommandError(why, { code: 'config_not_changed' })
 }
 
-/** Whether a value is an object of settings. */
+/** Returns whether a value is an object of settings. */
 export function isSettings(value: unknown): value is Settings {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

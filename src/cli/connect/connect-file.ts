@@ -5,14 +5,14 @@ import { cannotChange } from './connect-edits.ts'
 
 /** A file as it was read. */
 export interface ReadFile {
-  /** The path of the file itself: links are followed. */
+  /** The path of the file itself. Links are followed. */
   readonly path: string
-  /** '' for a missing file. */
+  /** The text is '' for a missing file. */
   readonly text: string
   readonly isThere: boolean
 }
 
-/** Reads a text file; a missing file is empty. Throws CommandError when it cannot be read or is not UTF-8. */
+/** Reads a text file. A missing file is empty. Throws CommandError when it cannot be read or is not UTF-8. */
 export function readTextFile(given: string): ReadFile {
   const path = behindLinks(given)
   try {
@@ -26,15 +26,15 @@ export function readTextFile(given: string): ReadFile {
 }
 
 /**
- * Replaces what was read by the text: whole or not at all, with the mode and owner of the file. A file that changed since it was read is left alone, and
- * the result is false. A new file is for its owner only, unless `isShared`. Throws CommandError.
+ * Replaces the file that was read by the text, completely or not at all, with the mode and owner of the file. When the file changed since it was
+ * read, it is not touched and the result is false. A new file is readable only for its owner, unless `isShared` is true. Throws CommandError.
  */
 export function replaceTextFile(read: ReadFile, text: string, isShared: boolean, unique: string): boolean {
   const beside = `${read.path}.${unique}.new`
   try {
     mkdirSync(dirname(read.path), { recursive: true })
     const before = read.isThere ? statSync(read.path) : null
-    // A file can be replaced whatever its own mode is, so a read-only mode is taken as the owner's intention.
+    // A file can be replaced whatever its own mode is, so a read-only mode counts as the owner's intention.
     if (before !== null && (before.mode & 0o222) === 0) throw cannotChange('it is read-only')
     writeFileSync(beside, text, { mode: before === null && isShared ? 0o644 : 0o600, flag: 'wx' })
     if (before !== null) keepOwnerAndMode(beside, before)
@@ -54,12 +54,12 @@ function keepOwnerAndMode(path: string, { mode, uid, gid }: { mode: number; uid:
   try {
     chownSync(path, uid, gid)
   } catch {
-    // Only the superuser may give a file away; other users own the files that they replace, or may not write there.
+    // Only the superuser may change the owner of a file. Other users own the files that they replace, or may not write there.
   }
   chmodSync(path, mode & 0o777)
 }
 
-/** The file that a link points to, even if it does not exist yet. */
+/** Returns the file that a link points to, even if it does not exist yet. */
 function behindLinks(path: string): string {
   const hopsMax = 40
   let at = path

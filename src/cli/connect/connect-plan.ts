@@ -1,31 +1,31 @@
-/** The plan for connecting a client, before anything is printed or written. */
+/** The plan that connects a client, before anything is printed or written. */
 import type { SettingEdit } from './connect-edits.ts'
 
 /** Clients that `brigade connect` knows. */
 export const clientNames = ['claude-code', 'codex', 'cursor', 'opencode', 'vscode'] as const
 export type ClientName = (typeof clientNames)[number]
 
-/** What is to be connected, and how. */
+/** The parameters of a connection. */
 export interface ConnectParams {
-  /** Of the gateway, without a slash at the end. */
+  /** The address of the gateway, without a slash at the end. */
   readonly baseUrl: string
-  /** Of the entries that are written. */
+  /** The name of the entries that are written. */
   readonly name: string
   readonly scope: 'project' | 'user'
-  /** Whether its own model calls go through the gateway; `default`: only when its settings choose no other provider yet. */
+  /** Whether the client's own model calls go through the gateway. With `default` they do only when its settings choose no other provider yet. */
   readonly models: 'yes' | 'default' | 'no'
   readonly tools: boolean
   /** Model that the client starts with. */
   readonly model: string
-  /** Calls run as this agent, on tokens that are minted when they are needed. */
+  /** The agent that makes the calls, with tokens that are minted when they are needed. */
   readonly agent: string | null
-  /** Tools through `brigade mcp` on this machine in place of HTTP. An agent always needs it. */
+  /** Whether the tools use `brigade mcp` on this machine in place of HTTP. An agent always needs it. */
   readonly bridge: boolean
-  /** File with the key; null: BRIGADE_KEY, and for this program `brigade login` too. */
+  /** The file with the key. Null means BRIGADE_KEY, and for this program `brigade login` too. */
   readonly keyFile: string | null
-  /** For `?toolsets=`; null: all. */
+  /** The value of `?toolsets=`. Null means all. */
   readonly toolsets: string | null
-  /** The client may call the tools without asking a person. */
+  /** Whether the client may call the tools without a question to the person. */
   readonly trustTools: boolean
 }
 
@@ -46,10 +46,10 @@ export interface ConnectPlace {
 export interface PlannedFile {
   readonly path: string
   readonly format: 'jsonc' | 'toml'
-  /** What it is for, for the person. */
+  /** The purpose of the file, for the person. */
   readonly what: string
   readonly edits: readonly SettingEdit[]
-  /** Others read the file too, so it must hold nothing that belongs to this machine or person alone. */
+  /** Whether others read the file too. It must then contain nothing that belongs only to this machine or person. */
   readonly isShared: boolean
 }
 
@@ -57,7 +57,7 @@ export interface PlannedFile {
 export interface ConnectPlan {
   readonly client: ClientName
   readonly files: readonly PlannedFile[]
-  /** Command lines that do the same as a file, where the client has them. */
+  /** Command lines that do the same as a file, for clients that have them. */
   readonly commands: readonly string[]
   /** Further steps for the person, one sentence each. */
   readonly notes: readonly string[]
@@ -65,19 +65,19 @@ export interface ConnectPlan {
   readonly needsKeyInEnvironment: boolean
 }
 
-/** Address of the tools. */
+/** Returns the address of the tools. */
 export function mcpUrl({ baseUrl, toolsets }: ConnectParams): string {
   return `${baseUrl}/mcp${toolsets === null ? '' : `?toolsets=${toolsets}`}`
 }
 
-/** The words that start the bridge. */
+/** Returns the words that start the bridge. */
 export function bridgeCommand(params: ConnectParams, place: ConnectPlace): { readonly command: string; readonly args: readonly string[] } {
   const [command = 'brigade', ...before] = place.program
   const toolsets = params.toolsets === null ? [] : ['--toolsets', params.toolsets]
   return { command, args: [...before, 'mcp', '--base-url', params.baseUrl, ...agentFlags(params), ...toolsets] }
 }
 
-/** The words of the command that prints the credential for models: a token of the agent, the content of the key file, or BRIGADE_KEY. */
+/** Returns the words of the command that prints the credential for models: a token of the agent, the content of the key file, or BRIGADE_KEY. */
 export function credentialCommand(params: ConnectParams, place: ConnectPlace): { readonly command: string; readonly args: readonly string[] } {
   const isWindows = place.platform === 'win32'
   if (params.agent === null && params.keyFile !== null)
@@ -91,7 +91,7 @@ function agentFlags({ agent, keyFile }: ConnectParams): string[] {
   return [...(agent === null ? [] : ['--agent', agent]), ...(keyFile === null ? [] : ['--key-file', keyFile])]
 }
 
-/** Words as one line for a shell of the platform. */
+/** Returns words as one line for a shell of the platform. */
 export function shellLine(words: readonly string[], platform: string): string {
   const quoted = (word: string): string => {
     if (/^[A-Za-z0-9_@%+=:,./\\-]+$/.test(word) && (platform === 'win32' || !word.includes('\\'))) return word
@@ -100,5 +100,5 @@ export function shellLine(words: readonly string[], platform: string): string {
   return words.map(quoted).join(' ')
 }
 
-/** How often clients run the token command again: sooner than the two minutes that a printed token is at least valid for. */
+/** How often clients run the token command again. A printed token is valid for at least two minutes, which is longer. */
 export const tokenRefreshMs = 60_000

@@ -1,4 +1,4 @@
-/** Connects a client to a gateway: its settings are printed or merged into its files. */
+/** Connects a client to a gateway. Its settings are printed or merged into its files. */
 import { CommandError } from '../command-error.ts'
 import { connectClaudeCode } from './connect-claude-code.ts'
 import { connectCodex } from './connect-codex.ts'
@@ -15,13 +15,13 @@ export interface WrittenFile {
   readonly path: string
   readonly what: string
   readonly outcome: 'created' | 'changed' | 'unchanged'
-  /** Settings that were changed, dotted. Their values are not shown, because they may be secrets. */
+  /** Settings that were changed, in dotted form. Their values are not shown, because they may be secrets. */
   readonly changed: readonly string[]
-  /** Settings that stay as the person has chosen them, dotted. */
+  /** Settings that stay as the person has chosen them, in dotted form. */
   readonly kept: readonly string[]
 }
 
-/** The most tries against a client that writes its file at the same moment. */
+/** Maximum number of tries against a client that writes its file at the same moment. */
 const attemptsMax = 5
 
 /** Returns the settings for each file. Throws CommandError (2) for a request that the client does not support. */
@@ -40,14 +40,14 @@ export function planConnect(client: ClientName, params: ConnectParams, place: Co
   }
 }
 
-/** The content of the file when it has nothing else. */
+/** Returns the content of the file when it has no other settings. */
 export function snippet({ format, edits }: PlannedFile): string {
   return format === 'toml' ? editToml('', edits) : editJsonc('', edits)
 }
 
 /**
- * Merges the plan into the client's files; running it again changes nothing. Every file is read and merged before the first is written. Throws
- * CommandError that names the file which was left unchanged.
+ * Merges the plan into the client's files. A second run changes nothing. Every file is read and merged before the first file is written. Throws
+ * CommandError that names the file that was not changed.
  */
 export function writePlan({ files }: ConnectPlan, unique: () => string): WrittenFile[] {
   for (const file of files) named(file, () => merged(file, readTextFile(file.path)))

@@ -12,7 +12,7 @@ interface BridgeFlags extends ClientFlags {
   readonly toolsets?: string
 }
 
-/** `brigade mcp`. */
+/** Adds the command `brigade mcp`. */
 export function addMcpCommand(program: Command): void {
   const command = program
     .command('mcp')
@@ -43,7 +43,7 @@ async function run(flags: BridgeFlags): Promise<void> {
   if (flags.toolsets !== undefined) url.searchParams.set('toolsets', flags.toolsets)
   if (process.stdin.isTTY)
     process.stderr.write('brigade mcp: this is for programs: it waits for MCP messages on stdin. brigade connect puts it into the settings of a client.\n')
-  // A call has no time limit; its client cancels it.
+  // A call has no time limit. Its client cancels it.
   const inner = gatewayFetch(settings.baseUrl, null)
   const exitCode = await runBridge({
     url: url.href,
@@ -58,7 +58,10 @@ async function run(flags: BridgeFlags): Promise<void> {
   if (process.stdout.writableLength > 0) await once(process.stdout, 'drain')
 }
 
-/** The key is looked up for every token, so that a new `brigade login` takes effect immediately. Without a login every answer says so. */
+/**
+ * Returns the source of credentials. The key is read for every token, so that a new `brigade login` takes effect immediately. Without a login, every
+ * answer says so.
+ */
 async function sourceOf(flags: BridgeFlags, baseUrl: string): Promise<TokenSource> {
   const key = (): string => credentialOf(clientSettings(flags)).reveal()
   if (flags.agent === undefined) return { getToken: async () => key() }

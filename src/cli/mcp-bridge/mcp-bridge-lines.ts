@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** The most bytes of a client's message. The gateway takes 4 MiB and reports that itself. */
+/** Maximum number of bytes of a client's message. The gateway accepts 4 MiB and reports that limit itself. */
 export const lineMaxBytes = 16 * 1024 * 1024
 
-/** The text of the next line; `null` for a line that was too long and was skipped. */
+/** The text of the next line. It is `null` for a line that was too long and was skipped. */
 export type InputLine = string | null
 
 const lineFeed = 0x0a
@@ -36,13 +36,13 @@ export async function* linesOf(input: Readable): AsyncGenerator<InputLine> {
   if (last !== '') yield last
 }
 
-/** Writes whole lines and waits while their reader does not keep up. After the reader has gone, nothing is written. */
+/** Writes whole lines, and waits while their reader is slow. After the reader has disconnected, nothing is written. */
 export class LineWriter {
   readonly #output: Writable
   #isOpen = true
   #drained: Promise<void> | null = null
 
-  /** `onGone` is called once, when the reader has gone. */
+  /** `onGone` is called once, when the reader has disconnected. */
   constructor(output: Writable, onGone: () => void) {
     this.#output = output
     const gone = (): void => {
@@ -54,7 +54,7 @@ export class LineWriter {
     output.on('close', gone)
   }
 
-  /** Line breaks inside JSON are only blanks between its parts. */
+  /** Writes one message. Line breaks inside JSON are only blanks between its parts, so they are replaced. */
   async write(json: string): Promise<void> {
     if (!this.#isOpen) return
     if (this.#output.write(`${json.replaceAll(/[\r\n]+/g, ' ')}\n`)) return

@@ -1,4 +1,4 @@
-/** JSON-RPC messages, read only as far as the bridge needs to pass them on unchanged. */
+/** Reads JSON-RPC messages only as far as the bridge needs to pass them on unchanged. */
 
 /** A message of the client. */
 export type ClientMessage =
@@ -9,7 +9,7 @@ export type ClientMessage =
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the messages of a line: one, or those of a batch, one by one. Null when it is not JSON-RPC. */
+/** Returns the messages of a line: one message, or those of a batch separately. Returns null when the line is not JSON-RPC. */
 export function messagesOf(line: string): ClientMessage[] | null {
   const value = jsonOf(line)
   if (!Array.isArray(value)) {
@@ -31,7 +31,7 @@ function messageOf(text: string, value: unknown): ClientMessage | null {
   return hasId && ('result' in value || 'error' in value) ? { kind: 'answer', text, value } : null
 }
 
-/** Returns parsed JSON; undefined when the text is not JSON. */
+/** Returns parsed JSON. Returns undefined when the text is not JSON. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -40,19 +40,19 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** Whether a value is an object with fields. */
+/** Returns whether a value is an object with fields. */
 export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The field of a field; undefined when there is none. */
+/** Returns the field at a path of names. Returns undefined when there is none. */
 export function fieldAt(value: unknown, ...path: readonly string[]): unknown {
   let at = value
   for (const name of path) at = isFields(at) && Object.hasOwn(at, name) ? at[name] : undefined
   return at
 }
 
-/** Which parameter the header Mcp-Name repeats. */
+/** The parameter that the header Mcp-Name repeats, by method. */
 const namedBy: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -63,7 +63,7 @@ const namedBy: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Returns the HTTP headers for a message. The 2026-07-28 era names its version in every message, and the headers repeat what is in the body; the era
+ * Returns the HTTP headers for a message. The 2026-07-28 era names its version in every message, and the headers repeat fields of the body. The era
  * before negotiated `version` once, in `initialize`.
  */
 export function protocolHeaders(message: ClientMessage, version: string | null): Record<string, string> {
@@ -79,7 +79,7 @@ export function protocolHeaders(message: ClientMessage, version: string | null):
 
 const sentinel = /^=\?base64\?.*\?=$/i
 
-/** Text that a header can carry unchanged; other text in the protocol's base64 form. */
+/** Returns a text that a header can contain. Other texts are converted to the protocol's base64 form. */
 function headerText(text: string): string {
   const isPlain = text !== '' && /^[\x20-\x7e]*$/.test(text) && text.trim() === text && !sentinel.test(text)
   return isPlain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`

@@ -3,19 +3,19 @@ import { errorOf } from '../../agents/toolkit/brigade-error.ts'
 import { type Called, CommandError, commandErrorOf } from '../command-error.ts'
 import { fieldAt, isFields, jsonOf } from './mcp-bridge-message.ts'
 
-/** Where the messages of a reply go; the stream is read no faster than this accepts them. */
+/** Receives the messages of a reply. The stream is read no faster than this function accepts them. */
 export type Emit = (json: string) => Promise<void>
 
 /**
- * Passes the gateway's reply to a request on unchanged: one JSON message, or an event stream of many. Resolves to the answer to `id`; undefined when the
- * reply ended without one. Throws CommandError for a refusal that is no JSON-RPC, and what reading throws.
+ * Passes the gateway's reply to a request on unchanged: one JSON message, or an event stream of many. Resolves to the answer to `id`, or to undefined
+ * when the reply ended without one. Throws CommandError for a refusal that is not JSON-RPC, and errors of reading.
  */
 export async function carryReply(reply: Response, id: string | number | null, emit: Emit, called: Called): Promise<unknown> {
   if ((reply.headers.get('content-type') ?? '').startsWith('text/event-stream')) return carryStream(reply, id, emit)
   const text = await reply.clone().text()
   const value = jsonOf(text)
   if (isFields(value) && value['jsonrpc'] === '2.0') {
-    // A server that could not read the request does not know its id; the client waits for one.
+    // A server that could not read the request does not know its id, and the client waits for an answer with the id.
     const answer = value['id'] === null && id !== null ? { ...value, id } : value
     await emit(answer === value ? text : JSON.stringify(answer))
     return fieldAt(answer, 'id') === id ? answer : undefined
@@ -32,7 +32,7 @@ async function carryStream(reply: Response, id: string | number | null, emit: Em
   for await (const chunk of reply.body ?? []) {
     parser.feed(decoder.decode(chunk, { stream: true }))
     for (const data of waiting.splice(0)) {
-      // Events without data only keep the connection awake.
+      // Events without data only keep the connection open.
       if (data === '') continue
       await emit(data)
       const value = jsonOf(data)
@@ -45,13 +45,13 @@ async function carryStream(reply: Response, id: string | number | null, emit: Em
 /** The code for errors on the way to the server, in the range that JSON-RPC leaves to implementations. */
 const transportErrorCode = -32000
 
-/** The JSON-RPC error for a request that failed on the way. */
+/** Returns the JSON-RPC error for a request that failed on the way. */
 export function transportError(id: string | number | null, thrown: unknown): string {
   const { message, data } = described(thrown)
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: transportErrorCode, message, data } })
 }
 
-/** The message about a request that failed on the way, for a person or program. */
+/** Returns the message about a request that failed on the way, for a person or program. */
 export function described(thrown: unknown): { readonly message: string; readonly data: Readonly<Record<string, unknown>> } {
   if (thrown instanceof CommandError) return { message: sentence(thrown.message), data: { ...thrown.evidence, code: thrown.code, status: thrown.status } }
   return {

@@ -1,6 +1,6 @@
 /**
- * MCP over stdin and stdout for clients that start servers as programs, passed to the gateway over HTTP. Messages pass unchanged, in both eras of the
- * protocol. This file handles what the two transports do differently: headers, credentials, cancelling. Decision 0275 says why.
+ * Passes MCP over stdin and stdout on to the gateway over HTTP, for clients that start servers as programs. Messages pass unchanged, in both eras of
+ * the protocol. This file handles the differences of the two transports: headers, credentials, cancelling. Decision 0275 says why.
  */
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../platform/clock.ts'
@@ -10,29 +10,35 @@ import { type ClientMessage, fieldAt, jsonOf, messagesOf, protocolHeaders } from
 import { carryReply, described, transportError } from './mcp-bridge-reply.ts'
 
 export interface BridgeOptions {
-  /** Of the MCP server. */
+  /** The URL of the MCP server. */
   readonly url: string
   /** Signs each request. */
   readonly fetch: typeof fetch
   readonly called: Called
   readonly input: Readable
-  /** The output carries the protocol and nothing else. */
+  /** The output contains only messages of the protocol. */
   readonly output: Writable
-  /** One line for the person who reads the client's log. */
+  /** Writes one line for the person who reads the client's log. */
   readonly log: (line: string) => void
   readonly clock: Clock
 }
 
 type ClientRequest = Extract<ClientMessage, { kind: 'request' }>
 
-/** The gateway accepts no more, and often closes the connection before its answer is read, so the bridge reports the limit itself. */
+/**
+ * Maximum size of a request. The gateway accepts no larger ones, and often closes the connection before its answer is read, so the bridge reports the
+ * limit itself.
+ */
 const requestMaxBytes = 4 * 1024 * 1024
-/** The most concurrent calls. A client that wants more gets an error instead of a growing queue. */
+/** Maximum number of concurrent calls. Further calls get an error, so that no queue grows. */
 const callsMax = 256
-/** After the end of the input, pending answers may still come: this is how lines from a pipe are answered. */
+/** How long pending answers may still arrive after the end of the input, so that lines from a pipe are answered. */
 const graceMs = 1_000
 
-/** Passes messages on until the input ends and its calls are finished or given up. Resolves to the exit code: 3 when the credential is refused. */
+/**
+ * Passes messages on until the input ends and its calls are finished or abandoned. Resolves to the exit code, which is 3 when the credential is
+ * refused.
+ */
 export function runBridge(options: BridgeOptions): Promise<number> {
   return new Bridge(options).run()
 }
@@ -40,11 +46,11 @@ export function runBridge(options: BridgeOptions): Promise<number> {
 class Bridge {
   readonly #options: BridgeOptions
   readonly #writer: LineWriter
-  /** Calls by id; a stream of changes does not count, because it has no end. */
+  /** The running calls by id. A stream of changes does not count, because it has no end. */
   readonly #calls = new Map<string | number, { readonly controller: AbortController; readonly isListening: boolean }>()
   readonly #working = new Set<Promise<void>>()
   readonly #end = new AbortController()
-  /** Negotiated by `initialize`. */
+  /** The version that `initialize` negotiated. */
   #version: string | null = null
   #isRefused = false
   #lastLogged = ''
@@ -64,7 +70,7 @@ class Bridge {
         else await this.#takeLine(line)
       }
     } catch (error) {
-      // The input is destroyed when the reader of the output has gone.
+      // The input is destroyed when the reader of the output has disconnected.
       if (!this.#end.signal.aborted) throw error
     }
     await this.#finish()
@@ -73,7 +79,7 @@ class Bridge {
 
   async #takeLine(line: string): Promise<void> {
     const messages = messagesOf(line)
-    // Text that is not JSON is a parse error of JSON-RPC; any other JSON is an invalid request.
+    // Text that is not JSON is a parse error of JSON-RPC. Any other JSON is an invalid request.
     if (messages === null) return this.#say({ code: jsonOf(line) === undefined ? -32700 : -32600, message: 'The line is no JSON-RPC message.' })
     for (const message of messages) {
       if (message.kind === 'notification' && message.method === 'notifications/cancelled') this.#cancel(message)
@@ -87,7 +93,7 @@ class Bridge {
     work.finally(() => this.#working.delete(work)).catch(() => undefined)
   }
 
-  /** Over HTTP a call is cancelled by closing its reply. The gateway then ends it in both eras, even if other clients use the same ids. */
+  /** Cancels a call. Over HTTP this closes the reply of the call. The gateway then ends the call in both eras, even if other clients use the same ids. */
   #cancel(message: ClientMessage): void {
     const id = fieldAt(message.value, 'params', 'requestId')
     if (typeof id === 'string' || typeof id === 'number') this.#calls.get(id)?.controller.abort()
@@ -105,7 +111,7 @@ class Bridge {
     this.#track(done)
   }
 
-  /** Why a request is not sent at all. */
+  /** Returns why a request is not sent. */
   #refusalOf({ text }: ClientRequest): CommandError | null {
     if (this.#calls.size >= callsMax) return new CommandError(`more than ${callsMax} concurrent calls: wait for some to end.`, { code: 'too_many_calls' })
     if (Buffer.byteLength(text) <= requestMaxBytes) return null
@@ -131,7 +137,7 @@ class Bridge {
     }
   }
 
-  /** Nobody waits for the result of a notification or an answer. */
+  /** Sends a notification or an answer. Its result is not passed on, because no client waits for it. */
   async #notify(message: ClientMessage): Promise<void> {
     try {
       await carryReply(await this.#post(message, this.#end.signal), null, () => Promise.resolve(), this.#options.called)

@@ -3,7 +3,7 @@ import type { MemoryAuthor } from '../../agents/toolkit/memory-client/memory-cli
 import { withGateway } from '../client-command.ts'
 import type { ClientFlags } from '../client-settings.ts'
 
-/** Runs `act` with the shared memory of the gateway of the flags; see withGateway. */
+/** Runs `act` with the shared memory of the gateway of the flags. See withGateway. */
 export function withMemory<T>(flags: ClientFlags, act: (memory: MemoryClient) => Promise<T>): Promise<T> {
   return withGateway(flags, async ({ client }) => {
     const { memoryClient } = await import('../../agents/toolkit/memory-client/memory-client.ts')
@@ -11,7 +11,7 @@ export function withMemory<T>(flags: ClientFlags, act: (memory: MemoryClient) =>
   })
 }
 
-/** Who wrote, in the form of `memory ls --author`; `-` when it came into the bucket by other means. */
+/** Returns the author in the form of `memory ls --author`. Returns `-` when the object came into the bucket by other means. */
 export function authorText(author: MemoryAuthor | null): string {
   if (author === null) return '-'
   return author.agent === undefined ? `user:${author.user}` : `agent:${author.agent}`

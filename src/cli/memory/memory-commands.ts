@@ -3,7 +3,7 @@ import { addMemoryReadCommands } from './memory-read-commands.ts'
 import { addMemoryShareCommands } from './memory-share-commands.ts'
 import { addMemoryWriteCommands } from './memory-write-commands.ts'
 
-/** `brigade memory …`: the memory that agents and people share. */
+/** Adds the commands `brigade memory …`: the memory that agents and people share. */
 export function addMemoryCommands(program: Command): void {
   const memory = program.command('memory').alias('mem').description('shared memory: get, put, ls, search, append, history, restore, rm, promote, shares')
   memory.commandsGroup('Read:')

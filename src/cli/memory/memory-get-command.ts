@@ -13,7 +13,7 @@ interface GetFlags extends ClientFlags {
   readonly verbose?: boolean
 }
 
-/** `brigade memory get`. */
+/** Adds the command `brigade memory get`. */
 export function addMemoryGetCommand(memory: Command): void {
   const command = addClientFlags(memory.command('get').description('write the bytes of an object to stdout'))
     .argument('<key>', 'such as agents/reviewer/notes.md')
@@ -71,7 +71,7 @@ function writeToFile(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** The object as JSON: text as `content`, bytes that are not UTF-8 as `content_base64`. */
+/** Returns the object as JSON: text as `content`, and bytes that are not UTF-8 as `content_base64`. */
 function jsonOf({ key, bytes, text, etag, provenance }: MemoryObject, withContent: boolean): object {
   const { agentName, promotedBy, restoredFrom, ...rest } = provenance
   const isText = Buffer.from(text).equals(bytes)

@@ -23,11 +23,11 @@ interface SearchFlags extends ClientFlags {
   readonly limit?: number
 }
 
-/** Keys of one request; a smaller requested number wins. */
+/** Number of keys of one request, unless the requested number is smaller. */
 const pageMax = 1000
 const searchPageMax = 200
 
-/** `memory get`, `ls`, `search`, `history`, `paths`. */
+/** Adds the commands `memory get`, `ls`, `search`, `history`, `paths`. */
 export function addMemoryReadCommands(memory: Command): void {
   addMemoryGetCommand(memory)
   addList(memory)
@@ -74,7 +74,7 @@ function addList(memory: Command): void {
   )
 }
 
-/** Yields keys and, with --level, folders, in the order of their pages; the next page is fetched when the last one is used up. */
+/** Yields keys and, with --level, folders, in the order of their pages. The next page is fetched when the present one is used up. */
 async function* listed(
   client: MemoryClient,
   prefix: string,
@@ -101,7 +101,7 @@ function nameOf(found: MemoryListed | string): string {
   return typeof found === 'string' ? found : found.key
 }
 
-/** Columns of fixed width, because the longest value is known only at the end. */
+/** Returns a line with columns of fixed width, because the longest value is known only at the end. */
 function lineOf(found: MemoryListed | string): string {
   const [size, modified, author] = typeof found === 'string' ? ['-', '-', '-'] : [String(found.size), found.modified.slice(0, 19), authorText(found.author)]
   return `${size.padStart(9)}  ${modified.padEnd(19)}  ${plain(author).padEnd(10)}  ${plain(nameOf(found))}`

@@ -15,7 +15,7 @@ interface WriteFlags extends ClientFlags {
   readonly createOnly?: boolean
 }
 
-/** `memory put`, `append`, `restore`, `rm`, `promote`. */
+/** Adds the commands `memory put`, `append`, `restore`, `rm`, `promote`. */
 export function addMemoryWriteCommands(memory: Command): void {
   addPut(memory)
   addAppend(memory)

@@ -10,7 +10,7 @@ Examples:
   brigade backup /backups/brigade-$(date +%F)
   DATA_DIR=/srv/brigade brigade restore /backups/brigade-2026-11-22`
 
-/** `brigade backup` and `brigade restore`: the embedded installation in DATA_DIR. What they need is loaded when they run. */
+/** Adds `brigade backup` and `brigade restore` for the embedded installation in DATA_DIR. Their code is loaded when they run. */
 export function addBackupCommands(program: Command): void {
   program
     .command('backup')

@@ -1,7 +1,10 @@
 import type { RunningGateway } from '../../composition/serve.ts'
 import { version } from '../../version.ts'
 
-/** What a start prints (`workers`: processes behind the port): where it is, and on the very first one the secrets and the lines to paste. */
+/**
+ * Returns the text that a start prints: the address of the gateway, and on the very first start the secrets and the lines to paste. `workers` is the
+ * number of processes of the port.
+ */
 export function banner({ baseUrl, app, firstRun }: RunningGateway, workers = 1): string {
   const model = app.exampleModel()
   const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()}${workers === 1 ? '' : `; ${workers} workers`})\n`

@@ -7,7 +7,7 @@ interface HttpReply {
 
 export type Http = (method: string, path: string, body?: unknown) => Promise<HttpReply>
 
-/** A bare HTTP client with a bearer credential: what curl would do. */
+/** Returns a plain HTTP client with a bearer credential. It does what curl would do. */
 export function http(baseUrl: string, token: string): Http {
   return async (method, path, body) => {
     const response = await fetch(`${baseUrl}${path}`, {
@@ -44,7 +44,7 @@ function lastMessage(sse: string): Record<string, unknown> {
   return parse(data.at(-1)?.slice(6) ?? '')
 }
 
-/** The value, or an error that says what is missing. */
+/** Returns the value, or throws an error that says what is missing. */
 export function must<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new Error(what)
   return value

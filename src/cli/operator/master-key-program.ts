@@ -11,7 +11,10 @@ Installations whose key is the file master.key:
   brigade master-key change       stop the gateway first; a new file, and everything is sealed again
   brigade master-key forget       removes the key before (master.key.old)`
 
-/** `brigade master-key …`: shows which values are sealed under which master key, and changes the key. The code of the commands is loaded when they run. */
+/**
+ * Adds the commands `brigade master-key …`, which show the values that are sealed under each master key, and change the key. The code of the commands
+ * is loaded when they run.
+ */
 export function addMasterKeyCommands(program: Command): void {
   const masterKey = program.command('master-key').description('show or change the key that seals what is stored').addHelpText('after', help)
   masterKey

@@ -13,7 +13,7 @@ Example:
     --bucket brigade-memory --endpoint https://s3.eu-central-1.amazonaws.com --region eu-central-1 \\
     --access-key AKIA… --secret-key-file /run/secrets/s3`
 
-/** `brigade migrate-data`: an embedded installation to PostgreSQL and a bucket. What it needs is loaded when it runs. */
+/** Adds `brigade migrate-data`, which moves an embedded installation to PostgreSQL and a bucket. Its code is loaded when it runs. */
 export function addMigrateDataCommand(program: Command): void {
   program
     .command('migrate-data')

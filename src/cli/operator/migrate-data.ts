@@ -9,7 +9,7 @@ import { systemIds } from '../../platform/values/ids.ts'
 import { fileReason, wrongUsage } from '../command-error.ts'
 import type { MoveFlags } from './migrate-data-flags.ts'
 
-/** Moves the installation as the flags say. Throws CommandError (2) for flags that exclude each other, and what the move throws. */
+/** Moves the installation as the flags say. Throws CommandError (2) for flags that exclude each other, and errors of the move. */
 export function runMove(flags: MoveFlags, progress: (line: string) => void, config: Config = loadConfig()): Promise<MoveReport> {
   const to = flags.to === undefined ? config.DATABASE_URL : new Secret(flags.to)
   if (to === null) throw wrongUsage('say where to: DATABASE_URL, or --to postgres://…')

@@ -3,7 +3,7 @@ import type { Finding } from '../../operations/doctor/finding.ts'
 import { printResult } from '../command-output.ts'
 import { number } from '../option-values.ts'
 
-/** `brigade serve`, `migrate`, `demo` and `doctor`: commands of the computer that the gateway runs on. What they need is loaded when they run. */
+/** Adds `brigade serve`, `migrate`, `demo` and `doctor`, which run on the computer of the gateway. Their code is loaded when they run. */
 export function addServerCommands(program: Command): void {
   program
     .command('serve')

@@ -1,4 +1,4 @@
-/** The request to the process that owns the database, which checks the HMAC of an attestation. */
+/** Makes the request to the process that owns the database, which checks the HMAC of an attestation. */
 import { canonicalBytes } from '../../gateway/compliance/attestation/attestation.ts'
 import { attestationIn } from '../../gateway/compliance/attestation/verify.ts'
 

@@ -4,7 +4,7 @@ import { addClientFlags, addExamples, withGateway } from '../client-command.ts'
 import type { ClientFlags } from '../client-settings.ts'
 import { printJson, printLine, printTable, rupees } from '../command-output.ts'
 
-/** `brigade budget`. */
+/** Adds the command `brigade budget`. */
 export function addBudgetCommand(program: Command): void {
   const command = addClientFlags(
     program.command('budget').description('the monthly budgets that bind this credential: cap, spent, held by running calls, left'),

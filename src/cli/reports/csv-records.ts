@@ -1,10 +1,10 @@
-/** The records of a CSV text (RFC 4180) by the names of its first line. */
+/** Returns the records of a CSV text (RFC 4180). The first line names their fields. */
 export function csvRecords(text: string): Record<string, string>[] {
   const [head = [], ...lines] = cellsOf(text)
   return lines.map(cells => Object.fromEntries(head.map((name, at) => [name, cells[at] ?? ''])))
 }
 
-/** A cell is plain, or is in quotes with its quotes doubled; then comes a comma, the end of the line, or the end. */
+/** A cell is plain, or is in quotes with its quotes doubled. After it comes a comma, the end of the line, or the end of the text. */
 const cellShape = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y
 
 function cellsOf(text: string): string[][] {

@@ -7,7 +7,7 @@ interface VerifyFlags {
   readonly json?: boolean
 }
 
-/** `brigade verify`. What it needs is loaded when it runs. */
+/** Adds the command `brigade verify`. Its code is loaded when it runs. */
 export function addVerifyCommand(program: Command): void {
   const command = program
     .command('verify')

@@ -1,4 +1,4 @@
-/** The identity of this MCP server, in both eras and in the server card. */
+/** The identity of this MCP server. Both protocol eras and the server card use it. */
 export interface McpIdentity {
   readonly name: string
   readonly title: string
@@ -6,7 +6,10 @@ export interface McpIdentity {
   readonly instructions: string
 }
 
-/** Under 2 kB: clients put it into the prompt of every conversation. It names only tools that every full credential has. */
+/**
+ * Instructions for the model, under 2 kB, because clients put them into the prompt of every conversation. They name only tools that every full
+ * credential has.
+ */
 const instructions = `A model gateway with shared memory, budgets and an identity for you.
 
 Memory first: at the start of a task memory_search for its words, or memory_list agents/ or a workspace, and memory_read what fits, before you ask the user or a model what others found out already. When you learn what others will need, write it: short, dated, with where you know it from. memory_append adds a journal entry, memory_edit changes a part, memory_write replaces a whole object.
@@ -23,7 +26,7 @@ Resources show the same: memory://<key>, memory://<folder>/, brigade://whoami, b
 
 A failed call has isError and text "code: message Next: …"; do what follows Next.`
 
-/** The identity of this server: `serviceId` is the operator's name for it, `version` that of the product. */
+/** Returns the identity of this server. `serviceId` is the operator's name for it, and `version` is the version of the product. */
 export function mcpIdentity(serviceId: string, version: string): McpIdentity {
   return { name: serviceId, title: `${serviceId} model gateway`, version, instructions }
 }

@@ -1,11 +1,11 @@
 /**
- * The server card: where the MCP server is and how to sign in, readable without a credential. One document serves two drafts: the
- * fields of SEP-2127, and `serverInfo`, `transport`, `authentication` of the older SEP-1649, which scanners still look for.
+ * The server card says where the MCP server is and how to sign in. It is readable without a credential. One document serves two drafts: it has the
+ * fields of SEP-2127, and `serverInfo`, `transport` and `authentication` of the older SEP-1649, which scanners still look for.
  */
 import { z } from 'zod'
 import { mcpIdentity } from './instructions.ts'
 
-/** Newest first: the discover era, then the initialize era. */
+/** The supported versions, newest first: the discover era, then the initialize era. */
 const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
 const nameValue = z.looseObject({
@@ -16,7 +16,7 @@ const nameValue = z.looseObject({
   placeholder: z.string().optional(),
 })
 
-/** The published rules of a card, as far as we use its fields: lengths, name form, no version range, absolute remote URL. */
+/** The published rules of a card, for the fields that this server uses: lengths, the form of the name, no version range, an absolute remote URL. */
 export const serverCardShape = z.looseObject({
   $schema: z.literal('https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'),
   name: z
@@ -49,7 +49,10 @@ export const serverCardShape = z.looseObject({
 
 export type ServerCard = z.output<typeof serverCardShape>
 
-/** The card of the gateway at `baseUrl` (from the configuration, never from a Host header; no trailing slash). Pure. */
+/**
+ * Returns the card of the gateway at `baseUrl`. The address comes from the configuration, never from a Host header, and has no trailing slash. The
+ * function is pure.
+ */
 export function serverCard(baseUrl: string, serviceId: string, version: string): ServerCard {
   const name = `${reverseDns(baseUrl)}/${serviceId.replace(/[^a-zA-Z0-9._-]/g, '-').slice(0, 60)}`
   return {
@@ -81,14 +84,17 @@ export function serverCard(baseUrl: string, serviceId: string, version: string):
   }
 }
 
-/** `https://gw.acme.com` is `com.acme.gw`; an address or a bare name stays as it is, without brackets and colons. */
+/**
+ * Returns the host in reverse order: `https://gw.acme.com` becomes `com.acme.gw`. An IP address keeps its order, without brackets and with hyphens in
+ * place of colons. A bare name does not change.
+ */
 function reverseDns(baseUrl: string): string {
   const host = new URL(baseUrl).hostname
   if (/^[\d.]+$/.test(host) || host.startsWith('[')) return host.replace(/[[\]]/g, '').replace(/:/g, '-')
   return host.split('.').reverse().join('.')
 }
 
-/** The AI catalog that points at the card; `identifier` is the URN form that catalogs use: publisher's domain, then our name. */
+/** Returns the AI catalog that points at the card. `identifier` has the URN form that catalogs use: the publisher's domain, then the name of the server. */
 export function aiCatalog(baseUrl: string, card: ServerCard): Record<string, unknown> {
   return {
     specVersion: '1.0',

@@ -1,4 +1,4 @@
-/** The `server/discover` era (2026-07-28): the 2.x SDK. It is stateless by design; each request brings its own envelope. */
+/** Serves the `server/discover` era (2026-07-28) with the 2.x SDK. The era is stateless, and each request brings its own envelope. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
@@ -17,20 +17,20 @@ import type { McpIdentity } from './instructions.ts'
 export interface DiscoverEra {
   /** Serves one POST whose body is already parsed. */
   serve(request: Request, parsedBody: unknown, surface: Surface): Promise<Response>
-  /** Ends what still runs. */
+  /** Ends the requests that still run. */
   close(): Promise<void>
 }
 
-/** Makes the handler of this era; `bodyLimitBytes` only repeats the bound that the transport has already held. */
+/** Returns the handler of this era. `bodyLimitBytes` only repeats the bound that the transport has already enforced. */
 export function makeDiscoverEra(identity: McpIdentity, bodyLimitBytes: number): DiscoverEra {
-  // The SDK builds a server for a request through a factory that gets only the Request object; this map finds the caller's surface.
+  // The SDK builds the server of a request with a factory that gets only the Request object, so this map finds the caller's surface.
   const surfaces = new WeakMap<Request, Surface>()
   const factory: McpServerFactory = ({ requestInfo }) => {
     const surface = requestInfo && surfaces.get(requestInfo)
     if (!surface) throw new Error('a request of the discover era came without its surface')
     return discoverServer(surface, identity)
   }
-  // A tool call answers as a stream from the start: its keep-alives carry a model that thinks for a minute past idle timeouts.
+  // The reply to a tool call is a stream from the start. Its keep-alives prevent idle timeouts while a model thinks for a minute.
   const calls = createMcpHandler(factory, { legacy: 'reject', responseMode: 'sse', maxRequestBodySize: bodyLimitBytes })
   const rest = createMcpHandler(factory, { legacy: 'reject', maxRequestBodySize: bodyLimitBytes })
   return {
@@ -49,7 +49,7 @@ function isToolCall(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'method' in body && body.method === 'tools/call'
 }
 
-/** Makes a server of this protocol era for one request. It announces the capabilities and the change notifications of the surface. */
+/** Returns a server of this protocol era for one request. It announces the capabilities and the change notifications of the surface. */
 export function discoverServer(surface: Surface, identity: McpIdentity): Server {
   const server = new Server(
     { name: identity.name, title: identity.title, version: identity.version },
@@ -117,20 +117,20 @@ function servePrompts(server: Server, { prompts, complete }: Surface): void {
 
 const declaring = z.object({ [CLIENT_CAPABILITIES_META_KEY]: z.record(z.string(), z.unknown()) })
 
-/** What the client of a request can be asked, and its answers to the questions of the last round. */
+/** Returns what the client of a request can be asked, and its answers to the questions of the last round. */
 function askedOf({ mcpReq }: ServerContext): Asked {
   const declared = declaring.safeParse(mcpReq.envelope).data?.[CLIENT_CAPABILITIES_META_KEY]
   return { can: kind => declared?.[kind] !== undefined, answers: mcpReq.inputResponses, state: mcpReq.requestState<string>() }
 }
 
-/** The SDK checks whether the client declares this kind of question. */
+/** Returns the answer, or the questions in the form of the SDK. The SDK checks whether the client declares this kind of question. */
 function answerOrQuestions<T extends object>(said: T | Questions): T | InputRequiredResult {
   if (!('questions' in said)) return said
   const inputRequests = Object.entries(said.questions).map(([name, { kind, params }]) => [name, { method: questionMethods[kind], params }])
   return inputRequired({ inputRequests: Object.fromEntries(inputRequests), ...(said.state === undefined ? {} : { requestState: said.state }) })
 }
 
-/** The SDK of this era hides every error that is not its own. */
+/** Converts errors into errors of the SDK, because the SDK of this era hides every other error. */
 async function asProtocol<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

@@ -1,6 +1,6 @@
 /**
- * Changes of the account resources for one listener. The gateway has no event for a changed budget, because every call on every process changes it. So
- * the resources that a listener subscribed to are read from time to time and compared.
+ * Reports changes of the account resources to one listener. The gateway has no event for a changed budget, because every call on every process
+ * changes it. So the resources that a listener subscribed to are read from time to time and compared.
  */
 import { type AccountResource, accountResources } from '../resources/resources.ts'
 import type { RowReader } from '../row-reader.ts'
@@ -11,7 +11,7 @@ import type { AccountPolls } from './account-polls.ts'
 export interface AccountNewsDeps {
   readonly polls: AccountPolls
   readonly rows: SurfaceRows
-  /** Reads without a count against the caller's rate, because the gateway polls, not the caller. */
+  /** Reads without a count against the caller's rate, because the gateway polls and not the caller. */
   readonly reader: RowReader
 }
 
@@ -26,18 +26,18 @@ export class AccountNews {
     this.#sink = sink
   }
 
-  /** Subscribes to the URIs of account resources that the caller may read, and returns those. */
+  /** Subscribes to the account resources among these URIs that the caller may read. Returns the URIs of these resources. */
   take(uris: readonly string[]): string[] {
     const { reader, rows } = this.#deps
     this.#resources = accountResources.filter(resource => uris.includes(resource.uri) && reader.may(resource.rowOf(rows)))
     return this.#resources.map(({ uri }) => uri)
   }
 
-  /** Polls from now on, until the returned function is called. Throws SurfaceError when there is no place for it. */
+  /** Polls until the returned function is called. Throws SurfaceError when there is no place for the poll. */
   async listen(): Promise<() => void> {
     const { polls, reader } = this.#deps
     const { principal } = reader.call
-    // What a key or an agent reads depends on the credential, and for a token of an agent on its scopes.
+    // The content depends on the credential and, for a token of an agent, on its scopes. So streams share a poll only when both are equal.
     const owner = principal.kind === 'agent' ? `agent:${principal.agentId}:${principal.keyId}:${principal.scopes.join(' ')}` : `key:${principal.keyId}`
     const stops: (() => void)[] = []
     const stop = (): void => {
@@ -56,7 +56,7 @@ export class AccountNews {
     return stop
   }
 
-  /** Null when it cannot be read now; the next poll tries again. */
+  /** Returns the resource as text. Returns null when it cannot be read now, and the next poll tries again. */
   async #read(resource: AccountResource): Promise<string | null> {
     const { reader, rows } = this.#deps
     try {

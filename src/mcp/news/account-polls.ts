@@ -2,14 +2,14 @@ import type { Clock } from '../../platform/clock.ts'
 import type { NoPlace, Shares } from '../../platform/shares.ts'
 import { SurfaceError } from '../surface.ts'
 
-/** The most delay of a change of an account resource, and the least time between two notifications of one resource. */
+/** Maximum delay of a change of an account resource. It is also the minimum time between two notifications of one resource. */
 export const accountPollMs = 10_000
 
 /** A listener of one resource. */
 export interface PollListener {
-  /** The resource as text; null when it cannot be read now. */
+  /** Returns the resource as text. Returns null when it cannot be read now. */
   read(): Promise<string | null>
-  /** The resource has changed. */
+  /** Is called when the resource has changed. */
   notify(): void
 }
 
@@ -20,8 +20,8 @@ interface Poll {
 }
 
 /**
- * Looks at account resources from time to time: once for all streams of one credential that listen to the same one, however many they are, and with
- * one timer for the process. Founders of organisations share the places for such looks, and are looked at in turn.
+ * Polls account resources from time to time. All streams of one credential that listen to the same resource share one poll, and the process has one
+ * timer. Founders of organisations share the places for polls, and their polls run in turn.
  */
 export class AccountPolls {
   readonly #clock: Clock
@@ -31,17 +31,14 @@ export class AccountPolls {
   #stopTimer: (() => void) | null = null
   #isLooking = false
 
-  /** `founderOf` says who founded an organisation. */
+  /** `founderOf` returns the founder of an organisation. */
   constructor(clock: Clock, places: Shares<string>, founderOf: (orgId: number) => string) {
     this.#founderOf = founderOf
     this.#clock = clock
     this.#places = places
   }
 
-  /**
-   * Listens from now on until the returned function is called. `name` contains the credential and the resource. Throws SurfaceError when there is no
-   * place.
-   */
+  /** Listens until the returned function is called. `name` contains the credential and the resource. Throws SurfaceError when there is no place. */
   async watch(name: string, orgId: number, listener: PollListener): Promise<() => void> {
     const known = this.#polls.get(name)
     const founder = known?.founder ?? this.#founderOf(orgId)
@@ -51,7 +48,7 @@ export class AccountPolls {
     poll.listeners.add(listener)
     this.#polls.set(name, poll)
     this.#stopTimer ??= this.#clock.every(accountPollMs, () => void this.#look())
-    // Later reads are compared with the value before the first read.
+    // Later reads are compared with the value of this first read.
     if (known === undefined) poll.known = await listener.read()
     return () => this.#drop(name, poll, listener)
   }
@@ -87,7 +84,7 @@ export class AccountPolls {
   }
 }
 
-/** The first of each founder, then the second of each, and so on: nobody waits for all looks of another one. */
+/** Returns the first poll of each founder, then the second poll of each, and so on. So no founder waits for all polls of another founder. */
 function inTurn(polls: readonly Poll[]): Poll[] {
   const counts = new Map<string, number>()
   const rounds: Poll[][] = []

@@ -1,7 +1,7 @@
 import type { ServerEvent } from '@modelcontextprotocol/server'
 import type { ChangeDetail, ChangeSink, SurfaceChange } from '../surface.ts'
 
-/** The most details that one notification carries; with more changes it carries the last ones. */
+/** Maximum number of details in one notification. With more changes it contains the last ones. */
 const detailsMax = 20
 
 interface Waiting {
@@ -11,15 +11,15 @@ interface Waiting {
 }
 
 /**
- * Changes that a reader has not taken yet, one for each thing that changed: a slow reader gets fewer notifications, never a queue
- * without end.
+ * The changes that a reader has not taken yet, with one entry for each thing that changed. A slow reader gets fewer notifications, and the queue
+ * stays bounded.
  */
 export class ChangeOutbox implements ChangeSink {
   readonly #waiting = new Map<string, Waiting>()
   readonly #onTell: () => void
   readonly #onEnd: () => void
 
-  /** `onTell` is called when there is something to take, `onEnd` when the source has nothing more to say. */
+  /** `onTell` is called when there is a change to take. `onEnd` is called when the source ends. */
   constructor(onTell: () => void, onEnd: () => void) {
     this.#onTell = onTell
     this.#onEnd = onEnd
@@ -43,7 +43,7 @@ export class ChangeOutbox implements ChangeSink {
     this.#onEnd()
   }
 
-  /** The oldest change as the SDK sends it; null when nothing waits. */
+  /** Returns the oldest change in the form of the SDK. Returns null when no change waits. */
   take(): ServerEvent | null {
     const [first] = this.#waiting
     if (!first) return null

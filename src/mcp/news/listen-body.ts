@@ -1,13 +1,13 @@
 /** The body of `subscriptions/listen`. */
 import { type ChangeParams, type ChangingList, SurfaceError } from '../surface.ts'
 
-/** A body with the method `subscriptions/listen`; the SDK checks the rest. */
+/** A body with the method `subscriptions/listen`. The SDK checks the other fields. */
 export interface ListenBody {
   readonly [key: string]: unknown
   readonly params?: { readonly [key: string]: unknown; readonly notifications?: Record<string, unknown> }
 }
 
-/** Whether a body asks for a stream of changes. */
+/** Returns whether a body requests a stream of changes. */
 export function isListen(body: unknown): body is ListenBody {
   return typeof body === 'object' && body !== null && 'method' in body && body.method === 'subscriptions/listen'
 }
@@ -27,7 +27,7 @@ function isListOfTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every(each => typeof each === 'string')
 }
 
-/** The body with the part of its request that is granted, which the SDK acknowledges. */
+/** Returns the body with only the part of its subscription that is granted. The SDK acknowledges this part. */
 export function narrowed(body: ListenBody, { lists: granted, uris }: ChangeParams): unknown {
   const filter = body.params?.notifications
   if (filter === undefined || typeof filter !== 'object') return body

@@ -1,4 +1,4 @@
-/** One `subscriptions/listen` stream: the SDK's frames, sent as fast as the reader takes them. */
+/** One `subscriptions/listen` stream. The frames of the SDK are sent as fast as the reader takes them. */
 import { createMcpHandler, type McpServerFactory, type ServerEvent, type ServerEventBus } from '@modelcontextprotocol/server'
 import type { Clock } from '../../platform/clock.ts'
 import type { ChangeSurface, Listening } from '../surface.ts'
@@ -7,25 +7,25 @@ import { type ListenBody, narrowed, paramsOf } from './listen-body.ts'
 
 /** The listener of a stream. */
 export interface Listener {
-  /** Streams of the same credential are counted together. */
+  /** The owner of the credential. Streams of the same owner are counted together. */
   readonly owner: string
-  /** Organisations share the streams of a process. */
+  /** The organisation. Organisations share the streams of a process. */
   readonly orgId: number
-  /** Whether the credential would still be accepted. */
+  /** Returns whether the credential would still be accepted. */
   isStillGood(): Promise<boolean>
-  /** Aborts when the gateway cuts the credential's calls, as a revoke does. */
+  /** Aborts when the gateway cuts the credential's calls, for example after a revocation. */
   readonly cut: AbortSignal
-  /** When the credential ends, in Unix milliseconds; null when it does not say. */
+  /** The expiry of the credential in Unix milliseconds. Null when it has none. */
   readonly endsAtMs: number | null
   /** Cuts the connection of a reader that does not read. */
   hangUp(): void
 }
 
-/** How often an idle stream sends a keep-alive, and its credential is checked. */
+/** How often an idle stream sends a keep-alive and checks its credential. */
 export const keepAliveMs = 15_000
-/** Keep-alives that a reader may leave unread. */
+/** Maximum number of keep-alives that a reader may leave unread. */
 const unreadMax = 8
-/** The most time for reading the end of a stream. */
+/** Maximum time for a reader to read the end of a stream. */
 const lastWordsMs = 1_000
 /** Longest span of a timer. */
 const timerMaxMs = 2 ** 31 - 1
@@ -46,7 +46,7 @@ export class ListenStream {
   #isEnding = false
   #unread = 0
   #isOver = false
-  /** Called once when the stream is over. */
+  /** Is called once when the stream is over. */
   onOver: () => void = () => undefined
 
   constructor(clock: Clock, listener: Listener, factory: McpServerFactory) {
@@ -68,7 +68,7 @@ export class ListenStream {
     this.#handler = createMcpHandler(factory, { legacy: 'reject', bus, keepAliveMs: 0, maxSubscriptions: 1 })
   }
 
-  /** Answers the POST. The stream receives changes from before its acknowledgement is sent. Throws SurfaceError. */
+  /** Returns the reply to the POST. The stream receives changes from before its acknowledgement is sent. Throws SurfaceError. */
   async open(request: Request, body: ListenBody, changes: ChangeSurface): Promise<Response> {
     try {
       this.#listening = await changes.listen(paramsOf(body), this.#outbox)
@@ -86,7 +86,7 @@ export class ListenStream {
     }
   }
 
-  /** Ends the stream in good order: the client reads the result of its request. */
+  /** Ends the stream in good order: the client receives the result of its request. */
   end(): void {
     if (this.#isEnding || this.#isOver) return
     this.#isEnding = true
@@ -102,7 +102,10 @@ export class ListenStream {
     if (endsAtMs !== null) this.#timers.push(this.#clock.after(Math.min(Math.max(endsAtMs - this.#clock.nowMs(), 0), timerMaxMs), () => void this.#check()))
   }
 
-  /** The SDK writes a frame for each notification it gets, so it gets the next one only when the reader has room for it. */
+  /**
+   * Returns the frames at the pace of the reader. The SDK writes a frame for each notification that it gets, so it gets the next notification only
+   * when the reader has room for the frame.
+   */
   #paced(frames: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     const reader = frames.getReader()
     const relay = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
@@ -116,7 +119,7 @@ export class ListenStream {
         }
         controller.close()
       } catch {
-        // The reader has gone, so nobody receives the end.
+        // The reader has disconnected and does not receive the end.
       } finally {
         this.#over()
       }
@@ -160,7 +163,7 @@ export class ListenStream {
     if (this.#unread >= unreadMax) this.#listener.hangUp()
   }
 
-  /** Whether the credential is still valid; ends the stream when it is not. */
+  /** Returns whether the credential is still valid, and ends the stream when it is not. */
   async #check(): Promise<boolean> {
     this.#checking ??= this.#listener.isStillGood().finally(() => {
       this.#checking = null

@@ -6,29 +6,32 @@ import { type Surface, SurfaceError } from '../surface.ts'
 import type { ListenBody } from './listen-body.ts'
 import { type Listener, ListenStream } from './listen-stream.ts'
 
-/** Streams that one credential may have open in one process. A client needs one; the rest is room for reconnects. */
+/** Maximum number of streams that one credential may have open in one process. A client needs one stream, and the rest is room for reconnects. */
 const perOwnerMax = 16
 
-/** Holds one of the streams that an organisation may have open over all processes; null when all of them are open. */
+/**
+ * Takes one of the streams that an organisation may have open over all processes. Returns a function that gives it back, or null when all of them are
+ * open.
+ */
 export type HoldStream = (orgId: number) => Promise<(() => void) | null>
 
-/** How many there may be. */
+/** The bounds of the number of streams. */
 export interface StreamRoom {
   readonly hold: HoldStream
-  /** Streams that one process holds (setting CHANGE_STREAMS_MAX). */
+  /** Maximum number of streams of one process (setting CHANGE_STREAMS_MAX). */
   readonly max: number
-  /** Who founded an organisation. Left out: each organisation has a founder of its own. */
+  /** Returns the founder of an organisation. When it is left out, each organisation has a founder of its own. */
   readonly founderOf?: ((orgId: number) => string) | undefined
 }
 
-/** A listener whose founder is known: the founder counts as long as the stream is open. */
+/** A listener with its founder. The stream counts for the founder as long as it is open. */
 interface Holder extends Listener {
   readonly founder: string
 }
 
 /**
- * The open `subscriptions/listen` streams of this process. While there is room everybody gets one; in a full process a newcomer gets the place
- * of whichever founder has the most, so that nobody keeps another one out with several organisations.
+ * The open `subscriptions/listen` streams of this process. While there is room, every listener gets a stream. In a full process, a new listener gets
+ * the place of a stream of the founder that has the most streams. So nobody can use several organisations to keep others out.
  */
 export class ListenStreams {
   readonly #clock: Clock
@@ -45,14 +48,14 @@ export class ListenStreams {
     this.#room = room
   }
 
-  /** Answers one POST; the stream stays open until the client goes, its credential ends, its place is needed, or the process ends. */
+  /** Answers one POST. The stream stays open until the client disconnects, its credential ends, its place is needed, or the process ends. */
   async serve(request: Request, body: ListenBody, surface: Surface, asked: Listener): Promise<Response> {
     const listener = { ...asked, founder: (this.#room.founderOf ?? String)(asked.orgId) }
     try {
       if (surface.changes === undefined) throw new SurfaceError('badParams', 'There are no changes to listen to here.')
       this.#admit(listener)
       const stream = new ListenStream(this.#clock, listener, () => discoverServer(surface, this.#identity))
-      // This count comes before the first await: streams that are about to open count too.
+      // The stream is counted before the first await, so streams that are about to open count too.
       this.#add(stream, listener)
       const release = await this.#held(stream, listener)
       stream.onOver = () => {
@@ -68,7 +71,7 @@ export class ListenStreams {
     }
   }
 
-  /** Ends all streams in good order, and accepts no new ones. */
+  /** Ends all streams in good order, and accepts no new streams. */
   endAll(): void {
     this.#isClosed = true
     for (const stream of this.#open.keys()) stream.end()
@@ -81,7 +84,10 @@ export class ListenStreams {
     if (this.#open.size >= this.#room.max) this.#makeRoom(founder)
   }
 
-  /** Ends the newest stream of the founder that has the most; that one would have to have more than the newcomer's will have. */
+  /**
+   * Ends the newest stream of the founder that has the most streams. Throws SurfaceError unless that founder has more streams than the new listener's
+   * founder will have.
+   */
   #makeRoom(founder: string): void {
     const own = this.#byFounder.get(founder)?.size ?? 0
     let most: ReadonlySet<ListenStream> = new Set()
@@ -90,12 +96,15 @@ export class ListenStreams {
     if (newest === undefined || most.size <= own + 1)
       throw new SurfaceError('refused', 'This gateway has as many streams of changes open as it takes (CHANGE_STREAMS_MAX). Try again later.', tooMany)
     const listener = this.#open.get(newest)
-    // Its place is free from now on, though its client still reads the end.
+    // Its place is free from now on, although its client still reads the end.
     if (listener !== undefined) this.#remove(newest, listener)
     newest.end()
   }
 
-  /** Throws SurfaceError, and GatewayError when the database cannot be asked. */
+  /**
+   * Returns a function that gives the stream back. Throws SurfaceError when the organisation has too many streams, and GatewayError when the database
+   * cannot be reached.
+   */
   async #held(stream: ListenStream, listener: Holder): Promise<() => void> {
     let release: (() => void) | null = null
     try {

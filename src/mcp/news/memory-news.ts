@@ -1,6 +1,6 @@
 /**
- * Changes of memory for one listener: which of its URIs a changed key belongs to, and whether the caller may still know. Rights are checked when the
- * change is reported, so a share that ended a moment ago ends its notifications.
+ * Reports changes of memory to one listener. It finds which of the listener's URIs a changed key belongs to, and checks whether the caller may still
+ * read it. Rights are checked when the change is reported, so a share that just ended causes no more notifications.
  */
 import type { Log } from '../../platform/observe/log.ts'
 import type { BearerPrincipal } from '../../platform/security/principal.ts'
@@ -16,15 +16,15 @@ export interface KeyChange {
   readonly at: Date
 }
 
-/** The source of changes, and the check of who may know of them. */
+/** The source of changes, and the check of the prefixes that a caller may read. */
 export interface MemoryWatch {
-  /** Calls the listener for every change of the organisation that is made after the promise resolves, on any process. */
+  /** Calls the listener for every change of the organisation that is made after the promise resolves, on any process. Returns a function that stops it. */
   on(orgId: number, listener: (change: KeyChange) => void): Promise<() => void>
-  /** The prefixes that the caller may read now, each with its trailing slash; none when no memory is configured. */
+  /** Returns the prefixes that the caller may read now, each with its trailing slash. The list is empty when no memory is configured. */
   scopesOf(principal: BearerPrincipal): Promise<string[]>
 }
 
-/** The most changed keys that wait for a check of the caller's rights; beyond it every URI counts as changed. */
+/** Maximum number of changed keys that wait for a check of the caller's rights. Above it every URI counts as changed. */
 const waitingMax = 500
 
 export class MemoryNews {
@@ -44,7 +44,7 @@ export class MemoryNews {
     this.#log = log
   }
 
-  /** Subscribes to the URIs that the caller may read now, whether or not they exist yet, and returns those URIs. */
+  /** Subscribes to the URIs that the caller may read now, whether or not they exist yet. Returns those URIs. */
   async take(uris: readonly string[]): Promise<string[]> {
     const scopes = await this.#watch.scopesOf(this.#principal)
     this.#places = uris.flatMap(uri => {
@@ -82,7 +82,7 @@ export class MemoryNews {
         for (const change of changes) if (isReadable({ kind: 'object', key: change.key }, scopes)) this.#notifyOne(change)
       }
     } catch (error) {
-      // The rights cannot be checked now; the next change checks them again, and then everything counts as changed.
+      // The rights cannot be checked now. The next change checks them again, and then everything counts as changed.
       this.#log.warn('mcp.news_untold', { orgId: this.#principal.orgId, error })
       this.#waiting.clear()
       this.#isOverfull = true
@@ -101,12 +101,12 @@ export class MemoryNews {
   }
 }
 
-/** Whether a change of the key changes the place. */
+/** Returns whether a change of the key changes the place. */
 function holds(place: MemoryPlace, key: string): boolean {
   return place.kind === 'object' ? place.key === key : key.startsWith(place.prefix)
 }
 
-/** A key is readable strictly below a readable prefix; a folder is readable when a part of it is. */
+/** Returns whether the place is readable. A key is readable strictly below a readable prefix. A folder is readable when a part of it is readable. */
 function isReadable(place: MemoryPlace, scopes: readonly string[]): boolean {
   if (place.kind === 'object') return scopes.some(scope => place.key.startsWith(scope) && place.key.length > scope.length)
   return scopes.some(scope => place.prefix.startsWith(scope) || scope.startsWith(place.prefix))

@@ -1,4 +1,4 @@
-/** What one caller may listen to: keys and folders of memory, and the account resources. */
+/** What one caller may subscribe to: keys and folders of memory, and the account resources. */
 import type { Log } from '../../platform/observe/log.ts'
 import type { RowReader } from '../row-reader.ts'
 import type { ChangeParams, ChangeSink, ChangeSurface, Listening } from '../surface.ts'
@@ -13,13 +13,13 @@ export interface SubscriptionDeps extends AccountNewsDeps {
   readonly log: Log
 }
 
-/** The most URIs that one stream listens to. A folder counts as one, whatever the number of its keys. */
+/** Maximum number of URIs of one stream. A folder counts as one, whatever the number of its keys. */
 const urisMax = 100
-/** No key of memory makes a longer URI, and every notification repeats its URI. */
+/** Maximum length of a URI. No key of memory makes a longer one, and every notification repeats its URI. */
 const uriCharsMax = 4_096
 
 export class GatewayChanges implements ChangeSurface {
-  /** Changes of lists are not reported: tools, prompts and resources of a credential change only with its rights, which every call checks. */
+  /** Changes of lists are not reported. Tools, prompts and resources of a credential change only with its rights, which every call checks. */
   readonly lists = [] as const
   readonly #deps: SubscriptionDeps
 
@@ -35,7 +35,7 @@ export class GatewayChanges implements ChangeSurface {
       )
     if (uris.some(uri => uri.length > uriCharsMax)) throw new SurfaceError('badParams', `The URI of a resource has at most ${uriCharsMax} characters.`)
     const { memory, reader, rated, rows, log } = this.#deps
-    // Opening a stream counts as a call; the gateway's later reads for it do not.
+    // The opening of a stream counts as a call. The gateway's later reads for it do not count.
     await rated.value(rows.whoami, {}, new AbortController().signal)
     const wanted = [...new Set(uris)]
     const account = new AccountNews(this.#deps, sink)

@@ -1,7 +1,7 @@
 import { fenced } from '../tools/memory/text/tool-memory-marking.ts'
 import type { Prompt } from './prompt.ts'
 
-/** budget_report: the figures as they are now, and what to make of them. */
+/** The prompt budget_report shows the present figures and how to interpret them. */
 export const budgetReport: Prompt = {
   entry: {
     name: 'budget_report',

@@ -2,8 +2,8 @@ import { keyText, quoted } from '../tools/memory/text/tool-memory-marking.ts'
 import type { Prompt } from './prompt.ts'
 
 /**
- * handoff: leave work to somebody else. It sets where the note goes and what it contains. Only the model knows what happened in the conversation, so the
- * model writes the note.
+ * The prompt handoff leaves work to another agent or person. It sets where the note goes and what it contains. Only the model knows the conversation,
+ * so the model writes the note.
  */
 export const handoff: Prompt = {
   entry: {
@@ -41,7 +41,7 @@ export const handoff: Prompt = {
   },
 }
 
-/** A name as a segment of a key. */
+/** Returns a name as a segment of a key. */
 function slugOf(name: string): string {
   const slug = name
     .normalize('NFC')

@@ -9,7 +9,7 @@ const found = z.looseObject({
 })
 type Match = z.output<typeof found>['matches'][number]
 
-/** Words of the topic that are searched, matches that are ranked, objects and lines that are shown. */
+/** The bounds of a search: words of the topic that are searched, matches that are ranked, and objects, lines and characters that are shown. */
 const wordsMax = 8
 const matchesMax = 200
 const objectsShown = 10
@@ -17,8 +17,8 @@ const linesShown = 3
 const snippetChars = 240
 
 /**
- * recall: what memory holds about a topic. The search runs here, with the caller's rights, so that the conversation begins with the result even if the
- * model would not search.
+ * The prompt recall shows what memory contains about a topic. The search runs here with the caller's rights, so that the conversation begins with the
+ * result even if the model would not search.
  */
 export const recall: Prompt = {
   entry: {
@@ -44,7 +44,7 @@ interface FoundObject {
   readonly score: number
 }
 
-/** Objects that contain any of the words; those with most of the words come first. */
+/** Returns the objects that contain any of the words. Objects with the most words come first. */
 async function search(topic: string, prefix: string, { rows, reader }: PromptDeps, signal: AbortSignal): Promise<FoundObject[]> {
   const words = wordsOf(topic)
   const query = { q: `(?:${words.map(escaped).join('|')})`, regex: 'true', limit: String(matchesMax), ...(prefix === '' ? {} : { prefix }) }
@@ -66,7 +66,7 @@ function grouped(matches: readonly Match[]): Map<string, Match[]> {
   return byKey
 }
 
-/** The significant words of a topic; the topic itself when it has none. */
+/** Returns the significant words of a topic, or the topic itself when it has none. */
 function wordsOf(topic: string): string[] {
   const words = topic.toLowerCase().match(/[\p{L}\p{N}][\p{L}\p{N}_.-]*[\p{L}\p{N}]/gu) ?? []
   const telling = [...new Set(words)].filter(word => word.length > 2 && !filler.has(word)).slice(0, wordsMax)

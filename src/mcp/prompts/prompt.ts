@@ -10,10 +10,10 @@ export interface PromptDeps {
   readonly clock: Clock
 }
 
-/** A prompt of ours; the caller must be allowed to call `row`. */
+/** A prompt of this server. The caller must be allowed to call the row that `rowOf` returns. */
 export interface Prompt {
   readonly entry: PromptEntry
   rowOf(rows: SurfaceRows): AnyRow
-  /** Arguments are those of `entry`, the required ones present. Throws SurfaceError. */
+  /** Returns the messages of the prompt. The arguments are those of `entry`, and the required ones are present. Throws SurfaceError. */
   write(args: Readonly<Record<string, string>>, deps: PromptDeps, signal: AbortSignal): Promise<PromptMessage[]>
 }

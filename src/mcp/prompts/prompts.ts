@@ -35,7 +35,7 @@ export class GatewayPrompts implements PromptSurface {
 
 const argumentCharsMax = 4_000
 
-/** The arguments without blanks around them and without empty ones. */
+/** Returns the arguments without surrounding blanks. Empty arguments are left out. */
 function checked({ name, arguments: known = [] }: PromptEntry, args: Readonly<Record<string, string>>): Record<string, string> {
   const given = Object.entries(args).map(([key, value]) => [key, value.trim()] as const)
   const unknown = given.find(([key]) => !known.some(argument => argument.name === key))

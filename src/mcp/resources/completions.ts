@@ -1,5 +1,5 @@
 /**
- * Completion: keys of memory for the resource template, and names for the arguments of prompts. Every answer is bounded. A failure gives an empty
+ * Completes keys of memory for the resource template, and names for the arguments of prompts. Every answer is bounded. A failure gives an empty
  * answer, because completion only helps to type.
  */
 import { z } from 'zod'
@@ -17,7 +17,7 @@ export interface CompletionDeps {
   readonly promptNames: readonly string[]
 }
 
-/** The protocol's own bound. */
+/** Maximum number of values, which the protocol sets. */
 const valuesMax = 100
 const nothing: CompletionAnswer = { values: [], total: 0, hasMore: false }
 
@@ -28,7 +28,7 @@ const listPage = z.looseObject({
 })
 const agentList = z.looseObject({ agents: z.array(z.looseObject({ name: z.string() })) })
 
-/** Completes what somebody types. Throws SurfaceError for an unknown prompt or template. */
+/** Completes a typed value. Throws SurfaceError for an unknown prompt or template. */
 export async function complete({ ref, argument }: CompletionQuestion, deps: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
   if (ref.type === 'ref/resource') {
     if (ref.uri !== memoryTemplate) throw new SurfaceError('badParams', `There is no resource template ${ref.uri.slice(0, 128)}.`)
@@ -40,7 +40,7 @@ export async function complete({ ref, argument }: CompletionQuestion, deps: Comp
   return nothing
 }
 
-/** One level: keys, and folders with a slash at the end, which complete further. */
+/** Returns one level: keys, and folders with a slash at the end, which can be completed further. */
 async function keysFor(typed: string, { rows, reader, memory }: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
   if (!reader.may(rows.memoryList)) return nothing
   if (!typed.includes('/')) {

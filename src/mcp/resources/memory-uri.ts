@@ -1,16 +1,16 @@
 /**
- * `memory://` URIs: the key follows the two slashes, percent-encoded where necessary. A URI that ends with a slash or has no key is a folder; its
- * content is the list of the keys below it. Pure.
+ * `memory://` URIs. The key is after the two slashes, percent-encoded where necessary. A URI that ends with a slash or has no key is a folder. Its
+ * content is the list of the keys below it. The functions are pure.
  */
 
 const scheme = 'memory://'
 
 export const memoryTemplate = `${scheme}{+key}`
 
-/** What a URI names: an object, or a folder with the prefix of its keys. */
+/** The place that a URI names: an object, or a folder with the prefix of its keys. */
 export type MemoryPlace = { readonly kind: 'object'; readonly key: string } | { readonly kind: 'folder'; readonly prefix: string }
 
-/** Returns the place that a URI names; null for another scheme and for a URI that cannot be decoded. */
+/** Returns the place that a URI names. Returns null for another scheme and for a URI that cannot be decoded. */
 export function memoryPlaceOf(uri: string): MemoryPlace | null {
   if (uri.slice(0, scheme.length).toLowerCase() !== scheme) return null
   try {
@@ -21,7 +21,7 @@ export function memoryPlaceOf(uri: string): MemoryPlace | null {
   }
 }
 
-/** The URI of a key, or of a prefix that ends with a slash. */
+/** Returns the URI of a key, or of a prefix that ends with a slash. */
 export function memoryUriOf(keyOrPrefix: string): string {
   return scheme + encodeURI(keyOrPrefix.toWellFormed())
 }

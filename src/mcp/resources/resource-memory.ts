@@ -1,4 +1,4 @@
-/** Shared memory as resources: an object with its author, or a folder with the keys below it. */
+/** Shows shared memory as resources: an object with its author, or a folder with the keys below it. */
 import { z } from 'zod'
 import type { RowReader } from '../row-reader.ts'
 import { type ResourceContents, SurfaceError } from '../surface.ts'
@@ -13,7 +13,7 @@ import type { MemoryPlace } from './memory-uri.ts'
 
 export interface MemoryReading {
   readonly rows: SurfaceRows
-  /** Bound of one object over MCP (setting MEMORY_MCP_MAX_BYTES). */
+  /** Maximum size of one object over MCP in bytes (setting MEMORY_MCP_MAX_BYTES). */
   readonly objectMaxBytes: number
 }
 
@@ -22,7 +22,10 @@ export function readMemory(uri: string, place: MemoryPlace, reader: RowReader, r
   return place.kind === 'object' ? readObject(uri, place.key, reader, reading, signal) : readFolder(uri, place.prefix, reader, reading, signal)
 }
 
-/** Text reads as memory_read shows it: marked as others' words, with author and time. Other bytes come as they are. */
+/**
+ * Reads one object. Text is shown in the same way as by memory_read: marked as written by others, with author and time. Other bytes are returned
+ * unchanged.
+ */
 async function readObject(
   uri: string,
   key: string,

@@ -12,7 +12,7 @@ export interface ResourceDeps extends MemoryReading {
   readonly memory: Pick<MemoryWatch, 'scopesOf'>
 }
 
-/** A resource that is one row. */
+/** A resource whose content is the value of one row. */
 export interface AccountResource {
   readonly uri: string
   readonly name: string
@@ -21,7 +21,7 @@ export interface AccountResource {
   rowOf(rows: SurfaceRows): AnyRow
 }
 
-/** The resources that everybody has; what a token's scopes do not allow is not listed. */
+/** The resources of every caller. Resources that a token's scopes do not allow are not listed. */
 export const accountResources: readonly AccountResource[] = [
   {
     uri: 'brigade://whoami',
@@ -56,8 +56,8 @@ export class GatewayResources implements ResourceSurface {
   }
 
   /**
-   * The account resources, and a folder for each scope of memory that the caller may read. It does not list every key: a list of thousands would cost a
-   * walk through the store and the context of every agent that reads it. A folder shows its keys when it is read.
+   * Returns the account resources, and a folder for each scope of memory that the caller may read. It does not list every key, because a list of
+   * thousands would cost a walk through the store and the context of every agent that reads it. A folder shows its keys when it is read.
    */
   async list(cursor: string | undefined, _signal: AbortSignal): Promise<{ resources: ResourceEntry[]; nextCursor?: string }> {
     const start = offsetOf(cursor)
@@ -114,7 +114,10 @@ export class GatewayResources implements ResourceSurface {
   }
 }
 
-/** A cursor is a place in a short list that is made again for every page. An invented cursor shows nothing more. */
+/**
+ * Returns the position that a cursor names. It is a position in a short list that is made again for every page, so an invented cursor shows nothing
+ * more.
+ */
 function offsetOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0
   const [, digits] = /^p(\d{1,6})$/.exec(cursor) ?? []

@@ -40,7 +40,7 @@ const who = z.looseObject({
 })
 type Who = z.output<typeof who>
 
-/** whoami: the caller as the gateway sees it. */
+/** The tool whoami shows the caller as the gateway sees it. */
 export function whoamiTool(row: AnyRow): Tool {
   return rowTool({
     name: 'whoami',
@@ -90,7 +90,7 @@ function creditLine({ balance_inr: balance, trial }: NonNullable<Who['credit']>)
 
 const scopeNames = ['agent', 'key', 'workspace', 'member', 'team', 'org'] as const
 
-/** budget_get: the budgets that bind the caller. */
+/** The tool budget_get shows the budgets that bind the caller. */
 export function budgetTool(row: AnyRow): Tool {
   const outputSchema = z.looseObject({ budgets: z.array(budget) })
   return rowTool({

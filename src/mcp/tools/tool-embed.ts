@@ -7,11 +7,11 @@ import { rowTool, type Tool, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
 
 const inputsMax = 64
-/** Largest reply that is read: 64 vectors of 4,096 numbers take less. All of it is checked and compared in one turn of the event loop. */
+/** Maximum size of a reply that is read: 64 vectors of 4,096 numbers take less. The whole reply is checked and compared in one turn of the event loop. */
 const replyMaxBytes = 8 * 1024 * 1024
-/** Numbers of each vector in a short answer. */
+/** How many numbers of each vector a short answer contains. */
 const previewNumbers = 8
-/** Longest part of an input that the text repeats. */
+/** Maximum length of the part of an input that the text repeats. */
 const quotedChars = 40
 
 const replyShape = z.looseObject({
@@ -31,7 +31,7 @@ const outputSchema = z.object({
   cost_inr: z.number().nullable(),
 })
 
-/** embed: turns texts into vectors, shortened unless the request asks for whole vectors, with the similarity of the texts. */
+/** The tool embed turns texts into vectors and compares the texts. It shortens the vectors unless the request asks for whole vectors. */
 export function embedTool(row: AnyRow): Tool {
   return rowTool({
     name: 'embed',
@@ -59,7 +59,7 @@ function resultOf(value: unknown, inputs: readonly string[], asked: string, isFu
   if (value instanceof Reply && value.body.kind === 'bytes' && value.body.bytes.byteLength > replyMaxBytes)
     throw unusable(`more than ${replyMaxBytes} bytes. Ask for fewer texts or dimensions`)
   const { model: said, data, usage } = providerAnswer(replyShape, value)
-  // Every vector is compared with every other one, so no more of them are taken than were asked for.
+  // Every vector is compared with every other vector, so a reply with another number of vectors than requested is refused.
   if (data.length !== inputs.length) throw unusable(`${counted(data.length, 'vector')} for ${counted(inputs.length, 'text')}`)
   const model = said ?? asked
   const headers = value instanceof Reply ? value.headers : {}
@@ -93,7 +93,7 @@ function resultOf(value: unknown, inputs: readonly string[], asked: string, isFu
 
 const unusable = (what: string): GatewayError => fail('all_routes_failed', { message: `The provider answered with ${what}.` })
 
-/** Cosines with three digits; 0 with a vector of zeros. Each pair is reckoned once. */
+/** Returns cosines with three digits. A vector of zeros has the cosine 0. Each pair is calculated once. */
 function similarityOf(vectors: readonly (readonly number[])[]): number[][] {
   const lengths = vectors.map(vector => Math.sqrt(dot(vector, vector)))
   const half = vectors.map((a, i) =>
@@ -111,7 +111,7 @@ function dot(a: readonly number[], b: readonly number[]): number {
   return sum
 }
 
-/** Which other input is nearest to this one. */
+/** Returns a line about the input that is nearest to this one. */
 function nearestLine(row: readonly number[], index: number, inputs: readonly string[]): string {
   const others = row.map((cosine, other) => ({ cosine, other })).filter(({ other }) => other !== index)
   const nearest = others.reduce((best, next) => (next.cosine > best.cosine ? next : best))

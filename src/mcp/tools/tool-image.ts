@@ -7,9 +7,12 @@ import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
 
-/** Larger pictures (base64 characters) are returned as a link if there is one: clients refuse messages of many megabytes. */
+/**
+ * Maximum size of a picture in base64 characters. A larger picture is returned as a link if it has one, because clients refuse messages of many
+ * megabytes.
+ */
 const blockMaxChars = 4 * 1024 * 1024
-/** A picture may take a minute, and a client that receives nothing gives up. */
+/** How often progress is reported. A picture may take a minute, and a client that receives nothing gives up. */
 const sayEveryMs = 5000
 
 const replyShape = z.looseObject({
@@ -50,7 +53,7 @@ const outputSchema = z.object({
   request_id: z.string(),
 })
 
-/** image_generate: pictures as content blocks, or as links. */
+/** The tool image_generate returns pictures as content blocks, or as links. */
 export function imageTool(row: AnyRow): Tool {
   return customTool({
     name: 'image_generate',
@@ -81,7 +84,7 @@ async function draw(row: AnyRow, args: Wanted, context: ToolContext): Promise<To
   }
 }
 
-/** Reports progress to a client that asked for it, until it is stopped. */
+/** Reports progress to a client that asked for it, until the returned function is called. */
 function saying({ report, clock }: ToolContext): () => void {
   if (!report) return () => undefined
   let seconds = 0
@@ -119,7 +122,7 @@ function resultOf(value: unknown, model: string, requestId: string): ToolResult 
   }
 }
 
-/** A picture as a block of content; as a link when it has an address and is large or has no bytes. */
+/** Returns a picture as a content block. Returns it as a link when it has an address and is large or has no bytes. */
 function pictureOf({ url, b64_json: base64 }: z.output<typeof replyShape>['data'][number], index: number): { block: ContentBlock; entry: object } {
   if (base64 && (base64.length <= blockMaxChars || !url)) {
     const bytes = Buffer.from(base64, 'base64')

@@ -55,7 +55,7 @@ const outputSchema = z.object({
   unknown_ids: z.array(z.string()).optional().describe('Those of ids that this credential has no model of.'),
 })
 
-/** models_list: the catalog in pages, without the routes of each model, which would fill a context window. */
+/** The tool models_list shows the catalog in pages, without the routes of each model, which would fill a context window. */
 export function modelsTool(row: AnyRow): Tool {
   return rowTool({
     name: 'models_list',
@@ -119,7 +119,7 @@ const isAvailable = ({ routes }: CatalogEntry): boolean => routes.some(route => 
 const isConfigured = ({ routes }: CatalogEntry): boolean => routes.some(route => route.configured)
 const providersOf = ({ routes }: CatalogEntry): string[] => [...new Set(routes.map(route => route.provider))]
 
-/** Every price of a model, each in the unit of its kind. */
+/** Returns every price of a model, each in the unit of its kind. */
 function prices({ pricing, inrPerImage }: CatalogEntry): number[] {
   const given = [inrPerImage, pricing.inrPerMinute, pricing.inrPerMillionCharacters].filter(price => typeof price === 'number')
   return given.length > 0 ? given : [pricing.inputINRPerMtok, pricing.outputINRPerMtok]
@@ -149,7 +149,7 @@ function asLine(entry: CatalogEntry): string {
   )
 }
 
-/** The entry with the ids of its providers in place of its routes; `available` is true when a call would be served now. */
+/** Returns the entry with the ids of its providers in place of its routes. `available` is true when a call would be served now. */
 function withoutRoutes(entry: CatalogEntry): { id: string; [field: string]: unknown } {
   const { routes: _routes, ...rest } = entry
   return { ...rest, providers: providersOf(entry), available: isAvailable(entry) }

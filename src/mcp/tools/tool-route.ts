@@ -4,17 +4,17 @@ import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
 const candidate = z.looseObject({ model: z.string(), provider: z.string().nullable(), eligible: z.boolean(), why: z.string() })
 
-/** The most routes in the text, and the most that share a reason; the structured content has them all. */
+/** Maximum number of routes in the text, and of routes with the same reason. The structured content has all of them. */
 const linesMax = 30
 const sameReasonMax = 8
 
-/** The row distinguishes the kinds of calls by the field that holds the prompt. */
+/** Returns the prompt in the field by which the row distinguishes the kinds of calls. */
 function promptOf(kind: 'chat' | 'embedding' | 'image', prompt: string): object {
   if (kind === 'chat') return { messages: [{ role: 'user', content: prompt }] }
   return kind === 'image' ? { prompt } : { input: prompt }
 }
 
-/** route_preview: says where a call would go, and why; nothing is dialed or charged. */
+/** The tool route_preview shows where a call would go, and why. Nothing is dialed or charged. */
 export function routeTool(row: AnyRow): Tool {
   const outputSchema = z.looseObject({
     model: z.string().describe('The model that would be asked first.'),
@@ -72,7 +72,7 @@ export function routeTool(row: AnyRow): Tool {
   })
 }
 
-/** One line for each reason: many routes of a catalog are skipped for the same reason. */
+/** Returns one line for each reason, because many routes of a catalog are skipped for the same reason. */
 function byReason(excluded: readonly z.output<typeof candidate>[]): string[] {
   const groups = new Map<string, z.output<typeof candidate>[]>()
   for (const route of excluded) groups.set(route.why, [...(groups.get(route.why) ?? []), route])

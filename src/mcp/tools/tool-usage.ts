@@ -5,7 +5,7 @@ import { quoted } from './memory/text/tool-memory-marking.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
-/** The most lines of one list in the text; the structured content has them all. */
+/** Maximum number of lines of one list in the text. The structured content has all of them. */
 const linesMax = 20
 
 const sums = z.looseObject({
@@ -45,7 +45,7 @@ const inputSchema = z.object({
 })
 type Wanted = z.output<typeof inputSchema>
 
-/** The sums that every list has; the other sums are in totals. */
+/** The sums in every list. The other sums are in totals. */
 const listed = { requests: z.number(), total_tokens: z.number(), cost_inr: z.number() }
 
 const outputSchema = z.looseObject({
@@ -58,7 +58,7 @@ const outputSchema = z.looseObject({
   rows: z.array(z.looseObject(listed)).optional().describe('With group_by or agent: one for each model, agent or day.'),
 })
 
-/** usage_get: the numbers of GET /v1/usage; without arguments exactly its reply. */
+/** The tool usage_get shows the numbers of GET /v1/usage. Without arguments it returns exactly its reply. */
 export function usageTool(row: AnyRow): Tool {
   return rowTool({
     name: 'usage_get',

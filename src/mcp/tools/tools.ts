@@ -1,4 +1,4 @@
-/** The tools of the MCP server, each on its endpoint row. A new tool is a line here; a tool without a row needs a row first. */
+/** The tools of the MCP server, each on its endpoint row. A new tool is one line here. A tool without a row needs a row first. */
 import { accessEndpoints } from '../../gateway/access/endpoints.ts'
 import { catalogEndpoints } from '../../gateway/catalog/endpoints.ts'
 import { inferenceEndpoints } from '../../gateway/inference/endpoints/endpoints.ts'
@@ -24,7 +24,7 @@ import type { Tool } from './toolbox/tool.ts'
 
 const memoryRows = { ...memoryEndpoints, ...appendEndpoints, ...historyEndpoints, ...searchEndpoints, ...promoteEndpoints, ...shareEndpoints }
 
-/** Every tool; `memoryObjectMaxBytes` bounds one memory object over MCP (setting MEMORY_MCP_MAX_BYTES). */
+/** Returns every tool. `memoryObjectMaxBytes` is the maximum size of one memory object over MCP (setting MEMORY_MCP_MAX_BYTES). */
 export function mcpTools(memoryObjectMaxBytes: number): Tool[] {
   return [
     whoamiTool(accessEndpoints.whoami),

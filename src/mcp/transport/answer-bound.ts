@@ -1,28 +1,34 @@
-/** How much one POST to /mcp answers. What the SDKs make of messages passes through here on its way to the client. */
+/** Bounds the answer of one POST to /mcp. The answers that the SDKs make to messages pass through here on their way to the client. */
 
 import { surfaceErrorCodes } from '../surface.ts'
 import type { RefusedMessage } from './message-rate.ts'
 
-/** Bytes that the answers to one POST have in all. Pictures come on top: their caller has paid for each of them, and their tool has a bound of its own. */
+/**
+ * Maximum number of bytes of all answers to one POST. Pictures may come in addition, because their caller has paid for each of them and their tool
+ * has a bound of its own.
+ */
 export const answerBytesMax = 2 * 1024 * 1024
-/** Frames that are no answer, such as a keep-alive, and errors in the place of answers that did not fit: they are never kept back. */
+/**
+ * Maximum size of frames that are always sent. These are frames that are no answers, such as a keep-alive, and errors in the place of answers that
+ * did not fit.
+ */
 const smallFrameBytes = 1024
 
 export interface AnswerParams {
   /** The JSON value of the body that is answered. */
   readonly body: unknown
-  /** Answers that go out first. */
+  /** Answers that are sent first. */
   readonly refused: readonly RefusedMessage[]
-  /** Bytes beyond `answerBytesMax` that may go out, as far as is known now. */
+  /** Returns the number of bytes beyond `answerBytesMax` that may be sent, as far as it is known now. */
   extraBytes(): number
 }
 
-/** The answer with nothing beyond its bound: a message that does not fit is answered with an error, and a notification is left out. */
+/** Returns the answer within its bound. A message whose answer does not fit is answered with an error, and a notification that does not fit is left out. */
 export async function boundedAnswer(answer: Response, params: AnswerParams): Promise<Response> {
   const { status, headers } = answer
   const mediaType = headers.get('content-type') ?? ''
   if (mediaType.startsWith('text/event-stream') && answer.body !== null) return new Response(boundedEvents(answer.body, params), { status, headers })
-  // Nothing of the batch that has room waits for an answer.
+  // The part of the batch that had room in the rate expects no answer.
   if (params.refused.length > 0 && status === 202) return Response.json(params.refused)
   if (!mediaType.startsWith('application/json')) return answer
   const text = await answer.text()
@@ -30,7 +36,7 @@ export async function boundedAnswer(answer: Response, params: AnswerParams): Pro
   return Response.json(tooLong(idOf(params.body)))
 }
 
-/** The SDKs write one event in one piece. */
+/** Returns the events within the bound. The SDKs write each event in one piece. */
 function boundedEvents(events: ReadableStream<Uint8Array>, { refused, extraBytes }: AnswerParams): ReadableStream<Uint8Array> {
   const reader = events.getReader()
   let bytes = 0
@@ -55,7 +61,7 @@ function boundedEvents(events: ReadableStream<Uint8Array>, { refused, extraBytes
   })
 }
 
-/** The error for an answer that did not fit; null for a notification, for which nobody waits. */
+/** Returns the error for an answer that did not fit. Returns null for a notification, which expects no answer. */
 function inPlaceOf(event: Uint8Array): Uint8Array | null {
   const [, data] = /^data: (.*)$/m.exec(new TextDecoder().decode(event)) ?? []
   const id = data === undefined ? null : idOf(JSON.parse(data))

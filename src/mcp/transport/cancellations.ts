@@ -1,8 +1,8 @@
 /**
- * Cancels of the initialize era. There a client cancels with a notification in a POST of its own and keeps the first one open, and
- * without sessions nothing ties the two together but the caller and the JSON-RPC id. Ids are small numbers that every client counts
- * from 0, so a cancel counts only when it fits exactly one running call of that caller; else it is passed over, as the protocol
- * allows, and `max_wait_s` bounds the call. It works within one process. Decision 0071 says why.
+ * Cancels calls of the initialize era. There a client cancels with a notification in a separate POST and keeps the first POST open. Without sessions,
+ * only the caller and the JSON-RPC id connect the two. Ids are small numbers that every client counts from 0, so a cancel counts only when it matches
+ * exactly one running call of that caller. Otherwise it is ignored, as the protocol allows, and `max_wait_s` bounds the call. It works within one
+ * process. Decision 0071 says why.
  */
 export class Cancellations {
   readonly #running = new Map<string, Set<AbortController>>()
@@ -21,7 +21,7 @@ export class Cancellations {
     }
   }
 
-  /** Aborts the one call of that name; whether there was exactly one. */
+  /** Aborts the call of that owner and id. Returns false, and aborts nothing, unless there is exactly one. */
   cancel(owner: string, id: string | number): boolean {
     const [only, ...others] = this.#running.get(nameOf(owner, id)) ?? []
     if (!only || others.length > 0) return false

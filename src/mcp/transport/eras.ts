@@ -23,7 +23,7 @@ export interface Exchange {
   /** Messages of the same batch that do not run, with their answers. */
   readonly refused: readonly RefusedMessage[]
   readonly surface: Surface
-  /** Whose running calls a cancel of the initialize era may mean. */
+  /** The owner of the running calls that a cancel of the initialize era may end. */
   readonly cancelOwner: string
   readonly listener: Listener
 }
@@ -31,11 +31,11 @@ export interface Exchange {
 export interface ErasDeps {
   readonly clock: Clock
   readonly log: Log
-  /** Holds one of the streams that an organisation may have open; null: all are open. */
+  /** Takes one of the streams that an organisation may have open. Returns null when all are open. */
   readonly holdStream: (orgId: number) => Promise<(() => void) | null>
-  /** Streams of changes that this process holds. */
+  /** Maximum number of streams of changes of this process. */
   readonly changeStreamsMax: number
-  /** Who founded an organisation. Left out: each organisation has a founder of its own. */
+  /** Returns the founder of an organisation. When it is left out, each organisation has a founder of its own. */
   readonly founderOf?: ((orgId: number) => string) | undefined
 }
 
@@ -54,7 +54,7 @@ export class Eras {
     this.#listens = new ListenStreams(clock, identity, { hold: holdStream, max: changeStreamsMax, founderOf })
   }
 
-  /** Resolves when the reply is written. */
+  /** Serves one POST. The promise resolves when the reply is written. */
   serve(exchange: Exchange): Promise<void> {
     const { request, response, body } = exchange
     const onerror = (error: Error): void => this.#log.error('mcp request failed', { path: '/mcp', status: 500, error })
@@ -62,7 +62,7 @@ export class Eras {
     return answer({ method: 'POST', url: '/mcp', headers: request.headers, [Symbol.asyncIterator]: () => request[Symbol.asyncIterator]() }, response, body)
   }
 
-  /** Ends subscriptions in good order and takes no new ones. */
+  /** Ends subscriptions in good order and accepts no new ones. */
   endSubscriptions(): void {
     this.#listens.endAll()
   }
@@ -76,7 +76,8 @@ export class Eras {
     const bounded = (answer: Response): Promise<Response> => boundedAnswer(answer, { body, refused, extraBytes: () => surface.tools.pictureBytes ?? 0 })
     if (await isLegacyRequest(web, body))
       return bounded(await serveInitializeEra(web, body, surface, this.#identity, { cancellations: this.#cancellations, owner: cancelOwner }))
-    // What a stream of changes has in its queue is bounded, and it lasts as long as its reader wants.
+    // The queue of a stream of changes is bounded already, and the stream lasts as long as its reader wants. So the bound of one answer does not
+    // apply.
     return isListen(body) ? this.#listens.serve(web, body, surface, listener) : bounded(await this.#discover.serve(web, body, surface))
   }
 }

@@ -1,18 +1,21 @@
-/** What a request to /mcp must pass before its body is read: where it comes from, and with which credential. */
+/** The checks of a request to /mcp before its body is read: its origin and its credential. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { fail, GatewayError } from '../../platform/errors.ts'
 
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
-/** Host names that /mcp answers to: the one of the base URL, loopback, and the operator's extra ones. Ports are not looked at. */
+/** Returns the host names that /mcp answers to: the name of the base URL, loopback names, and the operator's extra names. Ports are ignored. */
 export function allowedHostNames(baseUrl: string, extra: readonly string[]): string[] {
   const entries = extra.map(entry => entry.trim().replace(/^https?:\/\//i, '')).map(entry => (isIPv6(entry) ? `[${entry}]` : entry))
   const names = [baseUrl, ...entries.map(entry => `http://${entry}`)].map(hostNameOf)
   return [...new Set([...loopbackNames, ...names.filter(name => name !== null)])]
 }
 
-/** The host of an http(s) origin as a browser writes it (lower case, punycode, IPv6 in brackets), without the dot of a full name; null when it is none. */
+/**
+ * Returns the host of an HTTP origin as a browser writes it (lower case, punycode, IPv6 in brackets), without the dot of a full name. Returns null
+ * for an invalid origin.
+ */
 function hostNameOf(origin: string): string | null {
   if (!URL.canParse(origin)) return null
   const { protocol, username, hostname, pathname, search, hash } = new URL(origin)
@@ -21,8 +24,8 @@ function hostNameOf(origin: string): string | null {
 }
 
 /**
- * Refuses what a web page in somebody's browser could send here: an Origin that is not ours, or a Host that a rebound name carries.
- * Programs send no Origin. X-Forwarded-Host is not looked at, because anybody can send it. Throws `foreign_origin`.
+ * Refuses requests that a web page in a browser could send here. Such a request has an Origin that is not served here, or a Host of a rebound name.
+ * Programs send no Origin. X-Forwarded-Host is ignored, because anybody can send it. Throws `foreign_origin`.
  */
 export function checkOrigin({ host, origin }: IncomingHttpHeaders, hostNames: readonly string[]): void {
   const served = (name: string | null): boolean => name !== null && hostNames.includes(name)
@@ -31,12 +34,12 @@ export function checkOrigin({ host, origin }: IncomingHttpHeaders, hostNames: re
   if (origin && !served(hostNameOf(origin))) throw fail('foreign_origin', { message: 'Requests from this Origin are not allowed here.' })
 }
 
-/** A gateway key, or an agent token. */
+/** The shape of a gateway key or an agent token. */
 const gatewayShaped = /^(?:br-\S+|[\w-]+\.[\w-]+\.[\w-]+)$/
 
 /**
- * The headers with the caller's credential in Authorization. Some clients cannot set that header, so x-br-api-key (first) and
- * x-api-key (last) count too, when their value has the shape of a gateway credential.
+ * Returns the headers with the caller's credential in Authorization. Some clients cannot set that header, so x-br-api-key (first) and x-api-key
+ * (last) count too, when their value has the shape of a gateway credential.
  */
 export function withBearer(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const own = headers['x-br-api-key']
@@ -47,8 +50,8 @@ export function withBearer(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 }
 
 /**
- * A 401 with its challenge, and with what a client of MCP can do. It names no resource metadata: clients that see some start an OAuth
- * login and drop the bearer header that their user has configured.
+ * Returns a 401 with its challenge and with advice for a client of MCP. It names no resource metadata, because clients that see resource metadata
+ * start an OAuth login and drop the bearer header that their user has configured.
  */
 export function withChallenge(error: GatewayError, realm: string, headers: IncomingHttpHeaders): GatewayError {
   if (error.status !== 401) return error
@@ -58,7 +61,10 @@ export function withChallenge(error: GatewayError, realm: string, headers: Incom
   return challenged(error, realm, parameters, message)
 }
 
-/** A refusal with a bearer challenge of these parameters. A realm is the operator's text, so what no header can carry is left out of it. */
+/**
+ * Returns a refusal with a bearer challenge of these parameters. The realm is the operator's text, so characters that no header can contain are left
+ * out of it.
+ */
 export function challenged(error: GatewayError, realm: string, parameters: string, message = error.message): GatewayError {
   const challenge = `Bearer realm="${realm.replace(/[^\x20-\x7e]|["\\]/g, '')}", ${parameters}`
   return new GatewayError(error.errorName, { ...error.options, message, headers: { ...error.options.headers, 'www-authenticate': challenge } })
@@ -66,7 +72,10 @@ export function challenged(error: GatewayError, realm: string, parameters: strin
 
 const renewal = '`brigade mcp --agent <name>` renews tokens by itself for clients that read theirs once.'
 
-/** What is wrong when no credential of ours came: mostly settings of the client that nobody filled in. Null when one came. Nothing of the header is repeated. */
+/**
+ * Returns what is wrong when no credential of the gateway came, which is mostly an unfinished setting of the client. Returns null when a credential
+ * came. The message repeats nothing of the header.
+ */
 function missingCredential({ authorization, ...headers }: IncomingHttpHeaders): string | null {
   if (headers['x-br-api-key'] !== undefined || headers['x-api-key'] !== undefined) return null
   const [, scheme = '', value = ''] = /^\s*(\S*)\s*(.*)$/.exec(authorization ?? '') ?? []
@@ -80,7 +89,7 @@ function missingCredential({ authorization, ...headers }: IncomingHttpHeaders): 
 const howToSend =
   'Send "Authorization: Bearer <API key br-… or agent token>"; there is no OAuth login at this address. `npx brigade connect <client> --write` writes it into the settings of Claude Code, Codex and others.'
 
-/** A client of streamable HTTP must take both forms of answer, because the server chooses. Throws `not_acceptable` and `unsupported_media_type`. */
+/** Throws `not_acceptable` and `unsupported_media_type`. A client of streamable HTTP must accept both forms of answer, because the server chooses. */
 export function checkMediaTypes(headers: IncomingHttpHeaders): void {
   const accept = headers.accept ?? ''
   if (!accept.includes('application/json') || !accept.includes('text/event-stream'))

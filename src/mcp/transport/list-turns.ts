@@ -1,9 +1,9 @@
-/** The lists of one batch share the loop with everybody else: the process makes one list in a turn of the event loop. */
+/** Makes lists in turns. The lists of one batch share the event loop with other requests, so the process makes one list in a turn of the event loop. */
 
 const waiting: (() => void)[] = []
 let isRunning = false
 
-/** Resolves when the next list may be made. One list takes about a millisecond, and a batch may ask for a hundred of them. */
+/** Returns a promise that resolves when the next list may be made. One list takes about a millisecond, and a batch may request a hundred lists. */
 export function listTurn(): Promise<void> {
   return new Promise(resolve => {
     waiting.push(resolve)

@@ -1,6 +1,6 @@
 /**
- * What a POST to /mcp takes from the caller's rate: one unit for each JSON-RPC message. The calls of rows that a message needs use the units
- * of its POST first, so that a tool which calls one row pays once. Decision 0395 says why.
+ * Counts what a POST to /mcp takes from the caller's rate: one unit for each JSON-RPC message. The calls of rows that a message needs use the units
+ * of its POST first, so that a tool that calls one row pays once. Decision 0395 says why.
  */
 import { translate } from '../../gateway/http/translate.ts'
 import { toGatewayError } from '../../platform/errors.ts'
@@ -8,7 +8,7 @@ import { surfaceErrorCodes } from '../surface.ts'
 import { toolError } from '../tools/toolbox/tool-errors.ts'
 import { messagesMax } from './rpc-body.ts'
 
-/** Units of a POST that no call of a row has used yet. */
+/** The units of a POST that no call of a row has used yet. */
 export class PaidUnits {
   #left = 0
 
@@ -16,7 +16,7 @@ export class PaidUnits {
     this.#left++
   }
 
-  /** Uses one; false when none is left. */
+  /** Uses one unit. Returns false when none is left. */
   use(): boolean {
     if (this.#left === 0) return false
     this.#left--
@@ -24,25 +24,25 @@ export class PaidUnits {
   }
 }
 
-/** A message of a batch that the rate had no room for, as its client reads it. */
+/** The answer to a message of a batch that the rate had no room for. */
 export interface RefusedMessage {
   readonly jsonrpc: '2.0'
   readonly id: string | number
   readonly error: { readonly code: number; readonly message: string; readonly data: Readonly<Record<string, unknown>> }
 }
 
-/** What of a body may run. */
+/** The part of a body that may run. */
 export interface PaidBody {
   readonly body: unknown
   readonly refused: readonly RefusedMessage[]
 }
 
 /**
- * Takes a unit for each message of a batch behind the first, whose unit was taken before the body was read. From the first message without room on none
- * runs, and each of them that waits for an answer is refused by itself. Throws what `take` throws beside `rate_limit_exceeded`.
+ * Takes a unit for each message of a batch after the first, whose unit was taken before the body was read. When a message has no room, it and all
+ * later messages do not run, and each of them that expects an answer is refused separately. Throws the errors of `take` except `rate_limit_exceeded`.
  */
 export async function payForBatch(body: unknown, units: PaidUnits, take: () => void | Promise<void>, requestId: string): Promise<PaidBody> {
-  // Longer batches are refused as a whole by whoever serves them.
+  // A longer batch is refused as a whole by the SDK that serves it.
   if (!Array.isArray(body) || body.length > messagesMax) return { body, refused: [] }
   const messages: readonly unknown[] = body
   for (let at = 1; at < messages.length; at++) {

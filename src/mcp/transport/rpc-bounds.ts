@@ -1,31 +1,31 @@
 /**
- * How many members and values a JSON-RPC body may have. The SDKs look at each of them several times, so they are counted over the bytes, before a
- * parser makes objects of them. It does not check that the bytes are JSON: the parser does. Decision 0460 says why. Pure.
+ * Bounds the number of members and values of a JSON-RPC body. The SDKs read each of them several times, so they are counted in the bytes, before a
+ * parser makes objects of them. It does not check that the bytes are JSON, because the parser does. Decision 0460 says why. The functions are pure.
  */
 import { isWordAt, stringEnd } from '../../gateway/wire/json/json-bytes.ts'
 
-/** Most members of `params`, and of `_meta` inside it. */
+/** Maximum number of members of `params`, and of `_meta` inside it. */
 export const envelopeMembersMax = 64
-/** Most members of any object. */
+/** Maximum number of members of any object. */
 export const objectMembersMax = 1000
-/** Most values of a body outside of the `arguments` of its messages: members, items, objects and lists. The body has a bound of its own for all. */
+/** Maximum number of values of a body outside the `arguments` of its messages: members, items, objects and lists. The whole body has another bound. */
 export const envelopeValuesMax = 5000
 
-/** Deeper bodies are refused by the parser's own bound, which is the same. */
+/** Maximum depth. The parser's own bound is the same and refuses deeper bodies. */
 const depthMax = 128
-/** Longest name that can be one of those below, with every character as an escape. */
+/** Maximum length of a name below, with every character as an escape. */
 const nameMaxBytes = 64
 
 type Role = 'batch' | 'message' | 'params' | '_meta' | 'arguments' | 'other'
 
-/** An object or a list that is open. */
+/** An open object or list. */
 interface Open {
   readonly role: Role
   readonly isObject: boolean
   members: number
 }
 
-/** What a body has too many of, as a sentence; null: nothing. */
+/** Returns a sentence that says what a body has too many of. Returns null when no bound is exceeded. */
 export function excessOf(bytes: Uint8Array): string | null {
   const open: Open[] = []
   let top: Open | undefined
@@ -75,7 +75,7 @@ export function excessOf(bytes: Uint8Array): string | null {
   return null
 }
 
-/** What an object or a list is, by what it is in and by the name of the member that it is the value of. */
+/** Returns the role of an object or a list. The role depends on its parent and on the name of the member whose value it is. */
 function roleOf(parent: Open | undefined, isObject: boolean, name: Role): Role {
   if (parent === undefined) return isObject ? 'message' : 'batch'
   if (parent.role === 'arguments') return 'arguments'
@@ -87,7 +87,7 @@ function roleOf(parent: Open | undefined, isObject: boolean, name: Role): Role {
 
 const names = (['params', '_meta', 'arguments'] as const).map(name => ({ name, bytes: Buffer.from(name) }))
 
-/** Which of the names that matter the bytes are, with or without escapes. */
+/** Returns the role of a member's name, with or without escapes in the name. */
 function roleNamed(bytes: Uint8Array, start: number, end: number): Role {
   if (end - start > nameMaxBytes) return 'other'
   const plain = names.find(each => isWordAt(bytes, start, end, each.bytes))

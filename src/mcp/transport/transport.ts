@@ -1,6 +1,6 @@
 /**
- * POST /mcp, both protocol eras on one URL. A fresh server answers every POST and nothing is kept between two of them, so any
- * process can serve any call.
+ * Serves POST /mcp, with both protocol eras on one URL. A new server answers every POST and keeps no state between two of them, so any process can
+ * serve any call.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
@@ -30,9 +30,9 @@ import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallen
 import { PaidUnits, payForBatch } from './message-rate.ts'
 import { parseRpcBody, writeRefusal } from './rpc-body.ts'
 
-/** What MCP needs of the rest; composition/edges/mcp.ts gives it. */
+/** The parts that MCP needs from the rest of the gateway. composition/edges/mcp.ts provides them. */
 export interface McpDeps {
-  /** What each caller sees. */
+  /** Returns the surface of a caller. */
   readonly surfaceOf: SurfaceOf
   readonly ids: Ids
   readonly clock: Clock
@@ -44,62 +44,65 @@ export interface McpDeps {
   readonly connections: Connections
   /** Places for answers that may be streams. */
   readonly streamPlaces: StreamPlaces
-  /** Replies that wait for clients who read slowly. */
+  /** Replies that wait for clients that read slowly. */
   readonly unread: UnreadReplies
-  /** Streams of changes that this process holds (setting CHANGE_STREAMS_MAX). */
+  /** Maximum number of streams of changes of this process (setting CHANGE_STREAMS_MAX). */
   readonly changeStreamsMax: number
-  /** Who founded an organisation. Left out: each organisation has a founder of its own. */
+  /** Returns the founder of an organisation. When it is left out, each organisation has a founder of its own. */
   readonly founderOf?: ((orgId: number) => string) | undefined
   readonly baseUrl: () => string
-  /** Host names beside the one of the base URL and loopback (setting ALLOWED_HOSTS). */
+  /** Accepted host names in addition to the name of the base URL and loopback names (setting ALLOWED_HOSTS). */
   readonly allowedHosts: readonly string[]
-  /** Name of the server (setting SERVICE_ID) and version of the product. */
+  /** Name of the server (setting SERVICE_ID). The next field is the version of the product. */
   readonly serviceId: string
   readonly version: string
-  /** Key or agent token in Authorization. Throws 401. */
+  /** Returns the caller by the key or agent token in Authorization. Throws 401. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
-  /** Looks at the kill switch once more, after the call was registered as in flight. */
+  /** Checks the kill switch again, after the call was registered as in flight. */
   recheck(principal: BearerPrincipal): void
-  /** Address of the client. */
+  /** Returns the address of the client. */
   clientIp(request: IncomingMessage): string
   /** Counts a request without a valid credential against its sender. Throws `rate_limit_exceeded`. */
   countAnonymous(request: IncomingMessage): void
-  /** Takes one unit of the caller's rate. Throws `rate_limit_exceeded`. Returns nothing when decided without the database. */
+  /** Takes one unit of the caller's rate. Throws `rate_limit_exceeded`. Returns no promise when the database is not needed. */
   takeRate(principal: BearerPrincipal): void | Promise<void>
-  /** Holds one of the streams of changes that an organisation may have open over all processes; what comes back gives it back, null: all are open. */
+  /**
+   * Takes one of the streams of changes that an organisation may have open over all processes. Returns a function that gives it back, or null when
+   * all are open.
+   */
   holdStream(orgId: number): Promise<(() => void) | null>
-  /** The place of a request in traces, from its headers; left out: nobody traces. */
+  /** Returns the place of a request in traces, from its headers. When it is left out, nothing is traced. */
   readonly placeOf?: ((headers: IncomingHttpHeaders) => TracePlace) | undefined
   isDraining(): boolean
 }
 
-/** Where a request comes from, for the audit trail. */
+/** The origin of a request, for the audit trail. */
 export interface McpCaller {
   readonly requestId: string
   clientIp(): string
 }
 
-/** How callers of one URL prove who they are. */
+/** How callers of one URL authenticate. */
 export interface McpMount {
-  /** The caller by the request's headers. Throws 401 and 403. */
+  /** Returns the caller by the request's headers. Throws 401 and 403. */
   authenticate(headers: IncomingHttpHeaders, from: McpCaller): BearerPrincipal | Promise<BearerPrincipal>
-  /** A refusal of `authenticate` with the challenge that tells a client how to sign in here. */
+  /** Returns a refusal of `authenticate` with the challenge that says how a client signs in here. */
   challenge(error: GatewayError, headers: IncomingHttpHeaders): GatewayError
 }
 
 export interface Mcp {
   /** Serves any method on /mcp, or on the URL of another mount. It never throws. */
   handle(request: IncomingMessage, response: ServerResponse, mount?: McpMount): Promise<void>
-  /** Ends subscriptions in good order and takes no new ones; calls go on. For the begin of a drain. */
+  /** Ends subscriptions in good order and accepts no new ones, while calls continue. It is for the beginning of a drain. */
   endSubscriptions(): void
-  /** Ends what is open. */
+  /** Ends the requests that are open. */
   close(): Promise<void>
 }
 
-/** JSON-RPC messages are small; a memory object over MCP is at most 256 KiB. */
+/** Maximum size of a body. JSON-RPC messages are small, and a memory object over MCP has at most 256 KiB. */
 const bodyLimitBytes = 4 * 1024 * 1024
 
-/** Makes the /mcp handler. */
+/** Returns the /mcp handler. */
 export function createMcp(deps: McpDeps): Mcp {
   const eras = new Eras(mcpIdentity(deps.serviceId, deps.version), bodyLimitBytes, deps)
   const bearer: McpMount = {
@@ -122,7 +125,7 @@ export function createMcp(deps: McpDeps): Mcp {
       const noPlace = deps.connections.admit(request, principal.orgId)
       if (noPlace !== null) throw noPlace
       holdPlace(principal, response, deps)
-      // The first message pays before the body is read, and so does what turns out to be none.
+      // The first message pays before the body is read. A body that turns out to be invalid pays too.
       const paid = new PaidUnits()
       const take = (): void | Promise<void> => deps.takeRate(principal)
       const wait = take()
@@ -148,7 +151,7 @@ export function createMcp(deps: McpDeps): Mcp {
         request.url,
       )
       cut.signal.addEventListener('abort', () => {
-        // A running tool answers with the reason; a stream on which nothing runs has nobody to say it.
+        // A running tool answers with the reason. A stream on which no tool runs has no answer for it, so its connection is closed.
         if (surface.tools.running === 0 && !isListen(body)) response.destroy()
       })
       const isStillGood = () => isTaken(() => mount.authenticate(request.headers, from), deps)
@@ -167,13 +170,13 @@ const described = z.object({
   params: z.object({ _meta: z.object({ 'io.modelcontextprotocol/clientInfo': z.object({ name: z.string().min(1).max(1000) }) }) }),
 })
 
-/** What the client calls itself. Only clients of the discover era say it with every request. */
+/** Returns the name that the client gives itself. Only clients of the discover era send it with every request. */
 function clientNameOf(body: unknown): { clientName?: string } {
   const found = described.safeParse(body)
   return found.success ? { clientName: found.data.params._meta['io.modelcontextprotocol/clientInfo'].name } : {}
 }
 
-/** The checks that need no credential: a stateless server has no GET stream and no session to DELETE, for nobody. */
+/** Makes the checks that need no credential. A stateless server has no GET stream and no session to DELETE. */
 function admit(request: IncomingMessage, deps: McpDeps): void {
   checkOrigin(request.headers, allowedHostNames(deps.baseUrl(), deps.allowedHosts))
   if (request.method !== 'POST') throw fail('method_not_allowed', { headers: { allow: 'POST' } })
@@ -190,29 +193,29 @@ async function signIn(request: IncomingMessage, from: McpCaller, mount: McpMount
   }
 }
 
-/** A place for an answer that may be a stream, and eyes on what of it is not read, until the response has ended. Throws `places_taken`. */
+/** Takes a place for an answer that may be a stream, and counts its unread part, until the response has ended. Throws `places_taken`. */
 function holdPlace({ orgId }: BearerPrincipal, response: ServerResponse, { streamPlaces, unread }: McpDeps): void {
-  // Its close would not be heard any more.
+  // A listener that is added now would miss the close of the response.
   if (response.destroyed) throw new ClientGoneError()
   const give = streamPlaces.take(orgId)
   response.once('close', give)
   unread.watchWrites(response, orgId)
 }
 
-/** The room that the body takes, until the response has ended. */
+/** Returns the room for the body. It is released when the response has ended. */
 function uploadOf({ orgId }: BearerPrincipal, response: ServerResponse, { bodies }: McpDeps): Upload {
   const upload = bodies.open(orgId)
   response.once('close', () => upload.release())
   return upload
 }
 
-/** Whether a credential that was taken would be taken again: a stream may outlive it. */
+/** Returns whether an accepted credential would be accepted again, because a stream may outlive it. */
 async function isTaken(authenticate: () => BearerPrincipal | Promise<BearerPrincipal>, deps: McpDeps): Promise<boolean> {
   try {
     deps.recheck(await authenticate())
     return true
   } catch (thrown) {
-    // A failure of ours says nothing about the credential.
+    // A failure of the gateway says nothing about the credential.
     const { status } = toGatewayError(translate(thrown))
     return status !== 401 && status !== 403
   }
@@ -229,12 +232,12 @@ function ownerOf(principal: BearerPrincipal): string {
   return `${principal.kind}:${principal.kind === 'agent' ? principal.agentId : principal.keyId}`
 }
 
-/** Who may cancel whose calls: the same credential from the same address. */
+/** Returns the owner of calls for cancels. A cancel must come with the same credential from the same address. */
 function cancelOwner(principal: BearerPrincipal, request: IncomingMessage): string {
   return `${ownerOf(principal)}@${request.socket.remoteAddress ?? ''}`
 }
 
-/** Failures of HTTP itself have the envelope of every other path; those of JSON-RPC are the SDKs' own. */
+/** Writes a failure. Failures of HTTP itself have the envelope of every other path. The SDKs write those of JSON-RPC. */
 function refuse(thrown: unknown, call: Pick<LogFields, 'requestId' | 'traceId'>, response: ServerResponse, deps: McpDeps): void {
   if (thrown instanceof ClientGoneError) {
     response.destroy()

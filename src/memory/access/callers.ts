@@ -1,9 +1,9 @@
-/** Who a credential is for the rules of memory: its user space, the workspaces whose team it belongs to, the shares it is in. */
+/** Finds what a credential means for the rules of memory: its user space, the workspaces whose team it belongs to, and its shares. */
 import { type Db, statement } from '../../platform/db/db.ts'
 import type { BearerPrincipal } from '../../platform/security/principal.ts'
 import type { MemoryCaller } from './path-rules.ts'
 
-/** Path classes whose rules ask for memberships; the others are decided from the credential alone. */
+/** Path classes whose rules need memberships. The other classes are decided from the credential alone. */
 const membershipRoots: readonly string[] = ['workspaces/', 'shared/']
 
 /**
@@ -17,13 +17,13 @@ export class MemoryCallers {
     this.#db = db
   }
 
-  /** The caller as the rules of this key, or of this list prefix, need it. An agent token acts for the user of the key that minted it. */
+  /** Returns the caller as the rules of this key, or of this list prefix, need it. An agent token acts for the user of the key that minted it. */
   forKey(principal: BearerPrincipal, keyOrPrefix: string): MemoryCaller | Promise<MemoryCaller> {
     const isNeeded = membershipRoots.some(root => keyOrPrefix.startsWith(root) || root.startsWith(keyOrPrefix))
     return isNeeded ? this.of(principal) : { userSpace: userSpaceOf(principal), workspaceIds: [], sharedSpaces: [] }
   }
 
-  /** The caller with all memberships. */
+  /** Returns the caller with all memberships. */
   async of(principal: BearerPrincipal): Promise<MemoryCaller> {
     const { workspaceIds, sharedSpaces } = await this.#db.one(findMemberships, principal.orgId, principal.userId, principal.workspaceId)
     return { userSpace: userSpaceOf(principal), workspaceIds, sharedSpaces }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts'
 
-/** The turn did not come within the caller's waiting time. */
+/** The turn of a caller did not come within its waiting time. */
 export class QueueTimeoutError extends Error {
   override readonly name = 'QueueTimeoutError'
 }
@@ -17,8 +17,8 @@ export class KeyQueue {
   }
 
   /**
-   * Runs `work` after every earlier work of this key has ended, and passes it whether there was earlier work. Throws QueueTimeoutError when that takes
-   * longer than `waitMs`; the next waiter then gets the turn.
+   * Runs `work` after every earlier work of this key has ended. `work` receives whether there was earlier work. Throws QueueTimeoutError when the
+   * wait takes longer than `waitMs`. The next waiter then gets the turn.
    */
   async run<T>(key: string, work: (hasWaited: boolean) => Promise<T>, waitMs?: number): Promise<T> {
     const before = this.#tails.get(key)
@@ -40,7 +40,7 @@ export class KeyQueue {
     }
   }
 
-  /** Whether anybody waits for a turn of this key. */
+  /** Returns whether a caller waits for a turn of this key. */
   hasWaiters(key: string): boolean {
     return this.#waiting.has(key)
   }
@@ -56,7 +56,7 @@ export class KeyQueue {
     }
   }
 
-  /** Delays the next work of this key by at least `ms`, so that a process which waits for the key can take it. */
+  /** Delays the next work of this key by at least `ms`, so that a process that waits for the key can take it. */
   rest(key: string, ms: number): void {
     this.#restsUntilMs.set(key, this.#clock.monotonicMs() + ms)
     this.#clock.after(ms, () => {

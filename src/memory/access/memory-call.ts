@@ -4,11 +4,11 @@ import type { StoreRow } from '../objects/queries.ts'
 import type { AuthorView } from '../provenance.ts'
 import type { ObjectStore } from '../stores/object-store.ts'
 
-/** Who makes the call, and the signal that says whether the caller still waits. */
+/** The caller, and the signal that aborts when the caller no longer waits. */
 export interface MemoryCall {
   readonly principal: BearerPrincipal
   readonly agentLabel: string | null
-  /** The name that an MCP client gives itself; it is not verified. */
+  /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
   readonly signal: AbortSignal
 }
@@ -21,16 +21,19 @@ export interface Conditions {
 /** The change of a key, as change events name it. */
 export type ChangeAction = 'put' | 'append' | 'restore' | 'promote' | 'delete' | 'expire'
 
-/** Options that a caller inside the gateway adds to a write; they never come from a request. */
+/** Options that a caller inside the gateway adds to a write. They never come from a request. */
 export interface WriteExtras {
-  /** Beside the provenance that every write gets, and below it: names as `br-promoted-by`, values printable ASCII. */
+  /**
+   * Metadata in addition to the provenance of every write. The provenance wins over it. Names are like `br-promoted-by`, and values are printable
+   * ASCII.
+   */
   readonly metadata?: Readonly<Record<string, string>>
-  /** Default `put`. With `promote` the caller has checked the right to write; the rules of scopes are not asked. */
+  /** The default is `put`. With `promote` the caller has checked the right to write, and the rules of scopes are not applied. */
   readonly action?: Exclude<ChangeAction, 'delete' | 'expire'>
 }
 
 export interface RemoveExtras {
-  /** Removes the versions of the key too; nothing of it can be read or restored afterwards. */
+  /** Removes the versions of the key too. Afterwards nothing of the key can be read or restored. */
   readonly erasesHistory?: boolean
 }
 
@@ -43,7 +46,7 @@ export interface ReadResult {
 }
 
 export interface ListEntry {
-  /** As `?key=` takes it. */
+  /** The key in the form that `?key=` accepts. */
   readonly key: string
   readonly size: number
   readonly modified: string

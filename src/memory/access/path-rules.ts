@@ -1,5 +1,5 @@
 /**
- * Who may read and write which memory path. Pure: memberships come in as arguments, everything that no row names is denied.
+ * Decides who may read and write which memory path. Memberships are arguments, and everything that no row names is denied. The functions are pure.
  *
  * | path | readers | writers |
  * |---|---|---|
@@ -12,28 +12,28 @@
  */
 import { fail } from '../../platform/errors.ts'
 
-/** What the rules need to know of a caller. */
+/** The facts about a caller that the rules need. */
 export interface MemoryCaller {
-  /** The folder under users/: the user id, or `key-<id>` for a key that no user backs. */
+  /** The folder under users/: the user id, or `key-<id>` for a key without a user. */
   readonly userSpace: string
   readonly workspaceIds: readonly number[]
-  /** Spaces that the caller owns or was granted; never a retired one. */
+  /** Spaces that the caller owns or was granted. Retired spaces are not among them. */
   readonly sharedSpaces: readonly string[]
 }
 
 type MemberOf = (caller: MemoryCaller, owner: string) => boolean
 
 interface ScopeRow {
-  /** Segments of the path class; `*` is the owner: a workspace, space or user. */
+  /** Segments of the path class. `*` is the owner: a workspace, space or user. */
   readonly pattern: readonly string[]
   readonly reads: MemberOf
   readonly writes: MemberOf
-  /** The owners of this class that the caller may use. A class without owners gives ['']. */
+  /** Returns the owners of this class that the caller may use. A class without owners gives ['']. */
   readonly owners: (caller: MemoryCaller) => readonly string[]
 }
 
 const everyone: MemberOf = () => true
-/** Records are written by promotion, which does not come through here. */
+/** No caller writes records. Promotion writes them without this check. */
 const nobody: MemberOf = () => false
 const inWorkspace: MemberOf = (caller, owner) => caller.workspaceIds.some(id => String(id) === owner)
 const inSpace: MemberOf = (caller, owner) => caller.sharedSpaces.includes(owner)
@@ -60,7 +60,7 @@ export function mayWrite(caller: MemoryCaller, key: string): boolean {
   return found?.row.writes(caller, found.owner) === true
 }
 
-/** Every prefix that the caller may read, each with its trailing slash. */
+/** Returns every prefix that the caller may read, each with its trailing slash. */
 export function readablePrefixes(caller: MemoryCaller): string[] {
   return scopeTable.flatMap(row =>
     row
@@ -71,8 +71,8 @@ export function readablePrefixes(caller: MemoryCaller): string[] {
 }
 
 /**
- * Returns the prefixes to list for a requested prefix: the prefix itself when it is inside a readable scope, or the readable scopes below it when it is
- * broader. Throws `forbidden` when nothing under it is readable, whether or not anything is there.
+ * Returns the prefixes to list for a requested prefix. This is the prefix itself when it is inside a readable scope, or the readable scopes below it
+ * when it is broader. Throws `forbidden` when nothing under it is readable, whether or not objects exist there.
  */
 export function listPrefixes(caller: MemoryCaller, asked: string): string[] {
   const found = readablePrefixes(caller).flatMap(scope => (asked.startsWith(scope) ? [asked] : scope.startsWith(asked) ? [scope] : []))
@@ -81,7 +81,7 @@ export function listPrefixes(caller: MemoryCaller, asked: string): string[] {
   return found
 }
 
-/** The body of `GET /v1/me/memory/paths`. `agents/` is open to every key and is not listed there. */
+/** Returns the body of `GET /v1/me/memory/paths`. `agents/` is open to every key and is not listed there. */
 export function pathsOf(caller: MemoryCaller): { user: string; workspace?: string; org: string; shared?: string[] } {
   const [workspaceId] = caller.workspaceIds
   return {
@@ -92,14 +92,14 @@ export function pathsOf(caller: MemoryCaller): { user: string; workspace?: strin
   }
 }
 
-/** True for entries that end after the journal's days: those under a workspace's journal. */
+/** Returns whether the key is that of a journal entry: a key under a workspace's journal. Journal entries expire. */
 export function isJournalKey(key: string): boolean {
   return /^workspaces\/[^/]+\/journal\/./.test(key)
 }
 
 const dayMs = 86_400_000
 
-/** Whether a journal entry is over: written more than `ttlDays` ago. Other keys never expire. */
+/** Returns whether a journal entry has expired, because it was written more than `ttlDays` ago. Other keys never expire. */
 export function isExpired(key: string, writtenMs: number, ttlDays: number, nowMs: number): boolean {
   return isJournalKey(key) && nowMs - writtenMs > ttlDays * dayMs
 }

@@ -10,12 +10,12 @@ import type { ChangeAction } from '../access/memory-call.ts'
 import { type AuthorView, authorInRow } from '../provenance.ts'
 import { type ChangeRow, deleteOldChanges, readChanges } from './changes-queries.ts'
 
-/** The change of one object, without its content. The listener checks whether somebody may know about the key. */
+/** The change of one object, without its content. The listener checks who may know about the key. */
 export interface MemoryChange {
   readonly orgId: number
   readonly key: string
   readonly action: ChangeAction
-  /** Null when the object is gone. */
+  /** Null when the object was deleted. */
   readonly etag: string | null
   /** Null when the change did not come through the gateway, and for changes that the gateway makes by itself. */
   readonly author: AuthorView | null
@@ -31,19 +31,19 @@ export interface MemoryChangesDeps {
   readonly log: Log
 }
 
-/** Payload of our notifications. */
+/** The payload of these notifications. */
 const payload = 'm:'
-/** A notification takes an instance-wide lock at its commit, so a process sends at most one in this time, however much is written. */
+/** Minimum time between two notifications of a process, whatever the number of writes. A notification takes an instance-wide lock at its commit. */
 const notifyEveryMs = 250
-/** How late a change can be when notifications are lost. */
+/** Maximum delay of a change when notifications are lost. */
 const pollMs = 1_000
-/** Numbers commit out of order, so every read looks this far back. */
+/** How far back every read looks. Sequence numbers commit out of order. */
 const overlapMs = 5_000
 const pageRows = 1_000
 
 interface Audience {
   readonly listeners: Set<ChangeListener>
-  /** What was delivered and can come again within the overlap; null until the first read. */
+  /** The delivered changes that may be read again within the overlap. Null until the first read. */
   seen: Set<bigint> | null
 }
 
@@ -64,8 +64,8 @@ export class MemoryChanges {
   }
 
   /**
-   * Calls `listener` for every change that is made after this promise resolves, until the returned function is called. A change may come twice after a
-   * failure of the database. An exception of the listener is logged.
+   * Calls `listener` for every change that is made after this promise resolves, until the returned function is called. A change may come twice after
+   * a failure of the database. An exception of the listener is logged.
    */
   async on(orgId: number, listener: ChangeListener): Promise<() => void> {
     if (this.#audiences.size === 0) this.#readAt = null
@@ -74,7 +74,7 @@ export class MemoryChanges {
     this.#stopPoll ??= this.#deps.clock.every(pollMs, () => this.wake())
     const off = (): void => this.#off(orgId, audience, listener)
     try {
-      // The first read finds what was there before; nothing of it is delivered.
+      // The first read finds the changes from before. None of them is delivered.
       while (audience.seen === null) await this.#read()
     } catch (error) {
       off()
@@ -92,7 +92,7 @@ export class MemoryChanges {
     this.#stopPoll = null
   }
 
-  /** Reports a settled write of this process to its own listeners and to the other processes soon. */
+  /** Reports a settled write of this process to its own listeners and to the other processes, at most once in `notifyEveryMs`. */
   announce(): void {
     if (this.#isStopped) return
     if (this.#notifyTimer !== null) {
@@ -108,7 +108,7 @@ export class MemoryChanges {
     })
   }
 
-  /** Reads a notification of the channel and ignores notifications of other channels. */
+  /** Reads a notification of the channel and ignores notifications with another payload. */
   onNotification(text: string): void {
     if (text === payload) this.wake()
   }
@@ -124,7 +124,7 @@ export class MemoryChanges {
     void this.#read().catch((error: unknown) => this.#deps.log.warn('memory.changes_unread', { error }))
   }
 
-  /** Deletes rows that are older than an hour, and returns their number. */
+  /** Deletes rows that are older than an hour. Returns their number. */
   prune(): Promise<number> {
     return this.#deps.db.exec(deleteOldChanges)
   }
@@ -169,7 +169,7 @@ export class MemoryChanges {
       if (rows.length < pageRows) break
       afterSeq = rows.at(-1)?.seq ?? null
     }
-    // Rows outside the window cannot come again, so only the numbers of this window are remembered.
+    // Rows outside the window cannot be read again, so only the numbers of this window are remembered.
     for (const [orgId, audience] of audiences) audience.seen = inWindow.get(orgId) ?? new Set()
     this.#readAt = now
   }

@@ -5,17 +5,17 @@ import { isStoreError, type ObjectStore } from '../stores/object-store.ts'
 import { type FolderObject, folderObjects } from '../stores/object-store-folder.ts'
 import { probePrefix } from './store-probe.ts'
 
-/** The objects that the new store holds. */
+/** The objects that the new store contains after a move. */
 export interface MovedObjects {
   readonly objects: number
   readonly bytes: number
-  /** SHA-256 over key and SHA-256 of every object, in the order of the keys: the same on both sides. */
+  /** SHA-256 over the key and the SHA-256 of every object, in the order of the keys. It is the same on both sides. */
   readonly sha256: string
   /** Keys relative to the organisation's prefix, with the etag in the old store and the etag in the new store. */
   readonly etags: readonly { readonly key: string; readonly before: string; readonly after: string }[]
 }
 
-/** The new store already holds another object under this key. The message says what to do. */
+/** The new store already contains another object under this key. The message says what to do. */
 export class StrangeObjectError extends Error {
   override readonly name = 'StrangeObjectError'
 }
@@ -23,8 +23,9 @@ export class StrangeObjectError extends Error {
 const copiesAtOnce = 8
 
 /**
- * Copies the objects of an organisation, with their versions and markers. An object that the new store already holds with the same bytes and metadata is
- * left, so an interrupted copy can continue. Throws StrangeObjectError when the store holds anything else below the organisation's prefix.
+ * Copies the objects of an organisation, with their versions and markers. It skips an object that the new store already contains with the same bytes
+ * and metadata, so an interrupted copy can continue. Throws StrangeObjectError when the store contains any other object below the organisation's
+ * prefix.
  */
 export async function moveFolder(root: string, orgId: number, target: ObjectStore): Promise<MovedObjects> {
   const there = await keysIn(target, orgId)

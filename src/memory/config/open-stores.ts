@@ -22,14 +22,14 @@ export interface Credentials {
   readonly secretKey: string
 }
 
-/** Where a store is; credentials are opened. */
+/** The place of a store. Its credentials are unsealed. */
 export interface S3Place {
   readonly store: 's3'
-  /** Null: AWS in the region. */
+  /** Null means AWS in the region. */
   readonly endpoint: string | null
   readonly bucket: string
   readonly region: string
-  /** Null where a role or the gateway signs. */
+  /** Null when a role or the gateway signs. */
   readonly credentials: Credentials | null
   readonly access: StoreAccess
 }
@@ -45,24 +45,24 @@ export interface OpenStoresDeps {
   readonly guard: UrlGuard
   readonly dataDir: string
   readonly timeoutMs: number
-  /** MEMORY_OBJECT_MAX_BYTES. */
+  /** The setting MEMORY_OBJECT_MAX_BYTES. */
   readonly objectBytesMax: number
   readonly identity: AwsIdentity
   readonly gatewayBuckets: GatewayBuckets
-  /** The id by which the roles of an organisation know it. */
+  /** Returns the id by which the roles of an organisation know it. */
   externalId(orgId: number): Promise<string>
-  /** Room for the objects that are read. Left out: as many as there are. */
+  /** Room for the objects that are read. When it is left out, there is no limit. */
   readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
-  /** Left out: nobody counts. */
+  /** When it is left out, no calls are counted. */
   readonly watch?: StoreWatch | undefined
 }
 
-/** The most stores that one process keeps. Beyond it the store that was used longest ago is dropped. */
+/** Maximum number of stores that one process keeps open. Above it, the store that was used longest ago is dropped. */
 const openMax = 200
 
 /**
- * Turns configuration rows into object stores and keeps them, with their sockets, while the row stays the same. A store that is dropped is not closed:
- * running calls and long walks continue with it, and its idle sockets end by themselves.
+ * Turns configuration rows into object stores. It keeps a store, with its sockets, while the row does not change. A store that is dropped is not
+ * closed: running calls and long walks continue with it, and its idle sockets end by themselves.
  */
 export class OpenStores {
   readonly #deps: OpenStoresDeps
@@ -98,7 +98,7 @@ export class OpenStores {
     return new S3Store({ endpoint, bucket, region, access, ...bounds, clock, ids, inRoom, ...reached })
   }
 
-  /** The id by which the roles of an organisation know it; made the first time. */
+  /** Returns the id by which the roles of an organisation know it. The first call creates it. */
   externalId(orgId: number): Promise<string> {
     return this.#deps.externalId(orgId)
   }
@@ -123,11 +123,14 @@ export class OpenStores {
     }
   }
 
-  /** The operator's bucket may be anywhere. An address that an organisation names is guarded, also with the bucket in the host. */
+  /**
+   * Returns the look-up of host names for a place. The operator's bucket may be anywhere. An address that an organisation names is checked, also with
+   * the bucket in the host.
+   */
   #lookupsOf(place: S3Place): (url: URL) => LookupFunction {
     const { guard } = this.#deps
     if (place.access.credentials === 'gateway') return () => dnsLookup
-    // The rules leave a user name and a password of the endpoint out, so it is checked as it was given too.
+    // The endpoint is checked in its original form too, because the rules remove a user name and a password from it.
     if (place.endpoint !== null) guard.check(new URL(place.endpoint))
     guard.check(checkedUrl(place))
     return guard.lookupFor.bind(guard)
@@ -150,7 +153,7 @@ export class OpenStores {
   }
 }
 
-/** Returns the URL that calls go to. Throws `bad_request` for an invalid region. */
+/** Returns the URL of the bucket. Throws `bad_request` for an invalid region. */
 function checkedUrl(place: S3Place): URL {
   try {
     return bucketUrl(place, place.region)
@@ -159,7 +162,7 @@ function checkedUrl(place: S3Place): URL {
   }
 }
 
-/** Names the row that owns the sealed value, so that a copy in another organisation's row cannot be opened. */
+/** Returns the name of the row that owns the sealed value, so that a copy in another organisation's row cannot be opened. */
 export function storeOwner(orgId: number): string {
   return `memory_stores:${orgId}`
 }

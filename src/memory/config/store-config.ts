@@ -1,4 +1,4 @@
-/** Where an organisation keeps its memory: configure, change, show. Credentials are never returned. */
+/** Configures, changes and shows where an organisation keeps its memory. Credentials are never returned. */
 
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
@@ -34,15 +34,15 @@ import { isSameAccess, isSamePlace, placeFrom, quotaMbFrom, type StoreInput } fr
 import type { StoreJobs } from './store-jobs.ts'
 import { type Capabilities, probe, unusable } from './store-probe.ts'
 
-/** Spec: default of journal_ttl_days. */
+/** The default of journal_ttl_days, which the specification sets. */
 export const journalTtlDaysDefault = 30
-/** Default of history_versions, for each key. Ours. */
+/** The default of history_versions, for each key. The project chose it. */
 export const historyVersionsDefault = 10
-/** Default of history_days. Ours. */
+/** The default of history_days. The project chose it. */
 export const historyDaysDefault = 30
 const bytesPerMb = 1024 * 1024
 
-/** What was sent, with the quota as it will be. */
+/** The fields of a request, with the new quota. */
 type SizedInput = StoreInput & { readonly quota_mb: number }
 
 export interface StoreConfigDeps {
@@ -51,10 +51,10 @@ export interface StoreConfigDeps {
   readonly ids: Ids
   readonly stores: OpenStores
   readonly jobs: StoreJobs
-  /** Tests of addresses, by organisation. */
+  /** Counts tests of addresses by organisation. */
   readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
   readonly isFolderAllowed: boolean
-  /** MEMORY_QUOTA_MAX_MB; 0 means no bound. */
+  /** MEMORY_QUOTA_MAX_MB. 0 means no bound. */
   readonly operatorQuotaMbMax: number
   readonly gatewayBuckets: GatewayBuckets
   readonly controlLog: ControlLog
@@ -62,12 +62,12 @@ export interface StoreConfigDeps {
   readonly cacheTtlMs: number
 }
 
-/** The kind of the control event; its reference is the organisation. */
+/** The kind of the control event. Its reference is the organisation. */
 const storeNews = 'memory_store_changed'
-/** The most organisations whose row one process caches. */
+/** Maximum number of organisations whose row one process caches. */
 const rowsMax = 5_000
 
-/** What the API shows of a store: `configured` and, when it is true, members that depend on the caller. */
+/** The fields that the API shows of a store: `configured` and, when it is true, members that depend on the caller. */
 export type StoreView = { readonly configured: boolean } & Readonly<Record<string, unknown>>
 
 export class StoreConfig {
@@ -85,7 +85,7 @@ export class StoreConfig {
     controlLog.onGap(() => this.#rows.clear())
   }
 
-  /** Returns the row without a round trip when this process has it cached. Changes arrive within a second; a write checks the row by its generation. */
+  /** Returns the row without a round trip when this process has it cached. Changes arrive within a second. A write checks the row by its generation. */
   known(orgId: number): StoreRow | null | Promise<StoreRow | null> {
     return this.#rows.get(orgId)
   }
@@ -95,12 +95,12 @@ export class StoreConfig {
     this.#rows.invalidate(orgId)
   }
 
-  /** Returns the row as the database has it now. */
+  /** Returns the present row of the database. */
   find(orgId: number): Promise<StoreRow | null> {
     return this.#deps.db.maybe(findStore, orgId)
   }
 
-  /** What every writer has to know: the free room and the retention. The place of the store is not in it. */
+  /** Returns what every writer has to know: the free room and the retention. It does not contain the place of the store. */
   async roomView(orgId: number): Promise<StoreView> {
     const row = await this.find(orgId)
     return row === null ? { configured: false } : await this.#roomOf(row, orgId)
@@ -113,7 +113,7 @@ export class StoreConfig {
     return { configured: true, ...room, history_versions: historyVersions, history_days: historyDays }
   }
 
-  /** The configuration without secrets, or `{configured: false}`. */
+  /** Returns the configuration without secrets, or `{configured: false}`. */
   async view(orgId: number): Promise<StoreView> {
     const { stores } = this.#deps
     const row = await this.find(orgId)
@@ -168,7 +168,7 @@ export class StoreConfig {
     if (!hasNewAccess && input.reprobe !== true) return void (await this.#save(orgId, { ...input, quota_mb: quotaMb }, place, before, null, false))
     if (place.store === 's3') addressTests.take(orgId)
     await jobs.run(orgId, () => this.#putProbed(orgId, { ...input, quota_mb: quotaMb }, place, before, hasMoved))
-    // A test with a role asks STS in the name of this gateway, so it counts also when it passes.
+    // A test with a role makes a request to STS as this gateway, so it counts even when it passes.
     if (place.store === 's3' && place.access.credentials !== 'role') addressTests.passed(orgId)
   }
 
@@ -188,7 +188,7 @@ export class StoreConfig {
     }
   }
 
-  /** Books the objects of the store. The reconcile that `#save` has made due finds what cannot be booked now. */
+  /** Adds the objects of the store to the index. The reconcile that `#save` has made due adds the objects that cannot be added now. */
   async #book(store: ObjectStore, orgId: number, generation: number): Promise<void> {
     const { db, clock } = this.#deps
     try {
@@ -240,7 +240,7 @@ export class StoreConfig {
       const news = [{ kind: storeNews, ref: String(orgId) }]
       await tx.exec(saveQuota, orgId, quotaBytesOf(input))
       if (!hasMoved) return { value: generation, news }
-      // Writes that settle just now come first: they lock in this order too, and what they book is cleared away with the rest.
+      // Writes that are settling now come first, because they lock in the same order. Their rows are then cleared with the others.
       await tx.exec(clearIntents, orgId)
       await tx.exec(clearObjects, orgId)
       await tx.exec(clearVersions, orgId)
@@ -251,7 +251,7 @@ export class StoreConfig {
   }
 
   /**
-   * Probes the configured store and keeps the result, because a store may stop honouring conditions. Throws `memory_not_configured`, `unavailable`,
+   * Probes the configured store and saves the result, because a store may stop honouring conditions. Throws `memory_not_configured`, `unavailable`,
    * `memory_busy`.
    */
   async reprobe(orgId: number): Promise<Capabilities> {
@@ -272,7 +272,7 @@ export class StoreConfig {
   }
 }
 
-/** The columns that every save writes. */
+/** Returns the columns that every save writes. */
 function capabilitiesOf(row: StoreRow | null): Pick<Capabilities, 'casPut' | 'casDelete' | 'clockSkewMs'> {
   if (row === null) return { casPut: false, casDelete: false, clockSkewMs: 0 }
   return { casPut: row.casPut, casDelete: row.casDelete, clockSkewMs: Number(row.clockSkewMs) }

@@ -4,7 +4,7 @@ import type { GatewayBuckets } from '../stores/gateway-buckets.ts'
 import type { StoreAccess } from '../stores/s3/s3-options.ts'
 import type { Credentials, S3Place, StorePlace } from './open-stores.ts'
 
-/** What `PUT /v1/me/memory-store` takes. Blank or absent credentials keep the stored ones, absent numbers the stored or default ones. */
+/** The body of `PUT /v1/me/memory-store`. Blank or absent credentials keep the stored ones. Absent numbers keep the stored or default ones. */
 export interface StoreInput {
   readonly store?: 's3' | 'folder' | undefined
   readonly endpoint?: string | undefined
@@ -22,12 +22,12 @@ export interface StoreInput {
   readonly history_versions?: number | undefined
   readonly history_days?: number | undefined
   readonly confirm_path_change?: boolean | undefined
-  /** Probes the store although neither place nor credentials changed. */
+  /** True when the store is probed although neither place nor credentials changed. */
   readonly reprobe?: boolean | undefined
 }
 
 const regionDefault = 'us-east-1'
-/** Spec: default of quota_mb. A MB is 1,048,576 bytes: ours. */
+/** The default of quota_mb, which the specification sets. A MB is 1,048,576 bytes, which the project chose. */
 export const quotaMbDefault = 1024
 
 export interface PlaceRules {
@@ -59,8 +59,8 @@ export function placeFrom(orgId: number, input: StoreInput, before: StorePlace |
 }
 
 /**
- * Returns the new quota. On a store that the operator pays for it is at most `operatorMaxMb` (0: no bound). The default, and a quota that was set for
- * another store, are cut to that bound. Throws `bad_request` when the request asks for more.
+ * Returns the new quota. On a store that the operator pays for, it is at most `operatorMaxMb`, where 0 means no bound. The default, and a quota that
+ * was set for another store, are reduced to that bound. Throws `bad_request` when the request asks for more.
  */
 export function quotaMbFrom({ quota_mb: requested }: StoreInput, before: number | null, place: StorePlace, operatorMaxMb: number): number {
   const isOperators = place.store === 'folder' || place.access.credentials === 'gateway'
@@ -72,7 +72,10 @@ export function quotaMbFrom({ quota_mb: requested }: StoreInput, before: number 
   return Math.min(requested ?? before ?? quotaMbDefault, operatorMaxMb)
 }
 
-/** The operator sets the endpoint and the region, so that nobody else decides where the gateway's signature goes. */
+/**
+ * Returns a place in a bucket of the operator. The operator sets the endpoint and the region, so that nobody else decides where the gateway's
+ * signature is sent.
+ */
 function gatewayPlace(orgId: number, input: StoreInput, bucket: string, access: StoreAccess, buckets: GatewayBuckets): S3Place {
   const named = buckets.find(orgId, bucket)
   if (named === null)
@@ -97,7 +100,7 @@ function accessFrom(input: StoreInput, stored: StoreAccess | null): StoreAccess 
   return { credentials, roleArn, addressing: input.addressing ?? stored?.addressing ?? 'auto', sse, kmsKeyId }
 }
 
-/** Null: AWS in the region. */
+/** Returns the endpoint of the place. Null means AWS in the region. */
 function endpointOf(input: StoreInput, stored: S3Place | null): string | null {
   if (!isBlank(input.endpoint)) return endpointFrom(input.endpoint)
   if (stored !== null) return stored.endpoint
@@ -117,7 +120,7 @@ function isBlank(text: string | undefined): text is undefined {
   return text === undefined || text.trim() === ''
 }
 
-/** One spelling of an endpoint, so that a trailing slash is no change of place. */
+/** Returns one spelling of an endpoint, so that a trailing slash does not change the place. */
 function endpointFrom(text: string): string {
   if (!URL.canParse(text)) throw fail('bad_request', { message: 'The endpoint must be a URL.' })
   const url = new URL(text)
@@ -125,13 +128,13 @@ function endpointFrom(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-/** Whether the store before and after the change holds the same objects. */
+/** Returns whether the store contains the same objects before and after the change. */
 export function isSamePlace(before: StorePlace, place: StorePlace): boolean {
   if (before.store === 'folder' || place.store === 'folder') return before.store === place.store
   return before.endpoint === place.endpoint && before.bucket === place.bucket
 }
 
-/** Whether the store is reached in the same way before and after the change. */
+/** Returns whether the store is reached in the same way before and after the change. */
 export function isSameAccess(a: StorePlace, b: StorePlace): boolean {
   if (a.store === 'folder' || b.store === 'folder') return a.store === b.store
   if (a.region !== b.region || a.credentials?.accessKey !== b.credentials?.accessKey || a.credentials?.secretKey !== b.credentials?.secretKey) return false

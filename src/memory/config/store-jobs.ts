@@ -1,10 +1,10 @@
 import { fail } from '../../platform/errors.ts'
 
-/** Work on a whole store: configuring, probing, comparing. In this process an organisation has one such job at a time. */
+/** Runs work on a whole store: configuring, probing and comparing. In this process an organisation has one such job at a time. */
 export class StoreJobs {
   readonly #running = new Set<number>()
 
-  /** Throws `memory_busy` while another job of the organisation runs, and what the work throws. */
+  /** Throws `memory_busy` while another job of the organisation runs, and the errors of the work. */
   async run<T>(orgId: number, work: () => Promise<T>): Promise<T> {
     if (this.#running.has(orgId))
       throw fail('memory_busy', {

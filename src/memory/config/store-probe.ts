@@ -5,41 +5,44 @@ import { joinKey } from '../memory-key.ts'
 import { withinStoreTime } from '../store-time.ts'
 import { isStoreError, type ObjectStore, ObjectStoreError } from '../stores/object-store.ts'
 
-/** What a store was found to do. */
+/** The abilities that a probe found. */
 export interface Capabilities {
-  /** Conditional PUT: If-None-Match and If-Match are honoured. */
+  /** Whether conditional PUT works: If-None-Match and If-Match are honoured. */
   readonly casPut: boolean
   readonly casDelete: boolean
-  /** The store's clock minus ours. */
+  /** The store's clock minus the clock of this machine. */
   readonly clockSkewMs: number
   readonly details: StoreDetails
 }
 
-/** What else is worth knowing of a store, as the view of the configuration shows it. */
+/** Further abilities of a store, in the form that the view of the configuration shows. */
 export interface StoreDetails {
-  /** An object can be copied under another key, by the store itself or through this process. */
+  /** Whether an object can be copied under another key, by the store itself or through this process. */
   readonly copy: boolean
-  /** Whether the store keeps old versions by itself; unknown where it does not say. */
+  /** Whether the store keeps old versions by itself. `unknown` when it does not say. */
   readonly versioning: 'on' | 'suspended' | 'off' | 'unknown'
-  /** A list shows immediately what was just written. */
+  /** Whether a list immediately shows an object that was just written. */
   readonly lists_at_once: boolean
-  /** PUT, HEAD and lists call an object by the same etag. */
+  /** Whether PUT, HEAD and lists give the same etag for an object. */
   readonly etags_agree: boolean
-  /** Metadata of this many bytes come back whole; no more were tried. */
+  /** Number of bytes of metadata that the store returns unchanged. Larger metadata were not tried. */
   readonly metadata_bytes: number
 }
 
-/** Lengths of one metadata value that are tried, the most that S3 takes first; some stores take 256 bytes a value. The provenance of a write has less. */
+/**
+ * Lengths of one metadata value that are tried. The first is the maximum of S3. Some stores accept only 256 bytes a value. The provenance of a write
+ * has less.
+ */
 const metadataSizes = [1_900, 240] as const
 
-/** Where probe objects are, relative to the organisation's prefix. Outside every scope. */
+/** The place of probe objects, relative to the organisation's prefix. It is outside every scope. */
 export const probePrefix = '.brigade-probe/'
 
 const wrongEtag = '"00000000000000000000000000000000"'
 
 /**
- * Writes, reads, overwrites under conditions and deletes one object under the organisation's prefix, to learn whether the store works
- * and which conditions it honours. Throws `unavailable` that says what the store refused, also when all of it takes too long.
+ * Writes, reads, overwrites under conditions and deletes one object under the organisation's prefix. The result says whether the store works and
+ * which conditions it honours. Throws `unavailable` that says what the store refused, also when the whole probe takes too long.
  */
 export async function probe(given: ObjectStore, orgId: number, clock: Clock, ids: Ids): Promise<Capabilities> {
   return withinStoreTime(clock, undefined, async signal => probeStore(withSignal(given, signal), given, orgId, clock, ids)).catch((error: unknown) => {
@@ -47,10 +50,10 @@ export async function probe(given: ObjectStore, orgId: number, clock: Clock, ids
   })
 }
 
-/** Most bytes that are read back of a probe: a store may send another object than was written, or one without an end. */
+/** Maximum number of bytes that are read back of a probe. A store may send another object than was written, or an object without an end. */
 const probeBytesMax = 1024
 
-/** What is left of a store that could not be probed is removed by `cleaner`, which has a time of its own. */
+/** Probes the store. `cleaner`, which has its own time limit, removes the leftovers of a failed probe. */
 async function probeStore(store: ObjectStore, cleaner: ObjectStore, orgId: number, clock: Clock, ids: Ids): Promise<Capabilities> {
   const nowMs = clock.nowMs()
   const key = joinKey(orgId, `${probePrefix}${ids.uuidv7(nowMs)}`)
@@ -73,21 +76,21 @@ async function probeStore(store: ObjectStore, cleaner: ObjectStore, orgId: numbe
     const details = { copy: hasCopy, versioning, lists_at_once: isListed, etags_agree: etagsAgree, metadata_bytes: written.metadataBytes }
     return { casPut, casDelete, clockSkewMs: read.modifiedMs - nowMs, details }
   } catch (error) {
-    // The store may still hold the probe object. It is outside every scope, and the next reconcile removes it.
+    // The store may still contain the probe object. It is outside every scope, and the next reconcile removes it.
     await withinStoreTime(clock, undefined, signal => cleaner.delete(key, { signal }), cleaningMsMax).catch(() => {})
     throw error
   }
 }
 
-/** What somebody who configures a store reads when it fails. */
+/** Returns the error for the admin who configures a store that fails. */
 export function unusable(cause: ObjectStoreError): GatewayError {
   return fail('unavailable', { message: `The memory store cannot be used: ${cause.message}.`, cause })
 }
 
-/** The most time for removing the leftovers of a failed probe; the next reconcile removes what remains. */
+/** Maximum time for the removal of the leftovers of a failed probe. The next reconcile removes the rest. */
 const cleaningMsMax = 5_000
 
-/** The store, whose calls end with the signal. */
+/** Returns the store with calls that end with the signal. */
 function withSignal(store: ObjectStore, signal: AbortSignal): ObjectStore {
   return {
     get: (key, options) => store.get(key, { ...options, signal }),
@@ -130,7 +133,7 @@ async function copies(store: ObjectStore, from: string, to: string, bytes: Buffe
   }
 }
 
-/** True when a second create and a wrong etag are refused and the right etag is accepted. */
+/** Returns whether a second create and a wrong etag are refused and the right etag is accepted. */
 async function conditionalPut(store: ObjectStore, key: string, bytes: Buffer): Promise<boolean> {
   let etag: string
   try {

@@ -1,4 +1,4 @@
-/** What the rows of memory have in common. */
+/** The common parts of the endpoints of memory. */
 import { z } from 'zod'
 import type { Call } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
@@ -6,7 +6,7 @@ import { abortSignalOf } from '../../platform/loop/cancellation.ts'
 import type { BearerPrincipal, Principal } from '../../platform/security/principal.ts'
 import type { MemoryCall, ReadResult } from '../access/memory-call.ts'
 
-// Absent stays legal in these schemas: an unconfigured store is said before a missing key is.
+// The key may be absent in these schemas, because an unconfigured store is reported before a missing key.
 export const keyQuery = z.object({ key: z.string().default('').describe('Relative path of the object, for example agents/triage/notes.md.') })
 export const etagHeader = z.string().optional().describe('Quoted etag.')
 export const author = z
@@ -19,27 +19,27 @@ export const author = z
 
 export const listed = z.object({ key: z.string(), size: z.int(), modified: z.string(), etag: z.string(), author })
 
-/** More than any sensible MEMORY_OBJECT_MAX_BYTES, which the service checks; this bounds what the edge reads. */
+/** Maximum size of a body that the edge reads. It is more than any sensible MEMORY_OBJECT_MAX_BYTES, which the service checks. */
 export const bodyCeilingBytes = 64 * 1024 * 1024
 
 export const objectErrors = ['memory_not_configured', 'bad_memory_key', 'forbidden', 'memory_store_failed', 'memory_store_busy'] as const
 export const writeErrors = [...objectErrors, 'bad_request', 'agent_revoked_label', 'memory_conflict', 'memory_busy'] as const
 
-/** A data row takes keys and agent tokens only; the edge has seen to that. */
+/** Returns the principal of a data row. The edge has already ensured that it is a key or an agent token. */
 export function bearer(principal: Principal): BearerPrincipal {
   if (principal.kind === 'session') throw fail('forbidden')
   return principal
 }
 
-/** Who may configure the store; where it is, is shown to nobody else. */
+/** Access of the people who may configure the store. Only they see where it is. */
 export const storeAdmin = { scope: 'full', role: 'admin', userBacked: true } as const
 
-/** The call of a data row as the domain takes it. */
+/** Returns the call of a data row in the form of the domain. */
 export function memoryCall(call: Call<Principal>): MemoryCall {
   return { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
 }
 
-/** Reply headers of bytes that were read: provenance, etag, and nothing that would make a browser run them. */
+/** Returns the headers of a reply with the bytes of an object: its provenance and etag, and headers that keep a browser from running the bytes. */
 export function objectHeaders(found: ReadResult): Record<string, string> {
   return {
     ...found.metaHeaders,
@@ -51,7 +51,7 @@ export function objectHeaders(found: ReadResult): Record<string, string> {
   }
 }
 
-/** True when the reader has the object already: If-None-Match names its etag. */
+/** Returns whether the reader has the object already, because If-None-Match names its etag. */
 export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
   const named = (ifNoneMatch ?? '').split(',').map(part => part.trim().replace(/^W\//, ''))
   return named.includes(etag) || named.includes('*')

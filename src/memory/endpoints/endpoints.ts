@@ -149,7 +149,7 @@ export const memoryEndpoints = {
     },
     output: z.object({ ok: z.literal(true) }),
     errors: writeErrors,
-    // Nothing brings it back, so it is known who did it. The key is content and stays out of the line.
+    // An erased history cannot be restored, so the audit line says who erased it. The key is content and is not in the line.
     audit: ({ query }) => (query.history === 'erase' ? 'eraseMemory' : null),
     async handle({ memory }, { query, headers }, call) {
       const from = memoryCall(call)

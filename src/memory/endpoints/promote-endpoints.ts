@@ -6,7 +6,7 @@ import { etagHeader, memoryCall, writeErrors } from './endpoint-parts.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 
-/** An object of the largest usual size with room for the escapes of JSON. */
+/** Maximum size of a body: an object of the largest usual size, with room for the escapes of JSON. */
 const bodyLimitBytes = 32 * 1024 * 1024
 const sourcesMax = 200
 
@@ -21,7 +21,7 @@ export const promoteEndpoints = {
       headers: z.object({ 'if-match': etagHeader, 'if-none-match': etagHeader }),
       body: z.strictObject({
         workspace_id: z.union([z.number(), z.string()]).nullish().describe('Left out: a record of the organisation.'),
-        // Absent stays legal here: an unconfigured store is said before a missing field is.
+        // The name may be absent here, because an unconfigured store is reported before a missing field.
         name: z.string().default('').describe('Name below records/, without a slash, for example security.md.'),
         content: z.string().optional(),
         source_keys: z

@@ -25,7 +25,7 @@ export const reconcileEndpoints = {
       bytes_used: count,
     }),
     errors: ['memory_not_configured', 'forbidden', 'memory_store_failed', 'memory_store_busy', 'memory_busy'],
-    // Somebody who goes away does not stop it: what is healed is healed, and the rest is worth the same.
+    // The comparison continues after its caller disconnects, because every correction is useful by itself.
     handle: async ({ memory }, _input, call) => ({ ok: true, ...(await memory.reconcile.run(call.principal.orgId, new AbortController().signal)) }),
   }),
 }

@@ -11,7 +11,7 @@ const tag = 'memory'
 
 const pageMax = 200
 
-/** Who changes access is a person: no agent, no key for calls alone, no key of nobody. */
+/** Only a person may change access: no agent, no inference key and no key without a user. */
 const changesAccess = { scope: 'full', userBacked: true } as const
 
 const share = z.object({
@@ -65,7 +65,7 @@ export const shareEndpoints = {
     summary: 'Opens a space that the caller owns. Of a space that the caller owns already it adds the missing grants (200).',
     input: {
       body: z.object({
-        // Absent stays legal here: an unconfigured store is said before a missing name is.
+        // The name may be absent here, because an unconfigured store is reported before a missing name.
         space: z.string().default('').describe('1 to 64 small letters, digits and hyphens. A name is used once: it stays taken when the share is retired.'),
         member_uids: z.array(z.number()).max(shareMembersMax).default([]).describe('Active members of the organisation, by user id.'),
       }),
@@ -75,7 +75,7 @@ export const shareEndpoints = {
     errors: ['bad_request', 'bad_name', 'cap', 'forbidden', 'memory_not_configured', 'space_taken', 'space_retired'],
     async handle({ memory }, { body }, { principal }) {
       await memory.configured(principal.orgId)
-      // A number that cannot be an id belongs to nobody.
+      // A number that cannot be an id matches no user.
       const made = await memory.shares.create(
         actorOf(principal),
         body.space,

@@ -1,14 +1,14 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** How a version came to be. */
+/** How a version was made. */
 export type VersionHow = 'put' | 'append' | 'restore' | 'promote' | 'delete'
 
 export interface VersionRow {
-  /** Order within the key; null for the current object. */
+  /** The order within the key. Null for the current object. */
   readonly seq: bigint | null
   /** Null for a current object that did not come through the gateway. */
   readonly versionId: string | null
-  /** Name of the bytes under .versions/; null for a deletion and for the current object. */
+  /** The name of the bytes under .versions/. Null for a deletion and for the current object. */
   readonly objectId: string | null
   readonly how: VersionHow
   readonly etag: string | null
@@ -25,20 +25,20 @@ const authorColumns = `user_id as "userId", key_id as "keyId", agent_id as "agen
 const objectColumns = `null::bigint as seq, write_id as "versionId", null::uuid as "objectId", how, etag, sha256, size_bytes as "sizeBytes", ${authorColumns}, written_at as "writtenAt"`
 const versionColumns = `seq, version_id as "versionId", object_id as "objectId", how, etag, sha256, size_bytes as "sizeBytes", ${authorColumns}, written_at as "writtenAt"`
 
-/** What the index has under a key now. */
+/** Returns the present row of the index for a key. */
 export const findCurrent = statement<[orgId: number, key: string], VersionRow>(
   'memory.find_current',
   `select ${objectColumns} from memory_objects where org_id = $1::int and key = $2::text`,
 )
 
-/** Versions of a key from before `before`, newest first. */
+/** Returns versions of a key from before `before`, newest first. */
 export const versionsBefore = statement<[orgId: number, key: string, before: bigint, limit: number], VersionRow>(
   'memory.versions_before',
   `select ${versionColumns} from memory_versions
    where org_id = $1::int and key = $2::text and doomed_at is null and seq < $3::bigint order by seq desc limit $4::int`,
 )
 
-/** Returns one version of a key; the current object counts as a version. */
+/** Returns one version of a key. The current object counts as a version. */
 export const findVersion = statement<[orgId: number, key: string, versionId: string], VersionRow>(
   'memory.find_version',
   `select ${versionColumns} from memory_versions where org_id = $1::int and key = $2::text and doomed_at is null and version_id = $3::uuid
@@ -47,7 +47,10 @@ export const findVersion = statement<[orgId: number, key: string, versionId: str
    limit 1`,
 )
 
-/** System-wide: versions that are older than their store keeps them, those of stores without history, and those of entries that ended. */
+/**
+ * Marks versions for removal, for all organisations: versions that are older than their store keeps them, versions of stores without history, and
+ * versions of expired entries.
+ */
 export const doomOld = statement<[now: Date]>(
   'memory.doom_old_versions',
   `with due as (
@@ -72,7 +75,7 @@ export const doomOld = statement<[now: Date]>(
    update memory_usage u set history_bytes = greatest(u.history_bytes - freed.bytes, 0) from freed where u.org_id = freed.org_id`,
 )
 
-/** System-wide: the oldest versions of organisations whose history is larger than their quota. */
+/** Marks the oldest versions of all organisations whose history is larger than their quota. */
 export const doomOverQuota = statement<[now: Date]>(
   'memory.doom_versions_over_quota',
   `with ranked as (
@@ -96,7 +99,10 @@ export interface DoomedRow {
   readonly objectId: string | null
 }
 
-/** System-wide but for some: the sweep removes versions of every organisation, and none of them takes the whole of it. */
+/**
+ * Returns marked versions of all organisations but those in `except`. The number for one organisation is bounded, so that no organisation fills a
+ * whole sweep.
+ */
 export const doomedVersions = statement<[now: Date, limit: number, perOrg: number, except: readonly number[]], DoomedRow>(
   'memory.doomed_versions',
   `select org_id as "orgId", key, seq, object_id as "objectId" from (
@@ -116,16 +122,16 @@ export const removeDoomed = statement<[orgId: number, key: string, seq: bigint]>
   `delete from memory_versions where org_id = $1::int and key = $2::text and seq = $3::bigint and doomed_at is not null`,
 )
 
-/** The store did not remove the bytes: tried again later, after the others. */
+/** Postpones a version whose bytes the store did not remove. It is tried again later, after the others. */
 export const postponeDoomed = statement<[orgId: number, key: string, seq: bigint, until: Date]>(
   'memory.postpone_doomed',
   `update memory_versions set doomed_at = $4::timestamptz where org_id = $1::int and key = $2::text and seq = $3::bigint and doomed_at is not null`,
 )
 
-/** The store is another one from now on: the bytes of these versions are not in it. */
+/** Removes the versions of an organisation that now has another store, which does not contain their bytes. */
 export const clearVersions = statement<[orgId: number]>('memory.clear_versions', `delete from memory_versions where org_id = $1::int`)
 
-/** Bytes of old versions; no part of the bytes used. */
+/** Returns the bytes of old versions. They are not part of the used bytes. */
 export const historyBytesOf = statement<[orgId: number], { bytes: bigint }>(
   'memory.history_bytes_of',
   `select history_bytes as bytes from memory_usage where org_id = $1::int`,

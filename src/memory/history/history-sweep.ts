@@ -1,4 +1,4 @@
-/** What ends the life of versions: their number (in the settling statement), their days, the quota; and what then removes their bytes. */
+/** Ends the life of versions: by their number (in the settling statement), by their age, and by the quota. Then it removes their bytes. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { Log } from '../../platform/observe/log.ts'
@@ -7,15 +7,15 @@ import { versionKey } from '../objects/version-keeper.ts'
 import type { RestingStores } from '../upkeep/resting-stores.ts'
 import { type DoomedRow, doomedOfKey, doomedVersions, doomOld, doomOverQuota, postponeDoomed, removeDoomed } from './history-queries.ts'
 
-/** How often versions are looked at for their age. */
+/** How often the age of versions is checked. */
 const ageEveryMs = 10 * 60_000
-/** Versions that one sweep removes, and of one organisation. */
+/** Maximum number of versions that one sweep removes. The next constant is the maximum for one organisation. */
 const removedMax = 1000
 const removedOfOneMax = 200
-/** A store that is slow, or does not answer, takes no more of one sweep; the others wait no longer for it. */
+/** Maximum time of one sweep for one store. The other organisations do not wait longer for a slow or silent store. */
 const storeMsMax = 30_000
 const deletesAtOnce = 8
-/** The store did not remove it: not before then. */
+/** How long a version is postponed when the store did not remove it. */
 const againMs = 60_000
 
 export interface HistorySweepDeps {
@@ -23,7 +23,7 @@ export interface HistorySweepDeps {
   readonly clock: Clock
   readonly log: Log
   readonly resting: RestingStores
-  /** The store as it is configured now; null when there is none. */
+  /** Returns the store as it is configured now. Returns null when there is none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
 }
 
@@ -35,7 +35,7 @@ export class HistorySweep {
     this.#deps = deps
   }
 
-  /** One round for every organisation; how many versions were removed. */
+  /** Makes one round for every organisation. Returns the number of removed versions. */
   async run(nowMs: number): Promise<number> {
     const { db } = this.#deps
     const now = new Date(nowMs)
@@ -47,7 +47,7 @@ export class HistorySweep {
     return this.#remove(await db.many(doomedVersions, now, removedMax, removedOfOneMax, this.#deps.resting.at(nowMs)))
   }
 
-  /** Removes the expired versions of one key immediately. `run` removes later what the store refuses now. */
+  /** Removes the expired versions of one key immediately. `run` removes later the versions that the store refuses to remove now. */
   async removeOf(orgId: number, key: string): Promise<void> {
     await this.#remove(await this.#deps.db.many(doomedOfKey, orgId, key, removedMax))
   }
@@ -72,7 +72,10 @@ export class HistorySweep {
     return removed
   }
 
-  /** A store that cannot be opened, because the operator permits its address no more, is one that does not answer. */
+  /**
+   * Removes one version and returns whether it was removed. A store that cannot be opened, because the operator no longer permits its address, counts
+   * as a store that does not answer.
+   */
   async #removeOne(row: DoomedRow, opened: Promise<ConfiguredStore | null>): Promise<boolean> {
     const { db, log, clock, resting } = this.#deps
     const { orgId, key, seq, objectId } = row

@@ -1,4 +1,4 @@
-/** What a memory key was before: its versions, their bytes, and putting one of them back. Decision 0215 says why. */
+/** Reads the earlier versions of a memory key and restores one of them. Decision 0215 says why. */
 import type { Db } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Sealer } from '../../platform/security/secrets.ts'
@@ -15,19 +15,19 @@ import { isStoreError } from '../stores/object-store.ts'
 import { findCurrent, findVersion, type VersionHow, type VersionRow, versionsBefore } from './history-queries.ts'
 import type { HistorySweep } from './history-sweep.ts'
 
-/** One version as `GET /v1/me/memory/history` shows it. */
+/** One version in the form of `GET /v1/me/memory/history`. */
 export interface VersionView {
   /** Null for a current object that did not come through the gateway, because it has no version yet. */
   readonly version: string | null
   readonly how: VersionHow
-  /** True for what `GET /v1/me/memory/o` reads. */
+  /** True for the version that `GET /v1/me/memory/o` reads. */
   readonly current: boolean
   readonly size: number
   /** Null for a deletion. */
   readonly etag: string | null
-  /** Null for a deletion, and where the bytes did not come through the gateway. */
+  /** Null for a deletion, and when the bytes did not come through the gateway. */
   readonly sha256: string | null
-  /** Null where the bytes did not come through the gateway. */
+  /** Null when the bytes did not come through the gateway. */
   readonly author: AuthorView | null
   readonly modified: string
 }
@@ -37,7 +37,7 @@ export interface MemoryHistoryDeps extends Pick<MemoryObjectsDeps, 'clock' | 'ca
   readonly objects: MemoryObjects
   readonly sweep: HistorySweep
   readonly sealer: Sealer
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
 
@@ -52,8 +52,8 @@ export class MemoryHistory {
   }
 
   /**
-   * Returns the versions of a key, newest first; the current object is the first. Throws what a read throws; `not_found` when the key never existed, or
-   * when no version of it is kept.
+   * Returns the versions of a key, newest first. The first one is the current object. Throws the errors of a read. Throws `not_found` when the key
+   * never existed, or when no version of it is kept.
    */
   async list(call: MemoryCall, keyText: string, page: { readonly limit: number; readonly cursor?: string | undefined }) {
     const { row, key } = await this.#admit(call, keyText)
@@ -63,25 +63,25 @@ export class MemoryHistory {
     const current = before === null ? await db.maybe(findCurrent, orgId, key) : null
     const old = await db.many(versionsBefore, orgId, key, before ?? afterAll, page.limit + 1)
     const found = current === null ? old : [current, ...old]
-    // A version follows the rule of what it was: an entry of a journal whose days are over is not to be seen.
+    // A version obeys the rule of its object: an expired journal entry is not visible.
     const seen = found.filter(version => !isExpired(key, version.writtenAt.getTime(), row.journalTtlDays, clock.nowMs()))
     if (before === null && seen.length === 0) throw noObject()
     const shown = seen.slice(0, page.limit)
     const last = shown.at(-1)
-    // The versions follow the current object.
+    // The versions come after the current object.
     const next = seen.length > page.limit && last !== undefined ? this.#cursorAt(last.seq ?? afterAll, orgId, key) : null
     return { key, versions: shown.map(viewOf), next_cursor: next }
   }
 
-  /** The bytes of one version, as a read of the key gave them then. Throws what a read throws; `not_found` also for a deletion. */
+  /** Returns the bytes of one version, as a read of the key returned them then. Throws the errors of a read. Throws `not_found` also for a deletion. */
   async read(call: MemoryCall, keyText: string, versionId: string): Promise<ReadResult> {
     const { row, store, key } = await this.#admit(call, keyText)
     return this.#readVersion(call, { row, store }, key, versionId)
   }
 
   /**
-   * Writes the bytes of a version again, as a new version that says which one it came from. Throws what reads and writes throw.
-   * Who may write a key may read it.
+   * Writes the bytes of a version again, as a new version that names the one it came from. Throws the errors of reads and writes. A caller that may
+   * write a key may also read it.
    */
   async restore(call: MemoryCall, keyText: string, versionId: string, conditions: Conditions): Promise<{ key: string; etag: string; size: number }> {
     const { row, store, key } = await this.#admit(call, keyText, 'write')
@@ -93,13 +93,13 @@ export class MemoryHistory {
     return { key, etag, size: bytes.length }
   }
 
-  /** Deletes the object and every version of the key. Throws what a deletion throws. */
+  /** Deletes the object and every version of the key. Throws the errors of a deletion. */
   async erase(call: MemoryCall, keyText: string, conditions: Conditions): Promise<void> {
     await this.#deps.objects.remove(call, keyText, conditions, { erasesHistory: true })
     await this.#deps.sweep.removeOf(call.principal.orgId, parseKey(keyText))
   }
 
-  /** Sealed: the numbers count the versions of everybody. */
+  /** Returns a cursor. It is sealed, because the sequence numbers count the versions of all organisations. */
   #cursorAt(seq: bigint, orgId: number, key: MemoryKey): string {
     return cursorText('h', this.#deps.sealer.seal(String(seq), sealedFor(orgId, key)))
   }
@@ -130,7 +130,7 @@ export class MemoryHistory {
     const storeKey = version.objectId === null ? joinKey(orgId, key) : versionKey(orgId, version.objectId)
     try {
       const found = await store.get(storeKey, { signal: call.signal, sizeBytesMax: objectBytesMax })
-      // The current object may have been replaced since, or may have been replaced from outside the gateway.
+      // The current object may have been replaced since then, also from outside the gateway.
       if (version.objectId === null && found.etag !== version.etag) throw noVersion()
       return { bytes: found.bytes, etag: version.etag ?? found.etag, modified: version.writtenAt, metaHeaders: metaHeaders(found.metadata) }
     } catch (error) {

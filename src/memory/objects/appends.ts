@@ -1,4 +1,4 @@
-/** Appending: every entry is an object of its own, so that no two writers can lose each other's words. */
+/** Appends entries. Every entry is a separate object, so that concurrent writers cannot overwrite each other's entries. */
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Ids } from '../../platform/values/ids.ts'
@@ -14,7 +14,7 @@ export interface AppendsDeps {
   readonly ids: Ids
   readonly objects: MemoryObjects
   readonly callers: MemoryObjectsDeps['callers']
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
 
@@ -24,7 +24,7 @@ export interface Appended {
   readonly etag: string
 }
 
-/** Longest part of a name that a caller's own label gets. */
+/** Maximum length of the part of a name that comes from a caller's own label. */
 const labelCharsMax = 40
 
 export class Appends {
@@ -34,7 +34,7 @@ export class Appends {
     this.#deps = deps
   }
 
-  /** Makes the entry `<folder>/<day>/<id>-<author>.md`; days are UTC. Throws what a write throws. */
+  /** Writes the entry `<folder>/<day>/<id>-<author>.md`. Days are UTC. Throws the errors of a write. */
   async append(call: MemoryCall, folderText: string, content: string | undefined): Promise<Appended> {
     const { clock, ids, objects, callers, configured } = this.#deps
     await configured(call.principal.orgId)
@@ -53,7 +53,7 @@ export class Appends {
 
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** A UUIDv7 in the 26 characters of a ULID: sorts by time, as text. */
+/** Returns a UUIDv7 in the 26 characters of a ULID. As text it sorts by time. */
 export function sortableId(uuid: string): string {
   let rest = BigInt(`0x${uuid.replaceAll('-', '')}`)
   let text = ''
@@ -64,7 +64,7 @@ export function sortableId(uuid: string): string {
   return text
 }
 
-/** Who appends, for the name of the entry; the metadata say it for certain. */
+/** Returns the author for the name of the entry. The metadata contain the verified author. */
 function nameOf({ principal, agentLabel }: MemoryCall): string {
   if (principal.kind === 'agent') return `agent-${principal.agentId}`
   if (agentLabel !== null) return `label-${agentLabel.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, labelCharsMax)}`

@@ -1,8 +1,8 @@
 /**
- * How the condition of a write reaches the store. An intent holds the key, so no other writer of the gateway can come between the check and the write.
- * The store's own conditions guard against all other writers, and against requests of ours that arrive late. So a store whose conditions do not work
- * cannot make one writer of the gateway overwrite another, with two exceptions: a request that the store performs after its intent has expired, and a
- * try of ours that it performs after the try that it answered. Decision 0220 says why.
+ * Passes the condition of a write to the store. While an intent reserves the key, no other writer of the gateway can write between the check and the
+ * write. The store's own conditions protect against all other writers, and against requests of the gateway that arrive late. So even when the
+ * conditions of a store do not work, one writer of the gateway cannot overwrite another, with two exceptions: a request that the store performs after
+ * its intent has expired, and a try that the store performs after the try that it answered. Decision 0220 says why.
  */
 
 import { holds, type Precondition } from '../preconditions.ts'
@@ -10,7 +10,7 @@ import { type ObjectHead, type ObjectStore, ObjectStoreError } from '../stores/o
 import { conflictOf } from './object-failures.ts'
 import type { Before } from './version-keeper.ts'
 
-/** What goes to the store with the write. */
+/** The condition that the store receives with the write. */
 export interface StoreCondition {
   readonly ifMatch?: string
   readonly ifNoneMatch?: '*'
@@ -20,20 +20,23 @@ export interface ConditionalWrite {
   readonly store: ObjectStore
   readonly storeKey: string
   readonly precondition: Precondition
-  /** What the index has under the key. */
+  /** The entry of the index for the key. */
   readonly before: Before | null
-  /** The probe found that the store honours conditions of this kind of call. */
+  /** Whether the probe found that the store honours conditions of this kind of call. */
   readonly isNative: boolean
   readonly writeId: string
   readonly signal: AbortSignal
-  /** Called before something is replaced that the index does not know. */
+  /** Is called before an object is replaced that the index does not know. */
   readonly onUnknown: () => Promise<void>
 }
 
-/** Refusals by the store of what it said itself a moment ago; after that it is asked without a condition. */
+/** Maximum number of refusals by the store of a state that it has just reported. After them it is asked without a condition. */
 const refusalsMax = 2
 
-/** The condition for the first try. The store is looked at only where the index cannot say that the precondition holds. Throws `memory_conflict`, ObjectStoreError. */
+/**
+ * Returns the condition for the first try. It reads the store only when the index cannot show that the precondition holds. Throws `memory_conflict`,
+ * ObjectStoreError.
+ */
 export async function conditionFor(write: ConditionalWrite): Promise<StoreCondition> {
   const { precondition, before, isNative } = write
   const isLikely =
@@ -47,7 +50,10 @@ export async function conditionFor(write: ConditionalWrite): Promise<StoreCondit
   return nativeCondition(write, head)
 }
 
-/** Puts and returns the etag. A lost reply, and a retry that met its own first attempt, count as done when the store has our write id. */
+/**
+ * Puts the object and returns its etag. After a lost reply, or a retry that met its own first attempt, the write counts as done when the store has
+ * its write id.
+ */
 export function putUnder(
   write: ConditionalWrite,
   first: StoreCondition,
@@ -57,19 +63,22 @@ export function putUnder(
   return attempt(write, first, async condition => (await put(condition)).etag, isOurs)
 }
 
-/** Deletes. A lost reply, and a retry that met its own first attempt, count as done when nothing is there any more. */
+/**
+ * Deletes the object. After a lost reply, or a retry that met its own first attempt, the deletion counts as done when the object does not exist any
+ * more.
+ */
 export async function deleteUnder(write: ConditionalWrite, first: StoreCondition, remove: (condition: StoreCondition) => Promise<void>): Promise<void> {
   const send = async (condition: StoreCondition): Promise<true> => {
-    // A deletion has no If-None-Match: what the index does not know is deleted as it is.
+    // A deletion has no If-None-Match, so an object that the index does not know is deleted without a condition.
     await remove(condition.ifMatch === undefined ? {} : { ifMatch: condition.ifMatch })
     return true
   }
-  // "Nothing is there" is a success only for who did not ask for something, or whose own earlier try may have removed it.
+  // A missing object is a success only in two cases: the caller required no object, or its own earlier try may have removed it.
   const isDone: IsDone<true> = (head, error) => (head === null && (write.precondition.kind === 'none' || error.mayHaveHappened) ? true : undefined)
   await attempt(write, first, send, isDone)
 }
 
-/** The result when what is there now shows that the write was done; undefined head: the store does not say. */
+/** Returns the result when the current object shows that the write was done. The head is undefined when the store does not say. */
 type IsDone<T> = (head: ObjectHead | null | undefined, error: ObjectStoreError) => T | undefined
 
 async function attempt<T>(write: ConditionalWrite, first: StoreCondition, send: (condition: StoreCondition) => Promise<T>, isDone: IsDone<T>): Promise<T> {
@@ -95,7 +104,7 @@ async function attempt<T>(write: ConditionalWrite, first: StoreCondition, send: 
   }
 }
 
-/** What is there now; undefined when the store does not say and nobody has to know. */
+/** Returns the current object, or null when there is none. Returns undefined when the store does not say and the caller does not need to know. */
 async function look({ store, storeKey, signal }: ConditionalWrite, mustKnow: boolean): Promise<ObjectHead | null | undefined> {
   if (mustKnow) return await store.head(storeKey, { signal })
   return await store.head(storeKey).catch(() => undefined)
@@ -106,12 +115,15 @@ function nativeCondition({ isNative }: ConditionalWrite, current: { readonly eta
   return current === null ? { ifNoneMatch: '*' } : { ifMatch: current.etag }
 }
 
-/** Whether the precondition holds for what a look at the store found. */
+/** Returns whether the precondition holds for the object that the store reports. */
 export function holdsFor(precondition: Precondition, head: ObjectHead | null): boolean {
   return holds(precondition, head === null ? null : { etag: head.etag, sha256: head.metadata['br-sha256'] ?? null })
 }
 
-/** Also true for the etag that the store gave with the reply to the write, where it calls the same object by another one later. */
+/**
+ * Returns whether the precondition still holds. It also holds for the etag of the store's reply to the write, because some stores later give the same
+ * object another etag.
+ */
 function stillHolds({ precondition, before }: ConditionalWrite, head: ObjectHead | null): boolean {
   if (holdsFor(precondition, head)) return true
   const isSameWrite = head !== null && before !== null && before.writeId !== null && head.metadata['br-write-id'] === before.writeId

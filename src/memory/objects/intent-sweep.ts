@@ -1,15 +1,15 @@
-/** Writes whose process died, or whose owner does not know how they ended: the store is asked, and they are booked or released. */
+/** Resolves writes whose process died, or whose owner does not know how they ended. It asks the store, and settles or releases the intents. */
 import type { Clock } from '../../platform/clock.ts'
 import type { Log } from '../../platform/observe/log.ts'
 import type { RestingStores } from '../upkeep/resting-stores.ts'
 import type { MemoryIndex } from './index/memory-index.ts'
 import type { IntentRow } from './queries.ts'
 
-/** The most organisations whose stores are asked concurrently, so that a silent store delays few others. */
+/** Maximum number of organisations whose stores are asked concurrently. A silent store therefore delays few others. */
 const orgsTogether = 4
-/** A slow store is left to the next round after that. */
+/** Maximum time for one store. Its other writes are left to the next round. */
 const storeMsMax = 30_000
-/** A round asks no further store after this time, because other work that asks stores waits for it. */
+/** Maximum time of a round. After it no further store is asked, because other work with stores waits for the round. */
 const roundMsMax = 60_000
 
 export interface IntentSweepDeps {
@@ -19,7 +19,10 @@ export interface IntentSweepDeps {
   readonly resting: RestingStores
 }
 
-/** Resolves what was abandoned before `nowMs`; how many. A store that does not answer is left to a later round, with its bytes reserved. */
+/**
+ * Resolves the writes that were abandoned before `nowMs`. Returns their number. The writes of a store that does not answer are left to a later round,
+ * and their bytes stay reserved.
+ */
 export async function sweepIntents({ index, clock, log, resting }: IntentSweepDeps, nowMs: number): Promise<number> {
   const byOrg = new Map<number, IntentRow[]>()
   for (const intent of await index.expired(nowMs, resting.at(nowMs))) byOrg.set(intent.orgId, [...(byOrg.get(intent.orgId) ?? []), intent])

@@ -11,12 +11,12 @@ export interface MemoryObjectsDeps {
   readonly index: MemoryIndex
   readonly callers: MemoryCallers
   readonly objectBytesMax: number
-  /** Life of an intent: the store's part of a write is cut off well before that. */
+  /** Life of an intent. The store's part of a write is cut off well before its end. */
   readonly intentMs: number
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
   /** Drops the cached configuration, so that the next call reads it again. */
   forget(orgId: number): void
-  /** The registered agent that a label names; null when it names none. */
+  /** Returns the registered agent that a label names. Returns null when the label names no agent. */
   agentByLabel(orgId: number, label: string): { readonly status: 'active' | 'revoked' } | null | Promise<{ readonly status: 'active' | 'revoked' } | null>
 }

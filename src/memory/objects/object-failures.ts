@@ -1,33 +1,33 @@
-/** What callers read when a memory call cannot be done. */
+/** The errors that callers read when a memory call fails. */
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { authorInMetadata, writtenMsOf } from '../provenance.ts'
 import { type ObjectHead, ObjectStoreError } from '../stores/object-store.ts'
 
-/** There is nothing to read. */
+/** Returns the error for an object that does not exist. */
 export function noObject(): GatewayError {
   return fail('not_found', { message: 'There is no memory object of that key.' })
 }
 
-/** The credential may not use this path. */
+/** Returns the error for a credential that may not use this path. */
 export function outsideScope(verb: string): GatewayError {
   return fail('forbidden', { message: `This credential may not ${verb} under that path. GET /v1/me/memory/paths lists its scopes.` })
 }
 
-/** An appended entry cannot be changed. */
+/** Returns the error for a change of an appended entry. */
 export function entryStands(): GatewayError {
   return fail('forbidden', {
     message: 'That is the name of an appended entry: entries are made with POST /v1/me/memory/append and never written again. Append a new one, or delete it.',
   })
 }
 
-/** The write lost its intent: it took too long, or the store was reconfigured. */
+/** Returns the error for a write that lost its intent, because it took too long or the store was reconfigured. */
 export function lostIntent(): GatewayError {
   return fail('memory_store_failed', {
     message: 'This call took too long, or the store was reconfigured while it ran. Read the object to see what is there.',
   })
 }
 
-/** 412 with the etag of the current object. */
+/** Returns 412 with the etag of the current object. */
 export function conflictOf(head: ObjectHead | null): GatewayError {
   const extra =
     head === null
@@ -36,22 +36,22 @@ export function conflictOf(head: ObjectHead | null): GatewayError {
   return fail('memory_conflict', { extra })
 }
 
-/** The store was reconfigured twice while one call tried to reach it. */
+/** Returns the error for a call during which the store was reconfigured twice. */
 export function movedAway(cause: Error): GatewayError {
   return fail('memory_store_failed', { message: 'The memory store was reconfigured while this call ran. Try again.', shouldRetry: true, cause })
 }
 
-/** What a reader sees of a store that failed. Anything that is not the store's doing passes. */
+/** Returns the error that a reader gets when the store failed. Other errors are returned unchanged. */
 export function storeFailure(error: unknown): unknown {
   return error instanceof ObjectStoreError ? failureOf(error, false) : error
 }
 
-/** What a writer sees: also whether the write may have happened all the same. */
+/** Returns the error that a writer gets when the store failed. It also says whether the write may have happened. Other errors are returned unchanged. */
 export function writeFailure(error: unknown): unknown {
   return error instanceof ObjectStoreError ? failureOf(error, error.mayHaveHappened) : error
 }
 
-/** 503 is what passes by waiting; 502 is everything that somebody has to look at, and a store that is silent. */
+/** Returns 503 for a failure that passes by waiting. Returns 502 for a failure that a person has to examine, and for a silent store. */
 function failureOf(error: ObjectStoreError, isInDoubt: boolean): GatewayError {
   const cause = error
   switch (error.kind) {
@@ -63,7 +63,7 @@ function failureOf(error: ObjectStoreError, isInDoubt: boolean): GatewayError {
       })
     case 'denied':
     case 'no-bucket':
-      // Callers of every role read this one, so it names no cause; the probe that it points to does.
+      // Callers of every role read this message, so it names no cause. The probe that it points to names the cause.
       return fail('memory_store_failed', {
         message:
           'The memory store cannot be used as it is configured. Nothing was changed. An admin learns the cause with PUT /v1/me/memory-store {"reprobe": true}.',

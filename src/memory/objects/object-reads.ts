@@ -1,4 +1,4 @@
-/** Reading and listing memory objects. */
+/** Reads and lists memory objects. */
 import { fail } from '../../platform/errors.ts'
 import type { ListEntry, MemoryCall, ReadResult } from '../access/memory-call.ts'
 import { isExpired, listPrefixes, mayRead } from '../access/path-rules.ts'
@@ -12,11 +12,14 @@ import { cursorFrom, notOurCursor } from './index/page-cursor.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { noObject, outsideScope, storeFailure } from './object-failures.ts'
 
-/** The most that a list without pages shows: keys, and characters of keys. The whole list is in memory. */
+/**
+ * Maximum number of keys of a list without pages, because the whole list is in memory. The next constant is the maximum number of characters of its
+ * keys.
+ */
 const listKeysMax = 100_000
 const listCharsMax = 20_000_000
 
-/** The reading half of the object calls. */
+/** The reading part of the object calls. */
 export class MemoryReads {
   readonly #deps: MemoryObjectsDeps
 
@@ -24,7 +27,7 @@ export class MemoryReads {
     this.#deps = deps
   }
 
-  /** Throws `memory_not_configured`, `bad_memory_key`, `forbidden`, `not_found`, `payload_too_large`, `memory_store_failed`. */
+  /** Returns the object. Throws `memory_not_configured`, `bad_memory_key`, `forbidden`, `not_found`, `payload_too_large`, `memory_store_failed`. */
   async read(call: MemoryCall, keyText: string): Promise<ReadResult> {
     const { orgId } = call.principal
     const { row, store } = await this.#deps.configured(orgId)
@@ -58,9 +61,8 @@ export class MemoryReads {
   }
 
   /**
-   * Every readable key under the prefix, by key. What the store holds is what is listed; the index says who wrote it.
-   * Throws what `read` throws of these: `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`; `bad_request` when
-   * there are too many.
+   * Returns every readable key under the prefix, by key. The list contains the objects of the store, and the index says who wrote them. Throws
+   * `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`, and `bad_request` when there are too many keys.
    */
   async list(call: MemoryCall, prefixText: string): Promise<ListEntry[]> {
     const prefix = parsePrefix(prefixText)
@@ -71,12 +73,12 @@ export class MemoryReads {
     }
   }
 
-  /** One page of `list`, with filters and common prefixes. Throws what `list` throws, and `bad_request` for a cursor of something else. */
+  /** Returns one page of `list`, with filters and common prefixes. Throws the errors of `list`, and `bad_request` for a cursor of another list. */
   async listPage(call: MemoryCall, prefixText: string, params: ListParams): Promise<ListPageView> {
     const prefix = parsePrefix(prefixText)
     const after = params.cursor === undefined ? null : positionIn(params.cursor)
     const isPlain = params.isWanted === undefined && params.delimiter === undefined
-    // One object more than a page holds tells whether there is another page.
+    // One object more than a page contains shows whether there is another page.
     const options = { after, ...(isPlain ? { pageSize: params.limit + 1 } : {}) }
     try {
       return await withinStoreTime(this.#deps.clock, call.signal, async signal => pageOf(await this.walk({ ...call, signal }, prefix, options), prefix, params))
@@ -85,7 +87,7 @@ export class MemoryReads {
     }
   }
 
-  /** A walk over what the caller may read under the prefix. Throws `memory_not_configured`, `forbidden`. */
+  /** Returns a walk over the objects that the caller may read under the prefix. Throws `memory_not_configured`, `forbidden`. */
   async walk(call: MemoryCall, prefix: string, options: Pick<KeyWalkOptions, 'after' | 'pageSize'>): Promise<KeyWalk> {
     const { clock, index, callers, configured } = this.#deps
     const found = await configured(call.principal.orgId)
@@ -94,7 +96,7 @@ export class MemoryReads {
   }
 }
 
-/** Everything that the walk comes to. Throws `bad_request` when there is too much of it, ObjectStoreError. */
+/** Returns all objects of the walk. Throws `bad_request` when there are too many, and ObjectStoreError. */
 async function allOf(walk: KeyWalk): Promise<ListEntry[]> {
   const entries: ListEntry[] = []
   let chars = 0
@@ -107,7 +109,7 @@ async function allOf(walk: KeyWalk): Promise<ListEntry[]> {
   return entries
 }
 
-/** The position in the cursor of a list. Anybody can make one up, and a store would only say that it does not understand it. */
+/** Returns the position in the cursor of a list. A client can invent a cursor, and a store would only say that it does not understand the position. */
 function positionIn(cursor: string): string {
   const position = cursorFrom('l', cursor)
   if (Buffer.byteLength(position) > keyBytesMax + Buffer.byteLength(afterAllBelow) || /\p{Cc}/u.test(position)) throw notOurCursor()

@@ -1,4 +1,7 @@
-/** Writing and deleting memory objects: intent here, bytes in the store, settled here. Decision 0050 says why. */
+/**
+ * Writes and deletes memory objects: the intent is in the database, the bytes go to the store, and the database settles the write. Decision 0050 says
+ * why.
+ */
 import { createHash } from 'node:crypto'
 import { fail } from '../../platform/errors.ts'
 import { KeyQueue, QueueTimeoutError } from '../access/key-queue.ts'
@@ -16,14 +19,14 @@ import { conflictOf, entryStands, lostIntent, movedAway, outsideScope, storeFail
 import type { StoreRow } from './queries.ts'
 import { VersionKeeper } from './version-keeper.ts'
 
-/** How long a key is left to the writers of other processes when they wait for it: about two of their looks. */
+/** How long a key is left to the writers of other processes when they wait for it. It is about two of their polls. */
 const restMs = 60
 
-/** The writing half of the object calls. */
+/** The writing part of the object calls. */
 export class MemoryWrites {
   readonly #deps: MemoryObjectsDeps
   readonly #queue: KeyQueue
-  /** What this process wrote last to the keys that others of its calls wait for. */
+  /** The last writes of this process to the keys for which other calls of this process wait. */
   readonly #lastWritten = new Map<string, { readonly turn: number; readonly head: ObjectHead }>()
   #turns = 0
 
@@ -32,7 +35,10 @@ export class MemoryWrites {
     this.#queue = new KeyQueue(deps.clock)
   }
 
-  /** The new etag. Throws what `read` throws (but `not_found`), and `agent_revoked_label`, `bad_request`, `memory_conflict`, `memory_busy`, `memory_quota_exceeded`. */
+  /**
+   * Writes the object and returns its new etag. Throws the errors of `read` except `not_found`, and `agent_revoked_label`, `bad_request`,
+   * `memory_conflict`, `memory_busy`, `memory_quota_exceeded`.
+   */
   write(call: MemoryCall, keyText: string, bytes: Buffer, conditions: Conditions = {}, extras: WriteExtras = {}): Promise<{ etag: string }> {
     return this.#onCurrentStore(call, () => this.#write(call, keyText, bytes, conditions, extras))
   }
@@ -69,7 +75,7 @@ export class MemoryWrites {
     })
   }
 
-  /** Also succeeds when there is nothing of that key. Throws what `write` throws (but sizes and quota). */
+  /** Deletes the object. It also succeeds when there is no object of that key. Throws the errors of `write` except those of sizes and quota. */
   remove(call: MemoryCall, keyText: string, conditions: Conditions = {}, extras: RemoveExtras = {}): Promise<void> {
     return this.#onCurrentStore(call, () => this.#remove(call, keyText, conditions, extras))
   }
@@ -84,7 +90,7 @@ export class MemoryWrites {
       try {
         const write = conditionalWrite(taken, precondition, target.row.casDelete)
         const first = await conditionFor(write)
-        // A deletion also keeps what the index does not know: to ask for it costs no more than to copy it.
+        // A deletion also keeps an object that the index does not know, because a question to the store costs as much as a copy.
         if (versionsMax > 0) await keeper.keep(signal)
         await deleteUnder(write, first, condition => target.store.delete(target.storeKey, { ...condition, signal }))
         this.#settled(target, await this.#deps.index.settleDelete(intent, keeper.handOver(), versionsMax))
@@ -111,13 +117,13 @@ export class MemoryWrites {
     }
   }
 
-  /** What comes before any change: configured, key, scope, label, conditions, in this order. */
+  /** Makes the checks before any change, in this order: configuration, key, scope, label, conditions. */
   async #admit(call: MemoryCall, keyText: string, conditions: Conditions, action: ChangeAction): Promise<{ target: Target; precondition: Precondition }> {
     const { principal, signal } = call
     const { row, store } = await this.#deps.configured(principal.orgId)
     const key = action === 'delete' ? parseKey(keyText) : parseNewKey(keyText)
     if (action === 'put' && isEntryKey(key)) throw entryStands()
-    // Who promotes was checked as an admin, and records take no other writes.
+    // The promoter was checked as an admin. Records accept no other writes.
     if (action !== 'promote' && !mayWrite(await this.#deps.callers.forKey(principal, key), key)) throw outsideScope('write')
     if (principal.kind === 'key' && call.agentLabel !== null) {
       const named = await this.#deps.agentByLabel(principal.orgId, call.agentLabel)
@@ -130,7 +136,10 @@ export class MemoryWrites {
     }
   }
 
-  /** Writers of one process wait here in order; only those of other processes meet in the database. Throws `memory_busy`, `memory_conflict`. */
+  /**
+   * Runs the work of writers of one key in order. Writers of one process wait here, and only writers of different processes meet in the database.
+   * Throws `memory_busy`, `memory_conflict`.
+   */
   async #inTurn<T>(target: Target, precondition: Precondition, work: () => Promise<T>): Promise<T> {
     const arrivedTurn = this.#turns
     const run = async (hasWaited: boolean): Promise<T> => {
@@ -145,7 +154,7 @@ export class MemoryWrites {
     }
   }
 
-  /** Takes the key and opens the intent of a write. What follows ends in `#settled` or `#giveBack`, and always in `cancelLimit`. */
+  /** Takes the key and opens the intent of a write. The caller ends the write with `#settled` or `#giveBack`, and always calls `cancelLimit`. */
   async #take(target: Target, what: Taking): Promise<Taken> {
     const { clock, index, intentMs } = this.#deps
     const { orgId, key, author, signal, store, storeKey } = target
@@ -154,7 +163,8 @@ export class MemoryWrites {
       throw writeFailure(error)
     })
     const keeper = new VersionKeeper({ store, orgId, storeKey, writeId: intent.writeId, before: intent.before })
-    // Nobody may resolve the intent while its call is still on the way to the store. A client that goes away does not stop a write.
+    // The limit ends the call before its intent expires, so that nobody resolves the intent while the call is still on the way to the store. A client
+    // that disconnects does not stop a write.
     const limit = new AbortController()
     const cancelLimit = clock.after(Math.ceil(intentMs * 0.75), () =>
       limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })),
@@ -162,7 +172,7 @@ export class MemoryWrites {
     return { target, intent, keeper, signal: limit.signal, cancelLimit }
   }
 
-  /** Notes a settled write for those who wait for its key. Throws when somebody else has resolved the intent. */
+  /** Records a settled write for the calls that wait for its key. Throws when another process has resolved the intent. */
   #settled({ storeKey }: Target, settled: Settled | null, written?: ObjectHead): void {
     if (settled === null) throw lostIntent()
     this.#turns++
@@ -172,13 +182,13 @@ export class MemoryWrites {
   }
 
   /**
-   * Ends the intent of a write that failed: releases it, or leaves it in doubt where the store may have done the write. Returns the error
-   * for the caller. `isGuarded`: a condition stops a request of ours that arrives at the store late.
+   * Ends the intent of a write that failed. It releases the intent, or leaves it in doubt when the store may have done the write. Returns the error
+   * for the caller. `isGuarded` says whether a condition stops a request of this write that arrives at the store late.
    */
   async #giveBack({ intent, keeper }: Taken, error: unknown, isGuarded: boolean): Promise<unknown> {
     const { index } = this.#deps
     const isUnsure = keeper.isHandedOver || (error instanceof ObjectStoreError && error.mayHaveHappened)
-    // Without such a condition nobody writes to the key before the time of the intent is over.
+    // Without such a condition, no other write may begin before the intent expires.
     const mustRunOut = isUnsure && !(keeper.isHandedOver || isGuarded) && isStoreError(error, 'unavailable')
     if (!mustRunOut) {
       if (isUnsure || !(await keeper.discard())) await index.doubt(intent)
@@ -187,7 +197,10 @@ export class MemoryWrites {
     return writeFailure(error)
   }
 
-  /** Where many writers compare and swap one object all but one of them are refused: who waited while it was replaced here need not ask anybody. */
+  /**
+   * Throws `memory_conflict` when another call of this process replaced the object while this one waited. When many writers compare and swap one
+   * object, all but one of them fail, and this check needs no question to the store or the database.
+   */
   #refuseOverwritten({ storeKey }: Target, precondition: Precondition, arrivedTurn: number): void {
     const last = this.#lastWritten.get(storeKey)
     if (!this.#queue.hasWaiters(storeKey)) this.#lastWritten.delete(storeKey)
@@ -203,7 +216,7 @@ function conditionalWrite({ target, intent, keeper, signal }: Taken, preconditio
   return { store, storeKey, precondition, before: intent.before, isNative, writeId: intent.writeId, signal, onUnknown }
 }
 
-/** The same for who waits for another process: a look at the store, without the key. */
+/** Throws `memory_conflict` for a call that waits for another process, when its precondition no longer holds. It reads the store without the key. */
 async function refuseEarly({ store, storeKey, signal }: Target, precondition: Precondition): Promise<void> {
   if (precondition.kind !== 'etag') return
   try {
@@ -214,7 +227,7 @@ async function refuseEarly({ store, storeKey, signal }: Target, precondition: Pr
   }
 }
 
-/** Whether there may be something to keep: what the index knows, or what the caller says to have read. A new key costs no call. */
+/** Returns whether there may be an object to keep: one that the index knows, or one that the caller claims to have read. A new key costs no call. */
 function mayReplace({ row }: Target, { kind }: Precondition, { before }: Intent): boolean {
   return row.historyVersions > 0 && kind !== 'absent' && (before !== null || kind !== 'none')
 }
@@ -229,15 +242,15 @@ interface Target {
   readonly signal: AbortSignal
 }
 
-/** What a write says when it takes its key. */
+/** The parameters with which a write takes its key. */
 type Taking = Pick<TakeRequest, 'kind' | 'how' | 'sha256' | 'sizeBytes'> & { readonly precondition: Precondition }
 
-/** A key that is taken, with the intent of the write under way. */
+/** A taken key, with the intent of the running write. */
 interface Taken {
   readonly target: Target
   readonly intent: Intent
   readonly keeper: VersionKeeper
-  /** Aborts a request to the store before the intent is too old. */
+  /** Aborts a request to the store before the intent expires. */
   readonly signal: AbortSignal
   cancelLimit(): void
 }

@@ -1,4 +1,4 @@
-/** Memory objects: read, write, delete, list. Scope comes before existence everywhere, so a refusal says nothing about what is there. */
+/** Memory objects: read, write, delete, list. The scope is checked before the existence everywhere, so a refusal does not reveal which objects exist. */
 
 import type { Conditions, ListEntry, MemoryCall, ReadResult, RemoveExtras, WriteExtras } from '../access/memory-call.ts'
 import type { ListPageView, ListParams } from './index/list-page.ts'
@@ -16,17 +16,17 @@ export class MemoryObjects {
     this.writes = new MemoryWrites(deps)
   }
 
-  /** One object. See `MemoryReads.read`. */
+  /** Reads one object. See `MemoryReads.read`. */
   read(call: MemoryCall, keyText: string): Promise<ReadResult> {
     return this.reads.read(call, keyText)
   }
 
-  /** Every readable key under a prefix. See `MemoryReads.list`. */
+  /** Returns every readable key under a prefix. See `MemoryReads.list`. */
   list(call: MemoryCall, prefixText: string): Promise<ListEntry[]> {
     return this.reads.list(call, prefixText)
   }
 
-  /** One page of a list. See `MemoryReads.listPage`. */
+  /** Returns one page of a list. See `MemoryReads.listPage`. */
   listPage(call: MemoryCall, prefixText: string, params: ListParams): Promise<ListPageView> {
     return this.reads.listPage(call, prefixText, params)
   }

@@ -17,10 +17,10 @@ export interface StoreRow {
   readonly casPut: boolean
   readonly casDelete: boolean
   readonly clockSkewMs: bigint
-  /** Versions of one key; 0: no history. */
+  /** Number of versions of one key. 0 means no history. */
   readonly historyVersions: number
   readonly historyDays: number
-  /** What else the probe found, and when. */
+  /** The further findings of the probe. The next field is the time of the probe. */
   readonly capabilities: Partial<StoreDetails>
   readonly probedAt: Date | null
   readonly reconciledAt: Date | null
@@ -71,7 +71,7 @@ export const saveStore = statement<
      purge_due_at = case when memory_stores.journal_ttl_days = excluded.journal_ttl_days then memory_stores.purge_due_at else excluded.updated_at end`,
 )
 
-/** The id by which roles know this organisation; made here the first time. */
+/** Returns the id by which roles know this organisation. The first call stores `made` as the id. */
 export const externalIdOf = statement<[orgId: number, made: string], { externalId: string }>(
   'memory.external_id_of',
   `insert into memory_external_ids as e (org_id, external_id) values ($1::int, $2::text)
@@ -97,7 +97,7 @@ export interface UsageRow {
   readonly objects: bigint
 }
 
-/** What the organisation holds, running writes included. */
+/** Returns the used bytes of the organisation, including running writes. */
 export const usageOf = statement<[orgId: number], UsageRow>(
   'memory.usage_of',
   `select coalesce(u.used_bytes, 0) as "usedBytes", coalesce(u.reserved_bytes, 0) as "reservedBytes",
@@ -108,7 +108,7 @@ export const usageOf = statement<[orgId: number], UsageRow>(
 export const clearIntents = statement<[orgId: number]>('memory.clear_intents', `delete from memory_intents where org_id = $1::int`)
 export const clearObjects = statement<[orgId: number]>('memory.clear_objects', `delete from memory_objects where org_id = $1::int`)
 
-/** Books the sizes that a list of the store gives, unless the store was reconfigured meanwhile. */
+/** Adds the sizes of a list of the store to the index, unless the store was reconfigured meanwhile. */
 export const insertListed = statement<
   [orgId: number, keys: readonly string[], etags: readonly string[], sizes: readonly bigint[], modified: readonly Date[], generation: number]
 >(
@@ -133,14 +133,14 @@ export const recountUsage = statement<[orgId: number]>(
    where org_id = $1::int`,
 )
 
-/** What the beginning of a write found. */
+/** The state that the beginning of a write found. */
 export interface TakenRow {
   readonly outcome: 'taken' | 'busy' | 'full' | 'moved'
-  /** Of the object that the index knows; null when it knows no object. */
+  /** The etag of the object in the index. Null when the index has no object. */
   readonly etag: string | null
   readonly writeId: string | null
   readonly writtenAt: Date | null
-  /** With `busy`: until when the other write has the key for itself. */
+  /** With `busy`, the time until which the other write has the key exclusively. */
   readonly busyUntil: Date | null
 }
 
@@ -171,12 +171,12 @@ export const takeKey = statement<
 )
 
 /**
- * The settlement does not wait for the disk of the database. If a crash loses its last moments, the intent is there again, because its own commit waited
- * for the disk; asking the store then resolves it.
+ * The settlement does not wait for the disk of the database. If a crash loses it, the intent exists again, because the commit of the intent waited
+ * for the disk. A question to the store then resolves the intent.
  */
 const unhurried = `unhurried as materialized (select set_config('synchronous_commit', 'off', true))`
 
-/** CTE `news`, after `gone`: what every process reads of the write. */
+/** Returns the CTE `news`, which comes after `gone`: the change that every process reads. */
 function newsOfWrite(action: string, etag: string): string {
   return `news as (
      insert into memory_changes (org_id, key, action, etag, user_id, key_id, agent_id, agent_label)
@@ -185,8 +185,8 @@ function newsOfWrite(action: string, etag: string): string {
 }
 
 /**
- * Settles a write that is in the store; what it replaced becomes a version. No row when the intent is gone. The row says whether
- * another process waits for the key.
+ * Settles a write that is in the store. The replaced object becomes a version. Returns no row when the intent is gone. The row says whether another
+ * process waits for the key.
  */
 export const settlePut = statement<[orgId: number, key: string, writeId: string, ...kept: KeptParameters, etag: string], { isWanted: boolean }>(
   'memory.settle_put',
@@ -207,7 +207,10 @@ export const settlePut = statement<[orgId: number, key: string, writeId: string,
    returning gone.wanted as "isWanted"`,
 )
 
-/** Settles a deletion that happened in the store; what was there leaves a version and a mark of the deletion. Answers as `settlePut` does. */
+/**
+ * Settles a deletion that happened in the store. The deleted object becomes a version, and a mark of the deletion is added. The result is that of
+ * `settlePut`.
+ */
 export const settleDelete = statement<[orgId: number, key: string, writeId: string, ...kept: KeptParameters], { isWanted: boolean }>(
   'memory.settle_delete',
   `with ${unhurried}, gone as (
@@ -222,7 +225,7 @@ export const settleDelete = statement<[orgId: number, key: string, writeId: stri
    returning gone.wanted as "isWanted"`,
 )
 
-/** Gives a key and its reservation back. Answers as `settlePut` does. */
+/** Gives a key and its reservation back. The result is that of `settlePut`. */
 export const releaseKey = statement<[orgId: number, key: string, writeId: string], { isWanted: boolean }>(
   'memory.release_key',
   `with ${unhurried}, gone as (
@@ -232,7 +235,7 @@ export const releaseKey = statement<[orgId: number, key: string, writeId: string
    returning gone.wanted as "isWanted"`,
 )
 
-/** Lets anyone resolve it from now on: its owner does not know how its call ended. */
+/** Lets every process resolve the intent from now on, because its owner does not know how its call ended. */
 export const doubtIntent = statement<[orgId: number, key: string, writeId: string, now: Date]>(
   'memory.doubt_intent',
   `update memory_intents set expires_at = $4::timestamptz where org_id = $1::int and key = $2::text and write_id = $3::uuid`,
@@ -242,7 +245,7 @@ export interface IntentRow {
   readonly orgId: number
   readonly key: string
   readonly kind: 'put' | 'delete'
-  /** As news of the write will say it. */
+  /** The kind of change for the change event of the write. */
   readonly how: string
   readonly writeId: string
   readonly expiresAt: Date
@@ -255,13 +258,16 @@ export const findIntent = statement<[orgId: number, key: string], IntentRow>(
   `select ${intentColumns} from memory_intents where org_id = $1::int and key = $2::text`,
 )
 
-/** The write that made what the index has under a key. */
+/** Returns the id of the write that made the object of a key in the index. */
 export const findWriteId = statement<[orgId: number, key: string], { writeId: string | null }>(
   'memory.find_write_id',
   `select write_id as "writeId" from memory_objects where org_id = $1::int and key = $2::text`,
 )
 
-/** System-wide but for some: the sweep serves every organisation, and none of them takes the whole of it. */
+/**
+ * Returns expired intents of all organisations but those in `except`. The number for one organisation is bounded, so that no organisation fills a
+ * whole sweep.
+ */
 export const expiredIntents = statement<[now: Date, limit: number, perOrg: number, except: readonly number[]], IntentRow>(
   'memory.expired_intents',
   `select ${intentColumns} from (
@@ -280,7 +286,7 @@ export interface ObjectRow {
   readonly writtenAt: Date
 }
 
-/** Index rows from `first` to `last`, both included. */
+/** Returns index rows from `first` to `last`, both included. */
 export const objectsBetween = statement<[orgId: number, first: string, last: string], ObjectRow>(
   'memory.objects_between',
   `select key, etag, user_id as "userId", key_id as "keyId", agent_id as "agentId", agent_label as "agentLabel", written_at as "writtenAt"

@@ -1,15 +1,18 @@
-/** The part of the settling statements that books what a write replaced: SQL text, shared by writes and deletions. */
+/** The part of the settling statements that records the replaced object. It is SQL text that writes and deletions share. */
 import type { Kept } from './version-keeper.ts'
 
-/** Parameters $4 to $8 of a settling statement: what was kept; of bytes from outside their etag, size and time; versions of a key. */
+/**
+ * Parameters $4 to $8 of a settling statement: what was kept, then etag, size and time of bytes from outside the gateway, then the number of versions
+ * of a key.
+ */
 export type KeptParameters = [kept: Kept['kind'], outsideEtag: string | null, outsideSize: bigint | null, outsideWritten: Date | null, versionsMax: number]
 
-/** `kept` as parameters. */
+/** Returns `kept` as parameters. */
 export function keptParameters(kept: Kept, versionsMax: number): KeptParameters {
   return kept.kind === 'outside' ? [kept.kind, kept.etag, BigInt(kept.sizeBytes), kept.writtenAt, versionsMax] : [kept.kind, null, null, null, versionsMax]
 }
 
-/** CTE `kept`, after `gone` (the intent) and `old` (the index row): the version that the write left. */
+/** The CTE `kept`, which comes after `gone` (the intent) and `old` (the index row): the version that the write left. */
 export const keptVersion = `kept as (
      select g.org_id, g.key, 1 as place, case when $4::text = 'known' then coalesce(o.write_id, g.write_id) else g.write_id end as version_id,
        g.write_id as object_id, coalesce(o.how, 'put') as how, coalesce($5::text, o.etag) as etag, o.sha256,
@@ -19,7 +22,7 @@ export const keptVersion = `kept as (
      where $4::text <> 'none'
    )`
 
-/** CTE `marked`, after `kept`: the same and the mark of a deletion. */
+/** The CTE `marked`, which comes after `kept`: the same version and the mark of a deletion. */
 export const markedVersions = `marked as (
      select * from kept union all
      select org_id, key, 2, write_id, null, 'delete', null, null, 0, user_id, key_id, agent_id, agent_name, agent_label, started_at, started_at
@@ -32,7 +35,10 @@ export const markedVersions = `marked as (
  */
 const isKept = (column: string): string => `coalesce(${column}, 'infinity'::timestamptz) = 'infinity'::timestamptz`
 
-/** CTEs `versions` and `doomed`: the rows of `kept` or `marked` go in, and what is then too many of the key is doomed, oldest first. */
+/**
+ * Returns the CTEs `versions` and `doomed`. They insert the rows of `kept` or `marked`, and mark the oldest versions of the key for removal when it
+ * has too many.
+ */
 export function placedVersions(from: 'kept' | 'marked'): string {
   return `versions as (
      insert into memory_versions (org_id, key, version_id, object_id, how, etag, sha256, size_bytes, user_id, key_id, agent_id, agent_name, agent_label, written_at, kept_at)
@@ -48,5 +54,5 @@ export function placedVersions(from: 'kept' | 'marked'): string {
    )`
 }
 
-/** What `memory_usage.history_bytes` is set to. */
+/** The new value of `memory_usage.history_bytes`. */
 export const historyBytesAfter = `greatest(u.history_bytes + coalesce((select sum(size_bytes) from versions), 0)::bigint - coalesce((select sum(size_bytes) from doomed), 0)::bigint, 0)`

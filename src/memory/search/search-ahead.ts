@@ -1,4 +1,4 @@
-/** Reads a few objects before their turn comes, so that the store's delay is waited for once for several of them. */
+/** Reads a few objects before their turn comes, so that one wait for the store serves several of them. */
 
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import { isExpired } from '../access/path-rules.ts'
@@ -11,7 +11,7 @@ export interface ReadAheadOptions {
   readonly walk: KeyWalk
   readonly configured: ConfiguredStore
   readonly nowMs: number
-  /** Larger objects are passed over. */
+  /** Larger objects are skipped. */
   readonly objectBytesMax: number
   readonly signal: AbortSignal
 }
@@ -19,14 +19,17 @@ export interface ReadAheadOptions {
 export interface ReadObject {
   readonly key: string
   readonly sizeBytes: number
-  /** Null: gone meanwhile, over, or too large. Throws ObjectStoreError. */
+  /** Null when the object is gone, expired or too large. Throws ObjectStoreError. */
   readonly object: Promise<StoredObject | null>
 }
 
-/** Objects that are read ahead, and their bytes together. */
+/** Maximum number of objects that are read ahead. The next constant is the maximum of their bytes together. */
 const aheadMax = 8
 const aheadBytesMax = 4 * 1024 * 1024
-/** An object that is larger than the list says is passed over beyond this: a store whose list says too little would fill the memory of the process. */
+/**
+ * Objects above this size are skipped when they are also larger than the list says. Otherwise a store whose list says too little would fill the
+ * memory of the process.
+ */
 const unlistedBytesMax = aheadBytesMax / aheadMax
 
 export class ReadAhead {
@@ -39,12 +42,12 @@ export class ReadAhead {
     this.#options = options
   }
 
-  /** Puts one object before those of the walk. */
+  /** Puts one object before the objects of the walk. */
   startWith(key: string): void {
     this.#start(key, 0, this.#options.objectBytesMax)
   }
 
-  /** The next object; null at the end. */
+  /** Returns the next object, or null at the end. */
   async next(): Promise<ReadObject | null> {
     while (!this.#isEnd && this.#queue.length < aheadMax && (this.#queue.length === 0 || this.#bytes < aheadBytesMax)) {
       const found = await this.#options.walk.next()
@@ -58,7 +61,7 @@ export class ReadAhead {
 
   #start(key: string, sizeBytes: number, bytesMax: number): void {
     const object = this.#read(key, sizeBytes, bytesMax)
-    // When the search stops before its turn nobody waits for it, and its failure is nobody's.
+    // When the search stops early, no caller waits for this object, and its failure is ignored.
     object.catch(() => {})
     this.#queue.push({ key, sizeBytes, object })
     this.#bytes += sizeBytes

@@ -1,4 +1,4 @@
-/** The work of one search call: lines of one object after the other, until there are enough matches or enough has been done. */
+/** The work of one search call. It searches the lines of one object after the other, until there are enough matches or the bounds are reached. */
 import type { Clock } from '../../platform/clock.ts'
 import type { KeyQueue } from '../access/key-queue.ts'
 import { type AuthorView, authorInMetadata, writtenMsOf } from '../provenance.ts'
@@ -7,7 +7,7 @@ import { type LineMatcher, type Piece, piecesOf, snippetOf, textOf } from './sea
 
 export interface SearchMatch {
   readonly key: string
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
   readonly snippet: string
   readonly etag: string
@@ -19,16 +19,16 @@ export interface SearchMatch {
 /** Where a search stopped. */
 export interface Position {
   readonly key: string
-  /** Of the object in which it stopped; empty when it was done with it. */
+  /** The etag of the object in which the search stopped. Empty when the search had finished this object. */
   readonly etag: string
-  /** Lines it was done with. */
+  /** Number of finished lines. */
   readonly line: number
-  /** Characters of the next line it was done with. */
+  /** Number of finished characters of the next line. */
   readonly offset: number
 }
 
 export interface SearchRunOptions {
-  /** Of all searches of the process: one computes at a time. */
+  /** The turns of all searches of the process. One search computes at a time. */
   readonly turns: KeyQueue
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -36,11 +36,11 @@ export interface SearchRunOptions {
   readonly limit: number
 }
 
-/** What one call does at most. */
+/** The bounds of one call: objects, bytes and milliseconds. */
 const objectsMax = 500
 const bytesMax = 32 * 1024 * 1024
 const timeMsMax = 3_000
-/** The search yields to the rest of this process after this time. */
+/** After this time the search yields to the other work of this process. */
 const turnMsMax = 10
 
 export class SearchRun {
@@ -56,7 +56,7 @@ export class SearchRun {
     this.#endMs = options.clock.monotonicMs() + timeMsMax
   }
 
-  /** Whether this call leaves an object of that size to the next one. The first object is always looked at. */
+  /** Returns whether this call leaves an object of that size to the next call. The first object is always searched. */
   isSpent(sizeBytes: number): boolean {
     if (this.objects === 0) return false
     if (this.matches.length >= this.#options.limit || this.objects >= objectsMax) return true
@@ -64,8 +64,8 @@ export class SearchRun {
   }
 
   /**
-   * Looks at the lines of an object, from where a search stopped in these very bytes, else from the first. True when it stopped before
-   * the end of the object. Null is an object that is gone, over, or too large.
+   * Searches the lines of an object. It begins where an earlier search stopped in exactly these bytes, otherwise at the first line. Returns true when
+   * it stopped before the end of the object. The object is null when it is gone, expired or too large.
    */
   async look(key: string, object: StoredObject | null, stopped: Position | null): Promise<boolean> {
     this.objects++
@@ -81,7 +81,7 @@ export class SearchRun {
     return false
   }
 
-  /** One turn of this search; then everything else in the process has one before the next search does. */
+  /** Runs one turn of this search. All other work in the process gets a turn before the next search gets one. */
   #turn(key: string, object: StoredObject, pieces: Iterator<Piece>): Promise<'more' | 'done' | 'stopped'> {
     const { turns, clock, signal } = this.#options
     return turns.run('search', async () => {
@@ -99,7 +99,7 @@ export class SearchRun {
   }
 
   #lookAt(key: string, object: StoredObject, { line, text, isLineEnd, nextOffset }: Piece): void {
-    // Of a long line the first match counts.
+    // Only the first match of a long line counts.
     const isMatched = this.matches.at(-1)?.line === line && this.matches.at(-1)?.key === key
     const at = isMatched ? -1 : this.#options.matcher.find(text)
     if (at >= 0) this.#add(key, object, line, snippetOf(text, at))

@@ -1,18 +1,18 @@
-/** Finding lines in a text, for a plain text or a regular expression whose cost is bounded. Pure. */
+/** Finds lines in a text, for a plain text or a regular expression whose cost is bounded. The functions are pure. */
 import { RE2JS } from 're2js'
 import { fail } from '../../platform/errors.ts'
 
 /** A line that matches. */
 export interface FoundLine {
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
   readonly snippet: string
 }
 
 export interface LineMatcher {
-  /** Index of the first match in a line or a piece of a line; -1 when there is no match. */
+  /** Returns the index of the first match in a line or a piece of a line. Returns -1 when there is no match. */
   readonly find: (piece: string) => number
-  /** A longer line is searched in pieces of this many characters, because one piece holds up the whole process. */
+  /** A longer line is searched in pieces of this many characters, because the search of one piece blocks the whole process. */
   readonly pieceChars: number
 }
 
@@ -25,17 +25,20 @@ export interface SearchParams {
 export const searchCharsMax = 500
 const pieceCharsMax = 4096
 const pieceCharsMin = 512
-/** An expression with this many instructions takes some hundredths of a second at worst for the longest piece. A larger expression gets shorter pieces. */
+/** An expression with this many instructions takes at most some hundredths of a second for the longest piece. A larger expression gets shorter pieces. */
 const instructionsMin = 100
-/** Larger ones are refused: reading them, and one piece of a text, would hold up everybody else for too long. */
+/**
+ * Maximum number of instructions. A larger expression is refused, because its compilation, and one piece of a text, would block other work for too
+ * long.
+ */
 const instructionsMax = 5_000
-/** The part of a piece that the next one looks at again. */
+/** The part of a piece that the next piece searches again. */
 const overlap = 1 / 8
 const snippetChars = 240
-/** How many characters of a snippet come before the match. */
+/** Number of characters of a snippet before the match. */
 const leadChars = 80
 
-/** The matcher of a search. Throws `bad_request` for an expression that is not understood; the message never repeats it. */
+/** Returns the matcher of a search. Throws `bad_request` for an invalid expression. The message never repeats the expression. */
 export function matcherOf({ text, isRegex, isCaseSensitive }: SearchParams): LineMatcher {
   if (!isRegex) {
     const folded = text.toLowerCase()
@@ -49,7 +52,7 @@ export function matcherOf({ text, isRegex, isCaseSensitive }: SearchParams): Lin
   return {
     pieceChars: Math.max(pieceCharsMin, Math.floor(pieceCharsMax * share)),
     find(piece) {
-      // The test alone is much cheaper than a match with its place.
+      // The test alone is much cheaper than a match with its position.
       if (!expression.test(piece)) return -1
       const matcher = expression.matcher(piece)
       return matcher.find() ? matcher.start() : 0
@@ -59,7 +62,7 @@ export function matcherOf({ text, isRegex, isCaseSensitive }: SearchParams): Lin
 
 /** A line, or a part of a very long line. */
 export interface Piece {
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
   readonly text: string
   readonly isLineEnd: boolean
@@ -101,12 +104,12 @@ function tooLarge() {
   return fail('bad_request', { message: 'Field "q": the expression is too large with its repeats written out. Use smaller counts, or * and +.' })
 }
 
-/** Quotes, escapes, classes, counts; everything else is a token of one character. */
+/** Quotes, escapes, classes and counts. Every other token is one character. */
 const tokens = /\\Q.*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs
 
 /**
- * Estimates the number of instructions of an expression; a repeated part counts once for each repetition. Compiling it would give the exact number, but
- * too late.
+ * Returns an estimate of the number of instructions of an expression. A repeated part counts once for each repetition. Compilation would give the
+ * exact number, but too late.
  */
 function sizeOf(text: string): number {
   const outside: number[] = []
@@ -131,7 +134,7 @@ function sizeOf(text: string): number {
   return outside.reduce((sum, part) => sum + part, size)
 }
 
-/** The text of an object, or null when it is no text. */
+/** Returns the text of an object, or null when it is not text. */
 export function textOf(bytes: Buffer): string | null {
   if (bytes.subarray(0, 8192).includes(0)) return null
   try {
@@ -141,7 +144,7 @@ export function textOf(bytes: Buffer): string | null {
   }
 }
 
-/** The part of a line around a match. */
+/** Returns the part of a line around a match. */
 export function snippetOf(line: string, at: number): string {
   const from = Math.max(0, Math.min(at - leadChars, line.length - snippetChars))
   // A cut in the middle of a surrogate pair would leave half a character.

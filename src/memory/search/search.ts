@@ -1,7 +1,6 @@
 /**
- * Searching the text of what a caller may read. Objects are read from the store one after the other and forgotten; nothing is kept,
- * no index of content exists. A call does a bounded amount of work, and its cursor goes on at the line where it stopped.
- * Decision 0218 says why.
+ * Searches the text of objects that a caller may read. Objects are read from the store one after the other. Nothing is kept, and there is no index of
+ * content. A call does a bounded amount of work, and its cursor continues at the line where it stopped. Decision 0218 says why.
  */
 import { fail } from '../../platform/errors.ts'
 import { KeyQueue } from '../access/key-queue.ts'
@@ -25,26 +24,29 @@ export interface SearchResult {
 
 export interface SearchRequest extends SearchParams {
   readonly prefix: string
-  /** Matches of one call. */
+  /** Maximum number of matches of one call. */
   readonly limit: number
   readonly cursor?: string | undefined
 }
 
 export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'objectBytesMax'> {
   readonly objects: MemoryObjects
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
 
-/** The most concurrent searches in one process, and of one organisation in it. A further search is refused. */
+/** Maximum number of concurrent searches in one process. The next constant is the maximum for one organisation in it. A further search is refused. */
 const searchesAtOnce = 8
 const searchesOfOneMax = 4
-/** For the first search of an organisation: stores that are slow, or never answer, keep nobody else from searching. */
+/**
+ * Maximum number of concurrent searches in one process at which the first search of an organisation still begins. So slow or silent stores of others
+ * do not keep an organisation from searching.
+ */
 const firstSearchesAtOnce = 64
 
 export class MemorySearch {
   readonly #deps: MemorySearchDeps
-  /** Organisations, once for each search that runs. */
+  /** The organisations of the running searches, one entry for each search. */
   readonly #running: number[] = []
   readonly #turns: KeyQueue
 
@@ -53,7 +55,10 @@ export class MemorySearch {
     this.#turns = new KeyQueue(deps.clock)
   }
 
-  /** Throws what a list throws, `bad_request` for an invalid search, `rate_limit_exceeded` when too many searches run. */
+  /**
+   * Returns one page of matches. Throws the errors of a list, `bad_request` for an invalid search, and `rate_limit_exceeded` when too many searches
+   * run.
+   */
   async search(call: MemoryCall, request: SearchRequest): Promise<SearchResult> {
     const { orgId } = call.principal
     const configured = await this.#deps.configured(orgId)
@@ -93,7 +98,7 @@ export class MemorySearch {
     const walk = await objects.reads.walk(call, prefix, { after: position?.key ?? null })
     const run = new SearchRun({ turns: this.#turns, clock, matcher, limit, signal: call.signal })
     const ahead = new ReadAhead({ walk, configured, nowMs: clock.nowMs(), objectBytesMax, signal: call.signal })
-    // A search that stopped within an object goes on in it first, if it may still be read.
+    // A search that stopped within an object continues in it first, if it may still be read.
     if (position?.etag !== undefined && position.etag !== '' && walk.covers(position.key)) ahead.startWith(position.key)
     for (let next = await ahead.next(); next !== null; next = await ahead.next()) {
       if (run.isSpent(next.sizeBytes)) return resultOf(run, run.last)
@@ -119,7 +124,7 @@ function positionFrom(cursor: string): Position {
     const [key, etag, line, offset] = JSON.parse(text) as unknown[]
     if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset)) return { key: parseKey(key), etag, line, offset }
   } catch {
-    // Falls through: whatever is wrong with it, it is no cursor of ours.
+    // The cursor is invalid for any of these reasons.
   }
   throw notOurCursor()
 }

@@ -1,4 +1,4 @@
-/** Promotion: the one way in which records are written, by an owner or admin who vouches for them. */
+/** Promotion is the only way to write records. An owner or admin vouches for them. */
 import { type Db, statement } from '../../platform/db/db.ts'
 import { fail, toGatewayError } from '../../platform/errors.ts'
 import type { Conditions, ConfiguredStore, MemoryCall } from '../access/memory-call.ts'
@@ -8,22 +8,25 @@ import type { MemoryObjects } from '../objects/objects.ts'
 export interface PromotionDeps {
   readonly db: Db
   readonly objects: Pick<MemoryObjects, 'write'>
-  /** Throws `memory_not_configured`. */
+  /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
 }
 
-/** What is to become a record. The caller has checked that the promoter is an owner or admin. */
+/** The content of a new record. The caller has checked that the promoter is an owner or admin. */
 export interface PromotionParams {
-  /** The workspace whose record it is; undefined: of the organisation; null: an id that no workspace can have. */
+  /** The workspace of the record. Undefined means a record of the organisation, and null means an id that no workspace can have. */
   readonly workspaceId: number | null | undefined
-  /** One segment below records/. A record of several segments that exists already may be replaced. */
+  /** One segment below records/. A record of several segments may be replaced if it exists already. */
   readonly name: string
   readonly content: string | undefined
-  /** Keys that the content was made from, as the promoter says. */
+  /** Keys that the content was made from, as the promoter states them. */
   readonly sourceKeys: readonly string[]
 }
 
-/** Bytes of all sources together, encoded. Stores take 2 KB of metadata for an object, and the rest of the provenance needs its part. */
+/**
+ * Maximum number of bytes of all sources together, encoded. Stores accept 2 KB of metadata for an object, and the rest of the provenance needs its
+ * part.
+ */
 const sourcesBytesMax = 1_024
 
 export class Promotions {
@@ -34,8 +37,8 @@ export class Promotions {
   }
 
   /**
-   * Writes the record, over the one of that name if there is one. Throws `memory_not_configured`, `bad_name`, `bad_request`,
-   * `bad_memory_key` (a source), `not_found` (no such workspace, or archived), and what a write throws.
+   * Writes the record, and replaces an existing record of that name. Throws `memory_not_configured`, `bad_name`, `bad_request`, `bad_memory_key` for
+   * a source, `not_found` for a workspace that does not exist or is archived, and the errors of a write.
    */
   async promote(call: MemoryCall, params: PromotionParams, conditions: Conditions): Promise<{ key: string; etag: string }> {
     const { db, objects, configured } = this.#deps
@@ -57,7 +60,7 @@ export class Promotions {
   }
 }
 
-/** The key of a record. Throws `bad_name` that says what is wrong with the name. */
+/** Returns the key of a record. Throws `bad_name` that says what is wrong with the name. */
 function recordKey({ workspaceId, name }: PromotionParams): MemoryKey {
   if (name === '') throw fail('bad_name', { message: 'Field "name": the record needs a name, for example security.md.' })
   try {
@@ -68,8 +71,8 @@ function recordKey({ workspaceId, name }: PromotionParams): MemoryKey {
 }
 
 /**
- * The sources as one metadata value: keys in URI encoding, commas between them. What they say is the promoter's word: entries of a
- * journal end, and a promoter need not be in the team, so that nothing is looked up. Throws `bad_memory_key`, `bad_request`.
+ * Returns the sources as one metadata value: keys in URI encoding, with commas between them. The promoter states them, and nothing is looked up,
+ * because entries of a journal expire and a promoter need not be in the team. Throws `bad_memory_key`, `bad_request`.
  */
 function sourcesOf(keys: readonly string[]): string {
   const text = [...new Set(keys)].map(key => encodeURI(parseKey(key)).replaceAll(',', '%2C')).join(',')
@@ -80,7 +83,7 @@ function sourcesOf(keys: readonly string[]): string {
   return text
 }
 
-/** Whether the index knows an object of that key. */
+/** Returns whether the index knows an object of that key. */
 const findRecord = statement<[orgId: number, key: string], { key: string }>(
   'memory.find_record',
   `select key from memory_objects where org_id = $1::int and key = $2::text`,

@@ -1,15 +1,15 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** A share that is open. */
+/** An open share. */
 export interface ShareRow {
   readonly id: number
   readonly space: string
   readonly ownerId: number
-  /** Who was granted, by user id; the owner is not among them. */
+  /** The users who were granted access, by user id. The owner is not among them. */
   readonly memberUids: readonly number[]
 }
 
-/** A share in whatever state. */
+/** A share in any state. */
 export interface KnownShareRow extends ShareRow {
   readonly state: 'active' | 'retired'
 }
@@ -17,7 +17,7 @@ export interface KnownShareRow extends ShareRow {
 const share = `s.id, s.space, s.owner_id as "ownerId",
      array(select g.user_id from memory_share_members g where g.org_id = s.org_id and g.space = s.space order by g.user_id) as "memberUids"`
 
-/** Open shares by name: those that the person owns or was granted, or all of the organisation. */
+/** Returns open shares by name: those that the person owns or was granted, or all of the organisation. */
 export const listShares = statement<[orgId: number, userId: number | null, isAll: boolean, after: string, limit: number], ShareRow>(
   'memory.list_shares',
   `select ${share} from memory_shares s
@@ -32,7 +32,7 @@ export const findShare = statement<[orgId: number, space: string], KnownShareRow
   `select ${share}, s.state from memory_shares s where s.org_id = $1::int and s.space = $2::text`,
 )
 
-/** How many shares there are: open ones of the person, open ones of the organisation, all that the organisation ever had. */
+/** Returns the numbers of shares: open shares of the person, open shares of the organisation, and all shares that the organisation ever had. */
 export const countShares = statement<[orgId: number, userId: number], { own: number; active: number; ever: number }>(
   'memory.count_shares',
   `select (count(*) filter (where state = 'active' and owner_id = $2::int))::int as own,
@@ -45,7 +45,7 @@ export const insertShare = statement<[orgId: number, space: string, ownerId: num
   `insert into memory_shares (org_id, space, owner_id, created_at) values ($1::int, $2::text, $3::int, $4::timestamptz)`,
 )
 
-/** Grants that are there already stay as they are. */
+/** Adds grants. Existing grants do not change. */
 export const insertGrants = statement<[orgId: number, space: string, userIds: readonly number[], grantedBy: number, now: Date]>(
   'memory.insert_grants',
   `insert into memory_share_members (org_id, space, user_id, granted_by, granted_at)

@@ -1,7 +1,4 @@
-/**
- * Peer shares: spaces under shared/ that their owner opens to people of the same organisation, one by one, until they are retired.
- * Decision 0210 says why.
- */
+/** Shares: spaces under shared/ that their owner opens to single members of the same organisation, until the share is retired. Decision 0210 says why. */
 import { activeMembersAmong, lockMembers, membershipOf } from '../../gateway/orgs/members/membership.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
@@ -19,41 +16,41 @@ import {
   type ShareRow,
 } from './share-queries.ts'
 
-/** The person who acts; credentials without one do not get here. */
+/** The acting person. Credentials without a user are refused before. */
 export interface ShareActor {
   readonly orgId: number
   readonly userId: number
 }
 
-/** A share as one person sees it. */
+/** A share in the form that one person sees. */
 export interface ShareView {
-  /** For the audit trail. */
+  /** The id, for the audit trail. */
   readonly id: number
   readonly space: string
   readonly owner: number
   readonly member_uids: number[]
-  /** 'manager': an owner or admin of the organisation who is not in the share. It opens no data. */
+  /** `manager` means an owner or admin of the organisation who is not in the share. This role does not open its data. */
   readonly role: 'owner' | 'member' | 'manager'
 }
 
-/** A space is named in small letters, digits and hyphens, so that no two names look alike. Ours. */
+/** The name of a space consists of small letters, digits and hyphens, so that no two names look alike. The project chose this rule. */
 const slug = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/
-/** Names that would read like another scope in a path. */
+/** Names that would look like another scope in a path. */
 const reservedNames: readonly string[] = ['agents', 'journal', 'org', 'records', 'shared', 'users', 'workspaces']
 
-/** Most grants of one share. Ours, as the numbers below. */
+/** Maximum number of grants of one share. The project chose this number and those below. */
 export const shareMembersMax = 500
-/** Open shares that one person may own, and that one organisation may have. */
+/** Maximum number of open shares that one person may own. The next constant is the maximum of one organisation. */
 const ownSharesMax = 100
 const orgSharesMax = 1_000
-/** Retired shares count here, because their names are never used again. */
+/** Maximum number of shares that one organisation ever had. Retired shares count, because their names are never used again. */
 const everSharesMax = 10_000
 
 const noShare = () => fail('not_found', { message: 'There is no share of that name. GET /v1/me/memory/shares lists yours.' })
 
 /**
- * Changes go one after the other by the lock on the organisation, which changes of memberships take too: nobody is granted anything
- * while they leave. Rights of callers are read from the same tables at each call, so that every change binds the next call everywhere.
+ * Manages shares. Changes run one after the other under the lock on the organisation. Changes of memberships take the same lock, so nobody gets a
+ * grant while they leave. Rights of callers are read from the same tables at each call, so every change binds the next call on every process.
  */
 export class Shares {
   readonly #db: Db
@@ -65,8 +62,8 @@ export class Shares {
   }
 
   /**
-   * Returns a page by name of the shares that the person owns or belongs to; with `isAll` every open share of the organisation. Nobody (null) has no
-   * shares. Throws `bad_request`.
+   * Returns a page, by name, of the shares that the person owns or belongs to. With `isAll` it contains every open share of the organisation. For a
+   * null user the list is empty. Throws `bad_request`.
    */
   async list(
     orgId: number,
@@ -81,8 +78,8 @@ export class Shares {
   }
 
   /**
-   * Creates a share that the actor owns. If the actor already owns it, the missing grants are added and none is removed. All grants are made or none.
-   * Throws `bad_name`, `bad_request` (somebody is no active member), `space_taken`, `space_retired`, `cap`, `forbidden`.
+   * Creates a share that the actor owns. If the actor already owns it, the missing grants are added and none is removed. Either all grants are made
+   * or none. Throws `bad_name`, `bad_request` when a user is not an active member, `space_taken`, `space_retired`, `cap`, `forbidden`.
    */
   async create(actor: ShareActor, space: string, memberUids: readonly number[]): Promise<{ share: ShareView; isNew: boolean }> {
     const { orgId, userId } = actor
@@ -106,7 +103,10 @@ export class Shares {
     })
   }
 
-  /** Grants one person; again is fine. Throws `not_found` (share, or no active member), `forbidden`, `space_retired`, `cap`. */
+  /**
+   * Grants access to one member. A second grant changes nothing. Throws `not_found` when there is no such share or active member, `forbidden`,
+   * `space_retired`, `cap`.
+   */
   async grant(actor: ShareActor, space: string, memberUid: number | null): Promise<ShareView> {
     return this.#manage(actor, space, async (tx, known) => {
       if (known.state === 'retired') throw fail('space_retired')
@@ -116,7 +116,7 @@ export class Shares {
     })
   }
 
-  /** Removes a grant; without a grant nothing changes. Throws `not_found` (share), `forbidden`, `share_owner`. */
+  /** Removes a grant. Without a grant nothing changes. Throws `not_found` when there is no such share, `forbidden`, `share_owner`. */
   async revoke(actor: ShareActor, space: string, memberUid: number | null): Promise<ShareView> {
     return this.#manage(actor, space, async (tx, known) => {
       if (memberUid === known.ownerId) throw fail('share_owner')
@@ -126,7 +126,7 @@ export class Shares {
   }
 
   /**
-   * Closes a share permanently: it has no grants and no access, its name is never used again, and its objects stay in the bucket. Closing it again
+   * Closes a share permanently. It then has no grants and no access, its name is never used again, and its objects stay in the bucket. A second call
    * changes nothing. Throws `not_found`, `forbidden`.
    */
   async retire(actor: ShareActor, space: string): Promise<ShareView> {
@@ -137,7 +137,7 @@ export class Shares {
     })
   }
 
-  /** Runs a change as the actor is now. Throws `forbidden` for who has left since the credential was checked. */
+  /** Runs a change with the present role of the actor. Throws `forbidden` for an actor who has left since the credential was checked. */
   #change<T>({ orgId, userId }: ShareActor, work: (tx: Tx, isManager: boolean) => Promise<T>): Promise<T> {
     return this.#db.tx(async tx => {
       await lockMembers(tx, orgId)
@@ -147,10 +147,10 @@ export class Shares {
     })
   }
 
-  /** A change of a share that is there, by its owner or an owner or admin of the organisation. */
+  /** Runs a change of an existing share. Its owner, and owners and admins of the organisation, may change it. */
   #manage<T>(actor: ShareActor, space: string, work: (tx: Tx, known: KnownShareRow) => Promise<T>): Promise<T> {
     return this.#change(actor, async (tx, isManager) => {
-      // A text that can be no name is the name of no share.
+      // A text that is not a valid name is the name of no share.
       const known = slug.test(space) ? await tx.maybe(findShare, actor.orgId, space) : null
       if (known === null) throw noShare()
       if (known.ownerId !== actor.userId && !isManager)

@@ -4,18 +4,18 @@ import { ConfigError } from '../../platform/config.ts'
 export interface GatewayBucket {
   readonly bucket: string
   readonly region: string
-  /** Null: AWS. */
+  /** Null means AWS. */
   readonly endpoint: string | null
 }
 
 /**
- * The buckets that the operator named in MEMORY_ROLE_BUCKETS, by organisation. Only for these the gateway signs with its own identity; the
- * endpoint and the region come from the operator too, so no organisation can send that signature anywhere. Throws ConfigError.
+ * The buckets that the operator named in MEMORY_ROLE_BUCKETS, by organisation. The gateway signs with its own identity only for these buckets. The
+ * endpoint and the region come from the operator too, so no organisation can send that signature to another address. Throws ConfigError.
  */
 export class GatewayBuckets {
   readonly #named: readonly (GatewayBucket & { readonly orgId: number | null })[]
 
-  /** Whether the operator has set an endpoint: an address of its own network, which organisations are not told. */
+  /** Whether the operator has set an endpoint. It is an address of the operator's own network, which organisations do not see. */
   readonly hasEndpoint: boolean
 
   constructor(entries: readonly string[], endpoint: string | null) {
@@ -27,7 +27,7 @@ export class GatewayBuckets {
     })
   }
 
-  /** Null: the operator has not named this bucket for this organisation. */
+  /** Returns the bucket. Returns null when the operator has not named this bucket for this organisation. */
   find(orgId: number, bucket: string): GatewayBucket | null {
     return this.#named.find(named => named.bucket === bucket && (named.orgId === null || named.orgId === orgId)) ?? null
   }

@@ -1,7 +1,7 @@
 /**
- * An object store in a folder: the zero-setup default. An object is a data file and a sidecar that names it; replacing the sidecar
- * by rename is the moment at which a write happens, so a reader sees the old object or the new one and a crash loses neither.
- * Conditional writes hold within one process, which is what a folder store is for.
+ * An object store in a folder, which is the default without any setup. An object is a data file and a sidecar that names it. A write happens at the
+ * moment when its sidecar is renamed over the old one, so a reader sees the old object or the new one, and a crash loses neither. Conditional writes
+ * work within one process, which is the purpose of a folder store.
  */
 import { createHash } from 'node:crypto'
 import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
@@ -38,13 +38,13 @@ interface Sidecar {
   readonly modifiedMs: number
   readonly metadata: Readonly<Record<string, string>>
   readonly contentType: string
-  /** Name of the data file beside it. */
+  /** Name of the data file next to the sidecar. */
   readonly data: string
 }
 
-/** Sidecars that a list reads concurrently. */
+/** Number of sidecars that a list reads concurrently. */
 const readsAtOnce = 16
-/** A reader that keeps meeting replaced files gives up after this many tries. */
+/** Maximum number of tries of a reader that finds files replaced again and again. */
 const triesMax = 20
 
 export class FolderStore implements ObjectStore {
@@ -86,7 +86,7 @@ export class FolderStore implements ObjectStore {
     })
   }
 
-  /** The copy shares the bytes on disk where the file system can: data files are never written to again. */
+  /** Copies an object. The copy shares the bytes on disk when the file system supports it, because data files are never changed. */
   async copy(from: string, to: string, options: CopyOptions = {}): Promise<{ etag: string }> {
     for (let tries = 0; tries < triesMax; tries++) {
       const found = await this.#sidecar(from)
@@ -103,7 +103,7 @@ export class FolderStore implements ObjectStore {
           return true
         })
       })
-      // The source was replaced meanwhile: look again.
+      // The source was replaced meanwhile, so it is read again.
       if (isDone) return { etag: found.etag }
     }
     throw new ObjectStoreError('unavailable', 'the object changed too often while it was copied')
@@ -173,7 +173,7 @@ export class FolderStore implements ObjectStore {
     return { etag }
   }
 
-  /** Makes the data file that the sidecar names the object, and removes the one before. */
+  /** Makes the data file that the sidecar names the object's data, and removes the data file before it. */
   async #place(sidecar: Sidecar, before: Sidecar | null): Promise<void> {
     const directory = this.#directory(sidecar.key)
     const fresh = join(directory, `${sidecar.data}.new`)
@@ -182,7 +182,10 @@ export class FolderStore implements ObjectStore {
     if (before !== null) await rm(join(directory, before.data), { force: true })
   }
 
-  /** On Windows a rename fails for a moment while another process (a virus scanner, a reader) has the target open. */
+  /**
+   * Renames a file over another. On Windows a rename fails for a moment while another process (a virus scanner, a reader) has the target open, so it
+   * is tried again.
+   */
   async #renameOver(from: string, to: string): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
@@ -195,7 +198,7 @@ export class FolderStore implements ObjectStore {
   }
 }
 
-/** An object of a folder store as its files, for copying the whole folder. */
+/** An object of a folder store as its files, for a copy of the whole folder. */
 export interface FolderObject {
   readonly key: string
   readonly etag: string
@@ -204,7 +207,7 @@ export interface FolderObject {
   bytes(): Promise<Buffer>
 }
 
-/** Every object below the root of a folder store that nobody writes to; each folder is read once. Throws when one has no bytes. */
+/** Returns every object below the root of a folder store that is not in use. Each folder is read once. Throws when an object has no bytes. */
 export async function* folderObjects(root: string): AsyncGenerator<FolderObject> {
   for (const path of (await sidecarPathsBelow(root)).sort()) {
     const found = await readSidecar(path)
@@ -268,7 +271,7 @@ function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 }
 
-/** File system failures as the port names them. */
+/** Runs the work and converts file system errors to errors of the port. */
 async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -281,11 +284,11 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Longer encoded segments end in a hash: file names hold 255 bytes, and suffixes need their part. */
+/** Maximum length of an encoded segment. A longer one ends in a hash, because file names have at most 255 bytes, and suffixes need their part. */
 const segmentCharsMax = 150
 const reserved = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/
 
-/** One segment of a key as a name without `~`. Different segments get different names. */
+/** Returns one segment of a key as a file name without `~`. Different segments get different names. */
 export function segmentName(segment: string): string {
   let name = ''
   for (const byte of Buffer.from(segment)) {
@@ -298,14 +301,14 @@ export function segmentName(segment: string): string {
   return `${name.slice(0, 80)}~~${createHash('sha256').update(segment).digest('hex').slice(0, 40)}`
 }
 
-/** Where the object of a key lives: its directories below the root, and the stem of its files. */
+/** Returns the place of a key's object: its directories below the root, and the stem of its files. */
 export function placeOf(key: string): { directories: string[]; stem: string } {
   const names = key.split('/').map(segmentName)
   const stem = names.pop() ?? ''
   return { directories: names, stem: `${stem}~` }
 }
 
-/** The directories that every key of this prefix shares. */
+/** Returns the directories that every key of this prefix shares. */
 export function directoriesOfPrefix(prefix: string): string[] {
   return prefix.split('/').slice(0, -1).map(segmentName)
 }

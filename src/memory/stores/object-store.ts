@@ -1,13 +1,13 @@
 /**
- * The object store port: a flat map of keys to bytes with conditional writes. Two implementations share one contract test suite: a
- * folder and anything that speaks S3. Etags are opaque and keep their quotes, as HTTP writes them.
+ * The object store port: a flat map of keys to bytes with conditional writes. It has two implementations, a folder and any store of the S3 protocol.
+ * Both pass one contract test suite. Etags are opaque and keep their quotes, as HTTP writes them.
  */
 
 export interface ObjectHead {
   readonly etag: string
   readonly sizeBytes: number
   readonly modifiedMs: number
-  /** Lower-case names without the protocol's own prefix; values are printable ASCII. */
+  /** Names are in lower case, without the prefix of the protocol. Values are printable ASCII. */
   readonly metadata: Readonly<Record<string, string>>
 }
 
@@ -25,7 +25,7 @@ export interface ListedObject {
 export interface ListPage {
   /** In bytewise order of the keys. */
   readonly objects: readonly ListedObject[]
-  /** Pass as `startAfter` for the next page; null when this was the last. */
+  /** The `startAfter` of the next page. Null on the last page. */
   readonly next: string | null
 }
 
@@ -34,21 +34,21 @@ export interface CallOptions {
 }
 
 export interface GetOptions extends CallOptions {
-  /** Larger objects throw `too-large` before their body is read. It is required, because the owner of the store decides what it sends. */
+  /** A larger object throws `too-large` before its body is read. The field is required, because the owner of the store decides what it sends. */
   readonly sizeBytesMax: number
 }
 
 export interface PutOptions extends CallOptions {
-  /** Only over the object with this etag. */
+  /** The write replaces only an object with this etag. */
   readonly ifMatch?: string
-  /** Only when there is no object of that key. */
+  /** The write succeeds only when there is no object of that key. */
   readonly ifNoneMatch?: '*'
   readonly metadata?: Readonly<Record<string, string>>
   readonly contentType?: string
 }
 
 export interface CopyOptions extends CallOptions {
-  /** Only when the source has this etag. */
+  /** The copy succeeds only when the source has this etag. */
   readonly ifMatch?: string
 }
 
@@ -58,35 +58,35 @@ export interface DeleteOptions extends CallOptions {
 
 export interface ListOptions extends CallOptions {
   readonly prefix: string
-  /** Keys after this one only. */
+  /** The list contains only keys after this one. */
   readonly startAfter?: string
-  /** At most this many, 1 to 1000 (the default). */
+  /** Maximum number of keys, 1 to 1000. The default is 1000. */
   readonly limit?: number
 }
 
 /** Every method throws only ObjectStoreError, or the reason of an aborted signal. */
 export interface ObjectStore {
-  /** Throws `not-found`. */
+  /** Returns the object. Throws `not-found`. */
   get(key: string, options: GetOptions): Promise<StoredObject>
-  /** Null when there is no such object. */
+  /** Returns null when there is no such object. */
   head(key: string, options?: CallOptions): Promise<ObjectHead | null>
-  /** Replaces the whole object or nothing; its new etag. Throws `precondition-failed`, `unsupported`. */
+  /** Replaces the whole object or nothing. Returns its new etag. Throws `precondition-failed`, `unsupported`. */
   put(key: string, bytes: Buffer, options?: PutOptions): Promise<{ readonly etag: string }>
   /**
-   * Copies an object inside the store, metadata included; the etag of the copy. A store without a copy of its own gets GET and PUT, for one
-   * object at a time. Throws `not-found`, `precondition-failed`; without a copy of the store's own also `too-large` and `overloaded`.
+   * Copies an object inside the store, including its metadata. Returns the etag of the copy. For a store that cannot copy, it uses GET and PUT, for
+   * one object at a time. Throws `not-found`, `precondition-failed`. Without a copy of the store's own it also throws `too-large` and `overloaded`.
    */
   copy(from: string, to: string, options?: CopyOptions): Promise<{ readonly etag: string }>
-  /** Also succeeds when there is no such object, unless `ifMatch` asks for one. */
+  /** Deletes an object. It also succeeds when there is no such object, unless `ifMatch` requires one. */
   delete(key: string, options?: DeleteOptions): Promise<void>
   list(options: ListOptions): Promise<ListPage>
-  /** Whether the store keeps old versions by itself; left out where there is no such thing. Never throws. */
+  /** Returns whether the store keeps old versions by itself. It is left out when the store has no such ability. It never throws. */
   versioning?(options?: CallOptions): Promise<'on' | 'suspended' | 'off' | 'unknown'>
-  /** Gives sockets back. */
+  /** Closes the sockets. */
   close(): void
 }
 
-/** Most keys of one list page, as in S3. */
+/** Maximum number of keys of one list page, as in S3. */
 export const listPageMax = 1000
 
 export type ObjectStoreErrorKind =
@@ -95,20 +95,20 @@ export type ObjectStoreErrorKind =
   /** The store has no conditional form of this call. */
   | 'unsupported'
   | 'too-large'
-  /** No answer, or an answer that says the store cannot serve now. */
+  /** The store did not answer, or answered that it cannot serve now. */
   | 'unavailable'
-  /** The store answers that it has too much to do. */
+  /** The store answered that it is overloaded. */
   | 'overloaded'
   /** There is no room left in the store. */
   | 'full'
   | 'no-bucket'
-  /** The credentials were refused, or may not do this. */
+  /** The credentials were refused, or do not permit this call. */
   | 'denied'
 
 export class ObjectStoreError extends Error {
   override readonly name = 'ObjectStoreError'
   readonly kind: ObjectStoreErrorKind
-  /** True when a write may have happened although this was thrown (a lost reply). */
+  /** True when a write may have happened although this error was thrown, for example because the reply was lost. */
   readonly mayHaveHappened: boolean
 
   constructor(kind: ObjectStoreErrorKind, message: string, options: { readonly mayHaveHappened?: boolean; readonly cause?: unknown } = {}) {
@@ -118,12 +118,12 @@ export class ObjectStoreError extends Error {
   }
 }
 
-/** True for an ObjectStoreError of that kind. */
+/** Returns whether this is an ObjectStoreError of that kind. */
 export function isStoreError(thrown: unknown, kind: ObjectStoreErrorKind): thrown is ObjectStoreError {
   return thrown instanceof ObjectStoreError && thrown.kind === kind
 }
 
-/** The order in which stores list: by the bytes of the UTF-8 form. */
+/** Compares keys in the order in which stores list them: by the bytes of the UTF-8 form. */
 export function compareKeys(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

@@ -1,4 +1,4 @@
-/** Bytes under the organisation's prefix that belong to nothing any more: old versions that no row knows, and leftovers of probes. */
+/** Removes bytes under the organisation's prefix that no longer belong to anything: old versions without a row, and leftovers of probes. */
 import type { Db } from '../../platform/db/db.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import { probePrefix } from '../config/store-probe.ts'
@@ -7,11 +7,14 @@ import { versionsPrefix } from '../objects/version-keeper.ts'
 import type { ListedObject } from '../stores/object-store.ts'
 import { knownVersions } from './reconcile-queries.ts'
 
-/** Younger objects may belong to a write or probe under way; longer than any of them lasts, with room for a clock that is wrong. */
+/**
+ * Minimum age of a removed object. A younger object may belong to a running write or probe. This is longer than any of them lasts, with room for a
+ * wrong clock.
+ */
 const ageMsMin = 60 * 60_000
 const deletesAtOnce = 8
 
-/** Collects what a walk sees outside of the scopes and removes what nothing knows. What the bucket's owner put elsewhere is left alone. */
+/** Collects objects outside the scopes that a walk finds, and removes those that nothing refers to. Other objects of the bucket's owner are not touched. */
 export class OrphanRemoval {
   readonly #db: Db
   readonly #configured: ConfiguredStore
@@ -20,7 +23,7 @@ export class OrphanRemoval {
   #versions: string[] = []
   removed = 0
 
-  /** `nowMs` by the clock of this machine; the store's own may be off by what the probe found. */
+  /** `nowMs` is a time of this machine's clock. The store's clock differs by the skew that the probe found. */
   constructor(db: Db, configured: ConfiguredStore, nowMs: number) {
     this.#db = db
     this.#configured = configured

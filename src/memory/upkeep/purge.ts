@@ -16,14 +16,14 @@ import { claimPurges, oldJournal, purgeSoon } from './reconcile-queries.ts'
 export const purgeEveryMs = 60_000
 /** How often one store is due. */
 const storeEveryMs = 10 * 60_000
-/** The most stores that one process purges concurrently, so that a slow store does not delay the others. */
+/** Maximum number of stores that one process purges concurrently, so that a slow store does not delay the others. */
 const storesTogether = 4
-/** A run begins no further store after this time, because other work that asks stores waits for it. */
+/** Maximum time of a run. After it no further store begins, because other work with stores waits for the run. */
 const runMsMax = 2 * 60_000
-/** The most entries that one round removes for one organisation. When it has more, it is due again immediately, after the others. */
+/** Maximum number of entries that one round removes for one organisation. When it has more, it is due again immediately, after the others. */
 const entriesMax = 500
 const deletesAtOnce = 4
-/** A slow store is left to the next time after that. */
+/** Maximum time for one store. Its other entries are left to the next round. */
 const storeMsMax = 60_000
 const dayMs = 86_400_000
 
@@ -32,7 +32,7 @@ export interface JournalPurgeDeps {
   readonly clock: Clock
   readonly log: Log
   readonly index: MemoryIndex
-  /** The store as it is configured now; null when there is none. */
+  /** Returns the store as it is configured now. Returns null when there is none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
 }
 
@@ -43,7 +43,7 @@ export class JournalPurge {
     this.#deps = deps
   }
 
-  /** Purges every store that is due; several processes share them. Returns the number of removed entries. */
+  /** Purges every store that is due. Several processes share the stores. Returns the number of removed entries. */
   async run(signal: AbortSignal): Promise<number> {
     const { db, clock, log } = this.#deps
     let removed = 0
@@ -84,7 +84,7 @@ export class JournalPurge {
     return removed
   }
 
-  /** Returns false when the entry has not expired after all, or when a running write holds it: that write decides. */
+  /** Expires one entry. Returns false when the entry has not expired after all, or when a running write has its key. That write then decides. */
   async #expire(configured: ConfiguredStore, key: string, signal: AbortSignal): Promise<boolean> {
     const { index } = this.#deps
     const { row } = configured
@@ -108,7 +108,7 @@ export class JournalPurge {
     }
   }
 
-  /** The store says how old the entry is, because it may have been replaced since the index was read. */
+  /** Deletes one entry. The store says how old it is, because it may have been replaced since the index was read. */
   async #delete({ row, store }: ConfiguredStore, key: string): Promise<boolean> {
     const storeKey = joinKey(row.orgId, key)
     const head = await store.head(storeKey)

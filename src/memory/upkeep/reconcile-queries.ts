@@ -9,7 +9,7 @@ export interface IndexedRow {
 
 const indexedColumns = `key, etag, size_bytes as "sizeBytes", write_id as "writeId"`
 
-/** Index rows after one key, up to another (null: to the end), by key. */
+/** Returns index rows after one key up to another, by key. Null means up to the end. */
 export const indexedAfter = statement<[orgId: number, after: string, upTo: string | null, limit: number], IndexedRow>(
   'memory.indexed_after',
   `select ${indexedColumns} from memory_objects
@@ -21,7 +21,10 @@ export const indexedOf = statement<[orgId: number, keys: readonly string[]], Ind
   `select ${indexedColumns} from memory_objects where org_id = $1::int and key = any($2::text[])`,
 )
 
-/** Takes many keys in one statement, to compare them with the store. Keys that a write holds are left out, and all keys when the store was reconfigured. */
+/**
+ * Takes many keys in one statement, to compare them with the store. Keys of running writes are left out. When the store was reconfigured, all keys
+ * are left out.
+ */
 export const takeKeys = statement<[orgId: number, keys: readonly string[], writeId: string, generation: number, now: Date, expiresAt: Date], { key: string }>(
   'memory.take_keys',
   `insert into memory_intents (org_id, key, kind, write_id, generation, started_at, expires_at)
@@ -33,8 +36,8 @@ export const takeKeys = statement<[orgId: number, keys: readonly string[], write
 )
 
 /**
- * Puts the index right for keys that were taken with that write id, and gives all of them back. Null etag: the object is gone. What
- * the index knows of the author stays where it is still the same write. Counts what was healed.
+ * Corrects the index for keys that were taken with that write id, and gives all of them back. A null etag means that the object is gone. The author
+ * in the index stays when the object still comes from the same write. Returns the number of corrections.
  */
 export const healKeys = statement<
   [
@@ -76,20 +79,20 @@ export const healKeys = statement<
    returning (select count(*) from found) as healed`,
 )
 
-/** Of these names under .versions/ those that a version or a running write has. */
+/** Returns those of these names under .versions/ that belong to a version or a running write. */
 export const knownVersions = statement<[orgId: number, names: readonly string[]], { name: string }>(
   'memory.known_versions',
   `select v.object_id::text as name from memory_versions v where v.org_id = $1::int and v.object_id::text = any($2::text[])
    union select i.write_id::text from memory_intents i where i.org_id = $1::int and i.write_id::text = any($2::text[])`,
 )
 
-/** Held until the end of the transaction, so that no write settles while bytes are counted. */
+/** Locks the usage until the end of the transaction, so that no write settles while bytes are counted. */
 export const lockUsage = statement<[orgId: number], { orgId: number }>(
   'memory.lock_usage',
   `select org_id as "orgId" from memory_usage where org_id = $1::int for update`,
 )
 
-/** After `lockUsage`, in a statement of its own: what the index and the running writes add up to. */
+/** Sets the usage to the sum of the index and the running writes. It runs after `lockUsage`, in a separate statement. */
 export const countUsage = statement<[orgId: number], { usedBytes: bigint }>(
   'memory.count_usage',
   `update memory_usage set used_bytes = (select coalesce(sum(size_bytes), 0)::bigint from memory_objects where org_id = $1::int),
@@ -97,23 +100,23 @@ export const countUsage = statement<[orgId: number], { usedBytes: bigint }>(
    where org_id = $1::int returning used_bytes as "usedBytes"`,
 )
 
-/** The next comparison is due at `dueAt` and begins at the beginning. */
+/** Ends a comparison. The next one is due at `dueAt` and starts from the first key. */
 export const markReconciled = statement<[orgId: number, generation: number, now: Date, dueAt: Date]>(
   'memory.mark_reconciled',
   `update memory_stores set reconciled_at = $3::timestamptz, reconcile_due_at = $4::timestamptz, reconcile_generation = null
    where org_id = $1::int and generation = $2::int`,
 )
 
-/** How far a comparison has come. */
+/** The progress of a comparison. */
 export interface ReconcilePlace {
-  /** The key in the store that the last page ended with. */
+  /** The key in the store that ended the last page. */
   readonly after: string
-  /** Of the whole comparison so far. */
+  /** Number of pages of the whole comparison so far. */
   readonly pages: number
   readonly added: number
 }
 
-/** Where the comparison of a store continues; no row when it begins at the beginning, also because the store was reconfigured. */
+/** Returns where the comparison of a store continues. Returns no row when it starts from the first key, also because the store was reconfigured. */
 export const findPlace = statement<[orgId: number], ReconcilePlace>(
   'memory.find_reconcile_place',
   `select reconcile_after as "after", reconcile_pages as "pages", reconcile_added as "added" from memory_stores
@@ -126,13 +129,13 @@ export const savePlace = statement<[orgId: number, generation: number, after: st
    where org_id = $1::int and generation = $2::int`,
 )
 
-/** The next comparison begins at the beginning. */
+/** Makes the next comparison start from the first key. */
 export const clearPlace = statement<[orgId: number]>(
   'memory.clear_reconcile_place',
   `update memory_stores set reconcile_generation = null where org_id = $1::int`,
 )
 
-/** Stores that are due to be compared; a claim whose process died is due again after `retryAt`. System-wide. */
+/** Claims stores, of all organisations, that are due to be compared. A claim whose process died is due again after `retryAt`. */
 export const claimReconciles = statement<[now: Date, retryAt: Date, limit: number], { orgId: number }>(
   'memory.claim_reconciles',
   `update memory_stores set reconcile_due_at = $2::timestamptz
@@ -140,7 +143,7 @@ export const claimReconciles = statement<[now: Date, retryAt: Date, limit: numbe
    returning org_id as "orgId"`,
 )
 
-/** Stores whose journals are due to be looked at. System-wide. */
+/** Claims stores, of all organisations, whose journals are due to be checked. */
 export const claimPurges = statement<[now: Date, nextAt: Date, limit: number], { orgId: number }>(
   'memory.claim_purges',
   `update memory_stores set purge_due_at = $2::timestamptz
@@ -153,7 +156,7 @@ export const purgeSoon = statement<[orgId: number, dueAt: Date]>(
   `update memory_stores set purge_due_at = least(purge_due_at, $2::timestamptz) where org_id = $1::int`,
 )
 
-/** Journal entries written before a time, oldest first. */
+/** Returns journal entries that were written before a time, oldest first. */
 export const oldJournal = statement<[orgId: number, before: Date, limit: number], { key: string }>(
   'memory.old_journal',
   `select key from memory_objects where org_id = $1::int and key ~ '^workspaces/[^/]+/journal/.' and written_at < $2::timestamptz

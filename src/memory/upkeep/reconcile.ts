@@ -1,8 +1,9 @@
 /**
  * Compares a bucket with its index and corrects the index: objects that were added, replaced or removed without the gateway, and bytes that nothing
- * refers to. A difference is taken like a write takes its key, read again from the store, and only then corrected. So running writes, other reconciles
- * and slow lists do no harm. No transaction is open while the store is asked, and memory holds one page of each side. The regular job compares a store
- * in turns and keeps its place, so that one large or slow store hides no others. Decision 0222 and Decision 0464 say why.
+ * refers to. For each difference it takes the key as a write does, reads the object again from the store, and only then corrects the index. So
+ * running writes, other reconciles and slow lists do no harm. No transaction is open during a call to the store, and memory contains one page of each
+ * side. The regular job compares a store in turns and keeps its place, so that a large or slow store does not delay others. Decision 0222 and
+ * Decision 0464 say why.
  */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -37,39 +38,39 @@ import {
 
 /** How often the job looks for stores that are due. */
 export const reconcileEveryMs = 5 * 60_000
-/** How often one store is compared without being asked. */
+/** How often one store is compared without a request. */
 export const reconcileStoreEveryMs = 24 * 60 * 60_000
-/** A store that failed, or whose process died, is tried again after this. A comparison that somebody asked for takes no longer. */
+/** When a store is tried again after it failed, or after its process died. It is also the maximum time of a comparison that an admin requested. */
 const retryMs = 60 * 60_000
-/** The job begins no further page of a store after this. */
+/** Maximum time of a turn. After it the job begins no further page of a store. */
 const turnMs = 60_000
-/** The job aborts a page after this time: a store that answers too slowly for one page has failed. */
+/** The job aborts a page after this time, because a store that answers too slowly for one page has failed. */
 const turnMsMax = 2 * turnMs
-/** A store whose turn is over is due again after this time; stores that are due already come first. */
+/** When a store is due again after its turn. Stores that are due already come first. */
 const nextTurnMs = 60_000
-/** A run of the job begins no further turn after this time, because other work that asks stores waits for it. */
+/** Maximum time of a run of the job. After it no further turn begins, because other work with stores waits for the run. */
 const runMsMax = 3 * 60_000
-/** The most stores that one process compares concurrently, so that a slow store does not delay the others. */
+/** Maximum number of stores that one process compares concurrently, so that a slow store does not delay the others. */
 const storesAtOnce = 4
 const indexPageRows = 1_000
-/** The most keys taken together: a writer waits no longer than it takes to check these. */
+/** Maximum number of keys that are taken together. A writer waits at most for the check of these keys. */
 const keysAtOnce = 64
 const headsAtOnce = 8
-/** Objects that one comparison adds to the index. */
+/** Maximum number of objects that one comparison adds to the index. */
 const addedMax = 100_000
-/** Pages of one walk: ten million objects. */
+/** Maximum number of pages of one walk, which is ten million objects. */
 const pagesMax = 10_000
 
 export interface ReconcileResult {
-  /** Objects that the bucket listed. */
+  /** Number of objects that the bucket listed. */
   readonly checked: number
   readonly added: number
   readonly changed: number
   readonly removed: number
-  /** Differences left alone because a write has the key just now. */
+  /** Number of differences that were not touched because a write has the key. */
   readonly skipped: number
   readonly orphans_removed: number
-  /** After it. */
+  /** Number of used bytes after the comparison. */
   readonly bytes_used: number
 }
 
@@ -79,9 +80,9 @@ export interface ReconcileDeps {
   readonly ids: Ids
   readonly log: Log
   readonly jobs: StoreJobs
-  /** How long the keys of one chunk are held at most when the process dies. */
+  /** How long the keys of one chunk are taken at most when the process dies. */
   readonly intentMs: number
-  /** The store as it is configured now; null when there is none. */
+  /** Returns the store as it is configured now. Returns null when there is none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
   /** Probes the store again. Throws a GatewayError when it cannot be used. */
   reprobe(orgId: number): Promise<unknown>
@@ -97,14 +98,17 @@ interface Counts {
   skipped: number
 }
 
-/** Where a comparison begins (null: at the beginning) and when it yields to others, by the monotonic clock (null: it runs to the end). */
+/**
+ * Where a comparison begins, and when it yields to others by the monotonic clock. A null place means from the first key. A null time means that it
+ * runs to the end.
+ */
 interface Walk {
   readonly place: ReconcilePlace | null
   readonly endMs: number | null
   readonly signal: AbortSignal
 }
 
-/** One object as the store has it, with what the index says; null when there is none. */
+/** One object of the store with its entry in the index. Each is null when there is none. */
 interface Compared {
   readonly key: string
   readonly known: IndexedRow | null
@@ -118,7 +122,7 @@ export class Reconcile {
     this.#deps = deps
   }
 
-  /** Gives each store that is due a turn, for at most some minutes in all; several processes share the stores. */
+  /** Gives each store that is due a turn, for at most some minutes in all. Several processes share the stores. */
   async runDue(signal: AbortSignal): Promise<void> {
     const { db, clock, log } = this.#deps
     const claim = (): [Date, Date, number] => [new Date(clock.nowMs()), new Date(clock.nowMs() + retryMs), 1]
@@ -137,18 +141,15 @@ export class Reconcile {
     await Promise.all(Array.from({ length: storesAtOnce }, worker))
   }
 
-  /**
-   * Compares one bucket with its index now. Throws `memory_not_configured`, `memory_store_failed`, `memory_busy`; what was healed until
-   * then stays.
-   */
+  /** Compares one bucket with its index now. Throws `memory_not_configured`, `memory_store_failed`, `memory_busy`. Corrections before the error remain. */
   run(orgId: number, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, jobs } = this.#deps
     return jobs.run(orgId, () => withinStoreTime(clock, signal, limited => this.#run(orgId, { place: null, endMs: null, signal: limited }), retryMs))
   }
 
   /**
-   * Compares one bucket from the place that the last turn kept, for about `forMs` milliseconds, and keeps the place that it comes to. Whoever
-   * begins at the beginning looks first at what the store can do. Throws what `run` throws; after a failure the place stays.
+   * Compares one bucket from the place that the last turn saved, for about `forMs` milliseconds, and saves the new place. A turn that starts from the
+   * first key probes the store first. Throws the errors of `run`. After a failure the place does not change.
    */
   async turn(orgId: number, signal: AbortSignal, forMs = turnMs): Promise<ReconcileResult> {
     const { db, clock, jobs } = this.#deps
@@ -183,7 +184,7 @@ export class Reconcile {
     return { ...counts, orphans_removed: orphans.removed, bytes_used: Number(usedBytes) }
   }
 
-  /** Whether it came to the end of the bucket. A walk with an end in time keeps its place after each page. */
+  /** Returns whether the walk reached the end of the bucket. A walk with an end time saves its place after each page. */
   async #walk(configured: ConfiguredStore, counts: Counts, orphans: OrphanRemoval, { place, endMs, signal }: Walk): Promise<boolean> {
     const { db, clock } = this.#deps
     const { row, store } = configured
@@ -220,7 +221,7 @@ export class Reconcile {
     throw fail('memory_store_failed', { message: 'There are too many objects in this store to compare.' })
   }
 
-  /** Everything that lists say differs in one stretch of keys is looked at more closely, in chunks. */
+  /** Checks the keys of one page for which the lists differ more closely, in chunks. */
   async #comparePage(
     configured: ConfiguredStore,
     listed: Map<string, ListedObject>,
@@ -252,7 +253,7 @@ export class Reconcile {
     if (differing.length > 0) await this.#heal(configured, differing, counts, signal)
   }
 
-  /** Takes the keys, asks store and index again, and corrects the index where they still differ. */
+  /** Takes the keys, reads the store and the index again, and corrects the index where they still differ. */
   async #heal(configured: ConfiguredStore, keys: readonly string[], counts: Counts, signal: AbortSignal): Promise<void> {
     const { db, clock, ids, intentMs } = this.#deps
     const { orgId, generation } = configured.row
@@ -303,7 +304,7 @@ function isWrong({ known, head }: Compared): boolean {
   return known?.etag !== head?.etag || (known === null ? null : Number(known.sizeBytes)) !== (head?.sizeBytes ?? null)
 }
 
-/** The id of the gateway's write that made the object; a value that the bucket's owner invented gives null. */
+/** Returns the id of the gateway's write that made the object. Returns null for a value that the bucket's owner invented. */
 function writeIdOf(head: ObjectHead | null): string | null {
   const text = head?.metadata['br-write-id']
   return text !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text) ? text : null

@@ -1,6 +1,6 @@
 /**
- * Builds the index of a store that is new to the gateway. The bucket is listed twice, a page at a time: first to check that it fits, then to book it. So
- * memory holds one page, and no transaction is open while the store is asked.
+ * Builds the index of a store that is new to the gateway. It lists the bucket twice, one page at a time: first to check that the content fits, then
+ * to add it to the index. So memory contains one page, and no transaction is open during a call to the store.
  */
 import type { Db } from '../../platform/db/db.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
@@ -9,7 +9,7 @@ import { insertListed } from '../objects/queries.ts'
 import type { ListedObject, ObjectStore } from '../stores/object-store.ts'
 import { countUsage, lockUsage } from './reconcile-queries.ts'
 
-/** Most objects that a store may hold under an organisation's prefix when it is configured. */
+/** Maximum number of objects that a store may contain under an organisation's prefix when it is configured. */
 export const countedObjectsMax = 100_000
 
 interface ServedObject extends ListedObject {
@@ -26,7 +26,10 @@ export async function checkContent(store: ObjectStore, orgId: number, quotaBytes
   }
 }
 
-/** Books the objects under the prefix of a store that was configured as `generation`. Throws what `checkContent` throws. */
+/**
+ * Adds the objects under the prefix of a store that was configured as `generation` to the index. Throws `unavailable` for more objects than an
+ * organisation may have, and ObjectStoreError.
+ */
 export async function bookContent(db: Db, store: ObjectStore, orgId: number, generation: number, signal: AbortSignal): Promise<void> {
   for await (const page of servedPages(store, orgId, signal)) {
     await db.exec(

@@ -74,7 +74,7 @@ describe('a token that has expired', () => {
     expect(sent.slice(before)[1]).toBe('200 /v1/me/agents/:id/token')
   })
 
-  test('is replaced once for ten calls at a time', async () => {
+  test('is replaced once for ten concurrent calls', async () => {
     const { agent, sent } = await countedAgent(app)
     await agent.whoami()
     expire()
@@ -83,7 +83,7 @@ describe('a token that has expired', () => {
     expect(sent.slice(before).filter(line => line.endsWith('/token'))).toHaveLength(1)
   })
 
-  test('leaves a stream unsent the second time, and the next call has a new token', async () => {
+  test('is replaced, but a stream is not sent again, and the next call has a new token', async () => {
     const { agent } = await countedAgent(app)
     await agent.whoami()
     expire()
@@ -96,14 +96,14 @@ describe('a token that has expired', () => {
     expect((await send()).status).toBe(200)
   })
 
-  test('that was ended alone is replaced too', async () => {
+  test('is replaced too when only this token was revoked', async () => {
     const { agent, sent } = await countedAgent(app)
     expect((await postForm(app, '/oauth/revoke', { token: await agent.tokens.getToken() }, { token: app.key })).status).toBe(200)
     expect(await agent.whoami()).toMatchObject({ principal: { kind: 'agent' } })
     expect(sent.filter(line => line.endsWith('/token'))).toHaveLength(2)
   })
 
-  test('is known by the body too, where a browser hides the header', async () => {
+  test('is recognised by the body too, when a browser hides the header', async () => {
     const given: unknown[] = []
     const source = {
       getToken(params?: object) {
@@ -122,7 +122,7 @@ describe('a token that has expired', () => {
     expect(seen).toHaveLength(5)
   })
 
-  test('of an API key is nothing that a second try mends', async () => {
+  test('is not replaced when it is an API key, because a second try would not help', async () => {
     const sent: string[] = []
     const signed = agentFetch('br-not-a-key', countingFetch(sent), { baseUrl: app.baseUrl })
     expect(await codeOf(await signed('/v1/me/whoami'))).toBe('invalid_api_key')
@@ -131,7 +131,7 @@ describe('a token that has expired', () => {
 })
 
 describe('refusals', () => {
-  test('of a budget come back as they are, once', async () => {
+  test('of a budget are returned unchanged, once', async () => {
     const { id, agent, sent } = await countedAgent(app)
     await app.setBudget('agent', id, 0.000001)
     const ask = (): Promise<Response> => agent.fetch('/v1/chat/completions', { method: 'POST', headers: json, body: chat })
@@ -143,7 +143,7 @@ describe('refusals', () => {
     expect(sent.slice(before)).toEqual(['429 /v1/chat/completions'])
   })
 
-  test('of a mint come as a reply in the envelope that every SDK reads, with word on trying again', async () => {
+  test('of a mint come as a reply in the envelope that every SDK reads, and say whether to try again', async () => {
     const agent = connectAgent({ baseUrl: app.baseUrl, agent: 'nobody', credential: app.key })
     const reply = await agent.fetch('/v1/models')
     expect(reply.status).toBe(404)
@@ -155,7 +155,7 @@ describe('refusals', () => {
     await expect(agent.whoami()).rejects.toMatchObject({ name: 'BrigadeError', code: 'not_found', status: 404 })
   })
 
-  test('because the agent is revoked are a 401 that names it, thrown as AgentRevokedError by the client', async () => {
+  test('of a revoked agent are a 401 that names it, and the client throws AgentRevokedError', async () => {
     const { id, agent } = await countedAgent(app)
     await agent.whoami()
     await revoke(app, id)
@@ -172,22 +172,22 @@ describe('refusals', () => {
   })
 })
 
-describe('what is sent', () => {
-  test('goes signed to the gateway only', async () => {
+describe('a request', () => {
+  test('is signed only for the gateway', async () => {
     const { agent } = await countedAgent(app)
     await agent.fetch(`${elsewhereUrl()}/`, { headers: { authorization: 'Bearer mine' } })
     await agent.fetch(new Request(`${elsewhereUrl()}/`))
     expect(seen.map(headers => headers.authorization)).toEqual(['Bearer mine', undefined])
   })
 
-  test('goes signed below the path of a gateway that has one, and nowhere else on its host', async () => {
+  test('is signed only below the path of a gateway that has a path, and nowhere else on its host', async () => {
     const signed = agentFetch('br-key', fetch, { baseUrl: `${elsewhereUrl()}/gateway/` })
     for (const path of ['/gateway/v1/models', '/gatewayed', '/gateway/../other']) await signed(`${elsewhereUrl()}${path}`)
     await signed('/v1/models')
     expect(seen.map(headers => headers.authorization)).toEqual(['Bearer br-key', undefined, undefined, 'Bearer br-key'])
   })
 
-  test('names a user agent where the caller names none, an agent for a key, and no placeholder of a key', async () => {
+  test('has a user agent when the caller sets none, an agent for a key, and never the placeholder of a key', async () => {
     const signed = agentFetch('br-key', fetch, { agentLabel: 'deploys' })
     await signed(elsewhereUrl(), { headers: { 'x-api-key': 'set-by-brigade-fetch', authorization: 'Bearer set-by-brigade-fetch' } })
     await signed(elsewhereUrl(), { headers: { 'x-api-key': 'mine', 'user-agent': 'mine/1', 'x-br-agent-id': 'mine' } })
@@ -198,7 +198,7 @@ describe('what is sent', () => {
     expect(seen[0]).not.toHaveProperty('x-api-key')
   })
 
-  test('is given up when its caller gives up while it waits for a token', async () => {
+  test('ends when its caller aborts while it waits for a token', async () => {
     const waiting = agentFetch({ getToken: () => new Promise(() => undefined) })
     const stop = new AbortController()
     const call = waiting(`${app.baseUrl}/v1/models`, { signal: stop.signal })
@@ -209,7 +209,7 @@ describe('what is sent', () => {
 })
 
 describe('a connection', () => {
-  test('knows who it is and what it may spend', async () => {
+  test('returns its identity and its budget', async () => {
     expectTypeOf<BudgetView>().toExtend<AgentBudget>()
     expectTypeOf<keyof BudgetView>().toEqualTypeOf<keyof AgentBudget>()
     const { id, name, agent } = await countedAgent(app, { scope: 'usage:read', ttlS: 60 })
@@ -219,7 +219,7 @@ describe('a connection', () => {
     expect(agent.baseUrl).toBe(app.baseUrl)
   })
 
-  test('takes a key or a token as it is, and anything that has tokens', async () => {
+  test('accepts a key, a token, and any source of tokens', async () => {
     const { name, agent } = await countedAgent(app)
     expect(await connectAgent({ baseUrl: app.baseUrl, credential: async () => `${app.key}\n` }).whoami()).toMatchObject({ agent: null })
     const token = await agent.tokens.getToken()
@@ -228,7 +228,7 @@ describe('a connection', () => {
     expect(() => connectAgent({ baseUrl: app.baseUrl, credential: agent.tokens, agent: name })).toThrow('leave agent and exchange out')
   })
 
-  test('finds its agent by id or name, and makes it only where that was asked for', async () => {
+  test('finds its agent by id or name, and creates it only when that was requested', async () => {
     const { id, name } = await countedAgent(app)
     const tokens = (agent: string | number, create = false) => createAgentTokenProvider({ baseUrl: app.baseUrl, agent, create, credential: app.key })
     expect((await tokens(id).get()).agentId).toBe(id)
@@ -266,7 +266,7 @@ async function trusted(name: string, subject = name) {
 }
 
 describe('an agent of a job or pod, by a token of another issuer', () => {
-  test('the platform token is asked for at each mint, and an agent that is revoked ends the connection', async () => {
+  test('the platform token is read at each mint, and the revocation of the agent ends the connection', async () => {
     const { id, credential } = await trusted('deployer')
     const sent: string[] = []
     let asked = 0
@@ -290,7 +290,7 @@ describe('an agent of a job or pod, by a token of another issuer', () => {
     expect(sent.slice(before)).toEqual(['401 /v1/me/whoami'])
   })
 
-  test('where rules for several agents take a token, an id chooses; a name is held against what came', async () => {
+  test('when rules for several agents accept a token, an id chooses; a name is compared with the agent that came', async () => {
     const { id, credential } = await trusted('first', 'shared')
     const tokens = (agent?: string | number) => createAgentTokenProvider({ baseUrl: app.baseUrl, exchange: true, credential, agent })
     expect(await tokens('first').get()).toMatchObject({ agentId: id })
@@ -300,7 +300,7 @@ describe('an agent of a job or pod, by a token of another issuer', () => {
     await expect(tokens().get()).rejects.toMatchObject({ code: 'invalid_request', status: 400, message: expect.stringContaining('Name one') })
   })
 
-  test('what the gateway says of a token that it does not take comes in its words', async () => {
+  test('the error for a refused token contains the words of the gateway', async () => {
     const tokens = createAgentTokenProvider({ baseUrl: app.baseUrl, exchange: true, credential: 'no-token' })
     await expect(tokens.getToken()).rejects.toMatchObject({ name: 'BrigadeError', code: 'invalid_request', message: expect.stringMatching(/\w+ \w+/) })
   })

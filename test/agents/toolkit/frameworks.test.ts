@@ -31,7 +31,7 @@ function asksForTool({ json }: RecordedRequest): UpstreamScript {
 }
 
 describe.each(frameworks.map(framework => [framework.name, framework] as const))('TOOL-01 %s', (_name, framework) => {
-  test('a token that expires in the middle of a run is replaced, and the run goes on', async () => {
+  test('a token that expires in the middle of a run is replaced, and the run continues', async () => {
     const { agent, sent } = await countedAgent(app)
     app.alpha.script(asksForTool)
     const answer = await framework.run(agent, async () => {
@@ -43,7 +43,7 @@ describe.each(frameworks.map(framework => [framework.name, framework] as const))
     expect(sent.filter(line => line.endsWith('/token'))).toEqual(['200 /v1/me/agents/:id/token', '200 /v1/me/agents/:id/token'])
   })
 
-  test('an agent that is revoked in the middle of a run ends it immediately, and nothing more is sent', async () => {
+  test('the revocation of an agent in the middle of a run ends it immediately, and nothing more is sent', async () => {
     const { id, agent, sent, ends } = await countedAgent(app)
     app.alpha.script(asksForTool)
     let before = 0
@@ -63,7 +63,7 @@ describe.each(frameworks.map(framework => [framework.name, framework] as const))
     expect(sent.slice(before), 'nobody asks for a revoked agent').toHaveLength(1)
   })
 
-  test('a stream of an agent that is revoked ends with an error, and the next call says why without a second try', async () => {
+  test('the stream of a revoked agent ends with an error, and the next call says why without a second try', async () => {
     const { id, agent, sent } = await countedAgent(app)
     app.alpha.script({ holdAfterChunks: 2 })
     let before = 0
@@ -100,7 +100,7 @@ describe.each([
   ['@modelcontextprotocol/sdk', connectV1],
   ['@modelcontextprotocol/client', connectV2],
 ] as const)('TOOL-01 %s', (_name, connect) => {
-  test('a token that expires in the middle of a run is replaced, and a revoked agent ends the run immediately', async () => {
+  test('a token that expires in the middle of a run is replaced, and the revocation of the agent ends the run immediately', async () => {
     const { id, name, agent, sent, ends } = await countedAgent(app)
     const whoami = await connect(agent)
     expect(await whoami()).toMatchObject({ agent: { name } })
@@ -119,7 +119,7 @@ describe.each([
   })
 })
 
-test('toolsets may be named', async () => {
+test('toolsets can be chosen', async () => {
   const { agent } = await countedAgent(app)
   expect(agent.mcp({ toolsets: ['core', 'memory'] })[0].href).toBe(`${app.baseUrl}/mcp?toolsets=core%2Cmemory`)
 })

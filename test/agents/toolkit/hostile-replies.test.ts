@@ -73,7 +73,7 @@ describe('a credential', () => {
     ['nothing, from a variable that is not set', undefined],
     ['null', null],
     ['a number', 7],
-  ])('that is %s is refused before anything is sent, and never repeated', async (_name, given) => {
+  ])('that is %s is refused before anything is sent, and the message never contains it', async (_name, given) => {
     const credential = given as string
     const fetched = async () => {
       const reply = await agentFetch(credential)(`${baseUrl}/v1/models`)
@@ -95,14 +95,14 @@ describe('a credential', () => {
     expect(seen).toEqual([])
   })
 
-  test('does not show in what a program prints of the toolkit', async () => {
+  test('is not visible when a program prints the toolkit', async () => {
     const agent = connectAgent({ baseUrl, agent: 7, credential: secret })
     const token = await agent.tokens.getToken()
     const shown = inspect([agent, agent.openai(), agent.langchain(), agent.mcp(), agentFetch(secret)], { depth: 9, showHidden: true }) + JSON.stringify(agent)
     for (const hidden of [secret, token]) expect(shown).not.toContain(hidden)
   })
 
-  test('goes to no other host, by a path, a redirect or an address', async () => {
+  test('is never sent to another host, by a path, a redirect or an address', async () => {
     const client = gatewayClient({ baseUrl, credential: secret })
     for (const path of ['@127.0.0.1:1/x', '.example.com/x', 'v1/models', ''])
       await expect(client.send('GET', path)).rejects.toThrow('path must begin with a slash')
@@ -117,13 +117,13 @@ describe('a credential', () => {
     expect(seen.at(-1)?.headers).not.toHaveProperty('authorization')
   })
 
-  test('is not asked for with options that no header can carry', () => {
+  test('is not requested with options that no header can contain', () => {
     for (const agentLabel of ['নাম', 'a\r\nb: c', '', 'x'.repeat(101)]) expect(() => agentFetch(secret, fetch, { agentLabel })).toThrow('agentLabel must be')
     for (const userAgent of ['ü', 'a\nb']) expect(() => agentFetch(secret, fetch, { userAgent })).toThrow('userAgent must be')
     expect(() => connectAgent({ credential: secret } as never)).toThrow('baseUrl must be the http(s) address')
   })
 
-  test('and a key of memory with half a character name nothing', async () => {
+  test('and a memory key with half a character are refused', async () => {
     const { memory } = connectAgent({ baseUrl, credential: secret })
     for (const work of [memory.write('agents/\ud800', 'x'), memory.read('agents/\udc00x'), memory.remove('\ud800')])
       await expect(work).rejects.toThrow('key has half a character')
@@ -136,20 +136,20 @@ describe('a credential', () => {
     expect(await provider({ agent: ' triage\n' }).getToken()).toMatch(/^token-/)
   })
 
-  test('of a gateway that is called v1 finds it', () => {
+  test('works for a gateway whose name is v1', () => {
     expect(connectAgent({ baseUrl: 'http://v1', credential: secret }).baseUrl).toBe('http://v1')
     expect(connectAgent({ baseUrl: 'http://v1/v1/', credential: secret }).baseUrl).toBe('http://v1')
   })
 })
 
-describe('what is no gateway', () => {
+describe('a server that is not the gateway', () => {
   test.each([
     ['a page', '<!doctype html>'],
     ['other JSON', '{"status":"ok"}'],
     ['null', 'null'],
     ['a list', '[]'],
     ['a token without an end', '{"access_token":"a","expires_in":"soon"}'],
-  ])('and answers a mint with %s is named, and not asked again and again', async (_name, body) => {
+  ])('and answers a mint with %s is named in the error, and is not asked again and again', async (_name, body) => {
     answers = Array(5).fill({ body })
     for (const agent of [7, 'triage'])
       await expect(provider({ agent }).getToken()).rejects.toMatchObject({ code: 'wrong_address', status: 400, message: expect.stringContaining(baseUrl) })
@@ -158,7 +158,7 @@ describe('what is no gateway', () => {
     await expect(gatewayClient({ baseUrl, credential: secret }).json('GET', '/v1/me/whoami')).rejects.toMatchObject({ code: 'wrong_address' })
   })
 
-  test('and cuts the connection is told apart from what is not there', async () => {
+  test('and cuts the connection is distinguished from a missing one', async () => {
     const gone = createServer().listen(0, '127.0.0.1')
     await once(gone, 'listening')
     const { port } = gone.address() as AddressInfo
@@ -170,7 +170,7 @@ describe('what is no gateway', () => {
     await expect(client.send('GET', '/')).rejects.toThrow(/^fetch failed: no gateway answers at http/)
   })
 
-  test('but a proxy with a 401 of its own is shown as it is, and asks for no new token', async () => {
+  test('that is a proxy with its own 401 has its reply returned unchanged, and causes no new token', async () => {
     answers = [{}, { status: 401, headers: { 'www-authenticate': 'Basic realm="proxy"' }, body: '<h1>Sign in</h1>' }]
     const reply = await agentFetch(provider())(`${baseUrl}/v1/models`)
     expect([reply.status, await reply.text(), seen.length]).toEqual([401, '<h1>Sign in</h1>', 2])
@@ -183,7 +183,7 @@ describe('retry-after', () => {
     return failure(gatewayClient({ baseUrl, credential: secret }).send('GET', '/'))
   }
 
-  test('may be a date, by the clock of whoever said it', async () => {
+  test('may be a date, by the clock of the server that sent it', async () => {
     const date = 'Sat, 01 Aug 2026 10:00:00 GMT'
     expect(await said({ date, 'retry-after': 'Sat, 01 Aug 2026 10:00:30 GMT' })).toMatchObject({ retryAfterS: 30 })
     expect(await said({ date, 'retry-after': 'Sat, 01 Aug 2026 09:00:00 GMT' })).toMatchObject({ retryAfterS: 0 })
@@ -207,7 +207,7 @@ describe('retry-after', () => {
 describe('an agent that is revoked', () => {
   const revoked = { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token", error_description="agent_revoked"' } }
 
-  test.each(['HEAD', 'GET'])('is known by the header alone, of a reply to %s whose body says nothing', async method => {
+  test.each(['HEAD', 'GET'])('is recognised by the header alone, in a reply to %s whose body says nothing', async method => {
     const tokens = provider()
     const signed = agentFetch(tokens)
     answers = [{}, { ...revoked, body: '' }]
@@ -237,7 +237,7 @@ describe('an agent that is revoked', () => {
     expect(unhandled).toEqual([])
   })
 
-  test('while a forced mint is under way ends that too, for all who wait', async () => {
+  test('ends a forced mint too, for all waiting callers', async () => {
     const tokens = provider()
     const waiting = [tokens.getToken({ forceRefresh: true }), tokens.getToken(), tokens.getToken({ forceRefresh: true, refused: 'x' })]
     tokens.noteRevoked(new AgentRevokedError({ status: 401, code: 'agent_revoked', message: 'gone' }))
@@ -247,7 +247,7 @@ describe('an agent that is revoked', () => {
 })
 
 describe('calls and clocks', () => {
-  test('a machine that slept, or whose clock was set ahead, takes one new token before it calls', async () => {
+  test('a machine that slept, or whose clock was set forward, gets one new token before its next call', async () => {
     const tokens = provider({ now: () => 0 })
     expect(await tokens.getToken()).toBe(await tokens.getToken())
     try {
@@ -265,7 +265,7 @@ describe('calls and clocks', () => {
     }
   })
 
-  test('one that gives up takes nobody with it', async () => {
+  test('a call that is aborted does not abort other calls', async () => {
     const signed = agentFetch(provider(), fetch, { baseUrl })
     const stop = new AbortController()
     const [given, kept] = [signed('/v1/models', { signal: stop.signal }), signed('/v1/models')]
@@ -275,7 +275,7 @@ describe('calls and clocks', () => {
     expect(seen.map(({ url }) => url)).toEqual(['/v1/me/agents/7/token', '/v1/models'])
   })
 
-  test('a failed renewal is followed by one that holds, and two providers share nothing', async () => {
+  test('a failed renewal is followed by a successful one, and two providers share nothing', async () => {
     const [one, two] = [provider(), provider({ agent: 8 })]
     await Promise.all([one.getToken(), two.getToken()])
     answers = [{ status: 400, body: '{"error":{"code":"bad_request","message":"no"}}' }]

@@ -21,7 +21,7 @@ afterAll(() => app.stop())
 const newRoot = (): string => `agents/graph-${++roots}`
 const agentMemory = async (name: string): Promise<MemoryClient> => memoryClient({ baseUrl: app.baseUrl, credential: (await app.newAgent(name)).token })
 
-describe('beside the store of LangGraph', () => {
+describe('compared with the store of LangGraph', () => {
   const label = fc.constantFrom('a', 'b', 'user 1', 'ನಾ', 'x/y', '%2F')
   const namespace = fc.array(label, { minLength: 1, maxLength: 3 })
   const bad = fc.constantFrom<string[]>([], [''], ['a.b'], ['a:b'], ['langgraph', 'x'])
@@ -134,7 +134,7 @@ describe('beside the store of LangGraph', () => {
     for (const [at, items] of data) if (items.size === 0) data.delete(at)
   }
 
-  test('a store in shared memory answers alike, whatever is asked', async () => {
+  test('a store in shared memory returns the same answers to every request', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 25 }), async steps => {
         const theirs = new ReferenceStore()
@@ -149,7 +149,7 @@ describe('beside the store of LangGraph', () => {
     )
   })
 
-  test('any text can be a label or a key, and comes back from the key of memory', () => {
+  test('any text can be a label or a key, and is restored from the memory key', () => {
     const text = fc.string({ unit: 'binary', maxLength: 12 })
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 3 }), text, (labels, name) => {
@@ -171,7 +171,7 @@ describe('beside the store of LangGraph', () => {
   })
 })
 
-test('an item keeps its creation time, also when two writers write it concurrently; pages of a search show everything once', async () => {
+test('an item keeps its creation time, also when two writers write it concurrently; the pages of a search show everything once', async () => {
   const root = newRoot()
   const [one, other] = [brigadeStore({ memory: await agentMemory('writer one'), root }), brigadeStore({ memory: await agentMemory('writer two'), root })]
   await one.put(['notes'], 'n', { turn: 0 })
@@ -185,7 +185,7 @@ test('an item keeps its creation time, also when two writers write it concurrent
   expect(await one.search(['notes'], { filter: { turn: { $gte: 3 } } })).toMatchObject([{ key: 'm', namespace: ['notes', 'x'] }])
 })
 
-test('what others put into the folder is no item: not found, not listed, not overwritten', async () => {
+test('other files in the folder are not items: they are not found, listed or overwritten', async () => {
   const root = newRoot()
   const store = brigadeStore({ memory, root })
   await memory.write(`${root}/notes/readme.md`, 'hello')
@@ -197,7 +197,7 @@ test('what others put into the folder is no item: not found, not listed, not ove
   await expect(brigadeStore({ memory, root: 'users/999999' }).put(['a'], 'b', {})).rejects.toMatchObject({ code: 'forbidden' })
 })
 
-test('nothing that others put there breaks a search, a filter or a list', async () => {
+test('no other file in the folder breaks a search, a filter or a list', async () => {
   const root = newRoot()
   const store = brigadeStore({ memory, root })
   const at = '"created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z"'
@@ -227,7 +227,7 @@ test('nothing that others put there breaks a search, a filter or a list', async 
   expect(({} as Record<string, unknown>)['n']).toBeUndefined()
 })
 
-test('more than a page of items is found, and items that go meanwhile are left out', async () => {
+test('more than a page of items is found, and items that are deleted meanwhile are left out', async () => {
   const keys = Array.from({ length: 7 }, (_, at) => `k${at}`)
   const root = newRoot()
   const small: MemoryClient = { ...memory, list: (prefix, options) => memory.list(prefix, { ...options, limit: 2 }) }
@@ -239,7 +239,7 @@ test('more than a page of items is found, and items that go meanwhile are left o
   expect(found.map(item => item.key)).toEqual(expect.arrayContaining(['k5', 'k6']))
 })
 
-test('a namespace that memory cannot hold is refused in words', async () => {
+test('a namespace that memory cannot store is refused with an explanation', async () => {
   const store = brigadeStore({ memory, root: newRoot() })
   for (const namespace of [Array.from({ length: 30 }, () => 'x'), ['x'.repeat(2000)]]) {
     await expect(store.put(namespace, 'k', {})).rejects.toMatchObject({ code: 'bad_memory_key' })
@@ -247,7 +247,7 @@ test('a namespace that memory cannot hold is refused in words', async () => {
   }
 })
 
-test('two graphs, run as two agents, share what they remember over their threads', async () => {
+test('two graphs of two agents share their memory across threads', async () => {
   const root = newRoot()
   const State = Annotation.Root({ said: Annotation<string>, known: Annotation<string[]> })
   const graphOf = (store: BaseStore) =>

@@ -42,7 +42,7 @@ const results = [
   'The memory file has been edited. Here is the snippet showing the change (with line numbers):\n     1\tbuild: green\n     2\t',
 ]
 
-test('TOOL-04 memory_20250818 in the tool runner of the SDK, over the gateway, as an agent', async () => {
+test('TOOL-04 memory_20250818 works in the tool runner of the SDK, over the gateway, as an agent', async () => {
   const agent = agentNamed('claude')
   app.others.claude.script([
     ...plan.map((input, at) => ({
@@ -73,7 +73,7 @@ test('TOOL-04 memory_20250818 in the tool runner of the SDK, over the gateway, a
   expect(written).toMatchObject({ text: 'build: green\n', provenance: { agentName: 'claude' } })
 })
 
-test('the same commands as a function, on a model of another provider', async () => {
+test('the same commands work as a function, on a model of another provider', async () => {
   const agent = agentNamed('other')
   app.alpha.script([...plan.map((input, at) => toolCallReply('memory', input, at)), {}])
   const tool = brigadeMemoryFunction({ memory: agent.memory, root: 'agents/other' })
@@ -84,7 +84,7 @@ test('the same commands as a function, on a model of another provider', async ()
   expect((await owner.read('agents/other/notes.md'))?.text).toBe('build: green\n')
 })
 
-test("the handlers fit the SDK's own betaMemoryTool, and what a model sends wrong is said so", async () => {
+test("the handlers fit the SDK's own betaMemoryTool, and invalid input of a model gets an explanation", async () => {
   const options = { memory: owner, root: 'agents/handlers' }
   const theirs = betaMemoryTool(memoryToolHandlers(options))
   expect(await theirs.run({ command: 'create', path: '/memories/a', file_text: 'x' })).toBe('File created successfully at: /memories/a')
@@ -101,7 +101,7 @@ test("the handlers fit the SDK's own betaMemoryTool, and what a model sends wron
   await expect(call({ command: 'create', path: '/memories/a\\b', file_text: '' })).rejects.toThrow(/backslash/)
 })
 
-test('without a root, what the credential can use is mounted: its own memory, shares, agents, records', async () => {
+test('without a root, the memory that the credential can use is mounted: its own memory, shares, agents, records', async () => {
   await owner.shares.create('launch')
   await owner.promote('policy.md', 'We test.')
   const agent = agentNamed('mounted')
@@ -147,7 +147,7 @@ test('without a root, what the credential can use is mounted: its own memory, sh
   expect(await owner.read(`users/${app.userId}/p.md`)).toBeNull()
 })
 
-test('a root or mounts may be spelled with slashes; an invalid prefix is refused immediately; a file and a folder of one name are both shown', async () => {
+test('a root or mounts may have slashes at the ends; an invalid prefix is refused immediately; a file and a folder of one name are both shown', async () => {
   await owner.write('agents/both/a', 'file')
   await owner.write('agents/both/a/b', 'in the folder')
   const memory = memoryToolHandlers({ memory: owner, mounts: { '/memories/x/': '/agents/both/' } })
@@ -169,7 +169,7 @@ test('a root or mounts may be spelled with slashes; an invalid prefix is refused
   }
 })
 
-test('agents that edit one file concurrently lose nothing, and a rename meanwhile loses nothing either', async () => {
+test('agents that edit one file concurrently lose nothing, also during a rename', async () => {
   const tools = ['editor one', 'editor two'].map(name => memoryToolHandlers({ memory: agentNamed(name).memory, root: 'agents/together' }))
   const [one, two] = tools
   if (one === undefined || two === undefined) throw new Error('two tools')
@@ -191,7 +191,7 @@ test('agents that edit one file concurrently lose nothing, and a rename meanwhil
   expect(created.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
 })
 
-test('a move whose end nobody knows loses nothing: what was copied stays', async () => {
+test('a move whose outcome is unknown loses nothing, because the copy stays', async () => {
   await owner.write('agents/moves/a', 'all there is')
   // The reply to the removal is lost on its way back; the gateway has done it.
   const losing: typeof fetch = async (input, init) => {
@@ -204,7 +204,7 @@ test('a move whose end nobody knows loses nothing: what was copied stays', async
   expect([await owner.read('agents/moves/a'), (await owner.read('agents/moves/b'))?.text]).toEqual([null, 'all there is'])
 })
 
-test('no path leaves its mount, whatever it is spelled with', async () => {
+test('no path leaves its mount, whatever its spelling', async () => {
   await owner.write('agents/inside/a', 'mine')
   await owner.write('agents/outside', 'theirs')
   const memory = memoryToolHandlers({ memory: owner, mounts: { 'caf\u00e9': 'agents/inside/caf\u00e9', in: 'agents/inside/' } })
@@ -237,7 +237,7 @@ test('no path leaves its mount, whatever it is spelled with', async () => {
   expect((await memory.view({ path: '/memories' })).normalize('NFC').match(/caf\u00e9\//g)).toHaveLength(1)
 })
 
-test('bytes that are no text are left as they are', async () => {
+test('bytes that are not text are not changed', async () => {
   const bytes = Uint8Array.from([0x61, 0xff, 0x0a, 0x62])
   await owner.write('agents/binary/x', bytes)
   const memory = memoryToolHandlers({ memory: owner, root: 'agents/binary' })

@@ -54,8 +54,8 @@ const at = (seconds: number): void => {
 }
 const times = <T>(count: number, what: () => Promise<T>): Promise<T[]> => Promise.all(Array.from({ length: count }, what))
 
-describe('a good token', () => {
-  test('is minted once, whoever asks, and given until a fifth of its life is left', async () => {
+describe('a valid token', () => {
+  test('is minted once for all callers, and used until a fifth of its life is left', async () => {
     const tokens = provider()
     expect(new Set(await times(20, () => tokens.getToken()))).toEqual(new Set(['token-1']))
     at(683)
@@ -63,7 +63,7 @@ describe('a good token', () => {
     expect(mints).toBe(1)
   })
 
-  test('is replaced beside the calls that use it, before it ends', async () => {
+  test('is replaced in the background before it expires', async () => {
     const tokens = provider()
     await tokens.getToken()
     at(721)
@@ -72,14 +72,14 @@ describe('a good token', () => {
     expect(mints).toBe(2)
   })
 
-  test('is waited for in its last thirty seconds', async () => {
+  test('is not used in its last thirty seconds: calls wait for a new one', async () => {
     const tokens = provider()
     await tokens.getToken()
     at(871)
     expect(await times(5, () => tokens.getToken())).toEqual(Array(5).fill('token-2'))
   })
 
-  test('of a short life is used for half of it at least', async () => {
+  test('of a short life is used for at least half of it', async () => {
     answers = [{ status: 200, lifeS: 40 }]
     const tokens = provider()
     await tokens.getToken()
@@ -90,7 +90,7 @@ describe('a good token', () => {
     expect(await tokens.getToken()).toBe('token-2')
   })
 
-  test('counts from when it was asked for, not from when it came', async () => {
+  test('counts its life from the request, not from the reply', async () => {
     let open = (): void => undefined
     gate = new Promise(resolve => {
       open = resolve
@@ -105,7 +105,7 @@ describe('a good token', () => {
     expect(await tokens.getToken(), '900 seconds after the question').toBe('token-2')
   })
 
-  test('that was refused is replaced once for all that say so, and not again when it was replaced already', async () => {
+  test('that was refused is replaced once for all callers that report it, and not again when it was replaced already', async () => {
     const tokens = provider()
     const refused = await tokens.getToken()
     expect(await times(10, () => tokens.getToken({ forceRefresh: true, refused }))).toEqual(Array(10).fill('token-2'))
@@ -116,7 +116,7 @@ describe('a good token', () => {
 })
 
 describe('a gateway that cannot mint', () => {
-  test('leaves the old token in use while it is good, and is asked ever less often', async () => {
+  test('leaves the old token in use while it is valid, and is asked less and less often', async () => {
     const unhandled: unknown[] = []
     const note = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', note)
@@ -136,7 +136,7 @@ describe('a gateway that cannot mint', () => {
     expect(await tokens.getToken()).toMatch(/^token-/)
   })
 
-  test('is not asked before it said', async () => {
+  test('is not asked before the time that it gave', async () => {
     const tokens = provider()
     await tokens.getToken()
     answers = [{ status: 429, code: 'rate_limit_exceeded', headers: { 'retry-after': '60' } }]
@@ -154,7 +154,7 @@ describe('a gateway that cannot mint', () => {
     await until(async () => (await tokens.getToken()) === 'token-3', 'a new token')
   })
 
-  test('is tried a few times by a call that has no token, and a wrong key is not', async () => {
+  test('is asked a few times by a call that has no token, but not with a wrong key', async () => {
     answers = [{ status: 503, code: 'database_unavailable', headers: { 'retry-after': '0' } }]
     expect(await provider({ now: undefined }).getToken()).toBe('token-2')
     answers = [{ status: 401, code: 'invalid_api_key' }]
@@ -162,7 +162,7 @@ describe('a gateway that cannot mint', () => {
     expect(mints).toBe(3)
   })
 
-  test('does not hold up calls for long: its error comes immediately', async () => {
+  test('does not delay calls for long: its error is returned immediately', async () => {
     answers = [{ status: 503, code: 'database_unavailable', headers: { 'retry-after': '600' } }]
     const tokens = provider()
     await expect(tokens.getToken()).rejects.toMatchObject({ code: 'database_unavailable', retryAfterS: 600 })
@@ -172,7 +172,7 @@ describe('a gateway that cannot mint', () => {
 })
 
 describe('a revoked agent', () => {
-  test('ends the provider: one word to its owner, no further request', async () => {
+  test('ends the provider: its owner is notified once, and no further request is sent', async () => {
     const ends: string[] = []
     const tokens = provider({
       onRevoked(error) {
@@ -193,19 +193,19 @@ describe('a revoked agent', () => {
 })
 
 describe('options that cannot work', () => {
-  test('report it immediately', () => {
+  test('are reported immediately', () => {
     expect(() => provider({ agent: undefined })).toThrow('agent is missing')
     expect(() => provider({ baseUrl: 'gateway.example.com' })).toThrow('baseUrl must be the http(s) address')
     expect(() => provider({ baseUrl: 'https://me:secret@gateway.example.com' })).toThrow(/^baseUrl is the address alone: no user, password/)
   })
 
-  test('an address that redirects is named, and the key does not follow', async () => {
+  test('an address that redirects is named, and the key is not sent there', async () => {
     answers = [{ status: 301, headers: { location: 'https://new.example.com/' } }]
     await expect(provider().getToken()).rejects.toMatchObject({ code: 'wrong_address', message: expect.stringContaining('to https://new.example.com/. Give') })
     expect(mints).toBe(1)
   })
 
-  test('an empty credential is told apart from a refused one', async () => {
+  test('an empty credential is distinguished from a refused one', async () => {
     await expect(provider({ credential: () => ' \n' }).getToken()).rejects.toThrow('The credential is empty')
     expect(mints).toBe(0)
   })

@@ -36,7 +36,7 @@ describe('the types of the package', () => {
     expect(consumer.typeErrors(files(), options)).toBe('')
   })
 
-  test('need nothing of Node in a browser, and hold in strict projects that check libraries', () => {
+  test('need nothing of Node in a browser, and compile in strict projects that check libraries', () => {
     consumer.write(
       'browser.ts',
       `import { agentFetch, aiSdkMemoryTools, brigadeMemoryTool, brigadeStore, type ConnectedAgent, connectAgent, createAgentTokenProvider, memoryClient } from 'brigade-gateway/agents'
@@ -116,7 +116,7 @@ describe('the page about the toolkit', () => {
   })
 })
 
-test('what npm would publish holds what runs, and no tests', async () => {
+test('the published npm package contains all files that run, and no tests', async () => {
   const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: fileURLToPath(root),
     shell: process.platform === 'win32',

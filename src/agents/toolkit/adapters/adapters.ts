@@ -1,34 +1,34 @@
 import { placeholderKey } from '../agent-fetch.ts'
 
-/** Where frameworks connect. */
+/** Where frameworks connect, and the fetch that they use. */
 export interface AdapterTarget {
-  /** Without a path. */
+  /** The address of the gateway without a path. */
   readonly baseUrl: string
-  /** Signs what goes there. */
+  /** Signs requests to the gateway. */
   readonly fetch: typeof fetch
 }
 
-/** For `new OpenAI(…)`. The environment variables for another account are not read. */
+/** Returns the options for `new OpenAI(…)`. They keep the client from reading environment variables for another account. */
 export function openaiOptions({ baseUrl, fetch }: AdapterTarget) {
   return { baseURL: `${baseUrl}/v1`, apiKey: placeholderKey, organization: null, project: null, fetch }
 }
 
-/** For `new Anthropic(…)`. */
+/** Returns the options for `new Anthropic(…)`. */
 export function anthropicOptions({ baseUrl, fetch }: AdapterTarget) {
   return { baseURL: baseUrl, authToken: placeholderKey, fetch }
 }
 
-/** For `createOpenAICompatible(…)`, `createOpenAI(…)` and `createAnthropic(…)` of the AI SDK. */
+/** Returns the options for `createOpenAICompatible(…)`, `createOpenAI(…)` and `createAnthropic(…)` of the AI SDK. */
 export function aiSdkOptions({ baseUrl, fetch }: AdapterTarget) {
   return { name: 'brigade', baseURL: `${baseUrl}/v1`, apiKey: placeholderKey, fetch }
 }
 
-/** For `new ChatOpenAI({ model, ...… })` and the other classes of @langchain/openai. */
+/** Returns options for `new ChatOpenAI({ model, ...… })` and the other classes of @langchain/openai. */
 export function langchainOptions({ baseUrl, fetch }: AdapterTarget) {
   return { apiKey: placeholderKey, configuration: { baseURL: `${baseUrl}/v1`, organization: null, project: null, fetch } }
 }
 
-/** For `new StreamableHTTPClientTransport(...…)` of both MCP SDKs. */
+/** Returns the arguments for `new StreamableHTTPClientTransport(...…)` of both MCP SDKs. */
 export function mcpArguments(
   { baseUrl, fetch }: AdapterTarget,
   { toolsets }: { readonly toolsets?: readonly string[] } = {},

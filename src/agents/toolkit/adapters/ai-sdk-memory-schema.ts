@@ -1,11 +1,11 @@
-/** Inputs of tools as a standard schema that also gives its JSON schema, so that no package is needed to make one. */
+/** Describes inputs of tools as a standard schema that also gives its JSON schema. This needs no package. */
 
 interface Field {
   readonly type: 'string'
   readonly description?: string
 }
 
-/** A standard schema, version 1, of an object of texts. */
+/** A standard schema, version 1, of an object whose fields are texts. */
 export interface JsonInput<Input> {
   readonly '~standard': {
     readonly version: 1
@@ -16,7 +16,7 @@ export interface JsonInput<Input> {
   }
 }
 
-/** The schema of an object with these fields, all of them texts. What a model sends as null counts as left out. */
+/** Returns the schema of an object with these fields, all of them texts. A field that a model sends as null counts as left out. */
 export function jsonInput<Input>(properties: Readonly<Record<string, Field>>, required: readonly string[]): JsonInput<Input> {
   const schema = { type: 'object', properties, required, additionalProperties: false }
   return {

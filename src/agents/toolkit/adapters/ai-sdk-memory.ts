@@ -2,14 +2,14 @@ import type { MemoryClient } from '../memory-client/memory-client.ts'
 import type { MemoryProvenance } from '../memory-client/memory-client-shapes.ts'
 import { type JsonInput, jsonInput } from './ai-sdk-memory-schema.ts'
 
-/** A tool as the AI SDK (`generateText({ tools })`) and other users of a standard schema take it. */
+/** A tool in the form that the AI SDK (`generateText({ tools })`) and other users of a standard schema accept. */
 export interface AiSdkMemoryTool<Input, Output> {
   readonly description: string
   readonly inputSchema: JsonInput<Input>
   execute(input: Input, options?: { readonly abortSignal?: AbortSignal | undefined }): Promise<Output>
 }
 
-/** The most characters of one object that a model sees. */
+/** Maximum number of characters of one object that a model sees. */
 const shownCharsMax = 50_000
 const listMost = 200
 const matchesMost = 50
@@ -17,8 +17,8 @@ const matchesMost = 50
 const key = { type: 'string', description: 'Key of the object, for example agents/triage/notes.md.' } as const
 
 /**
- * Tools of shared memory for the AI SDK: `tools: { ...aiSdkMemoryTools({ memory }) }`. A write to an existing object needs the etag of a read, so that
- * no agent overwrites what it has not seen. Refusals are thrown as BrigadeError, which the AI SDK shows to the model.
+ * Returns tools of shared memory for the AI SDK: `tools: { ...aiSdkMemoryTools({ memory }) }`. A write to an existing object needs the etag of a
+ * read, so that no agent overwrites content that it has not seen. Refusals are thrown as BrigadeError, which the AI SDK shows to the model.
  */
 export function aiSdkMemoryTools({ memory }: { readonly memory: MemoryClient }) {
   return {
@@ -57,12 +57,12 @@ function listTool(memory: MemoryClient) {
   )
 }
 
-/** What a model sees of an object. */
+/** The form in which a model sees an object. */
 export interface ShownObject {
   readonly key: string
   readonly content: string
   readonly etag: string
-  /** Who wrote it: an agent by name or id, else a user id. */
+  /** The author: an agent by name or id, otherwise a user id. */
   readonly written_by: string | null
   readonly written_at: string | null
   /** True when the content is cut. */

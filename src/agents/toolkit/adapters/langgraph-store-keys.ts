@@ -1,25 +1,25 @@
-/** Namespaces and keys of a LangGraph store as keys of shared memory, and back. Pure. */
+/** Converts namespaces and keys of a LangGraph store to keys of shared memory, and back. The functions are pure. */
 
-/** Where an item is: the labels of its namespace, and its key. */
+/** The place of an item: the labels of its namespace, and its key. */
 export interface ItemPlace {
   readonly namespace: readonly string[]
   readonly key: string
 }
 
-/** Ends the name of every item, so that an item and a namespace of one name are distinct: a label has no dot. */
+/** The ending of the name of every item. It distinguishes an item from a namespace of the same name, because a label contains no dot. */
 const itemEnding = '.json'
 
-/** The memory key of an item. Throws for text that no key can carry: half a surrogate pair. */
+/** Returns the memory key of an item. Throws for a text with half a surrogate pair, which no key can contain. */
 export function keyOfItem(root: string, { namespace, key }: ItemPlace): string {
   return `${prefixOfNamespace(root, namespace)}${escaped(key, '.')}${itemEnding}`
 }
 
-/** The common beginning of all memory keys of a namespace and the namespaces below it. */
+/** Returns the common beginning of all memory keys of a namespace and of the namespaces below it. */
 export function prefixOfNamespace(root: string, namespace: readonly string[]): string {
   return [root, ...namespace.map(label => escaped(label, '')), ''].join('/')
 }
 
-/** Returns the item of a memory key; null when the key belongs to something else. */
+/** Returns the item of a memory key. Returns null when the key belongs to something else. */
 export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
   if (!memoryKey.startsWith(`${root}/`) || !memoryKey.endsWith(itemEnding)) return null
   try {
@@ -28,7 +28,7 @@ export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
       .split('/')
       .map(decodeURIComponent)
     const key = parts.pop() ?? ''
-    // A key that somebody else wrote may decode to an item that has another key.
+    // A key that another program wrote may decode to an item that has another key.
     return keyOfItem(root, { namespace: parts, key }) === memoryKey ? { namespace: parts, key } : null
   } catch {
     return null
@@ -36,14 +36,14 @@ export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
 }
 
 /**
- * Percent-encodes everything but letters, digits, `-`, `_` and the `allowed` characters. The result is readable in every script as far as memory keys
- * allow; they contain no invisible characters.
+ * Percent-encodes everything but letters, digits, `-`, `_` and the `allowed` characters. Letters of every script stay readable as far as memory keys
+ * allow. Invisible characters are escaped too, because memory keys contain none.
  */
 function escaped(text: string, allowed: string): string {
   const readable = text.replace(/[^\p{L}\p{M}\p{N}_-]|[\p{Default_Ignorable_Code_Point}\u{13441}\u{13442}\u{16fe4}]/gu, char =>
     allowed.includes(char) ? char : hex(char),
   )
-  // Keys are in normal form C. A text that is not, or loses the form next to an escape, is escaped whole.
+  // Keys are in normal form C. A text that is not in this form, or loses it next to an escape, is escaped completely.
   return readable.normalize('NFC') === readable ? readable : text.replace(/[^A-Za-z0-9_-]/gu, hex)
 }
 

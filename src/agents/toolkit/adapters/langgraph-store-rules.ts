@@ -1,11 +1,14 @@
-/** The rules of LangGraph's stores: which namespaces are valid, what a filter finds, what a namespace condition matches. Pure. */
+/**
+ * The rules of LangGraph's stores: which namespaces are valid, which items a filter finds, and which namespaces a condition matches. The functions
+ * are pure.
+ */
 
 /** A namespace that a store does not accept. */
 export class InvalidNamespaceError extends Error {
   override readonly name = 'InvalidNamespaceError'
 }
 
-/** Throws InvalidNamespaceError. `langgraph` as the first label is reserved and cannot be written to. */
+/** Throws InvalidNamespaceError for an invalid namespace. `langgraph` as the first label is reserved and cannot be written to. */
 export function checkNamespace(namespace: readonly string[], { mayBeEmpty = false, mayBeReserved = true } = {}): void {
   const shown = JSON.stringify(namespace)
   if (namespace.length === 0 && !mayBeEmpty) throw new InvalidNamespaceError('A namespace needs at least one label.')
@@ -16,7 +19,7 @@ export function checkNamespace(namespace: readonly string[], { mayBeEmpty = fals
   if (namespace[0] === 'langgraph' && !mayBeReserved) throw new InvalidNamespaceError(`The first label "langgraph" is reserved: ${shown}`)
 }
 
-/** Whether a text can be a label of a namespace. */
+/** Returns whether a text can be a label of a namespace. */
 export function isLabel(text: string): boolean {
   return text !== '' && !/[.:\0]/.test(text)
 }
@@ -32,7 +35,7 @@ const comparisons: Readonly<Record<string, (found: unknown, wanted: unknown) => 
   $nin: (found, wanted) => !Array.isArray(wanted) || !wanted.includes(found),
 }
 
-/** Compares as LangGraph does. An object with its own `valueOf`, which anybody may have stored, is no number. */
+/** Converts a value to a number as LangGraph does for comparisons. An object with its own `valueOf`, which any writer may have stored, is not a number. */
 function numberOf(value: unknown): number {
   try {
     return Number(value)
@@ -41,7 +44,7 @@ function numberOf(value: unknown): number {
   }
 }
 
-/** Whether every field of the filter holds: equal to a plain value, or all its operators true. */
+/** Returns whether every field of the filter holds. A field holds when it equals a plain value, or when all its operators are true. */
 export function fitsFilter(value: Readonly<Record<string, unknown>>, filter: Readonly<Record<string, unknown>> | undefined): boolean {
   return Object.entries(filter ?? {}).every(([field, wanted]) => {
     const found = Object.hasOwn(value, field) ? value[field] : undefined
@@ -51,13 +54,13 @@ export function fitsFilter(value: Readonly<Record<string, unknown>>, filter: Rea
   })
 }
 
-/** A condition on namespaces; `*` matches any label. */
+/** A condition on namespaces. `*` matches any label. */
 export interface NamespaceCondition {
   readonly matchType: 'prefix' | 'suffix'
   readonly path: readonly string[]
 }
 
-/** Whether a namespace begins or ends as the condition says. */
+/** Returns whether a namespace begins or ends with the path of the condition. */
 export function fitsCondition(namespace: readonly string[], { matchType, path }: NamespaceCondition): boolean {
   if (path.length > namespace.length) return false
   const from = matchType === 'prefix' ? 0 : namespace.length - path.length

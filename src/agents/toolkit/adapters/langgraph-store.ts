@@ -18,7 +18,7 @@ interface GetOperation {
   readonly key: string
 }
 interface PutOperation extends GetOperation {
-  /** null deletes the item. */
+  /** Null deletes the item. */
   readonly value: Readonly<Record<string, unknown>> | null
 }
 interface SearchOperation {
@@ -36,20 +36,20 @@ interface ListOperation {
 /** One operation of a batch, in the shapes of `BaseStore.batch`. */
 export type StoreOperation = GetOperation | PutOperation | SearchOperation | ListOperation
 
-/** The most concurrent calls to the gateway of one batch. */
+/** Maximum number of concurrent calls to the gateway of one batch. */
 const parallelMax = 6
 
 /**
- * A store for LangGraph (`compile({ store })`) that keeps its items in shared memory below `root`, such as `agents/support/` or `users/7/graph/`.
- * Everybody who may read there shares the items. It has every method of `BaseStore` of @langchain/langgraph-checkpoint. Values are stored as JSON.
- * Search is by filter, in order of namespace and key; `query` is not ranked. Throws BrigadeError, and InvalidNamespaceError for a namespace that
- * LangGraph does not allow. Decision 0266 says why.
+ * Returns a store for LangGraph (`compile({ store })`) that keeps its items in shared memory below `root`, such as `agents/support/` or
+ * `users/7/graph/`. Everybody who may read below that prefix shares the items. The store has every method of `BaseStore` of
+ * @langchain/langgraph-checkpoint. Values are stored as JSON. A search works by filter, in the order of namespace and key. It does not rank by
+ * `query`. Throws BrigadeError, and InvalidNamespaceError for a namespace that LangGraph does not allow. Decision 0266 says why.
  */
 export function brigadeStore({ memory, root }: { readonly memory: MemoryClient; readonly root: string }): BrigadeStore {
   return new BrigadeStore(memory, memoryPrefix(root).slice(0, -1))
 }
 
-/** See brigadeStore. */
+/** The store that `brigadeStore` returns. */
 export class BrigadeStore {
   readonly #memory: MemoryClient
   readonly #root: string
@@ -59,7 +59,10 @@ export class BrigadeStore {
     this.#root = root
   }
 
-  /** Reads see the state before the batch; of several writes of one item the last one counts. The caller names the type of its results. */
+  /**
+   * Runs the operations of a batch. Reads see the state before the batch. Of several writes of one item the last one counts. The caller names the
+   * type of the results.
+   */
   async batch<Results>(operations: readonly StoreOperation[]): Promise<Results> {
     for (const operation of operations) if ('namespace' in operation) checkNamespace(operation.namespace)
     const results = await inParallel(operations, parallelMax, operation => this.#read(operation))
@@ -74,7 +77,7 @@ export class BrigadeStore {
     return item
   }
 
-  /** `limit` is 10 when it is left out. */
+  /** Returns the items that match. `limit` is 10 when it is left out. */
   async search(
     namespacePrefix: string[],
     options: { filter?: Record<string, unknown>; limit?: number; offset?: number; query?: string } = {},
@@ -88,12 +91,12 @@ export class BrigadeStore {
     await this.batch([{ namespace, key, value }])
   }
 
-  /** A missing item is fine. */
+  /** Deletes an item. A missing item is no error. */
   async delete(namespace: string[], key: string): Promise<void> {
     await this.batch([{ namespace, key, value: null }])
   }
 
-  /** Namespaces that have items, in order; `limit` is 100 when it is left out. */
+  /** Returns the namespaces that have items, in order. `limit` is 100 when it is left out. */
   async listNamespaces(options: { prefix?: string[]; suffix?: string[]; maxDepth?: number; limit?: number; offset?: number } = {}): Promise<string[][]> {
     const { prefix, suffix, maxDepth, limit = 100, offset = 0 } = options
     for (const path of [prefix, suffix]) if (path !== undefined) checkNamespace(path, { mayBeEmpty: true })
@@ -105,9 +108,9 @@ export class BrigadeStore {
     return found
   }
 
-  /** Nothing to start: the first call connects. */
+  /** Does nothing, because the first call connects. */
   start(): void {}
-  /** Nothing to stop. */
+  /** Does nothing, because nothing needs to be stopped. */
   stop(): void {}
 
   #read(operation: StoreOperation): Promise<unknown> {
@@ -128,7 +131,7 @@ export class BrigadeStore {
       const before = current === null ? null : itemOf({ namespace, key }, current.text)
       if (current !== null && before === null) throw new Error(`${memoryKey} holds something that is no item of this store. Remove it, or use another root.`)
       const now = new Date().toISOString()
-      // One field a line, so that a search of memory shows which one it found.
+      // Each field is on its own line, so that a search of memory shows the field that it found.
       return `${JSON.stringify({ value, created_at: before?.createdAt.toISOString() ?? now, updated_at: now }, null, 1)}\n`
     })
   }
@@ -170,20 +173,20 @@ export class BrigadeStore {
   async *#places(namespace: readonly string[]): AsyncGenerator<ItemPlace, void, undefined> {
     for await (const { key } of this.#memory.list(prefixOfNamespace(this.#root, namespace))) {
       const place = itemOfKey(this.#root, key)
-      // Without a namespace, or in a namespace that cannot be named, it can only be a file of somebody else.
+      // An object without a namespace, or in a namespace that cannot be named, is a file of another program.
       if (place !== null && place.namespace.length > 0 && place.namespace.every(isLabel)) yield place
     }
   }
 }
 
-/** The labels that are at the beginning of every namespace that can match. */
+/** Returns the labels with which every matching namespace begins. */
 function literalPrefixOf(conditions: readonly NamespaceCondition[]): readonly string[] {
   const path = conditions.find(({ matchType }) => matchType === 'prefix')?.path ?? []
   const wild = path.indexOf('*')
   return wild < 0 ? path : path.slice(0, wild)
 }
 
-/** Returns the item in the text of an object; null when the text is no item, whatever others have written there. */
+/** Returns the item in the text of an object. Returns null when the text is not an item, because other programs may have written any text there. */
 function itemOf({ namespace, key }: ItemPlace, text: string): StoreItem | null {
   let stored: Partial<Record<'value' | 'created_at' | 'updated_at', unknown>> | null
   try {

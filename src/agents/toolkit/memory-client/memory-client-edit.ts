@@ -1,7 +1,7 @@
 import { BrigadeError } from '../brigade-error.ts'
 import type { Abortable, MemoryObject, MemoryObjects, MemoryWritten } from './memory-client-shapes.ts'
 
-/** Returns the new content for the current content; null means "no object" on both sides, undefined: no change. It may run more than once. */
+/** Returns the new content for the current content. Null means "no object" on both sides, and undefined means no change. It may run more than once. */
 export type MemoryChange = (current: MemoryObject | null) => string | Uint8Array | null | undefined | Promise<string | Uint8Array | null | undefined>
 
 const attemptsDefault = 20
@@ -9,7 +9,7 @@ const pauseFirstMs = 15
 const pauseMaxMs = 1000
 const askedMaxMs = 30_000
 
-/** Repeats compare and swap until it succeeds; see MemoryClient.edit. */
+/** Repeats compare and swap until it succeeds. `MemoryClient.edit` describes it. */
 export async function editObject(
   memory: MemoryObjects,
   key: string,
@@ -31,12 +31,15 @@ export async function editObject(
   }
 }
 
-/** Whether another writer was faster (412) or holds the key now (409): in both cases nothing was written. */
+/** Returns whether another writer was faster (412) or is writing the key now (409). In both cases nothing was written. */
 function isContention(failure: unknown): failure is BrigadeError {
   return failure instanceof BrigadeError && failure.code === 'memory_conflict' && (failure.status === 412 || failure.status === 409)
 }
 
-/** Waits a random time up to a limit that doubles, so that writers who collided do not collide again; at least as long as the gateway asks for. */
+/**
+ * Waits for the time that the gateway asks for, plus a random time up to a limit. The limit doubles with each attempt, so that writers that collided
+ * do not collide again.
+ */
 async function pause(attempt: number, retryAfterS: number | null, signal: AbortSignal | undefined): Promise<void> {
   const limitMs = Math.min(pauseMaxMs, pauseFirstMs * 2 ** attempt)
   const waitMs = Math.min((retryAfterS ?? 0) * 1000, askedMaxMs) + Math.random() * limitMs

@@ -1,4 +1,4 @@
-/** Runs all tasks, a few concurrently, and returns their results in order. The first failure ends it: tasks that have not begun then are not run. */
+/** Runs all tasks, a limited number concurrently, and returns their results in order. After the first failure no further task begins. */
 export async function inParallel<Item, Result>(items: readonly Item[], mostAtOnce: number, run: (item: Item) => Promise<Result>): Promise<Result[]> {
   const results: Result[] = []
   const left = items.entries()

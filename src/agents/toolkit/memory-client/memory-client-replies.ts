@@ -1,15 +1,15 @@
-/** Turns replies of the gateway into results of the memory client, and its options into headers. */
+/** Turns replies of the gateway into results of the memory client, and options of the client into headers. */
 import type { MemoryConditions, MemoryObject, MemoryProvenance } from './memory-client-shapes.ts'
 
 /** The paths of the memory calls. */
 export const memoryRoot = '/v1/me/memory'
 
-/** The object in a reply to a read. */
+/** Returns the object in a reply to a read. */
 export async function objectOf(key: string, reply: Response): Promise<MemoryObject> {
   const bytes = new Uint8Array(await reply.arrayBuffer())
-  // A byte order mark is part of the text: a program that writes the text back must not lose it.
+  // A byte order mark is part of the text, so that a program that writes the text back does not lose it.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
-  // A proxy that compresses marks the etag as weak, which no condition accepts. The content is the same.
+  // A proxy that compresses marks the etag as weak, and no condition accepts a weak etag. The content is the same.
   const etag = reply.headers.get('etag')?.replace(/^W\//, '') ?? ''
   return { key, bytes, text, etag, provenance: provenanceOf(reply.headers) }
 }
@@ -36,8 +36,8 @@ function provenanceOf(headers: Headers): MemoryProvenance {
 }
 
 /**
- * Headers cannot carry every character, so names and keys arrive percent-encoded. A value that is not, because the owner of the bucket wrote it, stays
- * as it is.
+ * Returns the decoded value of a header. Headers cannot contain every character, so names and keys arrive percent-encoded. A value of the owner of
+ * the bucket may not be encoded, and stays as it is.
  */
 function unescaped(text: string): string {
   try {
@@ -47,12 +47,12 @@ function unescaped(text: string): string {
   }
 }
 
-/** The headers of a conditional write. */
+/** Returns the headers of a conditional write. */
 export function conditionHeaders({ ifMatch, createOnly }: MemoryConditions): Record<string, string> {
   return { ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }), ...(createOnly === true ? { 'if-none-match': '*' } : {}) }
 }
 
-/** Yields every item of pages that are fetched one after the other, as the reader takes them. */
+/** Yields every item of all pages. A page is fetched when the reader needs it. */
 export async function* pagesOf<Page extends { readonly next_cursor: string | null }, Item>(
   fetchPage: (cursor: string | undefined) => Promise<Page>,
   itemsOf: (page: Page) => readonly Item[],
@@ -65,7 +65,7 @@ export async function* pagesOf<Page extends { readonly next_cursor: string | nul
   } while (cursor !== undefined)
 }
 
-/** The signal of a request, when there is one. */
+/** Returns the signal of a request as an option, when there is one. */
 export function signalled(signal: AbortSignal | undefined): { signal?: AbortSignal } {
   return signal === undefined ? {} : { signal }
 }

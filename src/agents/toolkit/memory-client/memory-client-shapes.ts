@@ -1,15 +1,15 @@
 /** The arguments and results of shared memory. A shape that is JSON of the API has the names of the API. */
 
-/** Who wrote something: a user id or `key-<id>`, and the agent if there is one. Null when it came into the bucket by other means. */
+/** The author: a user id or `key-<id>`, and the agent if there is one. Null when the object came into the bucket by other means. */
 export interface MemoryAuthor {
   readonly user: string
-  /** Id of a verified agent, or in double quotes the unverified label of a plain key. */
+  /** The id of a verified agent, or the unverified label of a plain key in double quotes. */
   readonly agent?: string
-  /** Written next to `agent`: whether the agent authenticated with a token. */
+  /** Whether the agent authenticated with a token. It is present only with `agent`. */
   readonly verified?: boolean
 }
 
-/** The scopes of a credential; `agents/` is open to everybody and not listed. */
+/** The scopes of a credential. `agents/` is open to every member and is not listed. */
 export interface MemoryPaths {
   readonly scopes: { readonly user: string; readonly workspace?: string; readonly org: string; readonly shared?: readonly string[] }
 }
@@ -18,44 +18,44 @@ export interface MemoryPaths {
 export interface MemoryObject {
   readonly key: string
   readonly bytes: Uint8Array
-  /** The bytes as UTF-8. Invalid bytes become U+FFFD, so write back `bytes`, not this text, when that matters. */
+  /** The bytes as UTF-8. Invalid bytes become U+FFFD, so a program that must keep them writes back `bytes`, not this text. */
   readonly text: string
-  /** With its quotes, as `ifMatch` takes it. */
+  /** The etag with its quotes, as `ifMatch` accepts it. */
   readonly etag: string
   readonly provenance: MemoryProvenance
 }
 
-/** The provenance of the object. A field is null when the gateway did not write the object, or when it does not apply. */
+/** The provenance of an object. A field is null when the gateway did not write the object, or when the field does not apply. */
 export interface MemoryProvenance {
   readonly user: string | null
-  /** Id of the agent, from its token, or in double quotes the unverified label of a plain key. */
+  /** The id of the agent from its token, or the unverified label of a plain key in double quotes. */
   readonly agent: string | null
   /** Whether the agent authenticated with a token. */
   readonly verified: boolean | null
   readonly agentName: string | null
-  /** The program that wrote, by the name that an MCP client gives itself. */
+  /** The program that wrote the object, by the name that an MCP client gives itself. */
   readonly client: string | null
-  /** ISO time of the write. */
+  /** The time of the write, in ISO format. */
   readonly at: string | null
   readonly sha256: string | null
-  /** Who promoted a record. */
+  /** The user who promoted a record. */
   readonly promotedBy: string | null
-  /** Keys that a record was made from. */
+  /** The keys that a record was made from. */
   readonly sources: readonly string[]
-  /** Version that a restore wrote again. */
+  /** The version that a restore wrote again. */
   readonly restoredFrom: string | null
 }
 
-/** A write that was done. */
+/** The result of a write. */
 export interface MemoryWritten {
   readonly ok: true
   readonly key: string
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number
   readonly etag: string
 }
 
-/** One line of a list. `modified` is an ISO time, `size` bytes. */
+/** One line of a list. `modified` is an ISO time, and `size` is in bytes. */
 export interface MemoryListed {
   readonly key: string
   readonly size: number
@@ -64,14 +64,14 @@ export interface MemoryListed {
   readonly author: MemoryAuthor | null
 }
 
-/** One page of a list. `prefixes` only with a delimiter; a page may be short and still have a next one. */
+/** One page of a list. `prefixes` is present only with a delimiter. A short page may have a next page. */
 export interface MemoryListPage {
   readonly keys: readonly MemoryListed[]
   readonly prefixes?: readonly string[]
   readonly next_cursor: string | null
 }
 
-/** One line that a search found; lines count from 1. */
+/** One line that a search found. Lines count from 1. */
 export interface MemoryMatch {
   readonly key: string
   readonly line: number
@@ -81,18 +81,18 @@ export interface MemoryMatch {
   readonly modified: string
 }
 
-/** One page of a search; it may be empty and still have a next one. */
+/** One page of a search. An empty page may have a next page. */
 export interface MemorySearchPage {
   readonly matches: readonly MemoryMatch[]
   readonly next_cursor: string | null
   readonly scanned: { readonly objects: number; readonly bytes: number }
 }
 
-/** One version of a key. `version` null: it did not come through the gateway and has no version yet. */
+/** One version of a key. `version` is null when the content did not come through the gateway and has no version yet. */
 export interface MemoryVersion {
   readonly version: string | null
   readonly how: 'put' | 'append' | 'restore' | 'promote' | 'delete'
-  /** True for what `read` gives. */
+  /** True for the version that `read` returns. */
   readonly current: boolean
   readonly size: number
   readonly etag: string | null
@@ -108,13 +108,13 @@ export interface MemoryHistoryPage {
   readonly next_cursor: string | null
 }
 
-/** A share; its objects are under `shared/<space>/`. */
+/** A share. Its objects are under `shared/<space>/`. */
 export interface MemoryShare {
   readonly id: number
   readonly space: string
-  /** User id. */
+  /** The owner's user id. */
   readonly owner: number
-  /** Who was granted access, without the owner. */
+  /** The users who were granted access, without the owner. */
   readonly member_uids: readonly number[]
   readonly role: 'owner' | 'member' | 'manager'
 }
@@ -125,7 +125,7 @@ export interface MemorySharesPage {
   readonly next_cursor: string | null
 }
 
-/** Ends the call when the signal fires. */
+/** The call ends when the signal fires. */
 export interface Abortable {
   readonly signal?: AbortSignal | undefined
 }
@@ -134,31 +134,31 @@ export interface Abortable {
 export interface MemoryConditions extends Abortable {
   /** An etag, with or without quotes, `sha256:<hex of the content>`, or `*` for any object. */
   readonly ifMatch?: string | undefined
-  /** True: only when the object does not exist. */
+  /** When true, the write succeeds only if the object does not exist. */
   readonly createOnly?: boolean | undefined
 }
 
 export interface MemoryListOptions extends Abortable {
   /** Keys of one page, at most 1000. */
   readonly limit?: number | undefined
-  /** ISO time or day: only keys written since. */
+  /** An ISO time or day. The list contains only keys written since then. */
   readonly modifiedSince?: string | undefined
-  /** `user:<id>` or `agent:<id>`: only keys whose last write was theirs. */
+  /** `user:<id>` or `agent:<id>`. The list contains only keys whose last write came from this author. */
   readonly author?: string | undefined
 }
 
 export interface MemorySearchOptions extends Abortable {
-  /** The text is a regular expression of RE2 syntax. */
+  /** When true, the text is a regular expression of RE2 syntax. */
   readonly regex?: boolean | undefined
-  /** Upper and lower case are distinguished. */
+  /** When true, the search distinguishes upper and lower case. */
   readonly caseSensitive?: boolean | undefined
-  /** Only keys with this beginning. */
+  /** The search covers only keys with this beginning. */
   readonly prefix?: string | undefined
-  /** Lines of one page, at most 200. */
+  /** Maximum number of lines of one page, at most 200. */
   readonly limit?: number | undefined
 }
 
-/** The page after the one whose `next_cursor` this is. */
+/** The cursor is the `next_cursor` of the page before. */
 export interface MemoryPageOptions extends Abortable {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
@@ -166,10 +166,13 @@ export interface MemoryPageOptions extends Abortable {
 
 /** Reads and writes of single objects. */
 export interface MemoryObjects {
-  /** Returns the object, or an earlier version of it; null when there is none. A key that the caller may not read throws BrigadeError `forbidden`. */
+  /**
+   * Returns the object, or an earlier version of it. Returns null when there is none. For a key that the caller may not read it throws BrigadeError
+   * `forbidden`.
+   */
   read(key: string, options?: Abortable & { readonly version?: string | undefined }): Promise<MemoryObject | null>
-  /** Text goes as UTF-8. Without conditions the last writer wins. */
+  /** Writes an object. Text is sent as UTF-8. Without conditions the last writer wins. */
   write(key: string, content: string | Uint8Array, conditions?: MemoryConditions): Promise<MemoryWritten>
-  /** Deletes an object. A missing object is fine, unless `ifMatch` requires it. `eraseHistory` removes all earlier versions too. */
+  /** Deletes an object. A missing object is no error, unless `ifMatch` requires it. `eraseHistory` removes all earlier versions too. */
   remove(key: string, options?: Abortable & { readonly ifMatch?: string | undefined; readonly eraseHistory?: boolean | undefined }): Promise<void>
 }

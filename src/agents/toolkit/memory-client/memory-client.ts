@@ -21,48 +21,51 @@ import type {
   MemoryWritten,
 } from './memory-client-shapes.ts'
 
-/** The members of a share. Changing them needs a full key with a user, not an agent. */
+/** The members of a share. A change of them needs a full key with a user. An agent cannot change them. */
 export interface MemoryShares {
-  /** The open shares that the caller owns or belongs to; with `all` every open share of the organisation, for its owners and admins. */
+  /** Returns the open shares that the caller owns or belongs to. With `all`, owners and admins get every open share of the organisation. */
   list(options?: Abortable & { readonly all?: boolean | undefined }): AsyncIterable<MemoryShare>
   page(options?: MemoryPageOptions & { readonly all?: boolean | undefined }): Promise<MemorySharesPage>
-  /** Opens a space that the caller owns; for an own space it adds the missing grants. */
+  /** Opens a space that the caller owns. For a space that the caller owns already, it adds the missing grants. */
   create(space: string, memberUids?: readonly number[], options?: Abortable): Promise<MemoryShare>
   grant(space: string, userId: number, options?: Abortable): Promise<MemoryShare>
-  /** Safe to repeat. */
+  /** Withdraws a grant. It is safe to repeat. */
   revoke(space: string, userId: number, options?: Abortable): Promise<MemoryShare>
-  /** Permanent: the name is never used again. */
+  /** Closes a share permanently. Its name is never used again. */
   retire(space: string, options?: Abortable): Promise<MemoryShare>
 }
 
-/** Shared memory. Every refusal is a BrigadeError: branch on `code`, such as `forbidden`, `memory_conflict`, `bad_memory_key`, `memory_quota_exceeded`. */
+/**
+ * Shared memory. Every refusal is a BrigadeError. Programs branch on `code`, such as `forbidden`, `memory_conflict`, `bad_memory_key` or
+ * `memory_quota_exceeded`.
+ */
 export interface MemoryClient extends MemoryObjects {
-  /** The scopes of this credential. */
+  /** Returns the scopes of this credential. */
   paths(options?: Abortable): Promise<MemoryPaths>
   /**
-   * Reads, calls `change` for the new content, and writes it only if nobody wrote in between; otherwise it starts again, so `change` may run more than
-   * once. `change` gets null when the object does not exist. It returns the content, null to delete, or undefined to change nothing. Returns null when
-   * nothing was written. Throws `memory_conflict` when other writers won each of `attempts` tries (default 20).
+   * Reads an object, calls `change` for the new content, and writes it only if nobody wrote in between. Otherwise it starts again, so `change` may
+   * run more than once. `change` gets null when the object does not exist. It returns the content, null to delete, or undefined to change nothing.
+   * Returns null when nothing was written. Throws `memory_conflict` when other writers won each of `attempts` tries (default 20).
    */
   edit(key: string, change: MemoryChange, options?: Abortable & { readonly attempts?: number | undefined }): Promise<MemoryWritten | null>
-  /** Adds an entry, as a new object, to a folder such as `workspaces/3/journal`. Concurrent writers lose nothing. */
+  /** Adds an entry, as a new object, to a folder such as `workspaces/3/journal`. Concurrent writers lose no entry. */
   append(path: string, content: string, options?: Abortable): Promise<MemoryWritten>
-  /** Every readable key with this beginning, in order of keys; pages are fetched as they are needed. */
+  /** Returns every readable key with this beginning, in order of keys. Pages are fetched as they are needed. */
   list(prefix?: string, options?: MemoryListOptions): AsyncIterable<MemoryListed>
-  /** One page; with `delimiter: '/'` one level, with folders as `prefixes`. */
+  /** Returns one page. With `delimiter: '/'` it returns one level, with the folders as `prefixes`. */
   listPage(
     prefix?: string,
     options?: MemoryListOptions & { readonly cursor?: string | undefined; readonly delimiter?: string | undefined },
   ): Promise<MemoryListPage>
-  /** Every line that contains the text; pages are fetched as they are needed. */
+  /** Returns every line that contains the text. Pages are fetched as they are needed. */
   search(text: string, options?: MemorySearchOptions): AsyncIterable<MemoryMatch>
   searchPage(text: string, options?: MemorySearchOptions & { readonly cursor?: string | undefined }): Promise<MemorySearchPage>
-  /** Every kept version, newest first; for a key that never existed BrigadeError `not_found`. */
+  /** Returns every kept version, newest first. For a key that never existed it throws BrigadeError `not_found`. */
   history(key: string, options?: Abortable): AsyncIterable<MemoryVersion>
   historyPage(key: string, options?: MemoryPageOptions): Promise<MemoryHistoryPage>
-  /** Writes an earlier version again, as a new one. */
+  /** Writes an earlier version again, as a new version. */
   restore(key: string, version: string, conditions?: MemoryConditions): Promise<MemoryWritten>
-  /** Writes a record, of a workspace or of the organisation; for full keys of owners and admins. `name` is a path below `records/`. */
+  /** Writes a record of a workspace or of the organisation. It needs a full key of an owner or admin. `name` is a path below `records/`. */
   promote(
     name: string,
     content: string,
@@ -71,7 +74,7 @@ export interface MemoryClient extends MemoryObjects {
   readonly shares: MemoryShares
 }
 
-/** The shared memory of the gateway. JSON replies have the names of the API. */
+/** Returns the client for the shared memory of the gateway. JSON replies have the names of the API. */
 export function memoryClient(gateway: GatewayClient | GatewayOptions): MemoryClient {
   const client = 'send' in gateway ? gateway : gatewayClient(gateway)
   const page = <T>(path: string, query: GatewayRequest['query'], signal: AbortSignal | undefined): Promise<T> =>
@@ -140,12 +143,12 @@ function sharesOf(client: GatewayClient): MemoryShares {
   }
 }
 
-/** Reads and writes of single objects, see MemoryObjects. */
+/** Returns the reads and writes of single objects. `MemoryObjects` describes them. */
 export function memoryObjects(client: GatewayClient): MemoryObjects {
   const write: MemoryObjects['write'] = async (key, content, conditions = {}) => {
     const reply = await client.send('PUT', `${memoryRoot}/o`, {
       query: { key },
-      // Without a type, fetch would set one for text and none for bytes; the gateway accepts both unchanged.
+      // Without this type, fetch would set a type for text and none for bytes. The gateway accepts both unchanged.
       headers: { 'content-type': 'application/octet-stream', ...conditionHeaders(conditions) },
       body: content,
       ...signalled(conditions.signal),

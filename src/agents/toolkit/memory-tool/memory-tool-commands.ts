@@ -1,9 +1,12 @@
-/** The commands of `memory_20250818` as a model sends them. They are checked, so that a malformed command gets an answer that the model can act on. */
+/**
+ * Reads the commands of `memory_20250818` that a model sends. The commands are checked, so that a malformed command gets an answer that the model can
+ * act on.
+ */
 
 export interface MemoryViewCommand {
   readonly command: 'view'
   readonly path: string
-  /** First and last line, from 1; -1 for the end. */
+  /** The first and last line, counted from 1. The value -1 means the end. */
   readonly view_range?: readonly number[]
 }
 export interface MemoryCreateCommand {
@@ -20,7 +23,7 @@ export interface MemoryReplaceCommand {
 export interface MemoryInsertCommand {
   readonly command: 'insert'
   readonly path: string
-  /** The text goes after this line; 0: before the first line. */
+  /** The text is inserted after this line. The value 0 means before the first line. */
   readonly insert_line: number
   readonly insert_text: string
 }
@@ -46,7 +49,7 @@ export function parseMemoryCommand(input: unknown): MemoryToolCommand {
     case 'create':
       return { command, path: textIn(fields, 'path'), file_text: textIn(fields, 'file_text') }
     case 'str_replace':
-      // Models leave new_str out to say that the text should go.
+      // Models leave new_str out when they want to delete the text.
       return { command, path: textIn(fields, 'path'), old_str: textIn(fields, 'old_str'), new_str: textIn({ new_str: '', ...fields }, 'new_str') }
     case 'insert':
       return { command, path: textIn(fields, 'path'), insert_line: numberOf(fields['insert_line'], 'insert_line'), insert_text: textIn(fields, 'insert_text') }
@@ -71,7 +74,7 @@ function numberOf(value: unknown, name: string): number {
   return number
 }
 
-/** Only a pair of numbers is a range; any other value means the whole file. */
+/** Returns the range of lines. Only a pair of numbers is a range. Any other value means the whole file. */
 function rangeIn(range: unknown): { view_range?: readonly number[] } {
   if (!Array.isArray(range) || range.length !== 2) return {}
   return { view_range: range.map(line => numberOf(line, 'view_range')) }

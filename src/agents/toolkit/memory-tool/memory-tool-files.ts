@@ -1,4 +1,4 @@
-/** Files and folders over shared memory, which has only keys. */
+/** Presents files and folders over shared memory, which has only keys. */
 import { BrigadeError } from '../brigade-error.ts'
 import type { MemoryClient } from '../memory-client/memory-client.ts'
 import { inParallel } from '../memory-client/memory-client-parallel.ts'
@@ -6,19 +6,19 @@ import type { MemoryMountTable, MemoryPlace } from './memory-tool-mounts.ts'
 import { memoryToolText } from './memory-tool-text.ts'
 import type { ListingItem } from './memory-tool-views.ts'
 
-/** What is at a path. Shared memory allows a file and a folder of one name. */
+/** The entries at a path. Shared memory allows a file and a folder of the same name. */
 export interface Found {
   readonly isFile: boolean
   readonly isFolder: boolean
 }
 
-/** The most concurrent calls to the gateway of one command. */
+/** Maximum number of concurrent calls to the gateway of one command. */
 const parallelMax = 4
 
 /** The folders and files of one tool. Calls throw BrigadeError. */
 export class MemoryFiles {
   readonly #memory: MemoryClient
-  /** Folders that this tool emptied or created. Shared memory has no empty folders, so the tool keeps them until they are deleted. */
+  /** The folders that this tool emptied or created. Shared memory has no empty folders, so the tool remembers them until they are deleted. */
   readonly #emptied = new Set<string>()
 
   constructor(memory: MemoryClient) {
@@ -31,14 +31,14 @@ export class MemoryFiles {
     return { isFile, isFolder }
   }
 
-  /** Throws, in the words of a file system, when the path needs a folder and a file is there. */
+  /** Throws an error in the words of a file system when a part of the path must be a folder and is a file. */
   async checkParents(table: MemoryMountTable, { segments, resolved }: MemoryPlace): Promise<void> {
     const parents = segments.slice(1).map((_part, at) => table.place(segments.slice(0, at + 1)))
     const blocked = await Promise.all(parents.map(async parent => (await this.#isFile(parent)) && !(await this.look(parent)).isFolder))
     if (blocked.includes(true)) throw new Error(memoryToolText.belowAFile(resolved))
   }
 
-  /** Lists two levels of a folder, without hidden entries; null when the folder does not exist. */
+  /** Lists two levels of a folder, without hidden entries. Returns null when the folder does not exist. */
   async list(table: MemoryMountTable, place: MemoryPlace): Promise<ListingItem[] | null> {
     const first = await this.#children(table, place)
     if (first.length === 0 && !place.isFixed && !this.#emptied.has(place.resolved)) return null
@@ -68,7 +68,7 @@ export class MemoryFiles {
       }
   }
 
-  /** The folders above a path exist from now on, also without files. */
+  /** Makes the folders above a path exist from now on, even without files. */
   keepParents(place: MemoryPlace): void {
     this.#keepParents(place)
   }
@@ -79,7 +79,7 @@ export class MemoryFiles {
 
   async #isFile({ key, isFixed }: MemoryPlace): Promise<boolean> {
     if (key === null || isFixed) return false
-    // Among all keys with this beginning, the key itself is the first.
+    // When the key exists, it is the first of all keys with this beginning.
     const { keys } = await this.#memory.listPage(key, { limit: 1 })
     return keys[0]?.key === key
   }
@@ -101,13 +101,13 @@ export class MemoryFiles {
       const items = await this.#children(table, table.place([...segments, name]))
       return items.filter(isShown).map(item => ({ ...item, path: `${name}/${item.path}` }))
     } catch (failure) {
-      // A share that was revoked after the mounts were made appears empty and does not end the listing.
+      // A share may be revoked after the mounts were made. It then appears empty and does not end the listing.
       if (failure instanceof BrigadeError && failure.code === 'forbidden') return []
       throw failure
     }
   }
 
-  /** Lists one level, by name, with hidden entries. */
+  /** Returns the entries of one level by name, including hidden entries. */
   async #children(table: MemoryMountTable, { segments, resolved, key }: MemoryPlace): Promise<ListingItem[]> {
     const files: ListingItem[] = []
     const folders = new Set(table.namesIn(segments))
@@ -138,14 +138,14 @@ function isAtOrBelow(path: string, folder: string): boolean {
 const attemptsMax = 10
 
 /**
- * Moves one object to a free key. Concurrent changes by others move with it, and nothing is lost: the old key is deleted only when the new key has the
- * same content. Throws BrigadeError, `memory_conflict` with status 412 when the new key is taken.
+ * Moves one object to a free key. Concurrent changes by others move with it, and nothing is lost, because the old key is deleted only when the new
+ * key has the same content. Throws BrigadeError, and `memory_conflict` with status 412 when the new key is taken.
  */
 export async function moveObject(memory: MemoryClient, from: string, to: string): Promise<void> {
   let copyEtag: string | null = null
   for (let attempt = 1; ; attempt++) {
     const current = await memory.read(from)
-    // Somebody else deleted it: after the copy the move is complete, and before the copy there is nothing to move.
+    // Another writer deleted the object. After the copy the move is complete, and before the copy there is nothing to move.
     if (current === null) return
     copyEtag = (await memory.write(to, current.bytes, copyEtag === null ? { createOnly: true } : { ifMatch: copyEtag })).etag
     try {
@@ -153,8 +153,8 @@ export async function moveObject(memory: MemoryClient, from: string, to: string)
       return
     } catch (failure) {
       if (failure instanceof BrigadeError && failure.status === 412 && attempt < attemptsMax) continue
-      // The old object cannot be deleted, for example because it is a record, so there must be no second copy of it. When it is not known whether it was
-      // deleted, the copy is kept.
+      // The old object cannot be deleted, for example because it is a record, so its copy must be deleted. When it is unknown whether the old object
+      // was deleted, the copy is kept.
       if (failure instanceof BrigadeError && failure.status < 500) await memory.remove(to, { ifMatch: copyEtag }).catch(() => undefined)
       throw failure
     }

@@ -14,7 +14,10 @@ import { defaultMounts, type MemoryMounts, MemoryMountTable, type MemoryPlace } 
 import { memoryToolText } from './memory-tool-text.ts'
 import { changeText, contentText, linesWith, listingText } from './memory-tool-views.ts'
 
-/** What /memories shows. Without `root` and `mounts`: me, team, agents, records/… and shared/<space>, if the credential has them. */
+/**
+ * The options that decide which folders /memories shows. Without `root` and `mounts` these are me, team, agents, records/… and shared/<space>, as far
+ * as the credential has them.
+ */
 export interface MemoryToolOptions {
   readonly memory: MemoryClient
   /** One prefix of shared memory that becomes all of /memories, such as `agents/triage/`. */
@@ -23,7 +26,10 @@ export interface MemoryToolOptions {
   readonly mounts?: MemoryMounts
 }
 
-/** One handler for each command, as `betaMemoryTool(handlers)` of @anthropic-ai/sdk takes them. Failures are thrown; the message is for the model. */
+/**
+ * One handler for each command, in the form that `betaMemoryTool(handlers)` of @anthropic-ai/sdk accepts. Failures are thrown, and their message is
+ * for the model.
+ */
 export interface MemoryToolHandlers {
   view(command: Omit<MemoryViewCommand, 'command'>): Promise<string>
   create(command: Omit<MemoryCreateCommand, 'command'>): Promise<string>
@@ -33,10 +39,10 @@ export interface MemoryToolHandlers {
   rename(command: Omit<MemoryRenameCommand, 'command'>): Promise<string>
 }
 
-/** How long the mounts of a credential are cached, so that new shares appear. */
+/** How long the mounts of a credential are cached. New shares appear after this time. */
 const mountsFreshMs = 60_000
 
-/** The commands over shared memory; see memoryToolHandlers. */
+/** The commands over shared memory. `memoryToolHandlers` describes them. */
 export class MemoryCommands implements MemoryToolHandlers {
   readonly #memory: MemoryClient
   readonly #files: MemoryFiles
@@ -119,7 +125,7 @@ export class MemoryCommands implements MemoryToolHandlers {
     return memoryToolText.renamed(oldPath, newPath)
   }
 
-  /** Rewrites one file; `change` throws to leave it as it is. */
+  /** Rewrites one file. `change` throws to leave the file unchanged. */
   async #rewrite(path: string, change: (content: string) => string): Promise<void> {
     const all = await this.#table()
     const place = all.placeOf(path)
@@ -133,7 +139,7 @@ export class MemoryCommands implements MemoryToolHandlers {
     })
   }
 
-  /** Throws for a path without an entry. */
+  /** Throws the error for a path without an entry. */
   async #missing(all: MemoryMountTable, place: MemoryPlace, message: string): Promise<never> {
     await this.#files.checkParents(all, place)
     throw new Error(message)
@@ -145,7 +151,7 @@ function isText({ bytes, text }: MemoryObject): boolean {
   return written.length === bytes.length && written.every((byte, at) => byte === bytes[at])
 }
 
-/** Returns the key of a place. Throws for a place that cannot have files. */
+/** Returns the key of a place. Throws for a place that cannot contain files. */
 function mounted({ key, resolved }: MemoryPlace, all: MemoryMountTable): string {
   if (key === null) throw new Error(`Nothing can be at ${resolved}. Files are in: ${all.listed}`)
   return key
@@ -165,7 +171,7 @@ function mountSource(memory: MemoryClient, mounts: MemoryMounts | undefined): ()
   }
 }
 
-/** A failed condition means that another writer was first. */
+/** Waits for the work. A failed condition means that another writer was first, and then it throws an error with this message. */
 async function unlessTaken(work: Promise<unknown>, message: string): Promise<void> {
   try {
     await work

@@ -1,25 +1,25 @@
-/** Which part of shared memory appears where below /memories. */
+/** Decides which part of shared memory appears at which path below /memories. */
 import type { MemoryClient } from '../memory-client/memory-client.ts'
 import { memoryToolText } from './memory-tool-text.ts'
 
-/** Paths below /memories, without slashes at the ends, and the prefix of shared memory that each one shows. '' is /memories itself. */
+/** Paths below /memories, without slashes at the ends, and the prefix of shared memory that each path shows. The path '' is /memories itself. */
 export type MemoryMounts = Readonly<Record<string, string>>
 
 interface Mount {
   readonly at: readonly string[]
-  /** Ends with a slash. */
+  /** The prefix, which ends with a slash. */
   readonly prefix: string
 }
 
-/** One path of a command. */
+/** The place that a path of a command names. */
 export interface MemoryPlace {
-  /** Segments below /memories; none for /memories itself. */
+  /** The segments below /memories. The list is empty for /memories itself. */
   readonly segments: readonly string[]
-  /** /memories/… in its shortest form. */
+  /** The path /memories/… in its shortest form. */
   readonly resolved: string
-  /** Key of shared memory, without a slash at the end; null when no mount covers the path. */
+  /** The key of shared memory, without a slash at the end. Null when no mount covers the path. */
   readonly key: string | null
-  /** True for mounts and the folders above them: they exist whether or not they have entries, and cannot be removed. */
+  /** True for mounts and the folders above them. They exist with or without entries, and cannot be removed. */
   readonly isFixed: boolean
 }
 
@@ -40,7 +40,7 @@ export class MemoryMountTable {
       .sort((one, other) => other.at.length - one.at.length)
   }
 
-  /** Returns where a path of a command leads. Throws for a path that is not below /memories. */
+  /** Returns the place of a path of a command. Throws for a path that is not below /memories. */
   placeOf(path: string): MemoryPlace {
     return this.place(segmentsOf(path))
   }
@@ -56,12 +56,12 @@ export class MemoryMountTable {
     }
   }
 
-  /** Names that mounts add to a folder. */
+  /** Returns the names that mounts add to a folder. */
   namesIn(segments: readonly string[]): string[] {
     return this.#mounts.flatMap(({ at }) => (at.length > segments.length && startsWith(at, segments) ? (at[segments.length] ?? []) : []))
   }
 
-  /** Where files can be, for messages. */
+  /** The places where files can be, for messages. */
   get listed(): string {
     return this.#mounts
       .map(({ at }) => ['/memories', ...at].join('/'))
@@ -71,8 +71,8 @@ export class MemoryMountTable {
 }
 
 /**
- * Returns a prefix of shared memory with one slash at its end. Throws TypeError for an empty prefix, because the tool may not use all of shared memory
- * for its files.
+ * Returns a prefix of shared memory with one slash at its end. Throws TypeError for an empty prefix, because the tool may not use all of shared
+ * memory for its files.
  */
 export function memoryPrefix(text: string): string {
   const prefix = text.replace(/^\/+|\/+$/g, '').normalize('NFC')
@@ -81,8 +81,8 @@ export function memoryPrefix(text: string): string {
 }
 
 /**
- * The default mounts of a credential: its own memory, the journal of its team, what all agents share, its shares, and records, which only promotion
- * writes.
+ * Returns the default mounts of a credential: its own memory, the journal of its team, the memory that all agents share, its shares, and records,
+ * which only promotion writes.
  */
 export async function defaultMounts(memory: MemoryClient): Promise<MemoryMounts> {
   const { scopes } = await memory.paths()
@@ -95,11 +95,11 @@ export async function defaultMounts(memory: MemoryClient): Promise<MemoryMounts>
   }
 }
 
-/** The segments of a path below /memories, with `.` and `..` resolved. Throws for a path that leads elsewhere. */
+/** Returns the segments of a path below /memories, with `.` and `..` resolved. Throws for a path that leads elsewhere. */
 function segmentsOf(path: string): string[] {
   if (!path.startsWith('/memories')) throw new Error(memoryToolText.badStart(path))
   const segments: string[] = []
-  // How far above /memories the path is: it may return by name, as in /memories/../memories/a.
+  // Whether the path is above /memories at this point. It may return by name, as in /memories/../memories/a.
   let above = false
   // Keys are in normal form C, so a name in another form means the same file.
   for (const part of path.slice('/memories'.length).normalize('NFC').split('/')) {

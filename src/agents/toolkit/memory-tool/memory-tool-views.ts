@@ -1,9 +1,9 @@
-/** How files and folders are shown to the model. Pure. */
+/** Shows files and folders to the model. The functions are pure. */
 import { memoryToolText } from './memory-tool-text.ts'
 
-/** One line of a listing; null: a folder. */
+/** One line of a listing. Null as the size means a folder. */
 export interface ListingItem {
-  /** Path below the folder that is listed. */
+  /** The path below the listed folder. */
   readonly path: string
   readonly sizeBytes: number | null
 }
@@ -11,16 +11,16 @@ export interface ListingItem {
 const linesMax = 999_999
 const numberWidth = String(linesMax).length
 const units = ['B', 'K', 'M', 'G'] as const
-/** Shared memory has no folders, so each folder shows the size that most file systems give: 4096 bytes. */
+/** The size that each folder shows. Shared memory has no folders, so this is the size that most file systems give: 4096 bytes. */
 const folderSizeBytes = 4096
 
-/** The listing of a folder whose path is given as the model wrote it. */
+/** Returns the listing of a folder. `path` is the path as the model wrote it. */
 export function listingText(path: string, items: readonly ListingItem[]): string {
   const lines = items.map(item => `${sizeText(item.sizeBytes ?? folderSizeBytes)}\t${path}/${item.path}${item.sizeBytes === null ? '/' : ''}`)
   return [memoryToolText.listing(path), `${sizeText(folderSizeBytes)}\t${path}`, ...lines].join('\n')
 }
 
-/** A file with line numbers, whole or in part. Throws when it has too many lines. */
+/** Returns a file with line numbers, completely or in part. Throws when it has too many lines. */
 export function contentText(path: string, content: string, range: readonly number[] | undefined): string {
   const lines = content.split('\n')
   if (lines.length > linesMax) throw new Error(memoryToolText.tooManyLines(path, lines.length, linesMax))
@@ -30,13 +30,13 @@ export function contentText(path: string, content: string, range: readonly numbe
   return [memoryToolText.content(path), numbered(shown, skipped)].join('\n')
 }
 
-/** The lines around a change, two on each side. */
+/** Returns the lines around a change, two on each side. */
 export function changeText(content: string, changedLine: number): string {
   const skipped = Math.max(0, changedLine - 3)
   return [memoryToolText.replaced, numbered(content.split('\n').slice(skipped, changedLine + 2), skipped)].join('\n')
 }
 
-/** Line numbers, from 1, of the lines that hold the text. A text of several lines is in no single line. */
+/** Returns the numbers, from 1, of the lines that contain the text. A text of several lines is in no single line. */
 export function linesWith(content: string, wanted: string): number[] {
   return content.split('\n').flatMap((line, at) => (line.includes(wanted) ? [at + 1] : []))
 }

@@ -2,19 +2,19 @@ import { type MemoryToolCommand, memoryCommandSchema, memoryToolDescription, par
 import { MemoryCommands, type MemoryToolHandlers, type MemoryToolOptions } from './memory-tool-handlers.ts'
 
 /**
- * The commands of Anthropic's memory tool over shared memory, for `betaMemoryTool(handlers)` of @anthropic-ai/sdk. Edits are compare and swap:
- * concurrent writers do not overwrite each other.
+ * Returns the commands of Anthropic's memory tool over shared memory, for `betaMemoryTool(handlers)` of @anthropic-ai/sdk. Edits use compare and
+ * swap, so concurrent writers do not overwrite each other.
  */
 export function memoryToolHandlers(options: MemoryToolOptions): MemoryToolHandlers {
   return new MemoryCommands(options)
 }
 
-/** `memory_20250818`, the type that Claude models know. `extra` goes into the definition, `cache_control` for example. */
+/** Returns the tool `memory_20250818`, the type that Claude models know. The fields of `extra`, such as `cache_control`, are added to the definition. */
 export function brigadeMemoryTool<Extra extends object = object>(options: MemoryToolOptions, extra?: Extra) {
   return runnable(options, { ...(extra ?? ({} as Extra)), type: 'memory_20250818' as const, name: 'memory' as const })
 }
 
-/** The same tool with its commands as a schema, for every other model. */
+/** Returns the same tool with its commands as a schema, for every other model. */
 export function brigadeMemoryFunction(options: MemoryToolOptions) {
   return runnable(options, { name: 'memory' as const, description: memoryToolDescription, input_schema: memoryCommandSchema })
 }

@@ -1,20 +1,20 @@
-/** Changes the text of JSON with comments: everything that is not changed keeps its characters. */
+/** Changes the text of JSON with comments. Everything that is not changed keeps its characters. */
 import { type Node, parseTree } from 'jsonc-parser'
 import type { SettingValue } from '../connect-edits.ts'
 
-/** How a file is laid out. */
+/** The layout of a file. */
 export interface JsonLayout {
   /** One step of indentation. */
   readonly step: string
   readonly eol: string
 }
 
-/** The indentation of the file's first indented line, its line ends. */
+/** Returns the layout: the indentation of the file's first indented line, and its line ends. */
 export function layoutOf(text: string): JsonLayout {
   return { step: /\n([ \t]+)\S/.exec(text)?.[1] ?? '  ', eol: text.includes('\r\n') ? '\r\n' : '\n' }
 }
 
-/** Returns the text with the value at the path; missing objects on the way are created. */
+/** Returns the text with the value at the path. Missing objects on the way are created. */
 export function withValueAt(text: string, path: readonly string[], value: SettingValue, layout: JsonLayout): string {
   let at = rootOf(text)
   for (const [depth, name] of path.entries()) {
@@ -34,7 +34,7 @@ export function withItemAt(text: string, path: readonly string[], item: SettingV
   return withMember(text, list, indent => laidOut(item, indent, layout), layout)
 }
 
-/** Returns the text without the property at the path. Comments around it stay, and a line that held only the property is removed. */
+/** Returns the text without the property at the path. Comments around it stay, and a line that contained only the property is removed. */
 export function withoutValueAt(text: string, path: readonly string[]): string {
   const parent = path.slice(0, -1).reduce<Node | undefined>((at, name) => at && propertyOf(at, name)?.children?.[1], rootOf(text))
   const members = parent?.children ?? []
@@ -42,14 +42,14 @@ export function withoutValueAt(text: string, path: readonly string[]): string {
   if (property === undefined) return text
   const comma = commaAfter(text, endOf(property))
   const before = members[members.indexOf(property) - 1]
-  // The last member of a list without a comma at its end leaves the comma before it.
+  // When the last member of a list without a trailing comma is removed, the comma before it is removed too.
   const commaBefore = comma === null && before !== undefined ? commaAfter(text, endOf(before)) : null
   const cuts = [...(commaBefore === null ? [] : [[commaBefore, commaBefore + 1] as const]), [property.offset, endOf(property)] as const]
   if (comma !== null) cuts.push([comma, comma + 1])
   return cuts.reduceRight((now, [from, to]) => withoutRange(now, from, to), text)
 }
 
-/** Adds a member after the last one of an object or list, after the comments in that member's line. */
+/** Adds a member after the last member of an object or list, after the comments in that member's line. */
 function withMember(text: string, parent: Node, memberAt: (indent: string) => string, { step, eol }: JsonLayout): string {
   const close = endOf(parent) - 1
   const outer = indentAt(text, parent.offset)
@@ -69,7 +69,7 @@ function withMember(text: string, parent: Node, memberAt: (indent: string) => st
   return tail.includes('\n') ? `${head}${text.slice(lineEnd)}` : `${head}${tail.trimEnd()}${eol}${outer}${text.slice(close)}`
 }
 
-/** Removes a range, and its line when the line has nothing else. */
+/** Removes a range, and its line when the line contains nothing else. */
 function withoutRange(text: string, from: number, to: number): string {
   const lineStart = text.lastIndexOf('\n', from - 1) + 1
   const lineBreak = text.indexOf('\n', to)
@@ -77,18 +77,18 @@ function withoutRange(text: string, from: number, to: number): string {
   return isAlone ? text.slice(0, lineStart) + text.slice(lineBreak + 1) : text.slice(0, from) + text.slice(to)
 }
 
-/** Returns the position of the comma after a member; null when it has none. */
+/** Returns the position of the comma after a member. Returns null when it has none. */
 function commaAfter(text: string, from: number): number | null {
   const at = behind(/(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y, text, from)
   return text[at] === ',' ? at : null
 }
 
-/** Returns the position after the comments that follow in the same line. */
+/** Returns the position after the comments that come next in the same line. */
 function afterCommentsOfLine(text: string, from: number): number {
   return behind(/(?:[ \t]*(?:\/\/[^\r\n]*|\/\*[\s\S]*?\*\/))*/y, text, from)
 }
 
-/** Returns the end of the match that begins there; the expression is sticky. */
+/** Returns the end of the match that begins at `from`. The expression is sticky. */
 function behind(expression: RegExp, text: string, from: number): number {
   expression.lastIndex = from
   expression.exec(text)
@@ -101,7 +101,7 @@ function rootOf(text: string): Node {
   return root
 }
 
-/** The last member of that name, because the last one counts. */
+/** Returns the last member of that name, because the last one counts. */
 function propertyOf(object: Node, name: string): Node | undefined {
   return object.type === 'object' ? object.children?.findLast(({ children }) => children?.[0]?.value === name) : undefined
 }

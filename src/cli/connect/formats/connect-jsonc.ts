@@ -1,4 +1,4 @@
-/** Merges into JSON files with comments, as editors and coding agents keep them. */
+/** Merges settings into JSON files with comments, as editors and coding agents have them. */
 import { isDeepStrictEqual } from 'node:util'
 import { type ParseError, parse, printParseErrorCode, stripComments } from 'jsonc-parser'
 import { cannotChange, edited, isSettings, missingEdits, type SettingEdit, type Settings, settingAt } from '../connect-edits.ts'
@@ -7,8 +7,8 @@ import { type JsonLayout, layoutOf, withItemAt, withoutValueAt, withValueAt } fr
 const byteOrderMark = '\uFEFF'
 
 /**
- * Returns the text with the edits; the same text when all are in effect already. Comments, order and every other value stay as they were typed. Throws
- * CommandError when the text is no JSON object, or cannot be changed safely.
+ * Returns the text with the edits, or the same text when all are in effect already. Comments, order and every other value stay as they were typed.
+ * Throws CommandError when the text is not a JSON object, or cannot be changed safely.
  */
 export function editJsonc(text: string, edits: readonly SettingEdit[]): string {
   const mark = text.startsWith(byteOrderMark) ? byteOrderMark : ''
@@ -23,7 +23,7 @@ export function editJsonc(text: string, edits: readonly SettingEdit[]): string {
   return mark + after
 }
 
-/** A file of only blanks and comments has no settings; the object comes after them. */
+/** Returns the text with an object after it when it has no settings. A file of only blanks and comments has none. */
 function withObject(text: string, { eol }: JsonLayout): string {
   if (stripComments(text).trim() !== '') return text
   return text.trim() === '' ? `{}${eol}` : `${text.trimEnd()}${eol}{}${eol}`
@@ -32,12 +32,12 @@ function withObject(text: string, { eol }: JsonLayout): string {
 function changed(text: string, edit: SettingEdit, layout: JsonLayout): string {
   if (edit.kind === 'drop') return withoutValueAt(text, edit.path)
   if (edit.kind === 'set') return withValueAt(text, edit.path, edit.value, layout)
-  // Adding an item to a missing list creates the list.
+  // An item for a missing list creates the list.
   if (settingAt(settingsIn(text), edit.path) === undefined) return withValueAt(text, edit.path, [edit.item], layout)
   return withItemAt(text, edit.path, edit.item, layout)
 }
 
-/** Returns the meaning of such a file; {} for an empty one. Throws CommandError when it is no JSON object. */
+/** Returns the settings of such a file, or {} for an empty file. Throws CommandError when it is not a JSON object. */
 export function jsoncSettings(text: string): Settings {
   const given = text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text
   return settingsIn(withObject(given, layoutOf(given)))

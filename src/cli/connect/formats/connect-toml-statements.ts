@@ -1,22 +1,22 @@
-/** Splits a TOML document into statements, so that one can be changed and the others stay as they were typed. */
+/** Splits a TOML document into statements, so that one statement can be changed and the others stay as they were typed. */
 import { parse } from 'smol-toml'
 
-/** A header, an assignment, or the comments and blank lines between. */
+/** A header, an assignment, or the comments and blank lines between them. */
 export interface TomlStatement {
   readonly kind: 'header' | 'assignment' | 'rest'
-  /** The absolute path of the table that a header opens, or of the value. Empty for other statements, and for headers of arrays of tables. */
+  /** The absolute path of the table that a header opens, or of the value. It is empty for other statements, and for headers of arrays of tables. */
   readonly path: readonly string[]
-  /** The path of the table that it is in. */
+  /** The path of the table that contains the statement. */
   readonly table: readonly string[]
   readonly start: number
-  /** After its line break. */
+  /** The position after its line break. */
   readonly end: number
   /** The position of the value, for assignments. */
   readonly valueStart: number
   readonly valueEnd: number
 }
 
-/** The statements of a document that parses. Their texts, joined, are the document. */
+/** Returns the statements of a document that parses. Their texts, joined, are the document. */
 export function tomlStatements(text: string): TomlStatement[] {
   const statements: TomlStatement[] = []
   let table: readonly string[] = []
@@ -48,7 +48,7 @@ export function tomlStatements(text: string): TomlStatement[] {
   return statements
 }
 
-/** The names that `[a.b]` or `a.b = 0` makes, by the parser itself. */
+/** Returns the names in `[a.b]` or `a.b = 0`. The parser itself finds them. */
 function keyPath(statement: string): string[] {
   const names: string[] = []
   let at: unknown = parse(statement)
@@ -82,7 +82,7 @@ function afterKey(text: string, from: number): number {
   return text.length
 }
 
-/** Returns the position after the last character of the value; lists and inline tables may span lines and hold comments. */
+/** Returns the position after the last character of the value. Lists and inline tables may span lines and contain comments. */
 function afterValue(text: string, from: number): number {
   let depth = 0
   let last = from

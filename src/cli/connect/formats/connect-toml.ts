@@ -1,12 +1,12 @@
-/** Merges into TOML files: assignments are added, replaced and removed one by one, and the rest stays as it was typed. */
+/** Merges settings into TOML files. Assignments are added, replaced and removed one by one, and the rest stays as it was typed. */
 import { isDeepStrictEqual } from 'node:util'
 import { parse, TomlError } from 'smol-toml'
 import { cannotChange, dotted, edited, isSettings, missingEdits, type SettingEdit, type Settings, type SettingValue } from '../connect-edits.ts'
 import { type TomlStatement, tomlStatements } from './connect-toml-statements.ts'
 
 /**
- * Returns the text with the edits; the same text when all are in effect already. Comments, order and every other value stay. Values must be texts,
- * numbers, booleans or lists of them. Throws CommandError when the text is no TOML, or cannot be changed safely.
+ * Returns the text with the edits, or the same text when all are in effect already. Comments, order and every other value stay. Values must be texts,
+ * numbers, booleans or lists of them. Throws CommandError when the text is not TOML, or cannot be changed safely.
  */
 export function editToml(text: string, edits: readonly SettingEdit[]): string {
   const before = tomlSettings(text)
@@ -88,7 +88,7 @@ function tomlKey(name: string): string {
   return /^[A-Za-z0-9_-]+$/.test(name) ? name : tomlText(name)
 }
 
-/** A basic string: JSON's escapes are TOML's, but for DEL, which TOML wants escaped too. */
+/** Returns a basic string. The escapes of JSON are valid in TOML. TOML requires an escape for DEL too. */
 function tomlText(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', '\\u007F')
 }
@@ -100,10 +100,10 @@ function tomlValue(value: SettingValue): string {
   return String(value)
 }
 
-/** What the text means. Throws CommandError when it is no TOML. */
+/** Returns the settings in the text. Throws CommandError when it is not TOML. */
 export function tomlSettings(text: string): Settings {
   try {
-    // Whole numbers beyond 2^53 have to survive the comparison.
+    // Integers beyond 2^53 must stay exact for the comparison.
     return plainly(parse(text, { integersAsBigInt: 'asNeeded' }))
   } catch (error) {
     if (error instanceof TomlError) throw cannotChange(`it is not TOML: ${error.message.split('\n')[0]} (line ${error.line})`)
@@ -111,7 +111,7 @@ export function tomlSettings(text: string): Settings {
   }
 }
 
-/** Objects with one prototype, so that they can be compared; the parser makes some without any. */
+/** Returns objects with one prototype, so that they can be compared. The parser makes some objects without a prototype. */
 function plainly(value: object): Settings {
   const walk = (inner: unknown): unknown => {
     if (Array.isArray(inner)) return inner.map(walk)

@@ -25,7 +25,7 @@ interface ShownPromo {
   readonly expires_at: string | null
 }
 
-/** `brigade admin credit …`, `promo …` and `payments …`. `runAdmin` runs a command in the process that owns the database. */
+/** Adds the commands `brigade admin credit …`, `promo …` and `payments …`. `runAdmin` runs a command in the process that owns the database. */
 export function addBillingCommands(admin: Command, runAdmin: RunAdmin): void {
   addCreditCommands(admin.command('credit').description('credit that you add or remove, and the rows of a balance'), runAdmin)
   addPaymentCommands(admin.command('payments').description('payments that do not match their order, and what to do with them'), runAdmin)
@@ -153,7 +153,7 @@ function printPromos(promos: readonly ShownPromo[]): void {
   )
 }
 
-/** A payment in three lines. */
+/** Prints each payment in three lines. */
 function printFlagged(payments: readonly ShownFlagged[]): void {
   if (payments.length === 0) printLine('no payment is flagged')
   for (const { payment_id: id, org_id: orgId, at, amount, currency, why, what_to_do: todo } of payments) {

@@ -3,7 +3,7 @@ import { printResult } from '../../command-output.ts'
 
 type RunAdmin = (command: { name: string; args: Readonly<Record<string, unknown>> }) => Promise<object>
 
-/** `brigade admin rotate-attestation-key` and `check-attestation`. `runAdmin` runs a command in the process that owns the database. */
+/** Adds the commands `brigade admin rotate-attestation-key` and `check-attestation`. `runAdmin` runs a command in the process that owns the database. */
 export function addComplianceCommands(admin: Command, runAdmin: RunAdmin): void {
   admin
     .command('rotate-attestation-key')

@@ -33,7 +33,7 @@ interface ShownDoubts {
   }[]
 }
 
-/** `brigade admin parked …` and `brigade admin in-doubt …`. `runAdmin` runs a command in the process that owns the database. */
+/** Adds the commands `brigade admin parked …` and `brigade admin in-doubt …`. `runAdmin` runs a command in the process that owns the database. */
 export function addDoubtCommands(admin: Command, runAdmin: RunAdmin): void {
   addParkedCommands(admin, runAdmin)
   addInDoubtCommands(admin, runAdmin)

@@ -19,7 +19,7 @@ async function printAudit(page: AuditPage, asJson: boolean): Promise<void> {
   process.stdout.write(asJson ? `${JSON.stringify(page)}\n` : auditLines(page))
 }
 
-/** `brigade admin …`: the commands of the operator. */
+/** Adds the commands `brigade admin …` of the operator. */
 export function addAdminCommands(program: Command): void {
   const admin = program.command('admin').description('commands of the operator')
   addAccountCommands(admin)
@@ -31,7 +31,7 @@ export function addAdminCommands(program: Command): void {
   addUpkeepCommands(admin)
 }
 
-/** Organisations, keys, budgets, and how people get in. */
+/** Adds commands for organisations, keys, budgets and sign-in. */
 function addAccountCommands(admin: Command): void {
   admin
     .command('create')
@@ -104,7 +104,7 @@ function addAccountCommands(admin: Command): void {
     .action(async ({ json, ...args }: { json?: boolean }) => printResult(await runAdmin({ name: 'limits', args }), json === true))
 }
 
-/** Commands that keep an installation running, and the audit trail. */
+/** Adds commands that keep an installation running, and the audit trail. */
 function addUpkeepCommands(admin: Command): void {
   admin
     .command('maintenance')

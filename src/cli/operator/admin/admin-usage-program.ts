@@ -7,7 +7,7 @@ interface Rebuilt {
   readonly days: readonly { readonly day: string; readonly events: number; readonly summed_before: number }[]
 }
 
-/** `brigade admin usage …`. `runAdmin` runs a command in the process that owns the database. */
+/** Adds the commands `brigade admin usage …`. `runAdmin` runs a command in the process that owns the database. */
 export function addUsageCommands(admin: Command, runAdmin: RunAdmin): void {
   const usage = admin.command('usage').description('the sums that reports of usage read')
   usage

@@ -15,7 +15,7 @@ interface ShownWebhook {
   readonly oldest_at: string | null
 }
 
-/** `brigade admin webhooks …`. `runAdmin` runs a command in the process that owns the database. */
+/** Adds the commands `brigade admin webhooks …`. `runAdmin` runs a command in the process that owns the database. */
 export function addWebhookCommands(admin: Command, runAdmin: RunAdmin): void {
   const webhooks = admin.command('webhooks').description('the webhook endpoints of organisations, and the deliveries that are still to be sent')
   webhooks

@@ -6,7 +6,7 @@ export interface AuditPage {
   readonly next_before: number | null
 }
 
-/** The entries as lines for a terminal: when, who, what, on what, how it ended, from where. */
+/** Returns the entries as lines for a terminal: when, who, what, on what, with which outcome, from where. */
 export function auditLines({ entries, next_before: nextBefore }: AuditPage): string {
   if (entries.length === 0) return 'no entries\n'
   const lines = entries.map(({ at, actor, act, target, outcome, source_ip: ip }) => {
@@ -16,5 +16,5 @@ export function auditLines({ entries, next_before: nextBefore }: AuditPage): str
   return `${lines.join('\n')}\n${nextBefore === null ? '' : `more: --before ${nextBefore}\n`}`
 }
 
-/** The name of a key or agent must not steer the terminal. */
+/** Removes control characters, so that the name of a key or agent cannot control the terminal. */
 const withoutControl = (text: string): string => text.replace(/\p{Cc}/gu, ' ')

@@ -8,7 +8,7 @@ import { makeLog } from '../../../platform/observe/log.ts'
 import { publicBaseUrl } from '../../../platform/public-base-url.ts'
 import { systemIds } from '../../../platform/values/ids.ts'
 
-/** Runs a command on the database itself, with a gateway that serves no calls. */
+/** Runs a command directly on the database, with a gateway that serves no calls. */
 export async function runAdminHere(config: Config, command: AdminCommand): Promise<object> {
   const log = makeLog('error')
   const foundation = await openFoundation(config, systemClock, log)

@@ -1,8 +1,8 @@
-/** The arguments of the chat tool, and the chat completion that they ask for. */
+/** The arguments of the chat tool, and the chat completion that they describe. */
 import { z } from 'zod'
 import { fail } from '../../../platform/errors.ts'
 
-/** Clients give up on a tool after about 60 s; an answer cut short at 50 s still reaches them. */
+/** The default deadline of a chat. Clients abandon a tool after about 60 s, and an answer that is cut at 50 s still reaches them. */
 const waitDefaultSeconds = 50
 const waitMaxSeconds = 600
 
@@ -16,7 +16,7 @@ const message = z.object({
   content: z.union([z.string(), z.array(part).min(1).max(50)]).describe('Text, or parts of text and images for models that see.'),
 })
 
-/** What the chat tool takes. Provider keys are no argument: a transcript keeps no secret. */
+/** The arguments of the chat tool. Provider keys are not among them, so that a transcript contains no secret. */
 export const chatArguments = z.object({
   prompt: z.string().min(1).optional().describe('The question. Give either prompt or messages.'),
   messages: z.array(message).min(1).max(500).optional().describe('A conversation, oldest first. Give either prompt or messages.'),
@@ -46,7 +46,10 @@ export const chatArguments = z.object({
 
 export type ChatArguments = z.output<typeof chatArguments>
 
-/** The body of the chat completion. It streams, so that progress, a deadline and a cancel work while the model speaks. Throws `bad_request`. */
+/**
+ * Returns the body of the chat completion. The completion streams, so that progress, a deadline and a cancel work while the model generates. Throws
+ * `bad_request`.
+ */
 export function chatBody(args: ChatArguments): Buffer {
   const { prompt, messages, system, json_schema: schema, max_wait_s: _wait, stream_progress: _progress, ...fields } = args
   if ((prompt === undefined) === (messages === undefined)) throw fail('bad_request', { message: 'Give either prompt or messages.' })

@@ -1,14 +1,17 @@
-/** What a running chat tells of itself: the routes that were tried, and progress for clients that asked for it. */
+/** Reports on a running chat: the routes that were tried, and progress for clients that asked for it. */
 import { tokensOfChars } from '../../../gateway/inference/charge/estimate.ts'
 import type { RouteStep } from '../../../platform/endpoint.ts'
 import type { ToolContext } from '../toolbox/tool.ts'
 import type { ChatAnswer } from './chat-stream.ts'
 
-/** At most one notification of the answer in this time. */
+/** Minimum time between two notifications about the answer. */
 const progressEveryMs = 1000
-/** A client that gets nothing for about a minute gives up; models that think may be silent for longer. */
+/**
+ * Time between two notifications while nothing arrives. A client that gets nothing for about a minute gives up, and a thinking model may be silent
+ * for longer.
+ */
 const waitingEveryMs = 15_000
-/** What a failover and a wait count: progress rises with each notification and stays below the next token. */
+/** The amount that a failover or a wait adds to progress. Progress rises with each notification and stays below the next token. */
 const nudge = 0.001
 
 /** One route that was tried. */
@@ -20,8 +23,8 @@ export interface ChatAttempt {
 }
 
 /**
- * Follows one chat. Progress rises with each notification and is the estimated number of tokens so far; a failover is told immediately,
- * the answer at most once a second, a silence every 15 s. Text of the answer is in it only when `streamsText`.
+ * Follows one chat. Progress rises with each notification and is the estimated number of tokens so far. A failover is reported immediately, the
+ * answer at most once a second, and a silence every 15 s. Progress contains text of the answer only when `streamsText` is true.
  */
 export class ChatProgress {
   readonly #answer: ChatAnswer
@@ -43,29 +46,29 @@ export class ChatProgress {
     this.#saidMs = this.#startedMs
   }
 
-  /** The routes so far, in the order of their dials. */
+  /** Returns the routes so far, in the order in which they were dialed. */
   get attempts(): readonly ChatAttempt[] {
     const open = this.#route
     return open?.outcome === 'dialed' ? [...this.#attempts, { provider: open.provider, model: open.model, outcome: 'unanswered' }] : this.#attempts
   }
 
-  /** The route that was dialed last. */
+  /** Returns the route that was dialed last. */
   get route(): RouteStep | null {
     return this.#route
   }
 
-  /** Says that the call begins, and that it goes on while nothing comes, until `end`. */
+  /** Reports that the call begins. Until `end` it also reports that the call continues while nothing arrives. */
   begin(model: string): void {
     this.#say(0, `asking ${model}`)
     if (this.#context.report) this.#waitOn()
   }
 
-  /** Says no more. */
+  /** Ends all reports. */
   end(): void {
     this.#stop()
   }
 
-  /** A route is dialed, answers or fails. */
+  /** Records that a route is dialed, answers or fails. Reports a failover when another route is dialed after a failure. */
   step(step: RouteStep): void {
     const failed = this.#attempts.at(-1)
     this.#route = step
@@ -75,7 +78,7 @@ export class ChatProgress {
       this.#say(this.#said + nudge, `${failed.provider} failed, trying ${provider}${model === failed.model ? '' : ` with ${model}`}`)
   }
 
-  /** More of the answer is here. */
+  /** Reports that more of the answer has arrived. */
   piece(): void {
     const nowMs = this.#context.clock.monotonicMs()
     const { chars, provider } = this.#answer

@@ -1,4 +1,4 @@
-/** What the chat tool answers, made of the reply's stream, its headers and the routes that were tried. */
+/** Makes the answer of the chat tool from the reply's stream, its headers and the routes that were tried. */
 import { z } from 'zod'
 import { JsonTexts } from '../../../gateway/wire/json/json-texts.ts'
 import { brHeader } from '../../../gateway/wire/response-headers.ts'
@@ -43,7 +43,7 @@ export const chatOutput = z.object({
 /** Headers of the reply that carried the answer. */
 export type ReplyHeaders = Readonly<Record<string, string>>
 
-/** The result of a chat that ended with `finishReason`. */
+/** Returns the result of a chat that ended with `finishReason`. */
 export function chatResult(
   answer: ChatAnswer,
   finishReason: string | null,
@@ -71,7 +71,7 @@ export function chatResult(
   }
 }
 
-/** Where a call went, as far as its reply has said. */
+/** Returns where a call went, as far as its reply says it. */
 function routeOf(progress: ChatProgress, headers: ReplyHeaders): Record<string, unknown> {
   const preset = headers[brHeader.autoPreset]
   const capability = headers[brHeader.routeCapability]

@@ -1,4 +1,4 @@
-/** Reads a chat completion, streamed or whole, into the one answer that a tool returns. Decision 0460 says why it is bounded. */
+/** Reads a chat completion, streamed or whole, into the single answer that a tool returns. Decision 0460 says why it is bounded. */
 import { z } from 'zod'
 import { boundedObject } from '../../../gateway/wire/json/json-texts.ts'
 import { GrowingText } from '../../../gateway/wire/sse/growing-text.ts'
@@ -11,7 +11,7 @@ const usageShape = z.looseObject({ prompt_tokens: z.number(), completion_tokens:
 const costShape = z.looseObject({ cost_inr: z.number().nullish(), value_inr: z.number().nullish(), provider: z.string().nullish() })
 const choiceText = z.looseObject({ content: z.string().nullish(), reasoning_content: z.string().nullish() })
 
-/** A chunk of a stream or a whole completion: `delta` in one, `message` in the other. */
+/** A chunk of a stream, which has `delta`, or a whole completion, which has `message`. */
 const chatPart = z.looseObject({
   id: z.string().nullish(),
   model: z.string().nullish(),
@@ -22,12 +22,12 @@ const chatPart = z.looseObject({
 })
 
 /**
- * Most of an answer, text and reasoning together, in bytes as JSON writes them. A tool result has the text twice, and fits into what one POST
- * may answer (`answerBytesMax`). What comes after it is not read.
+ * Maximum size of an answer, text and reasoning together, in bytes as JSON writes them. A tool result contains the text twice, and fits into the
+ * answer of one POST (`answerBytesMax`). The rest of the answer is not read.
  */
 export const chatAnswerMaxBytes = 900 * 1024
 
-/** The ends that the gateway itself puts to a stream, by the code of their frame. */
+/** The errors with which the gateway itself ends a stream, by the code of their frame. */
 const streamErrors: Readonly<Record<string, ErrorName>> = {
   budget_exceeded: 'budget_exceeded',
   agent_budget_exceeded: 'agent_budget_exceeded',
@@ -39,19 +39,22 @@ const streamErrors: Readonly<Record<string, ErrorName>> = {
 
 export type ChatUsage = z.output<typeof usageShape>
 
-/** What has arrived of an answer so far. */
+/** The part of an answer that has arrived so far. */
 export class ChatAnswer {
   readonly #text = new GrowingText()
   readonly #reasoning = new GrowingText()
   #leftBytes = chatAnswerMaxBytes
-  /** The answer has more than `chatAnswerMaxBytes`; `text` and `reasoning` have its beginning. */
+  /** True when the answer has more than `chatAnswerMaxBytes`. `text` and `reasoning` then contain its beginning. */
   isTooLong = false
   model: string | null = null
   finishReason: string | null = null
   usage: ChatUsage | null = null
   costInr: number | null = null
   provider: string | null = null
-  /** Set when the stream ended with an error frame: the provider broke off, or the gateway ended it, for example on a spent budget. */
+  /**
+   * Set when the stream ended with an error frame. Either the provider broke off, or the gateway ended the stream, for example because of a spent
+   * budget.
+   */
   broken: GatewayError | null = null
 
   get text(): string {
@@ -60,12 +63,12 @@ export class ChatAnswer {
   get reasoning(): string {
     return this.#reasoning.text
   }
-  /** Characters of text and reasoning. */
+  /** Number of characters of text and reasoning. */
   get chars(): number {
     return this.#text.length + this.#reasoning.length
   }
 
-  /** Takes in one chunk, or a whole completion. A text that is not JSON of this shape is passed over. */
+  /** Adds one chunk, or a whole completion. A text that is not JSON of this shape is ignored. */
   add(json: string): void {
     const parsed = chatPart.safeParse(boundedObject(json))
     if (!parsed.success) return
@@ -85,7 +88,7 @@ export class ChatAnswer {
     if (choice.finish_reason) this.finishReason = choice.finish_reason
   }
 
-  /** The beginning of a piece that there is room for. */
+  /** Returns the beginning of a piece that fits. */
   #fitting(piece: string): string {
     if (piece === '' || this.isTooLong) return ''
     const fits = piece.length <= this.#leftBytes ? writtenBytes(piece) <= this.#leftBytes : false
@@ -96,13 +99,13 @@ export class ChatAnswer {
   }
 }
 
-/** Bytes of a text as JSON writes it, without its quotes. */
+/** Returns the number of bytes of a text as JSON writes it, without its quotes. */
 const writtenBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2
 
-/** The longest beginning of a text with at most so many written bytes. */
+/** Returns the longest beginning of a text that has at most `maxBytes` written bytes. */
 function beginningOf(text: string, maxBytes: number): string {
   let low = 0
-  // A character is written with one byte at least.
+  // A character is written with at least one byte.
   let high = Math.min(text.length, maxBytes)
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
@@ -112,26 +115,26 @@ function beginningOf(text: string, maxBytes: number): string {
   return wholeCharacters(text, low)
 }
 
-/** The beginning of a text up to that length, without half a character at its end. */
+/** Returns the beginning of a text up to that length, without half a character at its end. */
 const wholeCharacters = (text: string, length: number): string => text.slice(0, /[\uD800-\uDBFF]/.test(text.charAt(length - 1)) ? length - 1 : length)
 
-/** The end that an error frame puts to an answer. A credential that was ended is not worth another try. */
+/** Returns the error of an answer that an error frame ended. After a credential was ended, a retry does not help. */
 function brokenBy(code: string, message: string): GatewayError {
   const said = message === '' ? {} : { message }
   if (code === 'agent_revoked') return fail('agent_revoked_label', { ...said, ...revokedEvidence })
   return fail(streamErrors[code] ?? 'upstream_stream_error', code === 'invalid_api_key' ? { ...said, shouldRetry: false } : said)
 }
 
-/** What a tool result has beside `agent_revoked`. */
+/** The fields that a tool result has in addition to `agent_revoked`. */
 export const revokedEvidence = { extra: { reason: 'agent_revoked' }, shouldRetry: false } as const
 
-/** How the reading of a stream ended: at its end, by the signal, or because the answer is too long, so that the rest was not read. */
+/** How the reading of a stream ended: at its end, by the signal, or because the answer is too long. The rest of a too long answer is not read. */
 export type ReadingEnd = 'whole' | 'aborted' | 'too-long'
 
 /**
- * Feeds a stream of server-sent events into `answer` until it ends, `signal` aborts or the answer is too long. A stream that the gateway itself
- * cuts is read to the frame that says why. An event of more than `lineMaxBytes` breaks the answer. The iterator's `return()` is called on the way
- * out, which is where the gateway hangs up on the provider and settles the call; a read that hangs does not hold us up.
+ * Adds a stream of server-sent events to `answer` until it ends, `signal` aborts or the answer is too long. A stream that the gateway itself cuts is
+ * read to the frame that says why. An event of more than `lineMaxBytes` breaks the answer. At the end it calls the iterator's `return()`, with which
+ * the gateway closes the provider's stream and settles the call. It does not wait for a read that hangs.
  */
 export async function readChatStream(chunks: AsyncIterable<Uint8Array>, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<ReadingEnd> {
   const events = new SseEventReader(lineMaxBytes)
@@ -154,22 +157,22 @@ export async function readChatStream(chunks: AsyncIterable<Uint8Array>, answer: 
     throw thrown
   } finally {
     aborted.stop()
-    // Not awaited: `return()` of a generator waits for its pending read, and the abort ends that read.
+    // This is not awaited, because `return()` of a generator waits for its pending read, and the abort ends that read.
     iterator.return?.()?.then(undefined, () => undefined)
   }
 }
 
-/** Waits for other things unless a signal aborts. */
+/** Waits for promises unless a signal aborts. */
 export interface AbortWait {
-  /** What `coming` comes to, or 'aborted' when the signal aborts first. One wait at a time. */
+  /** Returns the value of `coming`, or 'aborted' when the signal aborts first. It allows one wait at a time. */
   unless<T>(coming: Promise<T>): Promise<T | 'aborted'>
-  /** Lets go of the signal, so that a long-lived one gathers no listeners. */
+  /** Removes the listener from the signal, so that a long-lived signal collects no listeners. */
   stop(): void
 }
 
 /**
- * The wait for the abort of a signal. It keeps nothing of what it has waited for: `Promise.race` with one promise for the abort would keep every
- * value of a stream until the signal aborts. Decision 0466 says why.
+ * Returns a wait that ends when a signal aborts. It keeps no value that it has waited for. `Promise.race` with one promise for the abort would keep
+ * every value of a stream until the signal aborts. Decision 0466 says why.
  */
 export function whenAborted(signal: AbortSignal): AbortWait {
   let wake = (): void => undefined

@@ -11,7 +11,10 @@ import { ChatProgress } from './chat-progress.ts'
 import { chatOutput, chatResult, type ReplyHeaders } from './chat-result.ts'
 import { ChatAnswer, type ReadingEnd, readChatStream, whenAborted } from './chat-stream.ts'
 
-/** chat: the chat completions row as a tool. It streams inside, so that progress, a deadline and a cancel work while the model speaks. */
+/**
+ * The tool chat calls the row of chat completions. The completion streams inside, so that progress, a deadline and a cancel work while the model
+ * generates.
+ */
 export function chatTool(row: AnyRow): Tool {
   return customTool({
     name: 'chat',
@@ -67,7 +70,7 @@ class DeadlineError extends Error {
   override readonly name = 'DeadlineError'
 }
 
-/** The value, or 'aborted' when the deadline comes first; the late value's failure is then nobody's. */
+/** Returns the value, or 'aborted' when the signal aborts first. A later failure of the value is ignored. */
 async function firstOf<T>(value: Promise<T>, signal: AbortSignal): Promise<T | 'aborted'> {
   const aborted = whenAborted(signal)
   try {
@@ -81,7 +84,7 @@ function asReply(value: unknown): Reply {
   return value instanceof Reply ? value : new Reply(200, {}, { kind: 'json', value })
 }
 
-/** How the reading of the answer ended. Throws what the provider refused. */
+/** Returns how the reading of the answer ended. Throws the provider's refusal. */
 async function readReply(reply: Reply, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<ReadingEnd> {
   const { body } = reply
   if (body.kind === 'stream' && reply.status < 400) return readChatStream(body.chunks, answer, signal, onPiece)
@@ -90,13 +93,13 @@ async function readReply(reply: Reply, answer: ChatAnswer, signal: AbortSignal, 
   return answer.isTooLong ? 'too-long' : 'whole'
 }
 
-/** The end of an answer that was broken off, with what came of it and what that is charged as. */
+/** Returns the error of an answer that was broken off, with its partial text and the usage that is charged. */
 function withPartial(error: GatewayError, answer: ChatAnswer): BrokenAnswer {
   const partial = { partial_text: answer.text, ...(answer.usage === null ? {} : { usage: answer.usage }) }
   return new BrokenAnswer(fail(error.errorName, { ...error.options, message: error.message, extra: { ...error.options.extra, ...partial } }))
 }
 
-/** What the gateway meters for an answer whose usage the provider has not said. */
+/** Returns the usage that the gateway meters for an answer whose usage the provider did not report. */
 function estimatedUsage(answer: ChatAnswer, body: Buffer): NonNullable<ChatAnswer['usage']> {
   const promptTokens = chatKind.parse({ bytes: body, headers: {}, query: '' }).promptTokens
   const completionTokens = tokensOfChars(answer.chars)

@@ -33,11 +33,14 @@ const outputSchema = z.object({
   diff: z.string().describe('Lines as they were (-) and as they are (+), cut.'),
 })
 
-/** The most tries of an edit when others write the same object concurrently. */
+/** Maximum number of tries of an edit when others write the same object concurrently. */
 const triesMax = 12
 const restMs = 15
 
-/** memory_edit: reads, replaces and writes on the condition that nobody wrote in between; after a lost race it starts again. */
+/**
+ * The tool memory_edit reads an object, replaces a piece and writes on the condition that nobody wrote in between. When another write came first, it
+ * starts again.
+ */
 export function memoryEditTool(rows: EditRows, objectMaxBytes: number): Tool {
   return customTool({
     name: 'memory_edit',
@@ -79,7 +82,7 @@ async function edit(args: Args, context: ToolContext, rows: EditRows, objectMaxB
   }
 }
 
-/** Reads the current object. Throws `bad_request` when it is not text, `memory_conflict` when it is not the version that the caller read. */
+/** Reads the current object. Throws `bad_request` when it is not text, and `memory_conflict` when it is not the version that the caller read. */
 async function readText(args: Args, context: ToolContext, row: AnyRow, objectMaxBytes: number): Promise<{ text: string; etag: string }> {
   const { bytes, headers } = bytesOf(await context.invoke(row, { query: { key: args.key } }, context.call))
   const current = headers['etag'] ?? ''
@@ -90,20 +93,23 @@ async function readText(args: Args, context: ToolContext, row: AnyRow, objectMax
   return { text, etag: current }
 }
 
-/** Adds to a write with a stale condition what the object is now, and who wrote it. */
+/** Returns the error for a write with a stale condition. It says what the object is now, and who wrote it. */
 function conflict(current: string, headers: Readonly<Record<string, string>>): GatewayError {
   const { at, user, agent, verified } = provenanceOf(headers)
   const author = user === null ? null : { user, ...(agent === null ? {} : { agent, verified: verified === true }) }
   return fail('memory_conflict', { extra: { current_etag: current, modified: at, author } })
 }
 
-/** Whether a condition names that version: an etag with or without its quotes, the hash of its content, or * for any. */
+/** Returns whether a condition names that version: by an etag with or without its quotes, by the hash of its content, or by * for any version. */
 function names(ifMatch: string, current: string, sha256: string | undefined): boolean {
   const known = ['*', current, current.replaceAll('"', ''), ...(sha256 === undefined ? [] : [`"sha256:${sha256}"`, `sha256:${sha256}`])]
   return ifMatch.split(',').some(part => known.includes(part.trim()))
 }
 
-/** Makes the edit, or throws why it is not possible. After a lost race the cause is somebody else's change. */
+/**
+ * Returns the edited text, or throws why the edit is not possible. After an earlier try failed, the message says that another writer's change is the
+ * cause.
+ */
 function doneOf(outcome: EditOutcome, { key }: Args, params: EditParams, tries: number): Done {
   if (outcome.kind === 'done') return outcome
   if (outcome.kind === 'too-long') throw tooLarge(params.charsMax, outcome.chars)
@@ -118,12 +124,12 @@ function doneOf(outcome: EditOutcome, { key }: Args, params: EditParams, tries: 
   })
 }
 
-/** Somebody else wrote first, or is writing now. */
+/** Returns whether another writer was first, or is writing now. */
 function isLostRace(error: unknown): boolean {
   return error instanceof GatewayError && (error.errorName === 'memory_conflict' || error.errorName === 'memory_busy')
 }
 
-/** Calls that lost together return at different times, because their request ids are random. */
+/** Returns a wait in milliseconds. It depends on the random request id, so calls that failed together retry at different times. */
 function restOf(tries: number, requestId: string): number {
   return Math.ceil(((Number.parseInt(requestId.slice(-2), 16) || 0) / 255) * restMs * tries)
 }

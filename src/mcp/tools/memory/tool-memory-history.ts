@@ -31,7 +31,7 @@ const versionShape = z.object({
 const historyShape = z.object({ key: z.string(), versions: z.array(versionShape), next_cursor: nextCursor })
 type History = z.output<typeof historyShape>
 
-/** memory_history: the versions of a key, newest first. */
+/** The tool memory_history lists the versions of a key, newest first. */
 export function memoryHistoryTool(row: AnyRow): Tool {
   return customTool({
     name: 'memory_history',
@@ -65,7 +65,7 @@ function textOf({ key, versions, next_cursor: next }: History): string {
   return [`${keyText(key)}: ${counted(versions.length, 'version')}, newest first. ${namesNotice}`, ...lines, ...more].join('\n')
 }
 
-/** memory_restore: writes an earlier version again, as a new version. */
+/** The tool memory_restore writes an earlier version again, as a new version. */
 export function memoryRestoreTool(row: AnyRow): Tool {
   const outputSchema = z.object({ key: z.string(), size: z.number().int(), etag, restored_from: z.string() })
   return rowTool({

@@ -15,7 +15,7 @@ const outputSchema = z.object({
 })
 type Page = z.output<typeof outputSchema>
 
-/** memory_list: keys under a prefix, one line for each. */
+/** The tool memory_list lists keys under a prefix, one on each line. */
 export function memoryListTool(row: AnyRow): Tool {
   return customTool({
     name: 'memory_list',
@@ -43,7 +43,7 @@ export function memoryListTool(row: AnyRow): Tool {
   })
 }
 
-/** Folders and keys as the pages have them: by name. */
+/** Returns folders and keys in the order of the pages, which is by name. */
 function entriesOf({ keys, prefixes = [] }: Page): unknown[] {
   const folders = prefixes.map(prefix => ({ name: prefix, entry: prefix }))
   const objects = keys.map(entry => ({ name: entry.key, entry }))

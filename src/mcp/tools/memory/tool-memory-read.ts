@@ -23,7 +23,7 @@ const outputSchema = z.object({
   content: z.string(),
 })
 
-/** memory_read: one object, or an earlier version of it, with its author. An answer holds as much of it as fits. */
+/** The tool memory_read reads one object, or an earlier version of it, with its author. An answer contains as much of the object as fits. */
 export function memoryReadTool(rows: { readonly read: AnyRow; readonly history: AnyRow }, objectMaxBytes: number): Tool {
   const bytesMax = Math.min(objectMaxBytes, answerBytesMax)
   return customTool({
@@ -82,13 +82,13 @@ export function memoryReadTool(rows: { readonly read: AnyRow; readonly history: 
   })
 }
 
-/** The bytes of an object with its headers. */
+/** Returns the bytes of an object with its headers. */
 export function bytesOf(value: unknown): { bytes: Uint8Array; headers: Readonly<Record<string, string>> } {
   if (!(value instanceof Reply) || value.body.kind !== 'bytes') throw new Error('a memory read returns a reply with bytes')
   return { bytes: value.body.bytes, headers: value.headers }
 }
 
-/** Returns the text of an object, byte order mark included; null when the object is not text. */
+/** Returns the text of an object, including a byte order mark. Returns null when the object is not text. */
 export function textOf(bytes: Uint8Array): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

@@ -1,4 +1,4 @@
-/** Tools for peer shares: list their members and change them. */
+/** Tools for shares: they list the members of shares and change them. */
 import { z } from 'zod'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
@@ -15,7 +15,7 @@ const shareShape = z.object({
 type Share = z.output<typeof shareShape>
 const sharesShape = z.object({ shares: z.array(shareShape), next_cursor: nextCursor })
 
-/** memory_shares: the open shares of the caller. */
+/** The tool memory_shares lists the open shares of the caller. */
 export function memorySharesTool(row: AnyRow): Tool {
   return customTool({
     name: 'memory_shares',
@@ -58,7 +58,7 @@ const inputSchema = z.object({
 })
 type Args = z.output<typeof inputSchema>
 
-/** memory_share: opens and closes shares, lets people in and out. */
+/** The tool memory_share opens and closes shares, and grants and withdraws access. */
 export function memoryShareTool(rows: ShareRows): Tool {
   const outputSchema = shareShape.extend({ action: z.string() })
   return customTool({
@@ -79,7 +79,7 @@ export function memoryShareTool(rows: ShareRows): Tool {
   })
 }
 
-/** Chooses the row of the action. Throws `bad_request` when an argument of the action is missing, or belongs to another action. */
+/** Returns the row of the action and its input. Throws `bad_request` when an argument of the action is missing, or belongs to another action. */
 function rowCallOf({ action, space, member_uids: members, user_id: user }: Args, rows: ShareRows): { row: AnyRow; input: RowInput } {
   const isOfOne = action === 'grant' || action === 'revoke'
   if (isOfOne !== (user !== undefined))

@@ -1,4 +1,4 @@
-/** Tools that write whole objects: write, append, delete. */
+/** Tools that write whole objects: write, append and delete. */
 import { z } from 'zod'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { counted } from '../toolbox/text-lines.ts'
@@ -8,7 +8,7 @@ import { bytesToWrite, conditionsOf, etag, ifMatchArgument, keyArgument, overwri
 
 const writtenShape = z.object({ key: z.string(), size: z.number().int(), etag })
 
-/** memory_write: one whole object. */
+/** The tool memory_write writes one whole object. */
 export function memoryWriteTool(row: AnyRow, objectMaxBytes: number): Tool {
   return rowTool({
     name: 'memory_write',
@@ -33,7 +33,7 @@ export function memoryWriteTool(row: AnyRow, objectMaxBytes: number): Tool {
   })
 }
 
-/** memory_append: an entry of its own in a folder, above all in a journal. */
+/** The tool memory_append adds an entry as a new object to a folder, in most cases to a journal. */
 export function memoryAppendTool(row: AnyRow, objectMaxBytes: number): Tool {
   return rowTool({
     name: 'memory_append',
@@ -59,7 +59,7 @@ export function memoryAppendTool(row: AnyRow, objectMaxBytes: number): Tool {
   })
 }
 
-/** memory_delete: deletes one object. Its earlier versions stay unless the request removes them too. */
+/** The tool memory_delete deletes one object. Its earlier versions stay unless the request removes them too. */
 export function memoryDeleteTool(row: AnyRow): Tool {
   const outputSchema = z.object({ key: z.string(), deleted: z.literal(true), history_erased: z.boolean() })
   return rowTool({

@@ -1,4 +1,4 @@
-/** Shared memory as tools: the rows of /v1/me/memory with the words and warnings that agents need. */
+/** Offers shared memory as tools: the rows of /v1/me/memory with the words and warnings that agents need. */
 
 import { z } from 'zod'
 import type { AnyRow } from '../../../platform/endpoint.ts'
@@ -14,7 +14,7 @@ import { memorySearchTool } from './tool-memory-search.ts'
 import { memorySharesTool, memoryShareTool } from './tool-memory-shares.ts'
 import { memoryAppendTool, memoryDeleteTool, memoryWriteTool } from './tool-memory-write.ts'
 
-/** The rows of shared memory that tools refer to. */
+/** The rows of shared memory that the tools use. */
 export interface MemoryRows {
   readonly getStore: AnyRow
   readonly paths: AnyRow
@@ -34,7 +34,7 @@ export interface MemoryRows {
   readonly retireShare: AnyRow
 }
 
-/** All memory tools; `objectMaxBytes` bounds one object that is written over MCP (setting MEMORY_MCP_MAX_BYTES). */
+/** Returns all memory tools. `objectMaxBytes` is the maximum size of one object that is written over MCP (setting MEMORY_MCP_MAX_BYTES). */
 export function memoryTools(rows: MemoryRows, objectMaxBytes: number): Tool[] {
   return [
     memoryPathsTool(rows),
@@ -53,7 +53,7 @@ export function memoryTools(rows: MemoryRows, objectMaxBytes: number): Tool[] {
   ]
 }
 
-/** memory_promote: writes a record in the name of an owner or admin who vouches for it. */
+/** The tool memory_promote writes a record in the name of an owner or admin, who vouches for it. */
 export function memoryPromoteTool(row: AnyRow, objectMaxBytes: number): Tool {
   const outputSchema = z.object({ key: z.string(), etag })
   return rowTool({

@@ -5,10 +5,10 @@ import { oneLine, quoted } from '../memory/text/tool-memory-marking.ts'
 import { inToolWords } from '../memory/text/tool-memory-words.ts'
 import { jsonOf, plainJson, type ToolResult } from './tool.ts'
 
-/** The key in `_meta` of a failed call under which programs find the error; it is the same on every installation. */
+/** The key in `_meta` of a failed call under which programs find the error. It is the same on every installation. */
 export const errorMetaKey = 'dev.brigade/error'
 
-/** A refusal by a provider that the gateway relays unchanged: its own status and code, no row of the error table. */
+/** A refusal by a provider that the gateway relays unchanged. It has its own status and code, and no entry in the error table. */
 export class RelayedRefusal extends Error {
   override readonly name = 'RelayedRefusal'
   readonly code: string
@@ -25,19 +25,19 @@ export class RelayedRefusal extends Error {
 const envelope = z.looseObject({ error: z.looseObject({ message: z.string(), code: z.string().nullish(), type: z.string().nullish() }) })
 const relayedType: ErrorType = 'invalid_request_error'
 
-/** A provider's name for an error, when it is one word. Any other text from a provider is not shown as ours. */
+/** Returns a provider's name for an error, when it is one word. Any other text of a provider must not look like text of the gateway. */
 function word(said: string | null | undefined): string | null {
   return typeof said === 'string' && /^[\w.:-]{1,64}$/.test(said) ? said : null
 }
 
-/** Throws the provider's refusal when the value of a row is one. */
+/** Throws the provider's refusal when the value of a row is a refusal. */
 export function refuseRelayed(value: unknown): void {
   if (!(value instanceof Reply) || value.status < 400) return
   const { error } = envelope.parse(jsonOf(value))
   throw new RelayedRefusal(word(error.code) ?? 'upstream_client_error', value.status, error.message, word(error.type) ?? relayedType)
 }
 
-/** Returns the provider's answer. Throws its refusal, and `all_routes_failed` for a value of another shape, which is no failure of the gateway. */
+/** Returns the provider's answer. Throws its refusal. Throws `all_routes_failed` for a value of another shape, which is not a failure of the gateway. */
 export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
   refuseRelayed(value)
   const parsed = shape.safeParse(jsonOf(value))
@@ -45,7 +45,7 @@ export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
   throw fail('all_routes_failed', { message: 'The provider answered in a form that cannot be read.', cause: parsed.error })
 }
 
-/** An answer that ended with an error frame; the error carries the part that arrived. */
+/** An answer that ended with an error frame. The error contains the part that arrived. */
 export class BrokenAnswer extends Error {
   override readonly name = 'BrokenAnswer'
   readonly error: GatewayError
@@ -55,7 +55,7 @@ export class BrokenAnswer extends Error {
   }
 }
 
-/** What an agent should do after an error, by code. Agents loop on failures, so the answer says plainly when a retry cannot help. */
+/** What an agent should do after an error, by code. Agents repeat failed calls, so the answer says plainly when a retry cannot help. */
 const nextSteps: Readonly<Record<string, string>> = {
   bad_request: 'Correct the arguments and call again.',
   bad_name: 'Choose another name, as the message says.',
@@ -92,7 +92,7 @@ const nextSteps: Readonly<Record<string, string>> = {
 const spentBudget = 'Do not retry: the budget does not come back by waiting. Stop this work and tell the user; budget_get shows the figures.'
 const afterTime = (seconds: string): string => `Wait ${seconds} s and try again.`
 
-/** The budget codes have two meanings: the budget is spent for the month, or running calls hold it for a moment. */
+/** Returns the next step. The budget codes have two meanings: the budget is spent for the month, or running calls hold it for a moment. */
 function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Record<string, string>>): string {
   const retryAfter = headers['retry-after']
   const isBudget = error.code === 'budget_exceeded' || error.code === 'agent_budget_exceeded'
@@ -103,18 +103,21 @@ function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Reco
   return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')
 }
 
-/** The most characters of a message: some repeat the refused input, which may be long, and some are by others. */
+/** Maximum number of characters of a message. Some messages repeat the refused input, which may be long, and some are written by others. */
 const messageCharsMax = 2_000
 
-/** Agents follow the text after `Next:`, so only our own words may be there: messages repeat what providers and callers say. */
+/**
+ * Replaces `Next:` in a message. Agents follow the text after this mark, so only text of the gateway may be there, and messages repeat what providers
+ * and callers write.
+ */
 const withoutOurMark = (text: string): string => text.replace(/\bnext\s*:/giu, 'next -')
 
-/** Fields of the evidence that programs read in `_meta` too. */
+/** Fields of the evidence that programs also read in `_meta`. */
 const budgetFields = ['scope', 'cap_inr', 'spent_inr', 'held_inr', 'in_doubt_inr', 'resets_at'] as const
 
 /**
- * The result of a failed tool: text "code: message Next: …" for the model, code, message, status and evidence as data, and under
- * `errorMetaKey` of `_meta` what a program needs to decide: type, code, status, whether and when to try again, and the budget that was hit.
+ * Returns the result of a failed tool. Its text for the model is "code: message Next: …". Its data are code, message, status and evidence.
+ * `errorMetaKey` of `_meta` contains what a program needs to decide: type, code, status, whether and when to try again, and the exceeded budget.
  */
 export function toolError(error: GatewayError | RelayedRefusal, requestId: string): ToolResult {
   const headers: Readonly<Record<string, string>> = error instanceof GatewayError ? error.toHeaders() : {}

@@ -3,7 +3,7 @@ import type { Tool } from './tool.ts'
 
 type JsonObject = { [key: string]: unknown }
 
-/** A tool as tools/list shows it. */
+/** A tool in the form of tools/list. */
 export interface ListedTool {
   [key: string]: unknown
   readonly name: string
@@ -14,14 +14,14 @@ export interface ListedTool {
   readonly annotations: { readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean }
 }
 
-/** What a failed call has in `structuredContent`, beside the evidence of its error. */
+/** The fields that a failed call has in `structuredContent`, in addition to the evidence of its error. */
 export const toolErrorShape = z.object({
   code: z.string().describe('Error code of a failed call.'),
   message: z.string().describe('What went wrong.'),
   status: z.number().int().describe('The HTTP status that the same failure has on /v1.'),
 })
 
-/** The list entry of a tool: JSON Schema 2020-12 without `$schema`, which some clients' validators do not know. */
+/** Returns the list entry of a tool. It uses JSON Schema 2020-12 without `$schema`, which the validators of some clients do not know. */
 export function listedTool(tool: Tool): ListedTool {
   return {
     name: tool.name,
@@ -34,8 +34,8 @@ export function listedTool(tool: Tool): ListedTool {
 }
 
 /**
- * Clients check `structuredContent` against the output schema even when `isError` is set, and fail the call when it does not match.
- * So the schema admits both: the fields of success, or the three fields of a failure.
+ * Returns a schema that allows both the fields of success and the three fields of a failure. Clients check `structuredContent` against the output
+ * schema even when `isError` is set, and fail the call when it does not match.
  */
 function outputSchemaOf(tool: Tool): JsonObject & { type: 'object' } {
   const success = jsonSchemaOf(tool.outputSchema)
@@ -50,7 +50,7 @@ function outputSchemaOf(tool: Tool): JsonObject & { type: 'object' } {
 }
 
 function jsonSchemaOf(schema: z.ZodType): JsonObject {
-  // 'input' leaves objects open: results may grow fields without breaking a client that validates.
+  // 'input' leaves objects open, so results may get new fields without breaking a client that validates.
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     target: 'draft-2020-12',
@@ -59,7 +59,7 @@ function jsonSchemaOf(schema: z.ZodType): JsonObject {
   return rest
 }
 
-/** Takes out what says nothing: every listed word costs each conversation its tokens. */
+/** Removes parts of a schema that say nothing, because every listed word costs each conversation its tokens. */
 function dropDefaults(schema: { maximum?: number; minimum?: number; additionalProperties?: unknown; propertyNames?: unknown }): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum

@@ -1,9 +1,9 @@
 import type { TracePlace } from '../../../platform/observe/tracing.ts'
 import type { ToolCall } from './tool.ts'
 
-/** A tool that runs. */
+/** A running tool. */
 export interface WatchedTool {
-  /** Reports the progress of a tool's calls. */
+  /** The place in traces for the calls that the tool makes. */
   readonly below: { readonly trace?: TracePlace }
   end(isOk: boolean): void
 }

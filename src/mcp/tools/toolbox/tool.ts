@@ -1,6 +1,6 @@
 /**
- * What an MCP tool is, without any SDK. A tool refers to an endpoint row, so that HTTP and MCP have one validation, one access rule
- * and one metering; it adds what an agent needs: a name, schemas made for models, and a result that reads well.
+ * The definition of an MCP tool, without any SDK. A tool refers to an endpoint row, so that HTTP and MCP share one validation, one access rule and
+ * one metering. The tool adds what an agent needs: a name, schemas made for models, and a readable result.
  */
 import type { z } from 'zod'
 import type { Clock } from '../../../platform/clock.ts'
@@ -13,17 +13,17 @@ export interface RowInput {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Bytes for rows that take bytes, a JSON value otherwise. */
+  /** Bytes for rows that accept bytes, otherwise a JSON value. */
   readonly body?: unknown
 }
 
-/** The caller, request id, label and deadline; `paid` are the units that its POST has taken from the caller's rate. */
+/** The caller, request id, label and deadline. `paid` are the units that the POST has taken from the caller's rate. */
 export type ToolCall = Omit<Call<BearerPrincipal>, 'baseUrl'> & { readonly paid?: { use(): boolean } }
 
-/** Calls a row as the HTTP edge would: rate, rule, validation, handler. Throws GatewayError. */
+/** Calls a row in the same way as the HTTP edge: rate, access rule, validation, handler. Throws GatewayError. */
 export type InvokeRow = (row: AnyRow, input: RowInput, call: ToolCall) => Promise<unknown>
 
-/** One step of a running tool: `progress` never falls; `message` says in a few words what happens and holds no content. */
+/** One step of a running tool. `progress` never falls. `message` says in a few words what happens and contains no content. */
 export interface ToolProgress {
   readonly progress: number
   readonly message: string
@@ -33,17 +33,17 @@ export interface ToolContext {
   readonly call: ToolCall
   readonly invoke: InvokeRow
   readonly clock: Clock
-  /** Present when the client asked for progress. */
+  /** Reports progress. Null unless the client asked for progress. */
   readonly report: ((progress: ToolProgress) => void) | null
 }
 
-/** The answer of a tool: text for the model, and the same as data for the program around it. */
+/** The answer of a tool: text for the model, and the same content as data for the program around it. */
 export interface ToolResult {
   readonly text: string
   readonly structured: Readonly<Record<string, unknown>>
-  /** What follows the text: pictures, and links to resources. */
+  /** Blocks after the text: pictures, and links to resources. */
   readonly more?: readonly ContentBlock[]
-  /** `_meta` of the result: for programs, never shown to the model. */
+  /** `_meta` of the result. It is for programs, and no model sees it. */
   readonly meta?: Readonly<Record<string, unknown>>
 }
 
@@ -53,13 +53,13 @@ export type ContentBlock =
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
 
 /**
- * Groups of tools that a client chooses by `?toolsets=`. `images` is opt-in: few agents draw, and every listed tool costs each
- * conversation its tokens.
+ * Groups of tools that a client chooses by `?toolsets=`. `images` must be requested, because few agents make pictures, and every listed tool costs
+ * each conversation its tokens.
  */
 export const toolsets = ['core', 'memory', 'usage', 'images'] as const
 export type Toolset = (typeof toolsets)[number]
 
-/** Hints of the protocol. All four are written out on every tool: an absent one means the worst case to a client. */
+/** Hints of the protocol. Every tool has all four, because a client assumes the worst case for an absent hint. */
 export interface ToolAnnotations {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
@@ -76,9 +76,9 @@ export interface Tool {
   readonly row: AnyRow
   readonly inputSchema: z.ZodObject
   readonly outputSchema: z.ZodObject
-  /** Whether this caller sees the tool in lists. */
+  /** Returns whether this caller sees the tool in lists. */
   mayUse(principal: BearerPrincipal): boolean
-  /** Checks the arguments against `inputSchema` and runs. Throws GatewayError. */
+  /** Checks the arguments against `inputSchema` and runs the tool. Throws GatewayError. */
   run(args: unknown, context: ToolContext): Promise<ToolResult>
 }
 
@@ -93,7 +93,7 @@ interface ToolHead<I extends z.ZodObject> {
   readonly outputSchema: z.ZodObject
 }
 
-/** A tool that is one call of its row: arguments to row input, row value to result. */
+/** Returns a tool that makes one call of its row. It turns arguments into the input of the row, and the value of the row into the result. */
 export function rowTool<I extends z.ZodObject>(
   tool: ToolHead<I> & {
     toInput(args: z.output<I>): RowInput
@@ -106,7 +106,7 @@ export function rowTool<I extends z.ZodObject>(
   })
 }
 
-/** A tool that drives its row itself, which a tool that reads a stream must do. */
+/** Returns a tool that calls its row itself, which is necessary for a tool that reads a stream. */
 export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args: z.output<I>, context: ToolContext): Promise<ToolResult> }): Tool {
   const argsOf = strictParser(tool.name, tool.inputSchema)
   return {
@@ -120,10 +120,10 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
     outputSchema: tool.outputSchema,
     mayUse: principal => tool.row.auth !== 'session' && tool.row.auth !== 'signature' && mayCall(principal, tool.row.access).ok,
     async run(args, context) {
-      // The access check comes before the arguments: their errors do not matter to a caller who may not call.
+      // The access check comes before the check of the arguments, whose errors do not matter to a caller that may not call the tool.
       const verdict = mayCall(context.call.principal, tool.row.access)
       if (!verdict.ok) {
-        // The row refuses it too, and records it like any refused call: a count against the rate, a line in the audit trail.
+        // The row refuses the call too, and records it like any refused call: with a count against the rate and a line in the audit trail.
         await context.invoke(tool.row, {}, context.call)
         throw fail('forbidden', { message: verdict.why })
       }
@@ -133,8 +133,8 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
 }
 
 /**
- * Invalid arguments are a failed call, not a protocol error, so that the model reads what to correct. An unknown field is invalid, because it is mostly
- * a misspelt one.
+ * Returns a parser of arguments. Invalid arguments are a failed call, not a protocol error, so that the model reads what to correct. An unknown field
+ * is invalid, because it is mostly a misspelt one.
  */
 function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: unknown) => z.output<I> {
   const strict = schema.strict()
@@ -145,13 +145,13 @@ function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: un
   }
 }
 
-/** The most faults, and the most unknown names, in one error. */
+/** Maximum number of faults in one error. The next constant is the maximum number of unknown names. */
 const faultsMax = 5
 const unknownNamesMax = 10
-/** Longest name or path of a caller that an error repeats. */
+/** Maximum length of a name or path of a caller that an error repeats. */
 const namedMaxChars = 100
 
-/** Says what is wrong with which fields: the first faults, in as many words as a reader needs. */
+/** Returns what is wrong with which fields, for the first faults. */
 export const issuesText = ({ issues }: z.core.$ZodError): string => issues.slice(0, faultsMax).map(issueText).join('; ')
 
 function issueText(issue: z.core.$ZodIssue): string {
@@ -168,7 +168,7 @@ function unknownText(keys: readonly string[]): string {
 
 const shortened = (text: string): string => (text.length > namedMaxChars ? `${text.slice(0, namedMaxChars)}…` : text)
 
-/** The JSON value of what a row returned. */
+/** Returns the JSON value of a row's result. */
 export function jsonOf(value: unknown): unknown {
   if (!(value instanceof Reply)) return value
   switch (value.body.kind) {
@@ -182,7 +182,7 @@ export function jsonOf(value: unknown): unknown {
   }
 }
 
-/** A value as data for `structuredContent`: amounts in bigint become numbers, dates become texts, absent fields disappear. */
+/** Returns a value as data for `structuredContent`. Bigint amounts become numbers, dates become texts, and absent fields are left out. */
 export function plainJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v)))
 }

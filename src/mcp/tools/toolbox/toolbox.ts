@@ -12,7 +12,7 @@ import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 import type { ToolWatch } from './tool-watch.ts'
 
-/** A tool result as both SDKs send it. */
+/** A tool result in the form that both SDKs send. */
 export interface ToolReply {
   [key: string]: unknown
   readonly content: ({ type: 'text'; text: string } | ContentBlock)[]
@@ -20,21 +20,21 @@ export interface ToolReply {
   readonly isError?: true
 }
 
-/** All tools with their list entries, made once at start: turning schemas into JSON costs milliseconds. */
+/** All tools with their list entries. They are made once at start, because it takes milliseconds to turn schemas into JSON. */
 export class ToolCatalog {
   readonly #entries: readonly { readonly tool: Tool; readonly listed: ListedTool }[]
 
   constructor(tools: readonly Tool[]) {
-    // Sorted by name: an order that never changes keeps the prompt caches of clients warm.
+    // The tools are sorted by name, because a constant order keeps the prompt caches of clients valid.
     this.#entries = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1)).map(tool => ({ tool, listed: listedTool(tool) }))
   }
 
-  /** What tools/list shows: the tools of these sets that the caller may use. */
+  /** Returns the tools of these sets that the caller may use, for tools/list. */
   listFor(principal: ToolCall['principal'], toolsets: ReadonlySet<Toolset>): ListedTool[] {
     return this.#entries.filter(({ tool }) => toolsets.has(tool.toolset) && tool.mayUse(principal)).map(({ listed }) => listed)
   }
 
-  /** The tool of that name, whatever its set. */
+  /** Returns the tool of that name, whatever its set. */
   find(name: string): Tool | undefined {
     return this.#entries.find(({ tool }) => tool.name === name)?.tool
   }
@@ -45,7 +45,7 @@ export interface ToolboxDeps {
   readonly invoke: InvokeRow
   readonly clock: Clock
   readonly log: Log
-  /** Left out: nothing is counted or traced. */
+  /** When it is left out, nothing is counted or traced. */
   readonly watch?: ToolWatch | undefined
   /** The sets that the client chose. */
   readonly toolsets: ReadonlySet<Toolset>
@@ -58,7 +58,7 @@ export class Toolbox implements ToolSurface {
   #running = 0
   #pictureBytes = 0
 
-  /** `call.signal` aborts when the gateway itself cuts the call (revoke, shutdown). */
+  /** `call.signal` aborts when the gateway itself cuts the call, for a revocation or a shutdown. */
   constructor(deps: ToolboxDeps, call: ToolCall) {
     this.#deps = deps
     this.#call = call
@@ -78,12 +78,15 @@ export class Toolbox implements ToolSurface {
     return this.#deps.catalog.listFor(this.#call.principal, this.#deps.toolsets)
   }
 
-  /** Whether the chosen sets have this tool. A tool that this caller may not use counts: the answer to its call says why not. */
+  /**
+   * Returns whether the chosen sets have this tool. A tool that this caller may not use counts too, because the answer to its call says why it is
+   * refused.
+   */
   has(name: string): boolean {
     return this.#find(name) !== undefined
   }
 
-  /** The message for a name that `has()` does not know. */
+  /** Returns the message for a name that `has()` does not know. */
   unknown(name: string): string {
     const elsewhere = this.#deps.catalog.find(name)?.toolset
     const hint = elsewhere === undefined ? '' : `; it is in the toolset ${elsewhere}, which this connection did not choose: add it to ?toolsets= of the MCP URL`
@@ -135,13 +138,13 @@ export class Toolbox implements ToolSurface {
   }
 }
 
-/** Ends a running tool. A revoked agent gets the same code as at the end of a stream, because nothing that it does next helps. */
+/** Returns the error that ends a running tool. A revoked agent gets the same code as at the end of a stream, because no further call helps it. */
 function endOf(cut: CallCutError): GatewayError {
   const error = cutError(cut)
   return cut.reason === 'agent_revoked' ? fail('agent_revoked_label', { message: error.message, ...revokedEvidence }) : error
 }
 
-/** The caller is gone, so this answer only keeps an abort out of the error log. */
+/** Returns an answer for a client that has disconnected. It only keeps an abort out of the error log. */
 function cancelled(): GatewayError {
   return fail('bad_request', { message: 'The client cancelled this call.' })
 }

@@ -1,17 +1,17 @@
-/** Which tools a client requests in the query of the MCP URL. */
+/** The choice of tools that a client makes in the query of the MCP URL. */
 import { fail } from '../../../platform/errors.ts'
 import { type Toolset, toolsets } from './tool.ts'
 
-/** What `?toolsets=` may name: the sets, and `all` of them. */
+/** The names that `?toolsets=` accepts: the sets, and `all` for all of them. */
 const names: readonly string[] = [...toolsets, 'all']
 
-/** Sets that a client gets without asking. */
+/** The sets of a client that does not choose. */
 const usual: ReadonlySet<Toolset> = new Set(toolsets.filter(name => name !== 'images'))
 
 /**
- * Returns the toolsets that the URL of a request asks for: `?toolsets=core,memory`, `?toolsets=all`; without the parameter all but images. Blanks and
- * letter case do not matter, and the parameter may occur more than once. Throws `bad_request` for an unknown name, because with a misspelt name tools
- * would only seem to be missing.
+ * Returns the toolsets that the URL of a request asks for, such as `?toolsets=core,memory` or `?toolsets=all`. Without the parameter these are all
+ * sets but images. Blanks and letter case do not matter, and the parameter may occur more than once. Throws `bad_request` for an unknown name,
+ * because tools would seem to be missing after a typing mistake.
  */
 export function toolsetsOf(url: string | undefined): ReadonlySet<Toolset> {
   const query = url?.indexOf('?') ?? -1

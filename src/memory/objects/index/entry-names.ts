@@ -1,7 +1,7 @@
-/** Keys of appended entries, `<folder>/<yyyy-mm-dd>/<26 characters>-<author>.md`. Pure. */
+/** Recognises keys of appended entries, `<folder>/<yyyy-mm-dd>/<26 characters>-<author>.md`. The function is pure. */
 const entryName = /\/\d{4}-\d\d-\d\d\/[0-7][0-9A-HJKMNP-TV-Z]{25}-[^/]+\.md$/
 
-/** True for names that only an append gives: such an object is never written again, and nobody forges one. */
+/** Returns whether only an append makes such a name. Such an object is never written again, so nobody can forge an entry. */
 export function isEntryKey(key: string): boolean {
   return entryName.test(key)
 }

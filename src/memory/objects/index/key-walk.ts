@@ -1,4 +1,4 @@
-/** Going through the objects that a caller may read, in bytewise order of their keys, a page of the store at a time. */
+/** Walks over the objects that a caller may read, in bytewise order of their keys, one page of the store at a time. */
 
 import type { ConfiguredStore } from '../../access/memory-call.ts'
 import { isExpired } from '../../access/path-rules.ts'
@@ -7,13 +7,13 @@ import { compareKeys, listPageMax, ObjectStoreError } from '../../stores/object-
 import type { ObjectRow } from '../queries.ts'
 import type { MemoryIndex } from './memory-index.ts'
 
-/** One object of the store with what the index says of it. */
+/** One object of the store with its entry in the index. */
 export interface WalkedObject {
   readonly key: string
   readonly etag: string
   readonly sizeBytes: number
   readonly writtenMs: number
-  /** Undefined when the gateway does not know these bytes: somebody replaced them in the bucket. */
+  /** Undefined when the gateway does not know these bytes, because they were replaced in the bucket. */
   readonly row: ObjectRow | undefined
 }
 
@@ -21,22 +21,22 @@ export interface KeyWalkOptions {
   readonly configured: ConfiguredStore
   readonly index: MemoryIndex
   readonly nowMs: number
-  /** None is the beginning of another. */
+  /** No prefix is the beginning of another. */
   readonly prefixes: readonly string[]
-  /** Keys after this one only. */
+  /** The walk visits only keys after this one. */
   readonly after?: string | null
-  /** Objects of a page of the store, 1 to 1000. */
+  /** Number of objects of a page of the store, 1 to 1000. */
   readonly pageSize?: number
   readonly signal: AbortSignal
 }
 
-/** The most pages of one walk, which is a million objects. Many objects that the gateway does not serve cannot make a call endless. */
+/** Maximum number of pages of one walk, which is a million objects. So many objects that the gateway does not serve cannot make a call endless. */
 const pagesMax = 1_000
 
-/** Sorts after every key that begins with what it is appended to. */
+/** A suffix that sorts after every key that begins with the text before it. */
 export const afterAllBelow = '\u{10ffff}'
 
-/** What the store holds is what is seen, entries of journals whose days are over left out. A position is a key, so writes between do not shift it. */
+/** Returns the objects that the store contains, without expired journal entries. A position is a key, so writes during the walk do not shift it. */
 export class KeyWalk {
   readonly #options: KeyWalkOptions
   readonly #prefixes: readonly string[]
@@ -45,7 +45,7 @@ export class KeyWalk {
   #listedTo: string | null = null
   #page: WalkedObject[] = []
   #isLastPage = false
-  /** Objects that the store has listed so far. */
+  /** Number of objects that the store has listed so far. */
   listed = 0
   #pages = 0
 
@@ -55,7 +55,7 @@ export class KeyWalk {
     this.#after = options.after ?? null
   }
 
-  /** The next object; null at the end. Throws ObjectStoreError. */
+  /** Returns the next object, or null at the end. Throws ObjectStoreError. */
   async next(): Promise<WalkedObject | null> {
     for (;;) {
       const found = this.#page.shift()
@@ -75,7 +75,7 @@ export class KeyWalk {
     }
   }
 
-  /** Whether the walk may come to this key. */
+  /** Returns whether the walk may visit this key. */
   covers(key: string): boolean {
     return this.#prefixes.some(prefix => key.startsWith(prefix))
   }
@@ -103,7 +103,7 @@ export class KeyWalk {
       const key = relativeKey(row.orgId, object.key)
       return key !== null && isServedKey(key) ? [{ ...object, key }] : []
     })
-    // A page without any served object moves the walk on too.
+    // A page without any served object also moves the walk forward.
     if (page.next !== null) this.#listedTo = relativeKey(row.orgId, page.next)
     this.#page = await this.#known(served)
   }
@@ -116,7 +116,7 @@ export class KeyWalk {
     const rows = await index.between(configured.row.orgId, first.key, last.key)
     return served.flatMap(({ key, etag, sizeBytes, modifiedMs }) => {
       const indexed = rows.get(key)
-      // A row of another etag speaks of an object that the bucket's owner has replaced since.
+      // A row with another etag describes an object that the bucket's owner has replaced since.
       const row = indexed?.etag === etag ? indexed : undefined
       const writtenMs = row?.writtenAt.getTime() ?? modifiedMs
       return isExpired(key, writtenMs, configured.row.journalTtlDays, nowMs) ? [] : [{ key, etag, sizeBytes, writtenMs, row }]

@@ -1,4 +1,4 @@
-/** One page of a list: filters, common prefixes, and where the next page begins. */
+/** Makes one page of a list: filters, common prefixes, and where the next page begins. */
 import { fail } from '../../../platform/errors.ts'
 import type { ListEntry } from '../../access/memory-call.ts'
 import { authorInRow } from '../../provenance.ts'
@@ -6,27 +6,27 @@ import { afterAllBelow, type KeyWalk, type WalkedObject } from './key-walk.ts'
 import { cursorText } from './page-cursor.ts'
 
 export interface ListParams {
-  /** Keys and common prefixes of a page. */
+  /** Maximum number of keys and common prefixes of a page. */
   readonly limit: number
   readonly cursor?: string | undefined
   /** Keys that contain it after the prefix are shown as one common prefix. */
   readonly delimiter?: string | undefined
-  /** Keys that do not fit are left out. */
+  /** Keys for which it returns false are left out. */
   readonly isWanted?: ((found: WalkedObject) => boolean) | undefined
 }
 
 export interface ListPageView {
   readonly keys: ListEntry[]
-  /** Only with a delimiter: they end with it. */
+  /** Present only with a delimiter. Each prefix ends with the delimiter. */
   readonly prefixes?: string[]
-  /** Null when this was the last page. */
+  /** Null on the last page. */
   readonly next_cursor: string | null
 }
 
-/** The most objects that one page examines when few of them match; the cursor then continues after the last of them. */
+/** Maximum number of objects that one page examines when few of them match. The cursor then continues after the last of them. */
 const lookedAtMax = 10_000
 
-/** The next page of the walk. Throws ObjectStoreError. */
+/** Returns the next page of the walk. Throws ObjectStoreError. */
 export async function pageOf(walk: KeyWalk, prefix: string, { limit, delimiter, isWanted }: ListParams): Promise<ListPageView> {
   const keys: ListEntry[] = []
   const prefixes: string[] = []
@@ -58,7 +58,7 @@ export function entryOf({ key, sizeBytes, etag, writtenMs, row }: WalkedObject):
   return { key, size: sizeBytes, modified: new Date(writtenMs).toISOString(), etag, author: row === undefined ? null : authorInRow(row) }
 }
 
-/** What `modified_since` and `author` leave in; undefined when neither is given. Throws `bad_request`. */
+/** Returns the filter of `modified_since` and `author`. Returns undefined when neither is given. Throws `bad_request`. */
 export function wantedBy(modifiedSince: string | undefined, author: string | undefined): ((found: WalkedObject) => boolean) | undefined {
   const isLate = modifiedSince === undefined ? null : isSince(modifiedSince)
   const isTheirs = author === undefined ? null : isBy(author)
@@ -72,7 +72,10 @@ function isSince(text: string): (found: WalkedObject) => boolean {
   return found => found.writtenMs >= sinceMs
 }
 
-/** `user:7`, `user:key-3` for a key that no user backs, `agent:9` for a verified agent; a label that a plain key sent is nobody. */
+/**
+ * Returns the filter of an author: `user:7`, `user:key-3` for a key without a user, or `agent:9` for a verified agent. A label that a plain key sent
+ * matches no author.
+ */
 function isBy(text: string): (found: WalkedObject) => boolean {
   const [, kind, id = ''] = /^(user|agent):(\d{1,10}|key-\d{1,10})$/.exec(text) ?? []
   if (kind === undefined || (kind === 'agent' && id.startsWith('key-'))) throw fail('bad_request', { message: 'Field "author": user:<id> or agent:<id>.' })

@@ -1,6 +1,6 @@
 /**
- * The index of an organisation's objects, and the intents that make a write one thing over two systems: reserve here, write to the
- * store, settle here. No transaction is open while the store is asked.
+ * The index of an organisation's objects, and the intents that make a write atomic over two systems: reserve in the database, write to the store,
+ * settle in the database. No transaction is open during a call to the store.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -26,24 +26,24 @@ import {
 import { type Before, type Kept, keptIn, versionKey } from '../version-keeper.ts'
 import { keptParameters } from '../version-settling.ts'
 
-/** A key that this call has to itself until it settles or releases. */
+/** The exclusive right of this call to a key, until it settles or releases it. */
 export interface Intent {
   readonly orgId: number
   readonly key: string
   readonly kind: 'put' | 'delete'
   readonly writeId: string
   readonly startedAt: Date
-  /** What the index has under the key; null: nothing. */
+  /** The entry of the index for the key. Null when there is none. */
   readonly before: Before | null
 }
 
-/** What the owner of a settled or released intent has to know. */
+/** The facts that the owner of a settled or released intent has to know. */
 export interface Settled {
-  /** Another process waits for the key. */
+  /** Whether another process waits for the key. */
   readonly isWanted: boolean
 }
 
-/** The store was reconfigured after the caller read its configuration; nothing was taken. */
+/** The store was reconfigured after the caller read its configuration. Nothing was taken. */
 export class StoreMovedError extends Error {
   override readonly name = 'StoreMovedError'
 }
@@ -52,17 +52,17 @@ export interface TakeRequest {
   readonly orgId: number
   readonly key: string
   readonly kind: 'put' | 'delete'
-  /** How the object comes to be, as its history says it. */
+  /** How the object is made, in the words of its history. */
   readonly how: Exclude<ChangeAction, 'delete'>
   readonly generation: number
   readonly author: Author
-  /** SHA-256 in hex and bytes of what is written; null and 0 for a deletion. */
+  /** SHA-256 in hex, and number of bytes, of the new content. They are null and 0 for a deletion. */
   readonly sha256: string | null
   readonly sizeBytes: number
   readonly signal: AbortSignal
-  /** Longest wait for another writer; default `keyWaitMs`. */
+  /** Maximum wait for another writer. The default is `keyWaitMs`. */
   readonly waitMs?: number
-  /** Called at each look that finds another writer; what it throws ends the wait. */
+  /** Is called at each poll that finds another writer. An error that it throws ends the wait. */
   readonly whileBusy?: () => Promise<void>
 }
 
@@ -72,7 +72,7 @@ export interface MemoryIndexDeps {
   readonly ids: Ids
   /** Life of an intent whose process died. */
   readonly intentMs: number
-  /** The store of an organisation as it is configured now; null when it has none. */
+  /** Returns the store of an organisation as it is configured now. Returns null when it has none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
   /** Notifies every process that there is a change to read. */
   announce(): void
@@ -80,7 +80,7 @@ export interface MemoryIndexDeps {
 
 type IntentId = Pick<IntentRow, 'orgId' | 'key' | 'writeId'>
 
-/** Longest wait for another writer of the same key before `memory_busy`. Ours. */
+/** Maximum wait for another writer of the same key before `memory_busy`. The project chose the number. */
 export const keyWaitMs = 5_000
 const pollMs = 20
 const sweepMax = 1_000
@@ -134,18 +134,18 @@ export class MemoryIndex {
     )
   }
 
-  /** Resolves the intent that holds the key when no process owns it any more. */
+  /** Resolves the intent of the key when no process owns it any more. */
   async #resolveOther({ orgId, key }: TakeRequest): Promise<void> {
     const other = await this.#deps.db.maybe(findIntent, orgId, key)
     if (other !== null && other.expiresAt.getTime() <= this.#deps.clock.nowMs()) await this.resolve(other)
   }
 
-  /** Books a write that the store holds. Returns null when the intent is gone, because another process resolved it or the store was reconfigured. */
+  /** Records a write that the store contains. Returns null when the intent is gone, because another process resolved it or the store was reconfigured. */
   async settlePut(intent: IntentId, etag: string, kept: Kept, versionsMax: number): Promise<Settled | null> {
     return this.#told(await this.#deps.db.maybe(settlePut, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax), etag))
   }
 
-  /** As `settlePut`; `versionsMax` 0 removes the whole history of the key. */
+  /** Records a deletion, as `settlePut` does for a write. With `versionsMax` 0 it removes the whole history of the key. */
   async settleDelete(intent: IntentId, kept: Kept, versionsMax: number): Promise<Settled | null> {
     return this.#told(await this.#deps.db.maybe(settleDelete, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax)))
   }
@@ -155,17 +155,17 @@ export class MemoryIndex {
     return settled
   }
 
-  /** Gives key and reservation back after a call that changed nothing. Null when the intent is gone. */
+  /** Gives back the key and the reservation after a call that changed nothing. Returns null when the intent is gone. */
   release(intent: IntentId): Promise<Settled | null> {
     return this.#deps.db.maybe(releaseKey, intent.orgId, intent.key, intent.writeId)
   }
 
-  /** Leaves the intent for the next writer or the sweep: the result of the call is not known. */
+  /** Leaves the intent to the next writer or the sweep, because the result of the call is not known. */
   async doubt(intent: Intent): Promise<void> {
     await this.#deps.db.exec(doubtIntent, intent.orgId, intent.key, intent.writeId, new Date(this.#deps.clock.nowMs()))
   }
 
-  /** Asks the store how a write ended, and books or releases it. Throws ObjectStoreError when the store does not say. */
+  /** Asks the store how a write ended, and settles or releases the intent. Throws ObjectStoreError when the store does not say. */
   async resolve(intent: Pick<IntentRow, 'orgId' | 'key' | 'kind' | 'how' | 'writeId'>): Promise<'settled' | 'released'> {
     const configured = await this.#deps.storeOf(intent.orgId)
     if (configured !== null) {
@@ -189,12 +189,12 @@ export class MemoryIndex {
     return 'released'
   }
 
-  /** Intents whose owner is gone, of every organisation that is not left out, oldest first. */
+  /** Returns intents whose owner is gone, oldest first, of every organisation that is not in `except`. */
   expired(nowMs: number, except: readonly number[]): Promise<IntentRow[]> {
     return this.#deps.db.many(expiredIntents, new Date(nowMs), sweepMax, sweepPerOrgMax, except)
   }
 
-  /** Index rows of the keys from `first` to `last`, by key. */
+  /** Returns the index rows of the keys from `first` to `last`, by key. */
   async between(orgId: number, first: string, last: string): Promise<Map<string, ObjectRow>> {
     return new Map((await this.#deps.db.many(objectsBetween, orgId, first, last)).map(row => [row.key, row]))
   }

@@ -1,24 +1,30 @@
-/** Who signs for stores without keys: this process, by the credential chain of the AWS SDK, or a role that it assumes. Decision 0392 says why. */
+/**
+ * The identities that sign for stores without keys: this process, by the credential chain of the AWS SDK, or a role that it assumes. Decision 0392
+ * says why.
+ */
 import { defaultProvider } from '@aws-sdk/credential-provider-node'
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/nested-clients/sts'
 import type { Clock } from '../../../platform/clock.ts'
 import { ObjectStoreError } from '../object-store.ts'
 import type { KeySource, SigningKeys } from './s3-options.ts'
 
-/** Keys that end sooner are renewed in the background while calls still use them. */
+/** How long before their expiry keys are renewed. The renewal runs in the background while calls still use the old keys. */
 const refreshAheadMs = 5 * 60_000
-/** After a refresh that failed, or that gave keys which end soon, the next one waits. */
+/** Minimum time after a refresh before the next refresh in the background. */
 const refreshPauseMs = 1_000
-/** Without keys that are good, a failure is the answer for a second at first, for twice as long after each further one, and for this long at most. */
+/**
+ * Without valid keys, a failed fetch is cached as the answer, first for a second and for twice as long after each further failure. This is the
+ * longest of these times.
+ */
 const failurePauseMsMax = 60_000
-/** A store that says over and over that its keys have ended makes nobody fetch new ones more often; what it refuses then, it refuses. */
+/** Minimum time between two fetches because a store says that its keys have expired. In between, the store's refusal is the result. */
 const forcedEveryMs = 30_000
 const roleSeconds = 3_600
 const stsTimeoutMs = 10_000
 
 export interface AwsIdentityOptions {
   readonly clock: Clock
-  /** Region of the STS that is asked for roles: the operator's choice, never that of an organisation. */
+  /** Region of the STS that is asked for roles. The operator chooses it, never an organisation. */
   readonly stsRegion: string
 }
 
@@ -31,7 +37,10 @@ export class AwsIdentity {
     this.#options = options
   }
 
-  /** The identity of this process: environment, profile, SSO, web identity, container, instance, in the order of the SDK, which keeps them fresh. */
+  /**
+   * Returns the identity of this process: environment, profile, SSO, web identity, container, instance, in the order of the SDK, which keeps the keys
+   * fresh.
+   */
   get own(): KeySource {
     if (this.#own === null) {
       const chain = defaultProvider()
@@ -41,7 +50,7 @@ export class AwsIdentity {
     return this.#own
   }
 
-  /** A role of an organisation, assumed by this process with the external id of that organisation. */
+  /** Returns a role of an organisation. This process assumes it with the external id of that organisation. */
   role(orgId: number, roleArn: string, externalId: () => Promise<string>): KeySource {
     const { clock, stsRegion } = this.#options
     const assume = async (): Promise<SigningKeys> => {
@@ -67,8 +76,8 @@ export class AwsIdentity {
 }
 
 /**
- * Keeps keys, and fetches new ones once for all callers. Before the keys end the fetch runs in the background; after they end, calls wait for it. A
- * failure is kept for a while.
+ * Returns a source that caches keys, and fetches new keys once for all callers. Before the keys expire, the fetch runs in the background. After they
+ * expire, calls wait for it. A failure is cached for a while.
  */
 export function refreshed(clock: Pick<Clock, 'nowMs'>, fetch: () => Promise<SigningKeys>): KeySource {
   let current: { readonly keys: Promise<SigningKeys>; readonly endMs: number } | null = null
@@ -101,7 +110,7 @@ export function refreshed(clock: Pick<Clock, 'nowMs'>, fetch: () => Promise<Sign
       forcedAtMs = nowMs
       return renew()
     }
-    // The keys are still good: a refresh that fails is tried again by a later call.
+    // The keys are still valid, so a later call tries again when a refresh fails.
     if (current.endMs - nowMs < refreshAheadMs && running === null && nowMs >= notBeforeMs) renew().catch(() => {})
     return current.keys
   }

@@ -1,6 +1,6 @@
 /**
- * An object store that speaks the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only where the protocol
- * requires them, because older stores answer 501 to both. Calls for one object use the wire of this folder; calls that answer in XML use the AWS SDK.
+ * An object store over the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only when the protocol
+ * requires them, because older stores answer 501 to both. Calls for one object use the wire of this folder. Calls with XML replies use the AWS SDK.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
@@ -26,18 +26,18 @@ import { S3Lists } from './s3-lists.ts'
 import type { InRoom, S3StoreOptions } from './s3-options.ts'
 import { S3Wire } from './s3-wire.ts'
 
-/** Sockets to one store. */
+/** Maximum number of sockets to one store. */
 const socketsMax = 64
 const connectTimeoutMs = 5_000
-/** Tries of one call, each within the time of one call. */
+/** Maximum number of tries of one call. Each has the time limit of one try. */
 const attemptsMax = 2
-/** Nobody waits longer than this between them. */
+/** Maximum pause between two tries. */
 const pauseMsMax = 1_500
-/** Tries of a conditional write that met another one in the store (409 ConditionalRequestConflict). */
+/** Maximum number of tries of a conditional write that met another conditional write in the store (409 ConditionalRequestConflict). */
 const conflictTriesMax = 4
-/** The year 9999: what databases and dates take. */
+/** The year 9999, the last year that databases and dates accept. */
 const modifiedMsMax = 253_402_300_799_999
-/** How stores say that they have no copy: Bad Request, Method Not Allowed, Not Implemented. */
+/** Statuses with which stores say that they cannot copy: Bad Request, Method Not Allowed, Not Implemented. */
 const noCopyStatuses: readonly number[] = [400, 405, 501]
 
 export class S3Store implements ObjectStore {
@@ -49,11 +49,11 @@ export class S3Store implements ObjectStore {
   readonly #clock: Clock
   readonly #ids: Ids
   readonly #inRoom: InRoom
-  /** On every write: how the store encrypts what it keeps. */
+  /** Headers of every write that say how the store encrypts the object. */
   readonly #encryption: Readonly<Record<string, string>>
-  /** False once the store has said that it has no copy. */
+  /** False once the store has said that it cannot copy. */
   #hasCopy = true
-  /** Copies through this process: one at a time, so a store holds the bytes of one object here and no more. */
+  /** The queue of copies through this process. One copy runs at a time, so a store has the bytes of only one object in this process. */
   readonly #copies: KeyQueue
 
   constructor(options: S3StoreOptions) {
@@ -70,7 +70,7 @@ export class S3Store implements ObjectStore {
     this.#lists = new S3Lists({ ...options, ...bounds })
   }
 
-  /** Where the bucket was found to be. */
+  /** The region in which the bucket was found. */
   get region(): string {
     return this.#wire.region
   }
@@ -139,7 +139,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** Waits for its turn as long as for one answer of the store. */
+  /** Copies through this process. It waits for its turn as long as for one answer of the store. */
   async #copyByHand(from: string, to: string, options: CopyOptions): Promise<{ etag: string }> {
     try {
       return await this.#copies.run('', () => this.#copyInTurn(from, to, options), this.#timeoutMs)
@@ -176,7 +176,7 @@ export class S3Store implements ObjectStore {
   }
 
   versioning(options: CallOptions = {}): Promise<'on' | 'suspended' | 'off' | 'unknown'> {
-    // Many stores do not know the question, and credentials may lack the right to ask it.
+    // Many stores do not support the question, and credentials may lack the right to ask it.
     return this.#call(options, signal => this.#lists.versioning(signal)).catch(() => 'unknown')
   }
 
@@ -185,7 +185,10 @@ export class S3Store implements ObjectStore {
     this.#wire.close()
   }
 
-  /** Runs one call, body included, within its time; a conditional one again when the store says that another conditional write was under way. */
+  /**
+   * Runs one call, including its body, within its time limit. A conditional call is repeated when the store says that another conditional write was
+   * running.
+   */
   async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const limit = new AbortController()
     const cancel = this.#clock.after(this.#timeoutMs * attemptsMax + pauseMsMax, () => limit.abort(late()))
@@ -212,7 +215,7 @@ export class S3Store implements ObjectStore {
   }
 }
 
-/** Headers of writes; nothing where the bucket decides. */
+/** Returns the encryption headers of writes. There are none when the bucket decides. */
 function encryptionOf({ access }: S3StoreOptions): Record<string, string> {
   if (access?.sse !== 'aws:kms') return {}
   return {
@@ -228,7 +231,7 @@ const tooManyCopies = (cause: Error): ObjectStoreError =>
   new ObjectStoreError('overloaded', 'the store has no copy of its own, and too many copies wait for their turn', { cause })
 
 const metadataPrefix = 'x-amz-meta-'
-/** The body of a reply to a write holds nothing that the gateway needs. */
+/** Maximum size of the reply to a write. The gateway needs nothing from its body. */
 const replyMaxBytes = 64 * 1024
 
 interface Conditions {

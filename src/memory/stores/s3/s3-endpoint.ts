@@ -1,4 +1,4 @@
-/** Where the requests for one bucket go, by the endpoint rules of the AWS SDK: partition and region, bucket in the host or in the path. */
+/** Finds where the requests for one bucket go, by the endpoint rules of the AWS SDK: partition and region, and the bucket in the host or in the path. */
 import { S3Client } from '@aws-sdk/client-s3'
 import type { S3StoreOptions } from './s3-options.ts'
 
@@ -6,12 +6,12 @@ type Rules = (parameters: Readonly<Record<string, unknown>>, context: object) =>
 
 let rules: Rules | null = null
 
-/** Hosts of AWS: there the region decides the host. */
+/** Returns whether the endpoint is AWS, where the region decides the host. */
 export function isAwsEndpoint(endpoint: string | null): boolean {
   return endpoint === null || /(^|\.)amazonaws\.com(\.cn)?$/.test(new URL(endpoint).hostname)
 }
 
-/** Whether the bucket is in the path whatever its name is. */
+/** Returns whether the bucket is in the path, whatever its name is. */
 export function isPathForced({ endpoint, access }: Pick<S3StoreOptions, 'endpoint' | 'access'>): boolean {
   const addressing = access?.addressing ?? 'auto'
   return addressing === 'path' || (addressing === 'auto' && !isAwsEndpoint(endpoint))

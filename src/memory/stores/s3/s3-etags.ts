@@ -1,18 +1,18 @@
-/** Etags as stores send them. Pure. */
+/** Normalises the etags that stores send. The functions are pure. */
 import { isEntityTag } from '../../preconditions.ts'
 
 /**
- * Brings an etag into one spelling: some stores leave out the quotes, above all in lists, and some mark an etag as weak although it covers the whole
+ * Returns an etag in one spelling. Some stores leave out the quotes, mostly in lists, and some mark an etag as weak although it covers the whole
  * object. Returns null when there is no etag.
  */
 export function etagOf(sent: string | undefined): string | null {
   const etag = (sent ?? '').replace(/^W\//, '')
   const quoted = etag.startsWith('"') ? etag : `"${etag}"`
-  // In XML there can be anything, and it is to come back in headers.
+  // XML can contain any text here, and the etag is later sent in headers.
   return quoted !== '""' && isEntityTag(quoted) ? quoted : null
 }
 
-/** For stores that have no etags: which write it was, else when and how long. */
+/** Returns an etag for an object of a store without etags: the id of its write, or otherwise its time and length. */
 export function substituteEtag(writeId: string | undefined, modifiedMs: number, sizeBytes: number): string {
   return writeId === undefined ? `"${modifiedMs}-${sizeBytes}"` : `"${writeId}"`
 }

@@ -1,17 +1,17 @@
-/** Bounds the content of an XML reply in one pass over its bytes, before a parser reads it: the time of a parser depends on the content. */
+/** Bounds the content of an XML reply in one pass over its bytes, before a parser reads it, because the time of a parser depends on the content. */
 import { ObjectStoreError } from '../object-store.ts'
 
-/** The most bytes of a page besides its entries; also the most bytes of a reply without entries. */
+/** Maximum number of bytes of a page without its entries. It is also the maximum number of bytes of a reply without entries. */
 export const frameMaxBytes = 16 * 1024
-/** A key of 1,024 bytes, in which each byte is escaped as `&quot;`. */
+/** A key of 1,024 bytes in which each byte is escaped as `&quot;`. */
 const textMaxBytes = 6 * 1_024
-/** One entry: its longest key with what else is said of it. */
+/** Maximum number of bytes of one entry: its longest key and its other fields. */
 const entryMaxBytes = 8 * 1024
 const tagMaxBytes = 512
-/** Beginnings and ends of elements: twelve elements for each entry. */
+/** Number of beginnings and ends of elements for each entry, which has twelve elements. */
 const tagsPerEntry = 24
 const tagsOfFrame = 50
-/** Escapes and attributes. One key may consist of them; not every key of a page does. */
+/** Maximum number of escapes and attributes for each entry. One key may consist of escapes, but not every key of a page does. */
 const marksPerEntry = 64
 const marksOfFrame = 2_048
 
@@ -19,7 +19,7 @@ const [opening, closing, ampersand, equals] = Buffer.from('<>&=') as unknown as 
 const entryStart = '<Contents>'
 const entryEnd = '</Contents>'
 
-/** Throws ObjectStoreError `unavailable` for a reply that is more work to parse than a page of `entriesMax` entries is. */
+/** Throws ObjectStoreError `unavailable` for a reply that takes more work to parse than a page of `entriesMax` entries. */
 export function refuseHeavyList(text: Buffer, entriesMax: number): void {
   refuseHeavyEntries(text, entriesMax)
   let tags = 0
@@ -57,5 +57,5 @@ function refuseHeavyEntries(text: Buffer, entriesMax: number): void {
   if (text.length - entriesBytes > frameMaxBytes) throw refused(`more than ${frameMaxBytes} bytes beside the entries of a page`)
 }
 
-/** The failure of a store that sent what no store should. */
+/** Returns the error for a store that sent an invalid reply. */
 export const refused = (what: string): ObjectStoreError => new ObjectStoreError('unavailable', `the store sent ${what}`)

@@ -1,4 +1,4 @@
-/** What an S3 store answers in XML, lists above all: through the AWS SDK, which no other file knows. */
+/** Makes the calls whose replies are XML, mostly lists. They use the client of the AWS SDK. No other file sends requests to a store with it. */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { Readable } from 'node:stream'
@@ -10,11 +10,11 @@ import { etagOf, substituteEtag } from './s3-etags.ts'
 import { frameMaxBytes, refused, refuseHeavyList } from './s3-list-scan.ts'
 import type { S3ClientOptions } from './s3-options.ts'
 
-/** Of one entry of a page: a key of usual length, escaped, with what else is said of it. */
+/** Number of bytes that the bound of a page allows for each entry: a key of usual length, escaped, and the other fields. */
 const entryMaxBytes = 1_200
-/** The longest key that S3 knows. */
+/** Maximum length of a key in S3. */
 const listedKeyMaxBytes = 1_024
-/** The year 9999: what databases and dates take. */
+/** The year 9999, the last year that databases and dates accept. */
 const modifiedMsMax = 253_402_300_799_999
 
 export class S3Lists {
@@ -24,14 +24,14 @@ export class S3Lists {
   constructor(options: S3ClientOptions) {
     const { endpoint, bucket, region, keys, timeoutMs, connectTimeoutMs, socketsMax, attemptsMax } = options
     const lookup = options.lookupFor(bucketUrl(options, region))
-    // The time of the agents is that of idle sockets.
+    // The timeout of the agents applies to idle sockets.
     const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup, timeout: timeoutMs }
     this.#bucket = bucket
     this.#client = new S3Client({
       ...(isAwsEndpoint(endpoint) || endpoint === null ? {} : { endpoint }),
       region,
       forcePathStyle: isPathForced(options),
-      // What the environment says of endpoints is not meant for the stores of organisations.
+      // Endpoints in the environment are not meant for the stores of organisations.
       ignoreConfiguredEndpointUrls: true,
       followRegionRedirects: true,
       credentials: options => keys(options?.['forceRefresh'] === true ? { forceRefresh: true } : undefined),
@@ -48,7 +48,7 @@ export class S3Lists {
     })
   }
 
-  /** One page. Throws errors of the SDK, and ObjectStoreError for a list that does not go on: who follows its pages would never come to an end. */
+  /** Returns one page. Throws errors of the SDK. Throws ObjectStoreError for a list that does not advance, because its pages would never end. */
   async page({ prefix, limit = listPageMax, startAfter }: ListOptions, abortSignal: AbortSignal): Promise<ListPage> {
     const entriesMax = Math.min(limit, listPageMax)
     const command = new ListObjectsV2Command({
@@ -67,13 +67,13 @@ export class S3Lists {
     return { objects, next }
   }
 
-  /** Throws errors of the SDK. */
+  /** Returns the versioning state of the bucket. Throws errors of the SDK. */
   async versioning(abortSignal: AbortSignal): Promise<'on' | 'suspended' | 'off'> {
     const { Status } = await this.#client.send(new GetBucketVersioningCommand({ Bucket: this.#bucket }), { abortSignal })
     return Status === 'Enabled' ? 'on' : Status === 'Suspended' ? 'suspended' : 'off'
   }
 
-  /** Takes new keys, after the store has refused those that it was asked with. */
+  /** Fetches new keys, after the store has refused the present ones. */
   async renewKeys(): Promise<void> {
     await this.#client.config.credentials({ forceRefresh: true })
   }
@@ -84,15 +84,15 @@ export class S3Lists {
 }
 
 /**
- * Takes each reply whole before the SDK parses it, so that a store that sends more than was asked for, or byte by byte, costs a bounded
- * buffer and its own call. What a page of that many entries cannot hold is refused before it is parsed.
+ * Reads each reply completely before the SDK parses it. A store that sends too much, or byte by byte, therefore costs only a bounded buffer and its
+ * own call. A reply that is too large for a page of the requested number of entries is refused before it is parsed.
  */
 class BoundedHandler extends NodeHttpHandler {
   override async handle(...[request, options]: Parameters<NodeHttpHandler['handle']>): ReturnType<NodeHttpHandler['handle']> {
     const { response } = await super.handle(request, options)
     const entriesMax = Number(request.query['max-keys'] ?? 0)
     const text = await wholeOf(response.body as Readable, frameMaxBytes + entriesMax * entryMaxBytes, options?.abortSignal as AbortSignal | undefined)
-    // The SDK's parser takes entities from nobody; a store that declares some has nothing to say that is to be believed.
+    // The SDK's parser does not expand entities. A store that declares entities is not trusted.
     if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) throw refused('a document type in its XML')
     refuseHeavyList(text, entriesMax)
     response.body = Readable.from([text])
@@ -100,7 +100,7 @@ class BoundedHandler extends NodeHttpHandler {
   }
 }
 
-/** All of a body. Throws ObjectStoreError beyond the bound, and the reason of the signal. */
+/** Returns the whole body. Throws ObjectStoreError above the bound, and the reason of the signal. */
 async function wholeOf(body: Readable, bytesMax: number, signal: AbortSignal | undefined): Promise<Buffer> {
   const stop = (): void => void body.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
   if (signal?.aborted) stop()
@@ -122,7 +122,7 @@ async function wholeOf(body: Readable, bytesMax: number, signal: AbortSignal | u
 
 const tooManyEntries = (entriesMax: number): ObjectStoreError => refused(`a page with more than the ${entriesMax} entries that were asked for`)
 
-/** One entry of a list; what no store means to say of an object counts as not said. */
+/** Returns one entry of a list. An invalid size or time counts as missing. */
 function listedOf({ Key: key = '', ETag: etag, Size: size = 0, LastModified: modified }: _Object): ListedObject {
   const sizeBytes = Number.isSafeInteger(size) && size >= 0 ? size : 0
   const saidMs = modified?.getTime() ?? 0

@@ -3,20 +3,23 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 
-/** How a store of S3 is reached beside its place; never a secret. */
+/** How an S3 store is reached, in addition to its place. It never contains a secret. */
 export interface StoreAccess {
-  /** `keys`: of the organisation. `role`: assumed for it. `gateway`: the identity of this process, for buckets that the operator named. */
+  /**
+   * `keys` are keys of the organisation. `role` is a role that is assumed for it. `gateway` is the identity of this process, for buckets that the
+   * operator named.
+   */
   readonly credentials: 'keys' | 'role' | 'gateway'
   readonly roleArn: string | null
-  /** `auto`: the bucket is in the host at AWS, and in the path elsewhere. */
+  /** With `auto`, the bucket is in the host at AWS, and in the path elsewhere. */
   readonly addressing: 'auto' | 'path' | 'virtual'
-  /** How new objects are encrypted; `bucket`: as the bucket says. */
+  /** How new objects are encrypted. With `bucket`, the bucket decides. */
   readonly sse: 'bucket' | 'aws:kms'
-  /** With `aws:kms`; null: the key that AWS keeps for the account. */
+  /** The key for `aws:kms`. Null means the key that AWS keeps for the account. */
   readonly kmsKeyId: string | null
 }
 
-/** What signs a request. */
+/** The keys that sign a request. */
 export interface SigningKeys {
   readonly accessKeyId: string
   readonly secretAccessKey: string
@@ -24,40 +27,40 @@ export interface SigningKeys {
   readonly expiration?: Date
 }
 
-/** Keys as they are now; ahead of their end new ones are fetched beside the calls. `forceRefresh`: the store has refused the last ones. */
+/** Returns the current keys. Before they expire, new keys are fetched in the background. `forceRefresh` means that the store has refused the last keys. */
 export type KeySource = (options?: { readonly forceRefresh?: boolean }) => Promise<SigningKeys>
 
-/** Does the work that reads one reply, with room for it. */
+/** Does the work that reads one reply, with room for the reply. */
 export type InRoom = <T>(work: (room?: RoomOfReply) => Promise<T>) => Promise<T>
 
-/** Where a bucket is, and how it is asked. */
+/** The place of a bucket, and how requests to it are made. */
 export interface S3StoreOptions {
-  /** Null: the endpoint of AWS in the region. */
+  /** Null means the endpoint of AWS in the region. */
   readonly endpoint: string | null
   readonly bucket: string
   readonly region: string
   readonly keys: KeySource
   readonly access?: Pick<StoreAccess, 'addressing' | 'sse' | 'kmsKeyId'>
-  /** Longest silence of the store before and inside a reply. */
+  /** Maximum silence of the store before and inside a reply. */
   readonly timeoutMs: number
-  /** Largest object that is copied through this process, where the store has no copy of its own: MEMORY_OBJECT_MAX_BYTES. */
+  /** Maximum size of an object that is copied through this process, for a store that cannot copy: MEMORY_OBJECT_MAX_BYTES. */
   readonly objectBytesMax: number
   /** Refuses addresses that a user-given URL must not reach, and resolves the others. */
   lookupFor(url: URL): LookupFunction
   readonly clock: Clock
   readonly ids: Ids
-  /** Reads an object while there is room for its bytes. Left out: there always is. */
+  /** Reads an object while there is room for its bytes. When it is left out, there is always room. */
   readonly inRoom?: InRoom | undefined
 }
 
-/** The same with the bounds of one client. */
+/** The same options with the bounds of one client. */
 export interface S3ClientOptions extends S3StoreOptions {
   readonly connectTimeoutMs: number
   readonly socketsMax: number
   readonly attemptsMax: number
 }
 
-/** Keys that stay the same. */
+/** Returns a source of keys that never change. */
 export function fixedKeys(accessKeyId: string, secretAccessKey: string): KeySource {
   const keys = Promise.resolve({ accessKeyId, secretAccessKey })
   return () => keys

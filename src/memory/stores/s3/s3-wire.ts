@@ -1,6 +1,6 @@
 /**
- * Requests for single objects of an S3 bucket, signed by the signer of the AWS SDK and sent over undici. What the SDK's client does
- * around such a call costs more processor time than all else that a read or a write of memory takes. Decision 0225 says why.
+ * Makes requests for single objects of an S3 bucket. The signer of the AWS SDK signs them, and undici sends them. The client of the SDK needs more
+ * processor time for such a call than all other parts of a read or a write of memory together. Decision 0225 says why.
  */
 import { createHash, createHmac } from 'node:crypto'
 import { SignatureV4 } from '@smithy/signature-v4'
@@ -14,18 +14,18 @@ import type { S3ClientOptions } from './s3-options.ts'
 export interface S3Request {
   readonly method: OriginRequest['method']
   readonly key: string
-  /** Lower case. */
+  /** The names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
   readonly signal: CancelSignal
 }
 
-/** A failed call in the form that the SDK gives its own: name, `$metadata`, and `code` of a connection that failed. */
+/** A failed call, in the form of the SDK's own errors: name, `$metadata`, and `code` of a connection that failed. */
 export class S3WireError extends Error {
   override readonly name: string
   readonly code: unknown
   readonly $metadata: { readonly httpStatusCode?: number; readonly attempts: number }
-  /** The region of the bucket, when the store has said that it is another one than was asked. */
+  /** The region of the bucket, when the store has said that it differs from the region of the request. */
   readonly region: string | null
   constructor(name: string, attempts: number, how: { readonly status?: number; readonly cause?: unknown; readonly region?: string | null }) {
     super(name, { cause: how.cause })
@@ -36,15 +36,15 @@ export class S3WireError extends Error {
   }
 }
 
-/** An error's text is short XML. */
+/** Maximum size of the text of an error, which is short XML. */
 const errorTextMaxBytes = 64 * 1024
 const retriedStatuses: readonly number[] = [429, 500, 502, 503, 504]
 const skewNames: readonly string[] = ['RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture']
 const retryPauseMs = 100
-/** A store that names another region for its bucket is followed once in this time. */
+/** Minimum time between two moves to another region that the store names for its bucket. */
 const regionMoveEveryMs = 60_000
 
-/** SHA-256, keyed where the signer gives a key, in the form that it asks for. */
+/** SHA-256, with a key when the signer gives one, in the interface that the signer requires. */
 class Sha256 {
   readonly #hash: { update(data: Uint8Array | string): unknown; digest(): Buffer }
 
@@ -65,14 +65,14 @@ class Sha256 {
   }
 }
 
-/** Requests to one bucket. A call that fails for a moment is tried again, up to `attemptsMax` times in all. */
+/** Makes requests to one bucket. A call with a temporary failure is tried again, at most `attemptsMax` times in all. */
 export class S3Wire {
   readonly #options: S3ClientOptions
   #place: Place
-  /** Clock of the store minus ours, when it has refused a signature for that. */
+  /** The clock of the store minus the clock of this machine. It is set after the store refused a signature for its time. */
   #skewMs = 0
   #movedAtMs = Number.NEGATIVE_INFINITY
-  /** Places that were moved away from while calls were under way there. */
+  /** Places that were left while calls to them were running. */
   readonly #left = new Set<Place>()
   #isClosed = false
 
@@ -81,12 +81,12 @@ export class S3Wire {
     this.#place = placeIn(options, options.region, null)
   }
 
-  /** Where the bucket is: as it was configured, until the store says otherwise. */
+  /** The region of the bucket: the configured one, until the store names another. */
   get region(): string {
     return this.#place.region
   }
 
-  /** A reply of 2xx, whose body the caller reads or destroys. Throws S3WireError, or the reason of the signal. */
+  /** Returns a reply of 2xx. The caller reads or destroys its body. Throws S3WireError, or the reason of the signal. */
   async send(request: S3Request): Promise<OutboundReply> {
     const { attemptsMax, clock, ids } = this.#options
     for (let attempts = 1; ; attempts++) {
@@ -94,7 +94,7 @@ export class S3Wire {
       asked.calls++
       const failure = await this.#attempt(request, attempts, asked).finally(() => this.#ended(asked))
       if (!(failure instanceof S3WireError)) return failure
-      // Nothing has happened in the region that was asked first.
+      // The request had no effect in the first region.
       if (failure.region !== null && attempts < attemptsMax && this.#moveTo(failure.region, asked)) continue
       if (attempts >= attemptsMax || !this.#isRetried(failure)) throw failure
       await clock.sleep(retryPauseMs * ids.random())
@@ -102,7 +102,10 @@ export class S3Wire {
     }
   }
 
-  /** As `send`, with the XML of the reply. A call that takes its store long may be answered 200 before it fails: then the text says so. */
+  /**
+   * Sends a request as `send` does, and returns the XML of the reply. A store may answer 200 to a long call before the call fails. Then the text
+   * contains the error.
+   */
   async text(request: S3Request): Promise<string> {
     const { body } = await this.send(request)
     const text = (await body.buffer(errorTextMaxBytes)).toString('utf8')
@@ -117,11 +120,12 @@ export class S3Wire {
   }
 
   /**
-   * Signs for another region from now on. At AWS its host is asked; a store elsewhere has one endpoint for all of them, and keeps its
-   * connections. False when the store was moved less than a minute ago, so a store that names a new region each time gets its own error.
+   * Signs for another region from now on. At AWS the host of that region is used. A store elsewhere has one endpoint for all regions, and its
+   * connections are kept. Returns false when the store was moved less than a minute ago, so that a store that names a new region each time gets its
+   * own error.
    */
   #moveTo(region: string, from: Place): boolean {
-    // Another call may have moved it meanwhile.
+    // Another call may have moved the place meanwhile.
     if (this.#place !== from) return true
     const { endpoint, clock } = this.#options
     const nowMs = clock.monotonicMs()
@@ -132,7 +136,7 @@ export class S3Wire {
     return true
   }
 
-  /** Ends the connections of a place once the calls that were begun there have their replies. */
+  /** Ends the connections of a place after the calls that began there have their replies. */
   #leave(place: Place): void {
     if (place.calls > 0) this.#left.add(place)
     else place.origin.retire()
@@ -173,7 +177,7 @@ export class S3Wire {
     if (Number.isFinite(said)) this.#skewMs = said - this.#options.clock.nowMs()
   }
 
-  /** The headers with the signature over them, the method, the path and the content. */
+  /** Returns the headers with the signature over them, the method, the path and the content. */
   async #signed(
     { url, signer }: Place,
     method: string,
@@ -190,7 +194,7 @@ export class S3Wire {
 
 /** One bucket in one region. */
 interface Place {
-  /** Requests without a reply yet. */
+  /** Number of requests without a reply yet. */
   calls: number
   readonly region: string
   readonly url: URL
@@ -199,16 +203,16 @@ interface Place {
   readonly signer: SignatureV4
 }
 
-/** The place of a region; it takes the connections of the one before where both are at the same origin. */
+/** Returns the place of a region. It takes over the connections of the place before when both have the same origin. */
 function placeIn(options: S3ClientOptions, region: string, before: Place | null): Place {
   const url = bucketUrl(options, region)
   const signer = new SignatureV4({
     service: 's3',
     region,
-    // Returns current keys immediately; new keys are fetched in the background.
+    // This returns current keys immediately. New keys are fetched in the background.
     credentials: () => options.keys(),
     sha256: Sha256,
-    // The path goes out as it is signed; S3 escapes it once.
+    // The path is sent as it is signed. S3 escapes it once.
     uriEscapePath: false,
   })
   const root = `${url.pathname.replace(/\/+$/, '')}/`
@@ -221,17 +225,17 @@ function placeIn(options: S3ClientOptions, region: string, before: Place | null)
 /** Statuses with which S3 says that the bucket is in another region. */
 const otherRegionStatuses: readonly number[] = [301, 307, 400]
 
-/** The region that the store names in such an answer; null when it names none or the region of the request. */
+/** Returns the region that the store names in such an answer. Returns null when it names none or the region of the request. */
 function regionIn({ status, headers }: OutboundReply, text: string, asked: string): string | null {
   if (!otherRegionStatuses.includes(status)) return null
   const said = headers['x-amz-bucket-region'] ?? /<Region>([^<]*)<\/Region>/.exec(text)?.[1]
   return typeof said === 'string' && /^[a-z0-9-]{1,40}$/.test(said) && said !== asked ? said : null
 }
 
-/** How the store calls an error; a name, not whatever it says there. */
+/** Returns the store's name for an error. It accepts only a name, not any other text. */
 const nameIn = (text: string): string => /<Code>([\w.-]{1,80})<\/Code>/.exec(text)?.[1] ?? 'Unknown'
 
-/** A segment of a path as S3 canonicalizes it: everything but unreserved characters. */
+/** Returns a segment of a path as S3 canonicalizes it: everything but unreserved characters is escaped. */
 function escaped(segment: string): string {
   return encodeURIComponent(segment).replace(/[!'()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }

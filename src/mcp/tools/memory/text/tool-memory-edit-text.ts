@@ -1,28 +1,28 @@
-/** Replaces a piece of a text, as an agent requests it. Pure. */
+/** Replaces a piece of a text, as an agent requests it. The functions are pure. */
 
 export interface EditParams {
   readonly oldText: string
   readonly newText: string
-  /** False: old_text must occur exactly once. */
+  /** When false, old_text must occur exactly once. */
   readonly replacesAll: boolean
-  /** The most characters of the text after the change. */
+  /** Maximum number of characters of the text after the change. */
   readonly charsMax: number
 }
 
 export type EditOutcome =
   | { readonly kind: 'done'; readonly text: string; readonly replaced: number; readonly diff: string }
-  /** `hint` says what may be wrong with old_text; empty when no cause is found. */
+  /** `hint` says what may be wrong with old_text. It is empty when no cause is found. */
   | { readonly kind: 'absent'; readonly hint: string }
-  /** The size that the text would have; the text was not made. */
+  /** The size that the text would have. The text was not made. */
   | { readonly kind: 'too-long'; readonly chars: number }
-  /** `lines`: the first lines where it begins, counted from 1. */
+  /** `lines` contains the first lines where old_text begins, counted from 1. */
   | { readonly kind: 'ambiguous'; readonly count: number; readonly lines: readonly number[] }
 
 const linesNamedMax = 10
 
 /**
- * Returns the text with `oldText` replaced. When every line of the text ends with CRLF, a plain line end in the request matches CRLF: models write plain
- * line ends, and the lines of the text stay as they are.
+ * Returns the text with `oldText` replaced. When every line of the text ends with CRLF, a plain line end in the request matches CRLF, because models
+ * write plain line ends. The lines of the text keep their ends.
  */
 export function editText(text: string, params: EditParams): EditOutcome {
   const { oldText, newText } = endingLike(text, params)
@@ -47,7 +47,7 @@ function endingLike(text: string, { oldText, newText }: EditParams): { oldText: 
   return { oldText: oldText.replaceAll('\n', '\r\n'), newText: newText.replaceAll('\n', '\r\n') }
 }
 
-/** Positions of the words. With a step of 1 they include overlapping positions, because those make an edit ambiguous too. */
+/** Returns the positions of the words. With a step of 1 they include overlapping positions, because those make an edit ambiguous too. */
 function placesOf(text: string, oldText: string, step: number): number[] {
   const places: number[] = []
   for (let at = text.indexOf(oldText); at >= 0; at = text.indexOf(oldText, at + step)) places.push(at)
@@ -78,7 +78,7 @@ function hintFor(text: string, oldText: string): string {
   return loose(text).toLowerCase().includes(looseOld.toLowerCase()) ? 'The object has the same words in other upper and lower case.' : ''
 }
 
-/** Lines that changed, as they were and as they are. */
+/** Changed lines, before and after the change. */
 interface Hunk {
   readonly line: number
   readonly before: readonly string[]
@@ -89,7 +89,10 @@ const hunksMax = 5
 const hunkLinesMax = 12
 const lineCharsMax = 200
 
-/** One hunk for each run of whole lines that the positions touch; only the first few. */
+/**
+ * Returns one hunk for each run of whole lines that the positions touch. Only the first few hunks are returned, and `hidden` is the number of the
+ * others.
+ */
 function hunksOf(text: string, places: readonly number[], oldText: string, newText: string): { shown: Hunk[]; hidden: number } {
   const shown: Hunk[] = []
   let at = 0
@@ -110,7 +113,7 @@ function hunksOf(text: string, places: readonly number[], oldText: string, newTe
   return { shown, hidden: places.length - at }
 }
 
-/** Without the equal lines at both ends. */
+/** Returns the hunk without the equal lines at both ends. */
 function trimmed(line: number, before: readonly string[], after: readonly string[]): Hunk {
   const shorter = Math.min(before.length, after.length)
   let head = 0

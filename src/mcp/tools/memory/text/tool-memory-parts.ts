@@ -1,14 +1,17 @@
-/** What the memory tools have in common: arguments, hints, bounds. */
+/** The common parts of the memory tools: arguments, hints and bounds. */
 import { z } from 'zod'
 import { Reply } from '../../../../platform/endpoint.ts'
 import { fail, type GatewayError } from '../../../../platform/errors.ts'
 import { jsonOf, plainJson, type ToolAnnotations } from '../../toolbox/tool.ts'
 
-/** The most bytes of JSON in one answer, for content and for lists: clients cut answers, or put them aside, from about 50,000 characters on. */
+/**
+ * Maximum number of bytes of JSON in one answer, for content and for lists. Clients cut answers of more than about 50,000 characters, or put them
+ * aside.
+ */
 export const answerBytesMax = 48_000
 
 export const readsOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
-/** The previous content is replaced or deleted; the same call again changes nothing more. */
+/** The hints of a tool that replaces or deletes the previous content. The same call again changes nothing more. */
 export const overwrites: ToolAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
 
 export const keyArgument = z.string().min(1).describe('Path of the object, for example agents/triage/notes.md.')
@@ -21,14 +24,14 @@ export const cursorArgument = z.string().min(1).max(8000).optional().describe('n
 export const nextCursor = z.string().nullable().describe('null: that was all. A page may be short, or empty, and still have a next one.')
 export const etag = z.string().nullable().describe('Names this version; give it as if_match when you change the object.')
 
-/** How many bytes a value takes as JSON. */
+/** Returns the number of bytes of a value as JSON. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
 /**
- * Returns a page of a list that stays within `answerBytesMax`. A page that is too large is read again with fewer entries, so that its cursor follows the
- * last entry shown. `entriesOf` gives the entries in page order.
+ * Returns a page of a list that stays within `answerBytesMax`. A page that is too large is read again with fewer entries, so that its cursor comes
+ * after the last entry shown. `entriesOf` returns the entries in page order.
  */
 export async function boundedPage<P>(limit: number, load: (limit: number) => Promise<P>, entriesOf: (page: P) => readonly unknown[]): Promise<P> {
   // The loop ends, because each round asks for fewer entries than the one before.
@@ -45,7 +48,7 @@ export async function boundedPage<P>(limit: number, load: (limit: number) => Pro
   }
 }
 
-/** Returns the content as bytes. Throws `payload_too_large` over the bound, `bad_request` for a lone surrogate, which no file can hold. */
+/** Returns the content as bytes. Throws `payload_too_large` above the bound, and `bad_request` for a lone surrogate, which no file can contain. */
 export function bytesToWrite(content: string, objectMaxBytes: number): Buffer {
   if (!content.isWellFormed()) throw fail('bad_request', { message: 'Argument content: not well-formed Unicode (a lone surrogate).' })
   const bytes = Buffer.from(content, 'utf8')
@@ -53,27 +56,27 @@ export function bytesToWrite(content: string, objectMaxBytes: number): Buffer {
   return bytes
 }
 
-/** `payload_too_large` for an object that is larger than a write over MCP may be; `size` is its size, or a lower bound of it, in bytes. */
+/** Returns `payload_too_large` for an object that is larger than a write over MCP may be. `size` is its size in bytes, or a lower bound of it. */
 export function tooLarge(objectMaxBytes: number, size: number): GatewayError {
   return fail('payload_too_large', {
     message: `Over MCP a memory object that is written or edited has at most ${objectMaxBytes} bytes; this one has ${size} or more.`,
   })
 }
 
-/** Conditions of a write as headers. Throws `bad_request` when they contradict each other. */
+/** Returns the conditions of a write as headers. Throws `bad_request` when they contradict each other. */
 export function conditionsOf(params: { if_match?: string | undefined; create_only?: boolean }): Record<string, string> {
   if (params.create_only && params.if_match !== undefined) throw fail('bad_request', { message: 'Give either if_match or create_only.' })
   return { ...(params.if_match === undefined ? {} : { 'if-match': params.if_match }), ...(params.create_only ? { 'if-none-match': '*' } : {}) }
 }
 
-/** The answer of a row as plain data, with the etag of its headers. */
+/** Returns the answer of a row as plain data, with the etag of its headers. */
 export function withEtag(value: unknown): Record<string, unknown> {
   const data = plainJson(jsonOf(value))
   const sent = value instanceof Reply ? value.headers['etag'] : undefined
   return { ...(typeof data === 'object' ? data : {}), ...(sent === undefined ? {} : { etag: sent }) }
 }
 
-/** The given arguments as a query: values as texts, absent and empty ones left out. */
+/** Returns the given arguments as a query. Values become texts, and absent and empty values are left out. */
 export function queryOf(args: Readonly<Record<string, string | number | boolean | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(args).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]])))
 }

@@ -18,7 +18,7 @@ type Paths = z.output<typeof outputSchema>
 
 const bytesPerMb = 1_048_576
 
-/** memory_paths: where the caller may read and write, and how much room there is. */
+/** The tool memory_paths shows where the caller may read and write, and how much room there is. */
 export function memoryPathsTool(rows: { readonly paths: AnyRow; readonly getStore: AnyRow; readonly write: AnyRow }): Tool {
   return customTool({
     name: 'memory_paths',
@@ -47,7 +47,7 @@ export function memoryPathsTool(rows: { readonly paths: AnyRow; readonly getStor
   })
 }
 
-/** A token without the scope for writing may only read everywhere. */
+/** Returns the prefixes that the caller may write and read. A token without the scope for writing may only read. */
 function prefixesOf({ user, workspace, org, shared = [] }: Paths['scopes'], mayWrite: boolean): Pick<Paths, 'write' | 'read'> {
   const open = [user, 'agents/', ...(workspace === undefined ? [] : [`${workspace}journal/`]), ...shared]
   const records = [`${org}records/`, ...(workspace === undefined ? [] : [`${workspace}records/`])]

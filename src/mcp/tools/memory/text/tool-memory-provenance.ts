@@ -1,4 +1,4 @@
-/** Where an object comes from, from the headers of a read. */
+/** Reads the origin of an object from the headers of a read. */
 import { z } from 'zod'
 import { agentText, keyText, nameText, oneLine } from './tool-memory-marking.ts'
 
@@ -17,7 +17,7 @@ export type Provenance = z.output<typeof provenanceShape>
 
 type Headers = Readonly<Record<string, string>>
 
-/** Reads the headers of a read; an object that did not come through the gateway has few of them. */
+/** Returns the provenance from the headers of a read. An object that did not come through the gateway has few of them. */
 export function provenanceOf(headers: Headers): Provenance {
   const meta = (name: string): string | null => headers[`x-br-meta-${name}`] ?? null
   const sources = meta('sources')
@@ -34,7 +34,7 @@ export function provenanceOf(headers: Headers): Provenance {
   }
 }
 
-/** One line for a model: "written by agent 21 "triage", user 7 at …". */
+/** Returns one line for a model, such as: written by agent 21 "triage", user 7 at …. */
 export function provenanceText({
   user,
   agent,
@@ -55,7 +55,7 @@ export function provenanceText({
   ].join(' · ')
 }
 
-/** The first sources, each in quotes. */
+/** Returns the first sources, each in quotes. */
 function sourcesText(sources: readonly string[]): string {
   const rest = sources.length - sourcesShown
   return `${sources.slice(0, sourcesShown).map(keyText).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
@@ -63,13 +63,13 @@ function sourcesText(sources: readonly string[]): string {
 
 const sourcesShown = 5
 
-/** The owner of the bucket can change metadata, so an invalid time is not shown as a time. */
+/** Returns the time. Returns null for an invalid time, because the owner of the bucket can change metadata. */
 function timeOf(text: string | null): string | null {
   const ms = text === null ? Number.NaN : Date.parse(text)
   return Number.isNaN(ms) ? null : new Date(ms).toISOString()
 }
 
-/** Object metadata is ASCII, so names in it are percent-encoded. */
+/** Returns the decoded text. Object metadata is ASCII, so names in it are percent-encoded. */
 function decoded(text: string | null): string | null {
   try {
     return text === null ? null : decodeURIComponent(text)

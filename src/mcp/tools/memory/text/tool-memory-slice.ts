@@ -1,26 +1,26 @@
-/** A part of a text that fits into one answer, and where the next part begins. Pure. */
+/** Takes a part of a text that fits into one answer, and says where the next part begins. The functions are pure. */
 import { jsonBytes } from './tool-memory-parts.ts'
 
 export interface SliceParams {
-  /** Lines to skip. */
+  /** Number of lines to skip. */
   readonly offsetLine: number
-  /** Characters of the next line to skip. */
+  /** Number of characters of the next line to skip. */
   readonly offsetChar: number
   readonly limitLines: number | undefined
-  /** Bound of the part, in bytes of JSON. */
+  /** Maximum size of the part, in bytes of JSON. */
   readonly bytesMax: number
 }
 
 export interface Slice {
   readonly text: string
-  /** Lines that are at least partly in `text`. */
+  /** Number of lines that are at least partly in `text`. */
   readonly lines: number
   readonly totalLines: number
-  /** Null when nothing follows. */
+  /** Null when there is no next part. */
   readonly next: { readonly offset_line: number; readonly offset_char: number } | null
 }
 
-/** As many whole lines as fit; when the first line is longer than the bound, its beginning. */
+/** Returns as many whole lines as fit. When the first line is longer than the bound, it returns the beginning of this line. */
 export function sliceOf(text: string, { offsetLine, offsetChar, limitLines, bytesMax }: SliceParams): Slice {
   const { totalLines, start } = linesOf(text, offsetLine)
   if (start === null) return { text: '', lines: 0, totalLines, next: null }
@@ -46,8 +46,8 @@ export function sliceOf(text: string, { offsetLine, offsetChar, limitLines, byte
 }
 
 /**
- * Returns the number of lines, and the position of one of them; null when there is no such line. Objects are long and lines short, so no list of lines
- * is made.
+ * Returns the number of lines, and the position of one of them, which is null when there is no such line. It makes no list of lines, because objects
+ * are long and lines short.
  */
 function linesOf(text: string, wanted: number): { totalLines: number; start: number | null } {
   let totalLines = 1
@@ -64,7 +64,7 @@ function endOf(text: string, start: number): number {
   return end < 0 ? text.length : end
 }
 
-/** The number of characters of a line that fit; a character beyond the basic plane is never split. */
+/** Returns the number of characters of a line that fit. A character beyond the basic plane is never split. */
 function charsThatFit(line: string, bytesMax: number): number {
   // A character takes at most six bytes of JSON, so most lines need no count.
   if (line.length * 6 + 2 <= bytesMax || jsonBytes(line) <= bytesMax) return line.length
