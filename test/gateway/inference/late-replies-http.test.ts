@@ -61,6 +61,16 @@ describe('late replies', () => {
     expect(app.beta.requests).toEqual([])
   })
 
+  test('a caller who leaves a call without a stream pays for the output of the time that it took, in each of its answers', async () => {
+    const stop = new AbortController()
+    setTimeout(() => stop.abort(), 250)
+    const call = { ...body, model: 'alpha-only', n: 4 }
+    await app.call('POST', '/v1/chat/completions', call, { signal: stop.signal }).catch(() => undefined)
+    await expect.poll(lastRow).toMatchObject({ model: 'alpha-only', outcome: 'client_gone', estimated: true })
+    // 50 tokens a second in each.
+    expect(Number((await lastRow())?.completionTokens)).toBeGreaterThanOrEqual(30)
+  })
+
   test('a stream that thinks unseen and is given up for its silence is charged for what was held meanwhile', async () => {
     const first = {
       id: 'x',

@@ -167,7 +167,8 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
     // Hidden thinking comes before the answer, so a short answer needs the whole first hold.
     const shortTokens = thinksUnseen(request, attempt.model) ? needTokens : Math.min(needTokens, firstStreamSliceTokens * request.answers)
     const least = request.maxTokens === null ? costOf(attempt, request, mostTokens, shortTokens) : need
-    const debit = mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, needTokens)
+    // The hold of a stream is extended while it runs. A whole reply can come to its worst case, and the balance is money of the operator.
+    const debit = request.stream ? costOf(attempt, request, mostTokens, needTokens) : worst
     if (need > needUinr) needUinr = need
     if (least > leastUinr) leastUinr = least
     if (!attempt.byok && (debitUinr === null || debit > debitUinr)) debitUinr = debit

@@ -166,8 +166,7 @@ export class Meter {
   timesOut(isCharged: boolean): boolean {
     const attempt = this.#attempt
     if (attempt === null) return false
-    const madeTokens = this.withinHold(unseenTokensOf(this.#clock.monotonicMs() - this.#dialedAtMs))
-    this.#late ??= { attempt, tokens: abandonedUsage(this.#input.request, madeTokens), isCharged }
+    this.#late ??= { attempt, tokens: this.#abandoned(), isCharged }
     return isCharged
   }
 
@@ -237,10 +236,12 @@ export class Meter {
     return this.#attempt !== null && thinksUnseen(this.#input.request, this.#attempt.model)
   }
 
-  /** The tokens that a model with hidden thinking is assumed to have made since its dial. 0 for other models. */
+  /** The tokens that a provider is assumed to have made since its dial: of hidden thinking, and of a reply that comes whole. 0 for other calls. */
   get unseenTokens(): number {
-    if (!this.#thinksUnseen || !this.#input.kind.hasOutput || !this.#isWorking) return 0
-    return unseenTokensOf(this.#clock.monotonicMs() - this.#dialedAtMs)
+    const { kind, request } = this.#input
+    if (!kind.hasOutput || !this.#isWorking || (request.stream && !this.#thinksUnseen)) return 0
+    const madeTokens = unseenTokensOf(this.#clock.monotonicMs() - this.#dialedAtMs)
+    return request.stream ? madeTokens : madeTokens * request.answers
   }
 
   /** Records the assumed usage of a call that its caller has left, so that a death of this process does not lose it. */
