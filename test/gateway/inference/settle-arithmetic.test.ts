@@ -168,6 +168,7 @@ describe('the meter of a call', () => {
           stream: false,
           media: { images: 2, audioSeconds: 0, characters: 0 },
           native: { body: {} },
+          answers: 1,
         }
         const input = {
           kind: chatKind,
