@@ -105,9 +105,7 @@ describe('the cost of a call', () => {
       answers: fc.integer({ min: 1, max: 128 }),
       stream: fc.boolean(),
       promptTokens: fc.nat(200_000),
-      native: fc.constantFrom(
-        ...[{}, { reasoning_effort: 'high' }].map(body => ({ format: 'openai' as const, body, bytes: null, stream: false, headers: {}, query: '' })),
-      ),
+      asksThought: fc.boolean(),
     })
     const models = fc.record({ maxOutputTokens: fc.option(fc.integer({ min: 1, max: 200_000 })), reasoning: fc.boolean() })
     fc.assert(
@@ -167,7 +165,6 @@ describe('the meter of a call', () => {
           modelId: 'm',
           stream: false,
           media: { images: 2, audioSeconds: 0, characters: 0 },
-          native: { body: {} },
           answers: 1,
         }
         const input = {

@@ -120,7 +120,7 @@ export function outputCeiling({ maxTokens, answers }: Pick<ParsedRequest, 'maxTo
 /** Returns the output tokens in the hold before the dial. Each of several answers may be as long as a single one. */
 export function firstHoldTokens(
   kind: Pick<Kind, 'hasOutput'>,
-  request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'stream' | 'native'>,
+  request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'stream' | 'asksThought'>,
   model: Pick<Model, 'maxOutputTokens' | 'reasoning'>,
   stream = request.stream,
 ): number {

@@ -10,7 +10,7 @@ import type { TokenUsage } from '../../wire/usage.ts'
 import { performMessages } from '../attempt/perform-messages.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
-import type { ParsedRequest } from './request.ts'
+import { asksThought, type ParsedRequest } from './request.ts'
 
 /** OpenAI chat completions, which is also the hub format. */
 export const chatKind: Kind = {
@@ -46,6 +46,7 @@ class ChatRequest implements ParsedRequest {
   readonly stream: boolean
   readonly maxTokens: number | null
   readonly answers: number
+  readonly asksThought: boolean
   readonly promptTokens: number
   readonly promptMedia: ParsedRequest['promptMedia']
   readonly promptUnreadTokens: ParsedRequest['promptUnreadTokens']
@@ -61,6 +62,7 @@ class ChatRequest implements ParsedRequest {
     this.stream = chat.stream
     this.maxTokens = chat.maxTokens
     this.answers = chat.answers
+    this.asksThought = asksThought(body)
     this.promptTokens = chat.promptTokensEstimate
     this.promptMedia = chat.promptMedia
     this.promptUnreadTokens = chat.promptUnreadTokens

@@ -14,7 +14,7 @@ import { performMessages } from '../attempt/perform-messages.ts'
 import { refuseDearerMessages } from '../media/surcharges.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
-import type { CallInput, ParsedRequest } from './request.ts'
+import { asksThought, type CallInput, type ParsedRequest } from './request.ts'
 
 /** Anthropic messages. A route that speaks the format gets a relay; all other routes get a translation. */
 export const messagesKind: Kind = {
@@ -68,6 +68,7 @@ interface Sent {
 class MessagesRequest implements ParsedRequest {
   readonly operation = 'chat'
   readonly answers = 1
+  readonly asksThought: boolean
   readonly withholdUsage = false
   readonly modelId: string
   readonly fields: RouterFields
@@ -94,6 +95,7 @@ class MessagesRequest implements ParsedRequest {
     this.promptUnreadTokens = facts.promptUnreadTokens
     this.needs = { tools: facts.hasTools, vision: facts.hasImages }
     this.native = native
+    this.asksThought = asksThought(this.native.body)
     this.forwarded = forwarded
     this.overflows = overflows
   }

@@ -16,6 +16,18 @@ export interface CallInput {
   readonly form?: Form
 }
 
+/** Returns true for a body that asks its model to think, in any format. Providers have models that think although their catalog row does not say so. */
+export const asksThought = (body: Readonly<Record<string, unknown>>): boolean =>
+  isNamed(body['reasoning']) ||
+  isNamed(body['reasoning_effort']) ||
+  isNamed(body['include_reasoning']) ||
+  isNamed(body['thinking']) ||
+  isNamed(body['thinking_budget']) ||
+  isNamed(body['enable_thinking']) ||
+  isNamed(body['chat_template_kwargs'])
+
+const isNamed = (value: unknown): boolean => value !== undefined && value !== null
+
 /** An inference request of any API, in the form that the pipeline works with. */
 export interface ParsedRequest {
   readonly modelId: string
@@ -26,6 +38,8 @@ export interface ParsedRequest {
   readonly maxTokens: number | null
   /** The number of requested answers: `n` in a chat request. */
   readonly answers: number
+  /** True when the request asks its model to think. Left out: it does not. */
+  readonly asksThought?: boolean
   /** The estimate of the prompt, for holds and context windows. */
   readonly promptTokens: number
   /** The media of the prompt, whose tokens the estimate can only guess. Absent when the prompt is text only. */

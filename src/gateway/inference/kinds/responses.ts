@@ -10,7 +10,7 @@ import { responsesToChat } from '../../wire/responses/request/to-chat.ts'
 import { performMessages } from '../attempt/perform-messages.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
-import type { ParsedRequest } from './request.ts'
+import { asksThought, type ParsedRequest } from './request.ts'
 
 /** OpenAI Responses. A route that speaks the format gets a relay; all other routes get a translation. */
 export const responsesKind: Kind = {
@@ -43,6 +43,7 @@ function nativeOf(body: NativeRequest['body'], bytes: Buffer | null): NativeRequ
 class ResponsesRequest implements ParsedRequest {
   readonly operation = 'chat'
   readonly answers = 1
+  readonly asksThought: boolean
   readonly withholdUsage = false
   readonly forwarded = null
   readonly modelId: string
@@ -68,6 +69,7 @@ class ResponsesRequest implements ParsedRequest {
     this.promptUnreadTokens = parsed.promptUnreadTokens
     this.needs = { tools: parsed.hasTools, vision: parsed.hasImages }
     this.native = native
+    this.asksThought = asksThought(this.native.body)
   }
 
   get hub(): HubRequest {
