@@ -40,6 +40,7 @@ const shapes: readonly (readonly [name: string, isShort: boolean, make: () => Bu
   ['30 MB of one key, again and again', false, () => Buffer.from(`{${'"k":1,'.repeat(4.5 * mib)}"k":1}`), isRefused],
   ['one string of 30 MB', true, () => Buffer.concat([Buffer.from('"'), repeated('a', 30 * mib), Buffer.from('"')])],
   ['one string of 5,000,000 escapes', false, () => Buffer.concat([Buffer.from('"'), repeated('\\u0001', 30 * mib), Buffer.from('"')])],
+  ['one string of 5,000,000 halves of surrogates', true, () => Buffer.concat([Buffer.from('"'), repeated('\\ud800', 30 * mib), Buffer.from('"')]), isRefused],
   ['one number of 30 MB', false, () => repeated('7', 30 * mib)],
   ['30 MB of numbers with exponents', true, () => Buffer.concat([Buffer.from('['), repeated('1e1 ', 30 * mib), Buffer.from(']')]), isRefused],
   [
@@ -171,6 +172,17 @@ async function* thirtyMib(pauseMs: number): AsyncGenerator<Buffer> {
 }
 
 const loadCases: HostileCase[] = [
+  {
+    name: 'load: 300 bodies of 72,000 empty objects for a server that never answers',
+    isShort: true,
+    expects: isAnything,
+    run(field) {
+      field.provider.answers.set('silent', () => new Promise(() => undefined))
+      const call = field.callOf('silent')
+      const body = Buffer.from(`${call.slice(0, -1)},"x":[${'{},'.repeat(71_999)}{}]}`)
+      return together(300, () => field.send({ path: chatPath, headers: json, body, timeoutMs: 15_000 }))
+    },
+  },
   {
     name: 'load: 40 bodies of 30 MiB at the same time',
     isShort: true,

@@ -1,4 +1,5 @@
 /** Answers of an organisation's own provider that mean harm. */
+import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import { type HostileCase, isAnything, json, mib, repeated, together } from './cases.ts'
 import type { Field, Got } from './field.ts'
@@ -292,6 +293,16 @@ const rows: readonly Row[] = [
     },
   },
   {
+    name: 'an error of 2,000 spaces, and one of 1,000 words of punctuation',
+    isShort: true,
+    isStream: false,
+    answer: async (response, write) => {
+      response.statusCode = 500
+      response.setHeader('content-type', 'application/json')
+      await write(JSON.stringify({ error: { message: `${' '.repeat(2000)}x${' .'.repeat(1000)}` } }))
+    },
+  },
+  {
     name: 'an error of 4 MB of nesting',
     isShort: true,
     isStream: false,
@@ -314,6 +325,36 @@ const rowCases: HostileCase[] = rows.map(({ name, isShort, isStream, answer, exp
 }))
 
 const loadCases: HostileCase[] = [
+  {
+    name: 'provider: 30 streams of short events between long comments, which do not begin',
+    isShort: true,
+    expects: isAnything,
+    run(field) {
+      const comments = `: ${'a'.repeat(3900)}\n: ${'b'.repeat(3900)}\n\n`
+      field.provider.answers.set('unbegun', flood(`data:{}\n\n${comments}`, 60 * mib))
+      return together(30, () => field.send({ path: '/v1/chat/completions', headers: json, body: field.callOf('unbegun', { stream: true }), timeoutMs: 20_000 }))
+    },
+  },
+  {
+    name: 'provider: 10 streams in chunks of one byte',
+    isShort: true,
+    expects: isAnything,
+    run(field) {
+      field.provider.answers.set('one-byte', async response => {
+        const { socket } = response
+        if (socket === null) return
+        socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n')
+        const block = Buffer.from('1\r\n:\r\n'.repeat(40_000))
+        const endMs = Date.now() + 10_000
+        while (Date.now() < endMs && !socket.destroyed)
+          if (!socket.write(block)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => undefined)
+        socket.destroy()
+      })
+      return together(10, () =>
+        field.send({ path: '/v1/chat/completions', headers: json, body: field.callOf('one-byte', { stream: true }), timeoutMs: 20_000 }),
+      )
+    },
+  },
   {
     name: 'provider: 10 streams of one endless event at the same time',
     isShort: true,

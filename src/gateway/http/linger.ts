@@ -5,7 +5,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { waitsForContinue } from './bodies/continue.ts'
-import { isChunked, isTooFine } from './bodies/pieces.ts'
+import { isTooFine } from '../../platform/loop/fine-pieces.ts'
+import { isChunked } from './bodies/pieces.ts'
 
 /** A rest of a body up to this length is simply discarded, and the connection stays open. */
 const keptBytes = 64 * 1024

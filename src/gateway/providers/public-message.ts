@@ -4,8 +4,10 @@ import { boundedObject } from '../wire/json/json-texts.ts'
 
 /** The longest message of a provider that is passed on. A longer one is cut. */
 const messageMaxChars = 300
-/** The longest part of an error message that is compared with the request. */
-const comparedMaxChars = 2000
+/** The longest part of an error message that is compared with the request: twice what is passed on, because a quote becomes shorter. */
+const comparedMaxChars = 600
+/** The most words that are joined until they are long enough to be a quote. */
+const quoteStartWords = 24
 /** Requests with more text than this are not compared, because that takes time. Their errors are passed on without the provider's words. */
 const comparedContentMaxChars = 256 * 1024
 /** A run of words of this length that also occurs in the request counts as a quote from it. */
@@ -18,7 +20,7 @@ const quoteMinChars = 12
 export function publicMessage(text: string, credential: Secret | null, body: Readonly<Record<string, unknown>>): string {
   let message = sentenceOf(text).slice(0, comparedMaxChars)
   if (credential !== null) message = message.replaceAll(credential.reveal(), '[secret]')
-  message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x20-\x7e\u00a0-\uffff]+/g, ' ')
+  message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x21-\x7e\u00a1-\uffff]+/g, ' ')
   const content = contentOf(body)
   message = content === null ? '[…]' : withoutQuotes(message, content)
   // JSON in the database cannot store half a surrogate pair, which may come from the cut or from the provider.
@@ -53,15 +55,16 @@ function contentOf(body: Readonly<Record<string, unknown>>): string | null {
 }
 
 /**
- * Replaces each longest run of words that also occurs in the content, if it is long enough to be a quote. It searches the content at most twice for each word.
+ * Replaces each longest run of words that also occurs in the content, if it is long enough to be a quote. It searches the content at most twice for each word,
+ * and a message has at most half as many words as characters, so a hostile one takes some milliseconds.
  */
 function withoutQuotes(message: string, content: string): string {
-  const words = message.split(' ')
+  const words = message.split(' ').filter(word => word !== '')
   const run = (at: number, end: number): string => plain(words.slice(at, end).join(' '))
   const kept: string[] = []
   for (let at = 0; at < words.length; ) {
     let end = at + 1
-    while (end < words.length && run(at, end).length < quoteMinChars) end++
+    while (end < words.length && end - at < quoteStartWords && run(at, end).length < quoteMinChars) end++
     const isQuote = run(at, end).length >= quoteMinChars && content.includes(run(at, end))
     while (isQuote && end < words.length && content.includes(run(at, end + 1))) end++
     kept.push(isQuote ? '[…]' : (words[at] ?? ''))

@@ -14,6 +14,8 @@ import { writeError } from '../../gateway/http/replies/reply-writer.ts'
 import { agentIdHeader, agentLabelOf } from '../../gateway/http/rows/call-context.ts'
 import { translate } from '../../gateway/http/translate.ts'
 import type { UnreadReplies } from '../../gateway/http/unread-replies.ts'
+import { valueRoomBytes } from '../../gateway/wire/json/json-body.ts'
+import { managementBounds } from '../../gateway/wire/json/json-scan.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../../platform/errors.ts'
 import type { Inflight } from '../../platform/loop/inflight.ts'
@@ -133,9 +135,12 @@ export function createMcp(deps: McpDeps): Mcp {
       paid.add()
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
       checkMediaTypes(request.headers)
-      const bytes = textBytes(await readBody(request, response, bodyLimitBytes, uploadOf(principal, response, deps)))
+      const upload = uploadOf(principal, response, deps)
+      const bytes = textBytes(await readBody(request, response, bodyLimitBytes, upload))
       const parsed = await parseRpcBody(bytes, request.headers['mcp-protocol-version'])
       if ('refusal' in parsed) return writeRefusal(response, parsed.refusal)
+      const full = upload.weigh(valueRoomBytes(bytes, managementBounds))
+      if (full !== null) throw full
       const { body, refused: unpaid } = await payForBatch(parsed.body, paid, take, requestId)
       const surface = deps.surfaceOf(
         {

@@ -84,7 +84,7 @@ export function openOrigin(origin: string, { lookup, connectionsMax, connectTime
   const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs, keepAliveMaxTimeout: userKeepAliveMaxMs }
   const agent = new Agent({ connect, connections: connectionsMax, pipelining: 1, ...timeouts })
   return {
-    send: ({ signal, ...request }) => dispatch(agent, { origin, ...request }, signal),
+    send: ({ signal, ...request }) => dispatch(agent, { origin, ...request }, signal, true),
     retire: () => void agent.close().catch(() => undefined),
     close: () => void agent.destroy().catch(() => undefined),
   }
@@ -114,7 +114,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     async toUserUrl(request) {
       const url = new URL(request.url)
       guard.check(url)
-      return send(guard.isAllowed(url) ? permitted : guarded, request)
+      return send(guard.isAllowed(url) ? permitted : guarded, request, true)
     },
     async close() {
       await Promise.all([providers, permitted, guarded].map(agent => agent.destroy()))
@@ -136,11 +136,11 @@ function parts(url: string): { origin: string; path: string } {
   return found
 }
 
-function send(dispatcher: Dispatcher, request: OutboundRequest): Promise<OutboundReply> {
+function send(dispatcher: Dispatcher, request: OutboundRequest, refusesFine = false): Promise<OutboundReply> {
   const { origin, path } = parts(request.url)
   const options: Dispatcher.DispatchOptions = { origin, path, method: request.method, headers: request.headers }
   if (request.body !== undefined) options.body = request.body
   if (request.headersTimeoutMs !== undefined) options.headersTimeout = request.headersTimeoutMs
   if (request.bodyTimeoutMs !== undefined) options.bodyTimeout = request.bodyTimeoutMs
-  return dispatch(dispatcher, options, request.signal)
+  return dispatch(dispatcher, options, request.signal, refusesFine)
 }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { BodyPieces } from '../loop/body-pieces.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
+import { isTooFine } from '../loop/fine-pieces.ts'
 import { nextTurn } from '../loop/next-turn.ts'
 import type { RoomOfReply } from './held-replies.ts'
 
@@ -32,6 +33,11 @@ export class BodyTooLargeError extends Error {
 
 const noBytes = new Uint8Array()
 const pauseAboveChunks = 16
+/** A chunk of at most this length is copied after the unread ones when there are several. Otherwise it keeps the 64 KB around it in memory. */
+const smallChunkBytes = 1024
+const joinAboveChunks = 8
+/** Size of the buffer for such chunks. */
+const joinedMaxBytes = 8 * 1024
 /** A limit on chunks alone is not enough, because a chunk has up to 64 KB. */
 const pauseAboveBytes = 128 * 1024
 /** Bytes that a reader gets before other work runs. Each chunk counts as at least `chunkMinBytes`, because every chunk has a cost. */
@@ -42,12 +48,18 @@ const partMaxBytes = 16 * 1024
 
 /**
  * Sends a request with undici. Resolves with status, headers and a body that the reader pulls. It is used instead of `request()`, because
- * undici's stream costs more than the whole relay. Backpressure: the socket is paused above 16 unread chunks or 128 KiB of them.
+ * undici's stream costs more than the whole relay. Backpressure: the socket is paused above 16 unread chunks or 128 KiB of them. With `refusesFine`, a
+ * body that is cut too finely breaks off.
  */
-export function dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, signal: CancelSignal | undefined): Promise<OutboundReply> {
+export function dispatch(
+  dispatcher: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  signal: CancelSignal | undefined,
+  refusesFine = false,
+): Promise<OutboundReply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
-    const exchange = new Exchange(resolve, reject, signal)
+    const exchange = new Exchange(resolve, reject, signal, refusesFine)
     dispatcher.dispatch(options, exchange)
   })
 }
@@ -57,6 +69,10 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #chunks: Uint8Array[] = []
   /** Bytes of the unread chunks. */
   #unreadBytes = 0
+  /** The buffer for small chunks. The last unread chunk is its part from `#joinedFrom` to `#joinedTo`; null: it is another one. */
+  #joined: Buffer | null = null
+  #joinedFrom = 0
+  #joinedTo = 0
   #ended = false
   #error: unknown = null
   #failed = false
@@ -70,7 +86,12 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   readonly #signal: CancelSignal | undefined
   readonly #onAbort = (): void => this.#abort(this.#signal?.reason)
 
-  constructor(resolve: (reply: OutboundReply) => void, reject: (error: unknown) => void, signal: CancelSignal | undefined) {
+  readonly #refusesFine: boolean
+  #receivedPieces = 0
+  #receivedBytes = 0
+
+  constructor(resolve: (reply: OutboundReply) => void, reject: (error: unknown) => void, signal: CancelSignal | undefined, refusesFine: boolean) {
+    this.#refusesFine = refusesFine
     this.#resolve = resolve
     this.#reject = reject
     this.#signal = signal
@@ -89,10 +110,39 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#chunks.push(chunk)
+    this.#receivedBytes += chunk.length
+    if (this.#refusesFine && isTooFine(++this.#receivedPieces, this.#receivedBytes)) {
+      this.#abort(new Error('the reply comes in pieces that are too small'))
+      return
+    }
+    if (chunk.length <= smallChunkBytes && this.#chunks.length >= joinAboveChunks) this.#join(chunk)
+    else {
+      this.#chunks.push(chunk)
+      this.#joined = null
+    }
     this.#unreadBytes += chunk.length
     if ((this.#unreadBytes > pauseAboveBytes || this.#chunks.length > pauseAboveChunks) && this.#wake === null) controller.pause()
     this.#wakeReader()
+  }
+
+  /**
+   * Copies a small chunk after the unread ones. A body in chunks of one byte then fills a buffer before the socket is paused. With a pause after 16 bytes,
+   * undici would copy all that has arrived each time.
+   */
+  #join(chunk: Buffer): void {
+    const last = this.#chunks.length - 1
+    let joined = this.#joined
+    const continues = joined !== null && joined.length - this.#joinedTo >= chunk.length
+    if (joined === null || !continues) {
+      joined = Buffer.allocUnsafeSlow(joinedMaxBytes)
+      this.#joined = joined
+      this.#joinedFrom = this.#joinedTo = 0
+    }
+    joined.set(chunk, this.#joinedTo)
+    this.#joinedTo += chunk.length
+    const unread = joined.subarray(this.#joinedFrom, this.#joinedTo)
+    if (continues) this.#chunks[last] = unread
+    else this.#chunks.push(unread)
   }
 
   onResponseEnd(): void {
@@ -136,6 +186,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
         continue
       }
       for (const chunk of this.#chunks.splice(0)) pieces.add(chunk)
+      this.#joined = null
       this.#unreadBytes = 0
       if (pieces.bytes > maxBytes) {
         this.destroy()
@@ -190,6 +241,8 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
 
   #nextPart(): Uint8Array | undefined {
     const chunk = this.#chunks[0]
+    // A chunk that is being read gets nothing more.
+    if (this.#chunks.length === 1) this.#joined = null
     if (chunk === undefined || chunk.length <= partMaxBytes) return this.#chunks.shift()
     this.#chunks[0] = chunk.subarray(partMaxBytes)
     return chunk.subarray(0, partMaxBytes)

@@ -5,7 +5,8 @@
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
-import { isTooFine, tooFine } from './pieces.ts'
+import { isTooFine } from '../../../platform/loop/fine-pieces.ts'
+import { tooFine } from './pieces.ts'
 import { SmallReserve, smallBytes } from './small-reserve.ts'
 
 export interface BodyRoomLimits {
@@ -189,6 +190,15 @@ export class Upload {
     }
     if (!isSmall || !this.#room.takeReserve(this.#founder, bytes)) return this.#room.refusal(why)
     this.#reserveBytes += bytes
+    return null
+  }
+
+  /** Takes room for what the parsed body needs beyond its bytes. Returns a refusal when there is none. */
+  weigh(bytes: number): GatewayError | null {
+    if (bytes === 0 || this.#isReleased) return null
+    const why = this.#room.take(this.#founder, bytes)
+    if (why !== null) return this.#room.refusal(why)
+    this.#heldBytes += bytes
     return null
   }
 

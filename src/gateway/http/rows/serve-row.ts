@@ -4,7 +4,7 @@ import { fail } from '../../../platform/errors.ts'
 import { Cancellation } from '../../../platform/loop/cancellation.ts'
 import { type TracePlace, traceFields } from '../../../platform/observe/tracing.ts'
 import type { AccessRule, Principal } from '../../../platform/security/principal.ts'
-import { lookAhead, parseBody } from '../../wire/json/json-body.ts'
+import { lookAhead, parseBody, valueRoomBytes } from '../../wire/json/json-body.ts'
 import { inferenceBounds, type JsonBounds, managementBounds } from '../../wire/json/json-scan.ts'
 import type { Upload } from '../bodies/body-room.ts'
 import { readForm } from '../bodies/multipart.ts'
@@ -187,16 +187,24 @@ function readInput(
     case 'form':
       return read.then(bytes => parse(parseFormBody(textBytes(bytes), request.headers['content-type'])))
     case 'inference':
-      return read.then(bytes => jsonBytes(bytes, inferenceBounds)).then(parse)
+      return read.then(bytes => jsonBytes(bytes, inferenceBounds, upload)).then(parse)
     default:
-      return read.then(bytes => jsonBytes(bytes, managementBounds)).then(bytes => parse(bytes.length === 0 ? undefined : parseBody(bytes, managementBounds)))
+      return read
+        .then(bytes => jsonBytes(bytes, managementBounds, upload))
+        .then(bytes => parse(bytes.length === 0 ? undefined : parseBody(bytes, managementBounds)))
   }
 }
 
-/** Returns the text of a JSON body. A large text has passed the look-ahead check. */
-function jsonBytes(bytes: Buffer, bounds: JsonBounds): Buffer | Promise<Buffer> {
+/** Returns the text of a JSON body, with room for its values. A large text has passed the look-ahead check. Rejects with `bodies_refused`. */
+function jsonBytes(bytes: Buffer, bounds: JsonBounds, upload: Upload): Buffer | Promise<Buffer> {
   const text = textBytes(bytes)
-  return lookAhead(text, bounds)?.then(() => text) ?? text
+  return lookAhead(text, bounds)?.then(() => weighed(text, bounds, upload)) ?? weighed(text, bounds, upload)
+}
+
+function weighed(text: Buffer, bounds: JsonBounds, upload: Upload): Buffer {
+  const refused = upload.weigh(valueRoomBytes(text, bounds))
+  if (refused !== null) throw refused
+  return text
 }
 
 /** Builds the query from a Map, so that a name such as `constructor`, which every object has, is an ordinary name. */

@@ -112,7 +112,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   }
 
   get heldBytes(): number {
-    return this.#lines.heldBytes
+    return this.#lines.heldBytes + (this.#early?.roomBytes ?? 0) + (this.#held?.roomBytes ?? 0)
   }
 
   get fault(): string | null {
@@ -244,7 +244,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   #begins(early: EarlyLines, kind: ChatLine, bytes: Uint8Array, start: number): boolean {
     if (this.#tap.begun) {
       this.#early = null
-      this.#parts.push(...early.lines)
+      this.#pushBytes(early.take())
       this.#isOpen = early.isOpen
       return true
     }
@@ -260,7 +260,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
       return
     }
     this.#tap.outputChars += Math.ceil(part.length / mediaCharsPerChar)
-    if (this.#early !== null) this.#parts.push(...this.#early.lines)
+    if (this.#early !== null) this.#pushBytes(this.#early.take())
     this.#early = null
     this.#release(false)
     this.#passTo(this.#to)
@@ -423,7 +423,8 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     const held = this.#held
     if (held === null) return
     this.#held = null
-    this.#parts.push(isBilled ? this.#billed(held) : held.line, ...held.tail)
+    this.#parts.push(isBilled ? this.#billed(held) : held.line)
+    this.#pushBytes(held.takeTail())
     this.#isOpen = !held.isClosed
   }
 
@@ -437,6 +438,10 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     }
     const close = line.lastIndexOf(125)
     return Buffer.concat([line.subarray(0, close), Buffer.from(`,"x_br":${JSON.stringify(bill)}`), line.subarray(close)])
+  }
+
+  #pushBytes(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#parts.push(bytes)
   }
 
   #taken(): Uint8Array | null {

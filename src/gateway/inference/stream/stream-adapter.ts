@@ -5,6 +5,7 @@ import type { StreamTap } from '../../providers/dialect.ts'
 import { type ChatStreamDecoder, type ChatStreamEvent, refusedCode, type StreamFault } from '../../wire/chat/chat-stream.ts'
 import type { Bill, ClientFormat, ReplyContext, StreamWriter } from '../../wire/client-format.ts'
 import { outputChars as outputCharsOf } from '../../wire/output-chars.ts'
+import { GrowingBytes } from '../../wire/sse/growing-bytes.ts'
 import { estimateTokens, noUsage, type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import { ReplyBounds } from '../replies/reply-bounds.ts'
 
@@ -62,8 +63,7 @@ export class RelayAdapter implements StreamAdapter {
   /** The number of events that were sent, set when the last event is kept back. */
   #eventsOut: number | null = null
   /** The bytes before the stream began. */
-  #early: Uint8Array[] = []
-  #earlyBytes = 0
+  readonly #early = new GrowingBytes()
   #hasBegun = false
 
   constructor(tap: StreamTap, format: ClientFormat, context: ReplyContext) {
@@ -97,7 +97,7 @@ export class RelayAdapter implements StreamAdapter {
     return !this.#isOpen
   }
   get heldBytes(): number {
-    return this.#tap.heldBytes + this.#held.bytes
+    return this.#tap.heldBytes + this.#held.bytes + this.#early.roomBytes
   }
 
   push(chunk: Uint8Array): Uint8Array | null {
@@ -110,10 +110,9 @@ export class RelayAdapter implements StreamAdapter {
   #beforeBegin(passed: Uint8Array): Uint8Array | null {
     if (this.#tap.begun || this.#isOpen) {
       this.#hasBegun = true
-      return this.#early.length === 0 ? passed : Buffer.concat([...this.#early.splice(0), passed])
+      return this.#early.length === 0 ? passed : Buffer.concat([this.#early.take(), passed])
     }
-    this.#earlyBytes += passed.length
-    if (this.#earlyBytes <= earlyMaxBytes) this.#early.push(Buffer.from(passed))
+    if (this.#early.length + passed.length <= earlyMaxBytes) this.#early.append(passed)
     return null
   }
 

@@ -3,7 +3,7 @@
  * that the event loop can serve other requests in between.
  */
 import { StringDecoder } from 'node:string_decoder'
-import { fail } from '../../../platform/errors.ts'
+import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { type ExactNumbers, withStandIns } from './exact-numbers.ts'
 import { type JsonBounds, JsonScan } from './json-scan.ts'
 
@@ -11,12 +11,18 @@ import { type JsonBounds, JsonScan } from './json-scan.ts'
 export const pieceBytes = 256 * 1024
 /** Most numbers of a piece that are examined. Each takes some microseconds. */
 const pieceLooksMax = 2000
+/** Most escapes of surrogates, `\ud800` to `\udfff`. A half without its other half takes a writer as long as fifty plain characters. */
+const surrogatesMax = 400_000
 /** Bytes are decoded to text in pieces of this length. One piece takes little time for any content. */
 const textPieceBytes = 1024 * 1024
 /** A longer body is heavy, whatever it contains. */
 const heavyBytes = 1024 * 1024
 /** A shorter body is light, whatever it contains. */
 const lightBytes = 16 * 1024
+/** A longer body is scanned once, and the result is kept until it is parsed. */
+const keptScanBytes = 2 * 1024
+/** The memory of one parsed value, in bytes: an empty object and its place in a list. The project's own measurement, rounded up. */
+const valueBytes = 64
 /** A body with more values is heavy. */
 const lightValuesMax = 10_000
 
@@ -38,8 +44,13 @@ export function lookAhead(bytes: Buffer, bounds: JsonBounds): Promise<void> | un
 
 async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
   const scan = new JsonScan(bytes, bounds)
-  do await turns.next()
-  while (!scan.to(scan.at + pieceBytes, pieceLooksMax))
+  let surrogates = 0
+  for (let from = 0, isDone = false; !isDone; from = scan.at) {
+    await turns.next()
+    isDone = scan.to(scan.at + pieceBytes, pieceLooksMax)
+    surrogates += surrogatesIn(bytes, from, scan.at)
+    if (surrogates > surrogatesMax) throw tooManySurrogates()
+  }
   let text: string | null = null
   if (scan.wide === null) {
     const decoder = new StringDecoder('utf8')
@@ -51,6 +62,19 @@ async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
   }
   seen.set(bytes, { values: scan.values, wide: scan.wide, text })
 }
+
+/** Returns how many escapes of surrogates begin in a part of a body. */
+function surrogatesIn(bytes: Buffer, from: number, to: number): number {
+  const part = bytes.subarray(from, to)
+  let count = 0
+  for (const start of surrogateStarts) for (let at = part.indexOf(start); at !== -1; at = part.indexOf(start, at + start.length)) count++
+  return count
+}
+
+const surrogateStarts = [Buffer.from('\\ud'), Buffer.from('\\uD')]
+
+const tooManySurrogates = (): GatewayError =>
+  fail('bad_request', { message: `The body has more than ${surrogatesMax} escapes of surrogates (\\ud800 to \\udfff). Send the characters themselves.` })
 
 /**
  * Hands out turns of the event loop, in the order of the requests. Each turn scans one piece of one body of the process, so many concurrent bodies never make a
@@ -91,8 +115,21 @@ function look(bytes: Buffer, bounds: JsonBounds): Seen {
   const scan = new JsonScan(bytes, bounds)
   scan.to(bytes.length)
   const found = { values: scan.values, wide: scan.wide, text: null }
-  if (bytes.length > lightBytes) seen.set(bytes, found)
+  if (bytes.length > keptScanBytes) seen.set(bytes, found)
   return found
+}
+
+/**
+ * Returns how much more memory the parsed values of a body use than its bytes: a body of empty objects grows to thirty times its length. 0 for a short body,
+ * and for one that will be refused when it is parsed.
+ */
+export function valueRoomBytes(bytes: Buffer, bounds: JsonBounds): number {
+  if (bytes.length <= keptScanBytes) return 0
+  try {
+    return Math.max(0, look(bytes, bounds).values * valueBytes - bytes.length)
+  } catch {
+    return 0
+  }
 }
 
 /** Parses a body. Numbers are read by JSON.parse. Throws `bad_request` that names the bound, and SyntaxError. */

@@ -27,6 +27,11 @@ export class GrowingBytes {
     this.#length = length
   }
 
+  /** Drops the bytes after an offset. */
+  truncate(length: number): void {
+    this.#length = Math.min(this.#length, length)
+  }
+
   /** Returns all of the bytes. The next piece starts a new buffer. */
   take(): Buffer {
     const taken = this.#room === null ? Buffer.alloc(0) : this.#room.subarray(0, this.#length)
