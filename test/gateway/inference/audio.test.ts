@@ -97,7 +97,7 @@ describe('audio', () => {
       const [row] = await usageRows(app)
       expect(row).toMatchObject({ audioSeconds: charged, estimated: true, costUinr: BigInt(charged) * perSecondUinr })
     }
-    // No audio at all: 4,000 bytes are taken for a second.
+    // No audio at all: 500 bytes are taken for a second.
     listen({ text: '' })
     expect(
       (
@@ -107,7 +107,7 @@ describe('audio', () => {
         ])
       ).status,
     ).toBe(200)
-    expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: 3, estimated: true })
+    expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: 20, estimated: true })
   })
 
   test('a header with a shorter length than the sound does not make a transcription cheaper', async () => {
