@@ -3,7 +3,7 @@ import { systemClock } from '../../src/platform/clock.ts'
 import { Cancellation } from '../../src/platform/loop/cancellation.ts'
 import { AudioLengths, assumedBytesPerSecond } from '../../src/platform/media/audio-length.ts'
 import { lyingRecordings } from '../harness/lying-recordings.ts'
-import { flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
+import { amrOf, flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
 import { wavOf } from '../harness/wav.ts'
 
 const formats = [
@@ -14,6 +14,8 @@ const formats = [
   ['webm', webmOf, 'audio/webm'],
   ['webm as a browser records it', (seconds: number) => webmOf(seconds, true), 'audio/webm;codecs=opus'],
   ['wav', wavOf, 'audio/wav'],
+  ['amr', amrOf, 'audio/amr'],
+  ['amr wide', (seconds: number) => amrOf(seconds, true), 'audio/amr-wb'],
 ] as const
 
 /** More sound than the head of the file speaks of. */

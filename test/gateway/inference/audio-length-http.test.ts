@@ -1,6 +1,6 @@
 /** The length that a transcription is charged by when the provider tells none. */
 import { expect, test } from 'vitest'
-import { oggOpusOf } from '../../harness/recordings.ts'
+import { amrOf, oggOpusOf } from '../../harness/recordings.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 import { audioSuite, perSecondUinr } from './audio-suite.ts'
 
@@ -27,4 +27,13 @@ test('forty recordings that come together are charged by their sound like one, o
   expect(served.length).toBeGreaterThan(20)
   const rows = await usageRows(app(), served.length)
   for (const row of rows) expect([row.audioSeconds, row.costUinr]).toEqual([seconds, BigInt(seconds) * perSecondUinr])
+})
+
+test('five minutes of AMR are charged as five minutes', async () => {
+  for (const isWide of [false, true]) {
+    textReplies(1)
+    expect((await transcribe(amrOf(300, isWide))).status).toBe(200)
+    const [row] = await usageRows(app())
+    expect([row?.audioSeconds, row?.costUinr, row?.estimated]).toEqual([300, 300n * perSecondUinr, true])
+  }
 })
