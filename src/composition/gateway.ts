@@ -248,7 +248,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     contentLog,
     dialectOf,
     noteTokenCount: tokenCountsIn(db, clock),
-    audioLengths: new AudioLengths(clock),
+    audioLengths: new AudioLengths(clock, { founderOf: parts.founders.known, sharePercent: config.ORG_SHARE_PERCENT }),
     imageScaler: new ImageScaler(),
     heldReplies: parts.heldReplies,
     heavyTurns: new HeavyTurns(clock, parts.founders.known),

@@ -126,3 +126,10 @@ export function webmOf(seconds: number, live = false): Buffer {
   const inside = Buffer.concat([info, tracks, ...clusters])
   return Buffer.concat([head, live ? Buffer.concat([openElement('18538067'), inside]) : element('18538067', inside)])
 }
+
+/** AMR at 4.75 kbit/s, or AMR-WB at 6.6 kbit/s: frames of 20 ms. */
+export function amrOf(seconds: number, isWide = false): Buffer {
+  const frame = Buffer.alloc(isWide ? 18 : 13, 0x55)
+  frame[0] = 0x04
+  return Buffer.concat([text(isWide ? '#!AMR-WB\n' : '#!AMR\n'), ...Array.from({ length: Math.round(seconds * 50) }, () => frame)])
+}

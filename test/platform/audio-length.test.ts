@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/platform/clock.ts'
+import { Cancellation } from '../../src/platform/loop/cancellation.ts'
 import { AudioLengths, assumedBytesPerSecond } from '../../src/platform/media/audio-length.ts'
 import { lyingRecordings } from '../harness/lying-recordings.ts'
-import { flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
+import { amrOf, flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
 import { wavOf } from '../harness/wav.ts'
 
 const formats = [
@@ -13,6 +14,8 @@ const formats = [
   ['webm', webmOf, 'audio/webm'],
   ['webm as a browser records it', (seconds: number) => webmOf(seconds, true), 'audio/webm;codecs=opus'],
   ['wav', wavOf, 'audio/wav'],
+  ['amr', amrOf, 'audio/amr'],
+  ['amr wide', (seconds: number) => amrOf(seconds, true), 'audio/amr-wb'],
 ] as const
 
 /** More sound than the head of the file speaks of. */
@@ -25,7 +28,8 @@ function m4aData(count: number): Buffer {
 
 describe('the length of recordings', () => {
   const lengths = new AudioLengths(systemClock)
-  const measure = (bytes: Buffer, contentType = '', filename = '') => lengths.measure({ bytes, contentType, filename })
+  const measure = (bytes: Buffer, contentType = '', filename = '') =>
+    lengths.measure({ bytes, contentType, filename }, { orgId: 1, signal: new Cancellation() })
 
   test.each(formats)('%s: counted to whole seconds, rounded up, whatever the sender names it', async (name, made, type) => {
     for (const [seconds, counted] of [
@@ -83,7 +87,7 @@ describe('the length of recordings', () => {
     // The head of a Core Audio file that says one packet of one frame.
     const head = Buffer.alloc(52)
     head.write('caff', 0, 'latin1')
-    expect((await measure(Buffer.concat([head, Buffer.alloc(400_000)]))).seconds).toBe(101)
+    expect((await measure(Buffer.concat([head, Buffer.alloc(50_000)]))).seconds).toBe(101)
   })
 
   test('a header with less than the shortest possible length of that size is not believed', async () => {
@@ -99,21 +103,76 @@ describe('the length of recordings', () => {
   })
 })
 
-test('a slow measurement, and those waiting for it, use the size; more than sixteen do not wait; the next one is measured again', async () => {
-  const due = new Set<() => void>()
-  const lengths = new AudioLengths({
-    after(_ms, fn) {
-      due.add(fn)
-      return () => void due.delete(fn)
-    },
-  })
+describe('recordings that come together', () => {
+  /** Timers that a test fires by hand, with their time in milliseconds. */
+  const timers = () => {
+    const due = new Map<() => void, number>()
+    return {
+      due,
+      clock: {
+        after(ms: number, fn: () => void) {
+          due.set(fn, ms)
+          return () => void due.delete(fn)
+        },
+      },
+      fire(ms: number) {
+        for (const [fn, after] of [...due]) if (after === ms) fn()
+      },
+    }
+  }
   const file = { bytes: wavOf(3), contentType: '', filename: '' }
-  const bySize = { seconds: Math.ceil(file.bytes.length / assumedBytesPerSecond), isRead: false }
-  const waiting = Array.from({ length: 16 }, () => lengths.measure(file))
-  expect(await lengths.measure(file)).toEqual(bySize)
-  expect(due.size).toBe(16)
-  for (const fire of [...due]) fire()
-  expect(await Promise.all(waiting)).toEqual(waiting.map(() => bySize))
-  expect(await lengths.measure(file)).toEqual({ seconds: 3, isRead: true })
-  expect(due.size).toBe(0)
+  const read = { seconds: 3, isRead: true }
+  const refused = { errorName: 'places_taken' }
+  const settled = (of: readonly Promise<unknown>[]) =>
+    Promise.all(of.map(one => one.catch((error: { errorName?: string; message: string }) => ({ errorName: error.errorName ?? error.message }))))
+
+  test('all are counted, those of several founders in turns', async () => {
+    const lengths = new AudioLengths(systemClock)
+    const order: number[] = []
+    const send = async (orgId: number) => {
+      const length = await lengths.measure(file, { orgId, signal: new Cancellation() })
+      order.push(orgId)
+      return length
+    }
+    const all = [...Array.from({ length: 60 }, () => send(1)), send(2)]
+    expect(await Promise.all(all)).toEqual(all.map(() => read))
+    expect(order.indexOf(2)).toBeLessThan(3)
+  })
+
+  test('beyond its share a founder is refused, and others are not', async () => {
+    const lengths = new AudioLengths(systemClock, { founderOf: orgId => (orgId < 10 ? 'one' : 'other') })
+    const send = (orgId: number) => lengths.measure(file, { orgId, signal: new Cancellation() })
+    const own = Array.from({ length: 200 }, (_, at) => send(at % 10))
+    const other = send(10)
+    const results = await settled(own)
+    expect(results.filter(result => 'seconds' in (result as object)).length).toBe(115)
+    expect(results.at(-1)).toEqual(refused)
+    expect(await other).toEqual(read)
+    expect(await send(0)).toEqual(read)
+  })
+
+  test('a slow one, and those that wait too long, are refused and not guessed; the next one is measured again', async () => {
+    const { clock, due, fire } = timers()
+    const lengths = new AudioLengths(clock)
+    const send = () => lengths.measure(file, { orgId: 1, signal: new Cancellation() })
+    const waiting = Array.from({ length: 16 }, send)
+    fire(20_000)
+    fire(5000)
+    expect(await settled(waiting)).toEqual(waiting.map(() => refused))
+    expect(await send()).toEqual(read)
+    expect(due.size).toBe(0)
+  })
+
+  test('one whose sender has left gives its place back', async () => {
+    const { clock, due } = timers()
+    const lengths = new AudioLengths(clock)
+    const leaving = new Cancellation()
+    const gone = Array.from({ length: 100 }, () => lengths.measure(file, { orgId: 1, signal: leaving }))
+    const results = settled(gone)
+    leaving.abort(new Error('left'))
+    expect(await results).toEqual(gone.map(() => ({ errorName: 'left' })))
+    const next = Array.from({ length: 100 }, () => lengths.measure(file, { orgId: 1, signal: new Cancellation() }))
+    expect(await Promise.all(next)).toEqual(next.map(() => read))
+    expect(due.size).toBe(0)
+  })
 })

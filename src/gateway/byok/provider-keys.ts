@@ -69,7 +69,7 @@ export class ProviderKeys {
 
   /** Returns the providers that accept callers' keys, sorted by name. */
   accepting(): readonly Provider[] {
-    return [...this.#deps.providers().values()].filter(takesKeys).sort((a, b) => a.name.localeCompare(b.name, 'en'))
+    return [...this.#deps.providers().values()].filter(({ byok }) => byok).sort((a, b) => a.name.localeCompare(b.name, 'en'))
   }
 
   /** Returns the saved keys of an organisation, masked, including those at providers that have left the catalog. */
@@ -151,7 +151,7 @@ export class ProviderKeys {
 
   #provider(providerId: string): Provider {
     const provider = this.#deps.providers().get(providerId)
-    if (provider === undefined || !takesKeys(provider))
+    if (provider === undefined || !provider.byok)
       throw fail('unknown_provider', { message: 'No provider of that id takes keys of your own. GET /me/byok lists those that do.' })
     return provider
   }
@@ -198,9 +198,6 @@ export class ProviderKeys {
     return this.#deps.controlLog.change(async tx => ({ value: await write(tx), news: [{ kind: orgRoutingChanged, ref: String(orgId) }] }))
   }
 }
-
-/** A provider that is called without a key cannot use one. */
-const takesKeys = (provider: Provider): boolean => provider.byok && provider.auth !== 'none'
 
 /** Returns the name that binds a sealed key to its row. */
 export const providerKeyOwner = (orgId: number, providerId: string): string => `provider_key:${orgId}:${providerId}`

@@ -54,10 +54,10 @@ export class Inference {
     return this.#serve(embeddingsKind, bodyOnly(bytes), call)
   }
 
-  /** Measures the recording before the hold, because the price depends on its length. */
+  /** Measures the recording before the hold, because the price depends on its length. Throws `places_taken` when it cannot be measured. */
   async transcribe(form: Form, call: Call<Principal>): Promise<Reply> {
     const parsed = parseTranscription(form)
-    const { seconds } = await this.#deps.audioLengths.measure(parsed.call.file)
+    const { seconds } = await this.#deps.audioLengths.measure(parsed.call.file, { orgId: bearer(call.principal).orgId, signal: call.signal })
     return this.#serve(transcriptionKind(new TranscriptionRequest(parsed, seconds)), { ...bodyOnly(noBytes), form }, call, formParts(form))
   }
 

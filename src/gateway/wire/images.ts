@@ -40,6 +40,8 @@ export const imagesMax = 4
 const defaultSize: ImageSize = { width: 1024, height: 1024 }
 const idMaxChars = 256
 const quotedMaxChars = 512
+/** The most characters of a prompt. It is the highest bound of this API, which the GPT image models have. */
+const promptMaxChars = 32_000
 const known: readonly string[] = ['model', 'prompt', 'n', 'size', 'response_format', 'quality', 'user', 'stream', 'partial_images']
 
 export interface ParsedImages {
@@ -55,6 +57,7 @@ export interface ParsedImages {
 export function parseImages(body: Readonly<Record<string, unknown>>, edit: ImageParams['edit'] = null): ParsedImages {
   const { prompt } = body
   if (typeof prompt !== 'string' || prompt.trim() === '') throw bad('"prompt" must be a non-empty string.')
+  for (const name of ['prompt', 'negative_prompt']) checkLength(name, body[name])
   if (body['stream'] !== undefined && body['stream'] !== null && body['stream'] !== false)
     throw bad('Images are not streamed here: leave "stream" out and wait for the whole reply.')
   const size = sizeOf(body['size'])
@@ -126,6 +129,12 @@ function formatOf(format: unknown): ImageFormat | null {
   if (format === undefined || format === null) return null
   if (format !== 'url' && format !== 'b64_json') throw bad('"response_format" must be "url" or "b64_json".')
   return format
+}
+
+/** A picture has one price whatever its prompt is, so the prompt is bounded. Throws `bad_request`. */
+function checkLength(name: string, value: unknown): void {
+  if (typeof value === 'string' && value.length > promptMaxChars)
+    throw bad(`"${name}" has ${value.length} characters; one call may have ${promptMaxChars} at most. Send a shorter one.`)
 }
 
 function textOf(body: Readonly<Record<string, unknown>>, name: string, maxChars: number): string | null {

@@ -62,7 +62,7 @@ export function estimateTokens(chars: number): number {
 
 /**
  * Reads the `usage` block of an OpenAI-shaped chat reply. Cached tokens are part of the prompt and reasoning tokens are part of the completion, so neither can
- * exceed its whole. Some providers, such as xAI, count reasoning outside of the completion. If the total shows this, the reasoning tokens are added. Returns
+ * exceed its whole. Moonshot and DeepSeek report cached tokens beside the details. Some providers, such as xAI, count reasoning outside of the completion. If the total shows this, the reasoning tokens are added. Returns
  * null if there is no block, or if a number of prompt or completion is missing or is not between 0 and a thousand million.
  */
 export function usageFromOpenAi(usage: unknown): TokenUsage | null {
@@ -70,7 +70,7 @@ export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   const promptTokens = tokenCount(usage['prompt_tokens'])
   const completionTokens = tokenCount(usage['completion_tokens'])
   if (promptTokens === null || completionTokens === null) return null
-  const cachedTokens = Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'cached_tokens'))
+  const cachedTokens = Math.min(promptTokens, cachedOf(usage))
   const audioTokens = Math.min(promptTokens, detail(usage['prompt_tokens_details'], 'audio_tokens'))
   const details = usage['prompt_tokens_details']
   const cacheWriteLongTokens = isObject(details) ? tokenCount(details['cache_write_1h_tokens']) : null
@@ -107,6 +107,16 @@ export function usageToOpenAi(usage: TokenUsage): Record<string, unknown> {
     },
     completion_tokens_details: { reasoning_tokens: reasoningTokens },
   }
+}
+
+/** Returns the cached tokens: from the details, else from the top of the block, where Moonshot (`cached_tokens`) and DeepSeek put them. */
+function cachedOf({
+  prompt_tokens_details: details,
+  cached_tokens: atMoonshot,
+  prompt_cache_hit_tokens: atDeepSeek,
+}: Readonly<Record<string, unknown>>): number {
+  const told = isObject(details) ? tokenCount(details['cached_tokens']) : null
+  return told ?? tokenCount(atMoonshot) ?? tokenCount(atDeepSeek) ?? 0
 }
 
 function detail(details: unknown, name: string): number {

@@ -2,12 +2,19 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
+import { fail, type GatewayError } from '../errors.ts'
+import type { CancelSignal } from '../loop/cancellation.ts'
+import { type NoPlace, Shares } from '../shares.ts'
 import type { LengthAnswer, LengthQuestion, ReadLength } from './audio-length-worker.ts'
 
-/** Longest time to measure a recording, including the wait for earlier ones, in milliseconds. */
-const measureMaxMs = 2000
-/** Maximum number of recordings that wait. The length of further ones is estimated. */
-const waitingMax = 16
+/** Longest time to measure one recording, in milliseconds, without the wait for earlier ones. */
+const measureMaxMs = 5000
+/** Longest wait of a recording for the measuring thread, in milliseconds. */
+const waitMaxMs = 20_000
+/** Maximum number of recordings that wait. Their bytes count as bodies of requests, which have a bound of their own. */
+const waitingMax = 256
+/** The `retry-after` of a recording that could not be measured, in seconds. */
+const retryAfterSeconds = 5
 /** Memory limit of the measuring thread, without the recording itself. */
 const threadMaxMb = 64
 /** Longest length that is accepted: a day. */
@@ -18,8 +25,8 @@ const bytesPerSecondMax = 768_000
 const compactBytesPerSecondMax = 64_000
 /** Tolerance for rounding errors in sums of fractions of a second. */
 const roundingSeconds = 1e-5
-/** Assumed bytes a second of a recording whose length cannot be read: speech at 32 kbit/s. Decision 0170 gives the reasons. */
-export const assumedBytesPerSecond = 4000
+/** Assumed bytes a second of a recording in a format that is not counted: slow codecs of speech have some 500. Decision 0486 gives the reasons. */
+export const assumedBytesPerSecond = 500
 
 export interface MeasuredLength {
   /** Whole seconds, rounded up, at least 1. */
@@ -47,71 +54,126 @@ function believed({ seconds, isCompact, isCounted }: ReadLength, size: number): 
   return { seconds: Math.max(1, Math.ceil(longest - roundingSeconds)), isRead: true }
 }
 
+/** The sender of a recording. */
+export interface Sender {
+  readonly orgId: number
+  /** Aborts when nobody waits for the length any more. */
+  readonly signal: CancelSignal
+}
+
+export interface AudioLengthsOptions {
+  /** Returns the founder of an organisation. Without it, each organisation has a founder of its own. */
+  readonly founderOf?: (orgId: number) => string
+  /** How much of the places that others leave free one founder may have, in percent. */
+  readonly sharePercent?: number
+}
+
 interface Waiting {
   readonly question: LengthQuestion
-  readonly size: number
-  readonly stopTimer: () => void
   answer(length: MeasuredLength): void
+  refuse(reason: unknown): void
 }
 
 /**
- * Measures recordings in one thread, one after the other. The thread starts with the first recording. A recording that takes too much time
- * or memory ends the thread, and its length is estimated by its size.
+ * Measures recordings in one thread, one after the other. The founders of organisations take turns. The thread starts with the first
+ * recording. A recording for which there is no place, or that takes too much time or memory, is refused, because its caller chooses how
+ * many come together and what they are like, and a guess could be far too low (decision 0486).
  */
 export class AudioLengths {
   readonly #clock: Pick<Clock, 'after'>
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #founderOf: (orgId: number) => string
+  readonly #places: Shares<string>
+  /** The waiting recordings of each founder, in the order of the founders' turns. */
+  readonly #waiting = new Map<string, Set<Waiting>>()
   #worker: Worker | null = null
-  #running: number | null = null
+  #running: { readonly recording: Waiting; readonly stopTimer: () => void } | null = null
   #lastId = 0
 
-  constructor(clock: Pick<Clock, 'after'>) {
+  constructor(clock: Pick<Clock, 'after'>, { founderOf = String, sharePercent = 50 }: AudioLengthsOptions = {}) {
     this.#clock = clock
+    this.#founderOf = founderOf
+    this.#places = new Shares(waitingMax, sharePercent)
   }
 
-  /** Returns the length of a recording. Never rejects. */
-  measure(recording: { readonly bytes: Buffer; readonly contentType: string; readonly filename: string }): Promise<MeasuredLength> {
+  /** Returns the length of a recording. Rejects with `places_taken`, which asks to try again, or with the reason of the sender's signal. */
+  async measure(
+    recording: { readonly bytes: Buffer; readonly contentType: string; readonly filename: string },
+    { orgId, signal }: Sender,
+  ): Promise<MeasuredLength> {
     const { bytes, contentType, filename } = recording
-    if (this.#waiting.size >= waitingMax) return Promise.resolve(lengthBySize(bytes.length))
-    const id = ++this.#lastId
-    return new Promise(resolve => {
-      const stopTimer = this.#clock.after(measureMaxMs, () => {
-        if (this.#running === id) this.#endThread()
-        this.#settle(id, null)
+    signal.throwIfAborted()
+    const founder = this.#founderOf(orgId)
+    const why = this.#places.take(founder)
+    if (why !== null) throw notMeasured(why)
+    const question = { id: ++this.#lastId, bytes, mimeType: /^(audio|video)\//.test(contentType) ? contentType : '', filename }
+    let stop = (): void => undefined
+    const length = new Promise<MeasuredLength>((resolve, reject) => {
+      const waiting: Waiting = { question, answer: resolve, refuse: reject }
+      const leave = (): void => this.#leave(founder, waiting, signal.reason)
+      signal.addEventListener('abort', leave)
+      const stopTimer = this.#clock.after(waitMaxMs, () => {
+        if (this.#running?.recording !== waiting) this.#leave(founder, waiting, notMeasured('wait'))
       })
-      this.#waiting.set(id, {
-        question: { id, bytes, mimeType: contentType.startsWith('audio/') || contentType.startsWith('video/') ? contentType : '', filename },
-        size: bytes.length,
-        stopTimer,
-        answer: resolve,
-      })
+      stop = () => {
+        stopTimer()
+        signal.removeEventListener('abort', leave)
+      }
+      const others = this.#waiting.get(founder)
+      if (others === undefined) this.#waiting.set(founder, new Set([waiting]))
+      else others.add(waiting)
       this.#next()
     })
+    try {
+      return await length
+    } finally {
+      stop()
+      this.#places.give(founder)
+    }
+  }
+
+  #leave(founder: string, recording: Waiting, reason: unknown): void {
+    const waiting = this.#waiting.get(founder)
+    if (waiting?.delete(recording) && waiting.size === 0) this.#waiting.delete(founder)
+    recording.refuse(reason)
+  }
+
+  /** Returns the next recording of the founder who has waited longest. That founder then goes to the end of the queue. */
+  #takeNext(): Waiting | null {
+    for (const [founder, waiting] of this.#waiting) {
+      const [first] = waiting
+      if (first === undefined) continue
+      waiting.delete(first)
+      this.#waiting.delete(founder)
+      if (waiting.size > 0) this.#waiting.set(founder, waiting)
+      return first
+    }
+    return null
   }
 
   #next(): void {
     if (this.#running !== null) return
-    const [first] = this.#waiting.values()
-    if (first === undefined) return
+    const recording = this.#takeNext()
+    if (recording === null) return
     const worker = this.#thread()
     if (worker === null) {
-      this.#settle(first.question.id, null)
+      recording.answer(lengthBySize(recording.question.bytes.length))
+      this.#next()
       return
     }
-    this.#running = first.question.id
+    const stopTimer = this.#clock.after(measureMaxMs, () => {
+      this.#endThread()
+      this.#settle(recording, ({ refuse }) => refuse(notMeasured('time')))
+    })
+    this.#running = { recording, stopTimer }
     // The message copies the bytes, because the provider gets the same recording.
-    worker.postMessage(first.question)
+    worker.postMessage(recording.question)
   }
 
-  #settle(id: number, length: ReadLength | null): void {
-    const waiting = this.#waiting.get(id)
-    if (waiting !== undefined) {
-      this.#waiting.delete(id)
-      waiting.stopTimer()
-      const { size } = waiting
-      waiting.answer(length === null ? lengthBySize(size) : believed(length, size))
-    }
-    if (this.#running === id) this.#running = null
+  #settle(recording: Waiting, end: (recording: Waiting) => void): void {
+    if (this.#running?.recording !== recording) return
+    this.#running.stopTimer()
+    this.#running = null
+    end(recording)
     this.#next()
   }
 
@@ -121,12 +183,17 @@ export class AudioLengths {
     if (file === null) return null
     const worker = new Worker(file, { stdout: false, stderr: false, resourceLimits: { maxOldGenerationSizeMb: threadMaxMb } })
     worker.unref()
-    worker.on('message', ({ id, length }: LengthAnswer) => this.#settle(id, length))
-    // When the thread ends, the current recording is estimated, and the next one gets a new thread.
+    worker.on('message', ({ id, length }: LengthAnswer) => {
+      const recording = this.#running?.recording
+      if (recording?.question.id !== id) return
+      const size = recording.question.bytes.length
+      this.#settle(recording, ({ answer }) => answer(length === null ? lengthBySize(size) : believed(length, size)))
+    })
+    // When the thread ends, the current recording is refused, and the next one gets a new thread.
     const lost = (): void => {
       if (this.#worker !== worker) return
       this.#worker = null
-      if (this.#running !== null) this.#settle(this.#running, null)
+      if (this.#running !== null) this.#settle(this.#running.recording, ({ refuse }) => refuse(notMeasured('time')))
     }
     worker.on('error', lost)
     worker.on('exit', lost)
@@ -140,6 +207,17 @@ export class AudioLengths {
     worker?.terminate().catch(() => undefined)
   }
 }
+
+const reasons: Readonly<Record<NoPlace | 'wait' | 'time', string>> = {
+  share: 'Your organisation, with the others of its founder, has as many recordings waiting to be measured as it may. Send fewer at the same time.',
+  total: 'This process has as many recordings waiting to be measured as it takes. Try again shortly.',
+  wait: 'The recording waited too long to be measured. Try again shortly, with fewer recordings at the same time.',
+  time: 'The recording could not be measured in time. Try again shortly, or send it as WAV, MP3 or FLAC, or in parts.',
+}
+
+/** Returns the refusal of a recording without a measured length. */
+const notMeasured = (why: keyof typeof reasons): GatewayError =>
+  fail('places_taken', { message: `${reasons[why]} No provider was called.`, retryAfterSeconds, extra: why === 'share' ? { scope: 'org' } : {} })
 
 /** Returns the path of the compiled worker, which is in dist also when this file runs as TypeScript. Null when it is not built. */
 function workerFile(): string | null {

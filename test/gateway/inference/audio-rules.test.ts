@@ -42,6 +42,8 @@ describe('the rules for audio calls', () => {
       [[file, ['file', clip()], model], 'one file'],
       [[file, model, ['model', 'other']], '"model"'],
       [[file, model, ['temperature', 'hot']], '"temperature"'],
+      [[file, model, ['prompt', 'x'.repeat(20_000)], ['keywords', 'y'.repeat(20_000)]], '"prompt"'],
+      [[file, model, ...Array.from({ length: 5 }, () => ['known_speaker_references[]', 'data:,'] as const)], '"known_speaker_references"'],
       [[file, model, ['stream', 'maybe']], '"stream"'],
       [[file, model, ['exclude', '[']], '"exclude"'],
       [[file, model, ['data_policy', 'moon']], '"data_policy"'],
@@ -61,6 +63,7 @@ describe('the rules for audio calls', () => {
       [{ response_format: 'midi' }, '"response_format"'],
       [{ stream_format: 'x' }, '"stream_format"'],
       [{ instructions: 1 }, '"instructions"'],
+      [{ instructions: 'x'.repeat(4097) }, '4097'],
     ] as const
     for (const [body, named] of bodies) {
       const reply = await app.call('POST', '/v1/audio/speech', { model: 'test-speak', input: 'Hello', voice: 'hf_beta', ...body })

@@ -97,7 +97,7 @@ describe('audio', () => {
       const [row] = await usageRows(app)
       expect(row).toMatchObject({ audioSeconds: charged, estimated: true, costUinr: BigInt(charged) * perSecondUinr })
     }
-    // No audio at all: 4,000 bytes are taken for a second.
+    // No audio at all: 500 bytes are taken for a second.
     listen({ text: '' })
     expect(
       (
@@ -107,7 +107,7 @@ describe('audio', () => {
         ])
       ).status,
     ).toBe(200)
-    expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: 3, estimated: true })
+    expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: 20, estimated: true })
   })
 
   test('a header with a shorter length than the sound does not make a transcription cheaper', async () => {
@@ -154,7 +154,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'upstream_broke', audioSeconds: 1, estimated: true })
   })
 
-  test('AUD-03 the SDK gets the audio byte for byte with its type; characters are counted as code points and charged exactly', async () => {
+  test('AUD-03 the SDK gets the audio byte for byte with its type; characters of text and instructions are counted as code points and charged exactly', async () => {
     app.alpha.script([sound([piece(1), piece(2), piece(3)])])
     const input = 'नमस्ते 👋🏽'
     const reply = await client.audio.speech.create({ model: 'test-speak', voice: 'hf_beta', input, response_format: 'mp3', speed: 1.5, instructions: 'slowly' })
@@ -163,10 +163,10 @@ describe('audio', () => {
     expect(Buffer.from(await reply.arrayBuffer()).equals(Buffer.concat([piece(1), piece(2), piece(3)]))).toBe(true)
     expect(app.alpha.requests[0]?.path).toBe('/v1/audio/speech')
     expect(app.alpha.requests[0]?.json).toEqual({ model: 'alpha-speak', voice: 'hf_beta', input, response_format: 'mp3', speed: 1.5, instructions: 'slowly' })
-    expect([...input]).toHaveLength(9)
+    expect([...input, ...'slowly']).toHaveLength(15)
     const [row] = await usageRows(app)
-    expect(row).toMatchObject({ kind: 'speech', characters: 9n, estimated: false, outcome: 'ok', costUinr: 9n * perCharacterUinr })
-    expect(Number(reply.headers.get('x-br-cost-inr'))).toBe(0.00045)
+    expect(row).toMatchObject({ kind: 'speech', characters: 15n, estimated: false, outcome: 'ok', costUinr: 15n * perCharacterUinr })
+    expect(Number(reply.headers.get('x-br-cost-inr'))).toBe(0.00075)
   })
 
   test('speech in events is relayed as it comes and charged by the character, and a break is reported in an event', async () => {

@@ -179,4 +179,20 @@ describe('cached prompt tokens', () => {
       expect(await books(), JSON.stringify(details)).toEqual({ prompt: 1000, completion: 0, cached, written: made, uinr, estimated: false })
     }
   })
+
+  test('cached tokens beside the details, as Moonshot and DeepSeek report them, have the price of cached tokens, whole and as a stream', async () => {
+    for (const [more, cached] of [
+      [{ cached_tokens: 800 }, 800],
+      [{ prompt_cache_hit_tokens: 800, prompt_cache_miss_tokens: 200 }, 800],
+      [{ cached_tokens: 800, prompt_tokens_details: null }, 800],
+      [{ cached_tokens: 800, prompt_tokens_details: { cached_tokens: 0 } }, 0],
+      [{ cached_tokens: 5000 }, 1000],
+    ] as const)
+      for (const stream of [false, true]) {
+        app.alpha.script({ usage: { prompt_tokens: 1000, completion_tokens: 50, total_tokens: 1050, ...more } })
+        expect((await app.call('POST', '/v1/chat/completions', { model: 'openai-model', stream, messages: hello })).status).toBe(200)
+        const uinr = (1000 - cached) * 10 + cached + 50 * 40
+        expect(await books(), `${JSON.stringify(more)} ${stream}`).toEqual({ prompt: 1000, completion: 50, cached, written: 0, uinr, estimated: false })
+      }
+  })
 })

@@ -13,7 +13,10 @@ export interface CatalogPart {
   readonly models: readonly ModelEntry[]
 }
 
-/** Combines a provider entry with its environment variables. A provider without a base URL is listed but never configured. */
+/**
+ * Combines a provider entry with its environment variables. A provider without a base URL is listed but never configured. A provider that is
+ * called without a key takes no keys of callers, because nothing would be sent there in their name (decision 0485).
+ */
 export function toProvider(entry: ProviderEntry, config: Config): Provider {
   const environment = config.providerEnv(entry.id)
   const platformKey = environment.apiKey ?? (entry.api_key_env === undefined ? null : config.namedSecret(entry.api_key_env))
@@ -26,7 +29,7 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     baseUrl,
     auth,
     residency: entry.residency ?? 'unknown',
-    byok: (entry.byok ?? true) && baseUrl !== '',
+    byok: (entry.byok ?? true) && baseUrl !== '' && auth !== 'none',
     keyShape: entry.key_shape ?? null,
     ...(entry.key_sign === undefined ? {} : { keySign: entry.key_sign }),
     quirks: entry.quirks ?? [],

@@ -37,7 +37,7 @@ export const providerEntry = z.strictObject({
   auth: z.enum(['bearer', 'x-api-key', 'api-key', 'x-key', 'x-goog-api-key', 'none']).optional().describe('How the key is sent. Default: bearer.'),
   key_optional: z.boolean().optional().describe('True: without a key the provider is dialed without one.'),
   residency: residency.optional().describe('Where data is kept and processed. Default: unknown, which never counts as India.'),
-  byok: z.boolean().optional().describe('Callers may bring their own key. Default: true.'),
+  byok: z.boolean().optional().describe('Callers may bring their own key. Default: true. A provider that is called without a key takes none.'),
   key_shape: z
     .string()
     .refine(isRegularExpression, 'expected a regular expression')

@@ -54,10 +54,10 @@ export interface MeterInput {
 
 /**
  * Returns the assumed usage of a call that ends before its answer while a provider works on it. The provider has read the prompt, has made the
- * hidden thinking and is speaking the text. Pictures count only when they are delivered, so none counts.
+ * hidden thinking and is speaking the text. Pictures count only when they are delivered, so none counts, unless nobody finds out what is made.
  */
-function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'promptTokens' | 'media'>, completionTokens: number): TokenUsage {
-  return { ...noUsage, promptTokens, completionTokens, ...(media === undefined ? {} : { media: { ...media, images: 0 } }) }
+function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'promptTokens' | 'media'>, completionTokens: number, isUnknown = false): TokenUsage {
+  return { ...noUsage, promptTokens, completionTokens, ...(media === undefined ? {} : { media: isUnknown ? media : { ...media, images: 0 } }) }
 }
 
 /** Returns the usage to charge. Where the provider does not report tokens that are dearer than the rest, the request decides. */
@@ -349,13 +349,13 @@ export class Meter {
   /**
    * Ends a call that was left or cut while a provider worked on it. The provider has read the prompt and bills it, so the prompt is charged.
    * Otherwise callers could avoid every budget by hanging up in time. `isUnknown` is true when the gateway cannot see the provider's output; all
-   * held output is then charged.
+   * held output, and every picture that was asked for, is then charged (decision 0488).
    */
   settleAbandoned(status: number, outcome: Outcome, isUnknown = false): void | Promise<void> {
     const attempt = this.#attempt
     if (!this.#isWorking || attempt === null) return this.settleFailed(status, outcome, true)
     const { kind, request } = this.#input
-    const tokens = isUnknown ? abandonedUsage(request, firstHoldTokens(kind, request, attempt.model)) : this.#abandoned()
+    const tokens = isUnknown ? abandonedUsage(request, firstHoldTokens(kind, request, attempt.model), true) : this.#abandoned()
     return this.settle(tokens, true, outcome, status)
   }
 

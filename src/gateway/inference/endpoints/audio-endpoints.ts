@@ -11,7 +11,7 @@ const transcriptionForm = z
     file: formFile('The recording: mp3, wav, m4a, webm, ogg, flac and what else the provider reads; 25 MB at most.'),
     model: z.string(),
     language: z.string().optional().describe('Language of the recording, as an ISO 639-1 code.'),
-    prompt: z.string().optional().describe('Words and spellings to expect.'),
+    prompt: z.string().optional().describe('Words and spellings to expect. All text fields together have at most 32000 characters.'),
     temperature: z.string().optional().describe('A number from 0 to 2.'),
     response_format: z.enum(['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json']).optional().describe('Default: json.'),
     'timestamp_granularities[]': z.array(z.string()).optional(),
@@ -23,11 +23,11 @@ const transcriptionForm = z
 const speechRequest = z
   .looseObject({
     model: z.string(),
-    input: z.string().min(1).describe('The text to speak: at most 4096 characters (Unicode code points), which is also what it is charged by.'),
+    input: z.string().min(1).describe('The text to speak: at most 4096 characters (Unicode code points). They are charged, with those of instructions.'),
     voice: z.string().optional().describe('Default: the default of the model.'),
     response_format: z.enum(['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']).optional().describe('Default: mp3.'),
     speed: z.number().min(0.25).max(4).optional(),
-    instructions: z.string().optional(),
+    instructions: z.string().optional().describe('How to speak: at most 4096 characters, which are charged like those of input.'),
     stream_format: z.enum(['audio', 'sse']).optional().describe('sse: the audio in events, where the provider sends them.'),
     ...routerFields,
   })

@@ -13,7 +13,7 @@ const format = z.enum(['url', 'b64_json']).optional().describe('Default: url. A 
 export const imagesRequestSchema = z
   .looseObject({
     model: z.string().optional().describe('Default: sdxl. image-sangam is the panel: three models draw and the best picture is given.'),
-    prompt: z.string().min(1),
+    prompt: z.string().min(1).describe('At most 32000 characters.'),
     n: z.int().min(1).optional().describe('Default: 1. More than 4 are taken for 4.'),
     size: size.describe('WIDTHxHEIGHT in pixels. Default: 1024x1024.'),
     response_format: format,
@@ -26,7 +26,7 @@ export const imagesRequestSchema = z
 export const imageEditSchema = z
   .looseObject({
     image: formFile('A PNG, JPEG or WebP file; for up to 16 of them the field is image[].'),
-    prompt: z.string().min(1),
+    prompt: z.string().min(1).describe('At most 32000 characters.'),
     model: z.string().optional().describe('Default: gpt-image-1.'),
     mask: formFile('A file whose transparent pixels mark what is changed.').optional(),
     n: z.string().optional().describe('Default: 1. More than 4 are taken for 4.'),

@@ -2,6 +2,7 @@
  * Measures a recording by the sound that it contains. A value in a header can lengthen the result but never shorten it. Decision 0463 gives
  * the reasons.
  */
+import { countAmr } from './amr.ts'
 import type { CountedSound } from './bounds.ts'
 import { countFlac } from './flac.ts'
 import { countMp4 } from './mp4.ts'
@@ -16,6 +17,6 @@ import { countWebm } from './webm.ts'
  */
 export function countSound(file: Uint8Array): CountedSound | null {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
-  const counted = countSamples(bytes) ?? countOgg(bytes) ?? countFlac(bytes) ?? countWebm(bytes) ?? countMp4(bytes) ?? countMpeg(bytes)
+  const counted = countSamples(bytes) ?? countOgg(bytes) ?? countFlac(bytes) ?? countWebm(bytes) ?? countMp4(bytes) ?? countAmr(bytes) ?? countMpeg(bytes)
   return counted === null || !Number.isFinite(counted.seconds) || counted.seconds <= 0 ? null : counted
 }

@@ -78,6 +78,16 @@ describe('images over HTTP', () => {
     expect(providers.of('together').map(({ json }) => json['n'])).toEqual([4, 4, 4])
   })
 
+  test('IMG-03 a prompt of more than 32,000 characters is 400 bad_request that says so, and nothing is dialed', async () => {
+    for (const field of ['prompt', 'negative_prompt']) {
+      const reply = await make({ [field]: 'a'.repeat(32_001) })
+      expect(codeOf(reply)).toEqual([400, 'bad_request'])
+      expect(reply.json.error.message).toContain(`"${field}" has 32001 characters; one call may have 32000 at most`)
+    }
+    expect(providers.of('together')).toEqual([])
+    expect((await make({ prompt: 'a'.repeat(32_000) })).status).toBe(200)
+  })
+
   test('IMG-05 a count that is zero, negative, fractional or text is 400 bad_request', async () => {
     for (const n of [0, -1, 1.5, '2', [], true]) expect(codeOf(await make({ n })), JSON.stringify(n)).toEqual([400, 'bad_request'])
     expect(providers.seen).toEqual([])

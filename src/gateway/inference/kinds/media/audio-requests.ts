@@ -9,6 +9,12 @@ import { MediaRequest } from './media-request.ts'
 
 /** The most characters (Unicode code points) of text that one call may have spoken. It is the usual limit of this API. */
 export const speechInputMaxChars = 4096
+/** The most characters of `instructions`, as the API documents it. */
+const instructionsMaxChars = 4096
+/** The most characters of all texts in the form of a transcription together, without its recordings. */
+const transcriptionTextMaxChars = 32_000
+/** The most recordings of known speakers in one transcription, as the API documents it. */
+const speakerReferencesMax = 4
 const transcriptFormats = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const
 const speechFormats = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const
 
@@ -26,15 +32,15 @@ export class SpeechRequest extends MediaRequest {
     const characters = codePoints(input)
     if (characters > speechInputMaxChars)
       throw bad(`"input" has ${characters} characters; one call may have ${speechInputMaxChars} at most. Send a longer text in parts.`)
+    const instructed = instructedChars(body['instructions'])
     checkVoice(body['voice'])
     const speed = body['speed'] ?? 1
     if (typeof speed !== 'number' || !(speed >= 0.25 && speed <= 4)) throw bad('"speed" must be a number from 0.25 to 4.')
-    if (body['instructions'] !== undefined && body['instructions'] !== null && typeof body['instructions'] !== 'string')
-      throw bad('"instructions" must be a string.')
     const responseFormat = oneOf(body['response_format'], 'response_format', speechFormats) ?? 'mp3'
     this.stream = oneOf(body['stream_format'], 'stream_format', ['audio', 'sse']) === 'sse'
     this.call = { body, input, responseFormat, stream: this.stream }
-    this.media = { images: 0, audioSeconds: 0, characters }
+    // A model that follows instructions reads them like the text, and its provider bills them.
+    this.media = { images: 0, audioSeconds: 0, characters: characters + instructed }
   }
 }
 
@@ -71,6 +77,7 @@ export function parseTranscription({ fields: given, files }: Form): ParsedTransc
   const stream = oneOf(oneField(others, 'stream'), 'stream', ['true', 'false', 'True', 'False', '1', '0'])
   checkTemperature(others)
   for (const name of ['language', 'prompt']) oneField(others, name)
+  checkTexts(others)
   const call = { file, fields: others, responseFormat, stream: stream === 'true' || stream === 'True' || stream === '1' }
   return { model, fields, call }
 }
@@ -78,6 +85,25 @@ export function parseTranscription({ fields: given, files }: Form): ParsedTransc
 /** Returns the parts of a form that distinguish it from other forms. */
 export function formParts({ fields, files }: Form): readonly (Buffer | string)[] {
   return [...fields.flatMap(({ name, value }) => [name, value]), ...files.flatMap(file => [file.field, file.filename, file.bytes])]
+}
+
+/** Returns the number of characters of `instructions`. Throws `bad_request` for a value that is not a text of the allowed length. */
+function instructedChars(instructions: unknown): number {
+  if (instructions === undefined || instructions === null) return 0
+  if (typeof instructions !== 'string') throw bad('"instructions" must be a string.')
+  const characters = codePoints(instructions)
+  if (characters > instructionsMaxChars)
+    throw bad(`"instructions" has ${characters} characters; one call may have ${instructionsMaxChars} at most. Send shorter instructions.`)
+  return characters
+}
+
+/** Texts beside a recording cost the caller nothing, so they are bounded. Throws `bad_request`. */
+function checkTexts(fields: readonly FormField[]): void {
+  const isReference = ({ name }: FormField): boolean => /^known_speaker_references(\[\d{0,3}\])?$/.test(name)
+  if (fields.filter(isReference).length > speakerReferencesMax) throw bad(`"known_speaker_references" takes at most ${speakerReferencesMax} recordings.`)
+  const characters = fields.reduce((sum, field) => (isReference(field) ? sum : sum + codePoints(field.value)), 0)
+  if (characters > transcriptionTextMaxChars)
+    throw bad(`The text fields have ${characters} characters; one call may have ${transcriptionTextMaxChars} at most. Send a shorter "prompt".`)
 }
 
 function checkTemperature(fields: readonly FormField[]): void {

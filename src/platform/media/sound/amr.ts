@@ -1,0 +1,21 @@
+/** AMR: speech in frames of 20 ms, whose first byte says how long they are (RFC 4867, section 5). */
+import type { CountedSound } from './bounds.ts'
+
+const frameSeconds = 0.02
+/** Bytes of a frame with its first byte, by the type in it, as FFmpeg reads them. */
+const narrow = [13, 14, 16, 18, 20, 21, 27, 32, 6, 1, 1, 1, 1, 1, 1, 1] as const
+const wide = [18, 24, 33, 37, 41, 47, 51, 59, 61, 6, 1, 1, 1, 1, 1, 1] as const
+const forms = [
+  ['#!AMR\n', narrow],
+  ['#!AMR-WB\n', wide],
+] as const
+
+/** Counts the frames of AMR or AMR-WB with one channel. Null for any other file. */
+export function countAmr(bytes: Buffer): CountedSound | null {
+  const form = forms.find(([magic]) => bytes.toString('latin1', 0, magic.length) === magic)
+  if (form === undefined) return null
+  const [magic, lengths] = form
+  let frames = 0
+  for (let at = magic.length; at < bytes.length; frames++) at += lengths[((bytes[at] ?? 0) >> 3) & 15] ?? 1
+  return { seconds: frames * frameSeconds, isCompact: true }
+}
