@@ -4,7 +4,7 @@ import { chatFields, embeddingFields, type FieldRules, heldBack, messagesFields,
 import type { Provider } from '../../providers/provider.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { editMembers } from '../../wire/json/json-members.ts'
-import { refuseProviderTools } from '../media/surcharges.ts'
+import { refuseProviderTools, refuseUnknownItems } from '../media/surcharges.ts'
 import { refuseStoredFiles, refuseStoredItems } from './stored-files.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -32,8 +32,10 @@ export function withoutNativeWithheld(
   { byok, route: { provider } }: Attempt,
 ): { readonly native: NativeRequest; readonly dropped: readonly string[] } {
   if (byok) return { native, dropped: none }
-  if (native.format === 'openai-responses') refuseStoredItems(native.body, provider)
-  else refuseStoredFiles(native.body, provider, native.format === 'openai')
+  if (native.format === 'openai-responses') {
+    refuseStoredItems(native.body, provider)
+    if (provider.forwards !== 'all') refuseUnknownItems(native.body)
+  } else refuseStoredFiles(native.body, provider, native.format === 'openai')
   const names = heldBack(native.body, nativeRules[native.format], provider)
   const betas = withPlainBetas(native.headers, provider)
   if (names.length === 0 && betas === null) return { native, dropped: none }
