@@ -12,6 +12,7 @@ import type { ParsedRequest } from './kinds/request.ts'
 import { refusedOwnKey } from './own-key-advice.ts'
 import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { replyWait } from './replies/reply-wait.ts'
+import { UnreadReplyError } from './replies/unread-usage.ts'
 
 /**
  * The result of a dial. `served` reports to routing that the route has served the call. It is called at the end of a stream that the provider
@@ -128,7 +129,7 @@ const isWithoutRoom = (error: unknown): error is GatewayError => error instanceo
 
 /**
  * Settles a successful reply that is not read, and returns the error for the caller. The provider has made the reply and bills it, and another
- * route would bill it again. So the call is charged by the estimate and no other route is dialed. An own server does not come here. It bills no
+ * route would bill it again. So the call is charged as reported, or else by the estimate, and no other route is dialed. An own server does not come here. It bills no
  * account of this installation, so other routes may serve the call.
  */
 async function unread(error: BodyTooLargeError | GatewayError, attempt: Attempt, meter: Meter, { observer }: InferenceDeps): Promise<GatewayError> {
@@ -138,7 +139,7 @@ async function unread(error: BodyTooLargeError | GatewayError, attempt: Attempt,
     error instanceof BodyTooLargeError
       ? fail('reply_too_large', { cause: error, headers })
       : fail(error.errorName, { ...error.options, message: error.message, headers })
-  await meter.settleUnread(refusal.status)
+  await meter.settleUnread(refusal.status, error instanceof UnreadReplyError ? error.usage : null)
   return refusal
 }
 

@@ -42,6 +42,11 @@ export interface Provider {
   readonly forwards?: 'all'
   /** Fields outside of the format that are sent to the provider on the platform's key. */
   readonly fields?: ReadonlySet<string>
+  /**
+   * The cost of reading a file beside its tokens. `file-parser`: a plugin of that name reads files for models that cannot, and one of its engines has no fee.
+   * `unpriced`: the cost is not known. Left out: there is none.
+   */
+  readonly files?: 'file-parser' | 'unpriced'
   /** The path of its list of models, relative to `baseUrl`. Default: `models`; null: it has no list. */
   readonly modelsPath?: string | null
   /** The path of a GET, relative to `baseUrl`, that only a valid key may make. It is for providers whose list needs no key. */

@@ -49,6 +49,65 @@ describe('calls that would cost more than the tokens', () => {
     expect((await post('/v1/chat/completions', { ...body, upstream_key: 'sk-my-own-key-0001' })).status).toBe(200)
   })
 
+  describe('items of the responses format', () => {
+    const go = { role: 'user', content: 'go' }
+    const look = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }
+    const own = { upstream_key: 'sk-my-own-key-0001' }
+    const adding = (...tools: readonly object[]) => ({ type: 'additional_tools', role: 'developer', tools })
+    const ask = (item: object, more: object = {}) => post('/v1/responses', { model: 'responses-model', input: [go, item], ...more })
+    const called = () => app.alpha.requests.length + app.others.resp.requests.length
+
+    test('tools that a provider runs are refused in every item, on every route and key', async () => {
+      const paid = ['web_search', 'code_interpreter', 'image_generation', 'mcp', 'file_search', 'made_up']
+      for (const type of paid)
+        for (const item of [adding({ type }), { ...go, tools: [{ type }] }, adding({ type: 'namespace', name: 'n', tools: [look, { type }] })])
+          for (const more of [{}, { model: 'openai-model' }, own]) {
+            const reply = await ask(item, more)
+            expect([reply.status, reply.json.error?.code], reply.text).toEqual([400, 'unsupported_operation'])
+            expect(reply.json.error.message).toMatch(new RegExp(`"${type}" \\("input\\[1\\]\\.tools\\[0\\]`))
+          }
+      const many = await ask(adding({ type: 'namespace', name: 'n', tools: Array.from({ length: 2001 }, (_, index) => ({ ...look, name: `f${index}` })) }))
+      expect([many.status, many.json.error?.message]).toEqual([400, expect.stringContaining('offers 2001 tools')])
+      expect(called()).toBe(0)
+    })
+
+    test('additional tools of the client are offered on every route, without a web search beside them', async () => {
+      const item = adding(look)
+      expect((await ask(item)).status).toBe(200)
+      expect(app.others.resp.requests.at(-1)?.json?.['input']).toEqual([go, item])
+      const searching = adding(look, { type: 'web_search' })
+      for (const model of ['responses-model', 'openai-model']) {
+        const reply = await ask(searching, { model })
+        expect([reply.status, reply.headers.get('x-br-dropped-params')], reply.text).toEqual([200, 'tools.web_search'])
+      }
+      expect(app.others.resp.requests.at(-1)?.json?.['input']).toEqual([go, item])
+      expect(app.alpha.requests.at(-1)?.json?.['tools']).toMatchObject([{ type: 'function', function: { name: 'look' } }])
+    })
+
+    test('an item of an unknown type needs an own key, and items of content do not', async () => {
+      const listed = { type: 'mcp_list_tools', server_label: 'x', tools: [{ name: 'a', input_schema: {} }] }
+      const others = ['compaction_trigger', 'program', 'mcp_approval_response', 'web_search_call', 'shell_call', 'made_up'].map(type => ({ type }))
+      for (const item of [listed, ...others]) {
+        const { type } = item
+        const refused = await ask(item)
+        expect([refused.status, refused.json.error?.code], type).toEqual([400, 'bad_request'])
+        expect(refused.json.error.message).toContain(`"input[1]" is an item of the type "${type}"`)
+      }
+      expect(called()).toBe(0)
+      for (const item of [listed, ...others]) expect((await ask(item, own)).status, item.type).toBe(200)
+      for (const item of [
+        { type: 'message', ...go },
+        { ...go, type: null },
+        { type: 'reasoning', id: 'rs_1', summary: [] },
+        { type: 'function_call', call_id: 'c', name: 'look', arguments: '{}' },
+        { type: 'custom_tool_call_output', call_id: 'c', output: 'x' },
+        { type: 'tool_search_output', call_id: 'c', execution: 'client', tools: [look] },
+        { type: 'compaction', encrypted_content: 'sealed' },
+      ])
+        expect((await ask(item)).status, JSON.stringify(item)).toBe(200)
+    })
+  })
+
   test('a messages call cannot ask for dearer tokens on the key of the platform', async () => {
     for (const dear of [{ speed: 'fast' }, { inference_geo: 'us' }]) {
       const body = { model: 'anthropic-model', max_tokens: 20, messages: hello, ...dear }

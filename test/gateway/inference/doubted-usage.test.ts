@@ -147,6 +147,37 @@ describe('implausible usage', () => {
     expect([served.status, app.beta.requests.length]).toEqual([200, 1])
   })
 
+  test('a reply with too many values to be read is charged as its provider reports', async () => {
+    app.beta.reset()
+    const token = { token: ' word', logprob: -1.23, bytes: [32, 119] }
+    const content = Array.from({ length: 7000 }, () => ({ ...token, top_logprobs: Array.from({ length: 20 }, () => token) }))
+    const message = { role: 'assistant', content: 'no "usage":{"prompt_tokens":1,"completion_tokens":1} of its own' }
+    const reply = (usage: object) => ({
+      id: 'c',
+      model: 'm',
+      ...usage,
+      choices: [{ index: 0, message, logprobs: { content, usage: { completion_tokens: 1 } } }],
+    })
+    const reported = { usage: { prompt_tokens: 9, completion_tokens: 7000, total_tokens: 7009 } }
+    const none = { usage: { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 } }
+    const far = { usage: { prompt_tokens: 9, completion_tokens: 5_000_000, total_tokens: 5_000_009 } }
+    for (const [usage, more, completion, estimated] of [
+      [reported, {}, 7000, false],
+      [reported, { stream: true }, 7000, false],
+      [reported, { max_tokens: 6500 }, 6500, false],
+      [far, { max_tokens: 7500 }, 7500, true],
+      [none, {}, 4096, true],
+      [{}, {}, 4096, true],
+    ] as const) {
+      app.alpha.script([{ body: JSON.stringify(reply(usage)), headers: { 'content-type': 'application/json' } }])
+      const asked = { model: 'both', messages: [{ role: 'user', content: 'hello' }], logprobs: true, top_logprobs: 20, ...more }
+      const refused = await app.call('POST', '/v1/chat/completions', asked)
+      expect([refused.status, refused.json.error.code], refused.text).toEqual([502, 'upstream_reply_too_large'])
+      expect((await usageRows(app))[0]).toMatchObject({ outcome: 'failed', provider: 'alpha', completionTokens: BigInt(completion), estimated })
+    }
+    expect(app.beta.requests).toEqual([])
+  })
+
   test('HARD-16 doubted usage is counted by provider', async () => {
     app.alpha.script([{ chunks: ['short'], usage: usageOf(10, 900_000) }])
     await app.call('POST', '/v1/chat/completions', { model: 'speaker', messages: [{ role: 'user', content: 'x' }] })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { hasDoubles } from '../../../src/gateway/wire/json/json-doubles.ts'
-import { editMembers, topLevelMembers } from '../../../src/gateway/wire/json/json-members.ts'
+import { editMembers, membersInTurns, topLevelMembers } from '../../../src/gateway/wire/json/json-members.ts'
 
 const edit = (text: string, edits: Record<string, string | undefined>): string => editMembers(Buffer.from(text), new Map(Object.entries(edits))).toString()
 
@@ -14,6 +14,16 @@ test('editMembers changes, removes and adds members and keeps every other byte',
 
 test('editMembers keeps the last of equal names, escaped or not', () => {
   expect(edit('{"model":"dear","\\u006dodel":"cheap"}', {})).toBe('{"\\u006dodel":"cheap"}')
+})
+
+test('membersInTurns finds outermost members across pieces, and ends for bytes that are not JSON', async () => {
+  const find = async (text: string): Promise<Record<string, string>> =>
+    Object.fromEntries([...(await membersInTurns(Buffer.from(text), new Set(['usage', 'model'])))].map(([name, value]) => [name, value.toString()]))
+  const far = 'x\\"'.repeat(300_000)
+  expect(await find(`{"a":"${far}","b":[{"usage":1}],"usage":{"c":[1,"}"]},"${far}":2,"model":"m"}`)).toEqual({ usage: '{"c":[1,"}"]}', model: '"m"' })
+  expect(await find('{"usage":1,"usage": 2 }')).toEqual({ usage: ' 2 ' })
+  for (const text of ['', '{', '{}', '{},"usage":1', '{"usage"', '{"usage":', '{"usage":"', '}}', '"usage":1', '[{"usage":1}]', ',,::'])
+    expect([text, await find(text)]).toEqual([text, {}])
 })
 
 test('hasDoubles finds a repeated name at any depth and in any spelling, and reports no other name', () => {

@@ -50,7 +50,7 @@ export const responsesItems = {
     carried('Said.', 'input.reasoning.encrypted_content'),
   ),
   item_reference: all(items({ type: 'item_reference', id: 'msg_1' }), refused('stored item')),
-  additional_tools: foreign('additional_tools'),
+  additional_tools: all(items({ type: 'additional_tools', role: 'developer', tools: [look] }), carried('look')),
   apply_patch_call: foreign('apply_patch_call'),
   apply_patch_call_output: foreign('apply_patch_call_output'),
   code_interpreter_call: foreign('code_interpreter_call'),

@@ -35,6 +35,7 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     quirks: entry.quirks ?? [],
     ...(entry.forwards === undefined ? {} : { forwards: entry.forwards }),
     ...(entry.fields === undefined ? {} : { fields: new Set(entry.fields) }),
+    ...(entry.files === undefined ? {} : { files: entry.files }),
     ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
     ...(entry.models_path === undefined ? {} : { modelsPath: entry.models_path }),
     ...(entry.key_check_path === undefined ? {} : { keyCheckPath: entry.key_check_path }),

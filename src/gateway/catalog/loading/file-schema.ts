@@ -65,6 +65,12 @@ export const providerEntry = z.strictObject({
     .max(100)
     .optional()
     .describe("Fields beside those of the format that go on to it on the platform's key, such as top_n, or anthropic-beta.NAME for a beta."),
+  files: z
+    .enum(['file-parser', 'unpriced'])
+    .optional()
+    .describe(
+      "What reading a file costs beside its tokens on the platform's key. file-parser: its plugin of that name is told to use an engine without a fee. unpriced: the price is not known, so a file needs a model with the modality file, or an own key. Default: nothing.",
+    ),
   quirks: z
     .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens', 'cache-control', 'echo-reasoning']))
     .optional()

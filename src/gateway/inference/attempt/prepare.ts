@@ -2,6 +2,7 @@
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
+import { refuseUnpricedFiles } from '../media/file-fees.ts'
 import { imageEdgeOf, type ShrinkTools, shrinkImages } from '../media/shrink-images.ts'
 import { refuseUnpricedSound } from '../prompt-most.ts'
 import { capAdvisory, withKnownEffort } from './reasoning.ts'
@@ -16,6 +17,7 @@ export interface Prepared {
 /** Returns the hub request for an attempt. It returns a promise only when pictures may have to be shrunk. Throws `bad_request`. */
 export function prepare(request: ParsedRequest, attempt: Attempt, tools: ShrinkTools): Prepared | Promise<Prepared> {
   refuseUnpricedSound(request, attempt)
+  refuseUnpricedFiles(request, attempt)
   const prepared = { hub: withoutWithheld(withKnownEffort(request.hub, attempt), attempt), headers: capAdvisory(request, attempt.model) }
   const edge = imageEdgeOf(request, attempt.model)
   return edge === null ? prepared : withSmallImages(prepared, request, edge, tools)
@@ -39,6 +41,7 @@ export interface PreparedNative {
  */
 export function prepareNative(request: ParsedRequest, attempt: Attempt, tools: ShrinkTools): PreparedNative | Promise<PreparedNative> {
   refuseUnpricedSound(request, attempt)
+  refuseUnpricedFiles(request, attempt)
   const prepared = { ...withoutNativeWithheld(request.native, attempt), headers: capAdvisory(request, attempt.model) }
   const edge = imageEdgeOf(request, attempt.model, prepared.native.format === 'anthropic')
   return edge === null ? prepared : withSmallNativeImages(prepared, request, edge, tools)

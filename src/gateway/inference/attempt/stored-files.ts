@@ -46,9 +46,9 @@ export function refuseStoredItems({ input }: Fields, store: Store): void {
 }
 
 /** The members of a part that may contain the reference: a file, picture, film, recording or source. The part itself may contain it too. */
-const holders = ['file', 'image_url', 'input_audio', 'audio_url', 'video_url', 'file_url', 'source'] as const
+const holders = ['file', 'image_url', 'input_audio', 'audio_url', 'video_url', 'file_url', 'document_url', 'source'] as const
 /** The members with addresses, in a part or in one of its members. A film may be a list of pictures. */
-const addresses = ['url', 'file_url', 'image_url', 'audio_url', 'video_url', 'file_data', 'image', 'audio', 'video'] as const
+const addresses = ['url', 'file_url', 'document_url', 'image_url', 'audio_url', 'video_url', 'file_data', 'image', 'audio', 'video'] as const
 
 function refuseStoredParts(parts: readonly unknown[], store: Store, at: string): void {
   for (let index = 0; index < parts.length; index++) {

@@ -4,17 +4,22 @@ import { chatFields, embeddingFields, type FieldRules, heldBack, messagesFields,
 import type { Provider } from '../../providers/provider.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { editMembers } from '../../wire/json/json-members.ts'
-import { refuseProviderTools } from '../media/surcharges.ts'
+import { withFreeFileParser } from '../media/file-fees.ts'
+import { refuseProviderTools, refuseUnknownItems } from '../media/surcharges.ts'
 import { refuseStoredFiles, refuseStoredItems } from './stored-files.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Returns a chat or embeddings request for a route on the platform's key. Withheld fields are removed and named as dropped. It returns the same
- * object when there are none. Throws `bad_request` for parts whose removal would change the meaning of the request: tools that the provider
+ * Returns a chat or embeddings request for a route on the platform's key. Withheld fields are removed and named as dropped. A provider that reads
+ * files for a fee is told not to. It returns the same object when nothing changes. Throws `bad_request` for parts whose removal would change the meaning of the request: tools that the provider
  * would run, and references to content that is stored in its account.
  */
-export function withoutWithheld(hub: HubRequest, { byok, route: { provider, dialect } }: Attempt): HubRequest {
+export function withoutWithheld(hub: HubRequest, attempt: Attempt): HubRequest {
+  const {
+    byok,
+    route: { provider, dialect },
+  } = attempt
   if (byok) return hub
   const isChat = hub.operation === 'chat'
   if (isChat) {
@@ -22,8 +27,8 @@ export function withoutWithheld(hub: HubRequest, { byok, route: { provider, dial
     refuseStoredFiles(hub.body, provider, dialect === 'openai')
   }
   const names = heldBack(hub.body, isChat ? chatFields : embeddingFields, provider)
-  if (names.length === 0) return hub
-  return { ...hub, body: without(hub.body, names), bytes: bytesWithout(hub.bytes, names), dropped: [...hub.dropped, ...names] }
+  const sent = names.length === 0 ? hub : { ...hub, body: without(hub.body, names), bytes: bytesWithout(hub.bytes, names), dropped: [...hub.dropped, ...names] }
+  return isChat ? withFreeFileParser(sent, attempt) : sent
 }
 
 /** Returns a request in the client's own format without the withheld fields, and their names. */
@@ -32,8 +37,10 @@ export function withoutNativeWithheld(
   { byok, route: { provider } }: Attempt,
 ): { readonly native: NativeRequest; readonly dropped: readonly string[] } {
   if (byok) return { native, dropped: none }
-  if (native.format === 'openai-responses') refuseStoredItems(native.body, provider)
-  else refuseStoredFiles(native.body, provider, native.format === 'openai')
+  if (native.format === 'openai-responses') {
+    refuseStoredItems(native.body, provider)
+    if (provider.forwards !== 'all') refuseUnknownItems(native.body)
+  } else refuseStoredFiles(native.body, provider, native.format === 'openai')
   const names = heldBack(native.body, nativeRules[native.format], provider)
   const betas = withPlainBetas(native.headers, provider)
   if (names.length === 0 && betas === null) return { native, dropped: none }

@@ -20,7 +20,7 @@ const tokensPerCharMax = 4
 /** The tokens that a model without hidden thinking may make beside its shown text: tool calls, marks and a little thinking. */
 const unshownSlackTokens = 8192
 /** The longest tokens are runs of spaces. A figure with more characters for each token cannot belong to its text. */
-const charsPerTokenMax = 128
+export const charsPerTokenMax = 128
 const tellingSlackChars = 64
 
 /** The plausible range of the usage of a call. */

@@ -359,14 +359,17 @@ export class Meter {
     return this.settle(tokens, true, outcome, status)
   }
 
-  /** Ends a call whose reply was made but could not be read. It charges the prompt and all output that a call without a stream holds. */
-  settleUnread(status: number): void | Promise<void> {
+  /**
+   * Ends a call whose reply was made but could not be read. It charges what the provider reports. Without a report, it charges the prompt and all
+   * output that a call without a stream holds.
+   */
+  settleUnread(status: number, reported: TokenUsage | null = null): void | Promise<void> {
     const attempt = this.#attempt
     if (attempt === null) return this.settleFailed(status)
     const { kind, request } = this.#input
     const { promptTokens, media } = request
-    const tokens = plainUsage(promptTokens, firstHoldTokens(kind, request, attempt.model, false))
-    return this.settle(media === undefined ? tokens : { ...tokens, media }, true, 'failed', status)
+    const tokens = reported ?? plainUsage(promptTokens, firstHoldTokens(kind, request, attempt.model, false))
+    return this.settle(media === undefined ? tokens : { ...tokens, media }, reported === null, 'failed', status)
   }
 
   #abandoned(): TokenUsage {

@@ -13,7 +13,7 @@ const requestSchema = z
     model: z.string().describe('A catalog id or an auto:* preset.'),
     input: z
       .union([z.string(), z.array(item).min(1)])
-      .describe('Text, or items: messages, reasoning, calls of function, custom and tool_search tools with their outputs.'),
+      .describe('Text, or items: messages, reasoning, additional_tools, calls of function, custom and tool_search tools with their outputs.'),
     instructions: z.string().optional(),
     max_output_tokens: z.int().positive().optional().describe('Ceiling of reasoning and answer together; never charged past it.'),
     stream: z.boolean().optional(),

@@ -26,6 +26,29 @@ export function refuseProviderTools({ tools }: Fields): void {
   }
 }
 
+/**
+ * The input items of the responses format that only carry content or offer tools of the client. `compaction` is the sealed summary that the
+ * model made of earlier items. An `image_generation_call` is a picture of an earlier turn. Decision 0490 gives the reasons.
+ */
+const plainItems: readonly unknown[] = [
+  ['message', 'reasoning', 'function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output'],
+  ['tool_search_call', 'tool_search_output', 'additional_tools', 'compaction', 'image_generation_call'],
+].flat()
+
+/** Throws `bad_request` for an input item of the responses format that the gateway does not know. It may start something that the provider bills. */
+export function refuseUnknownItems({ input }: Fields): void {
+  if (!Array.isArray(input)) return
+  for (let index = 0; index < input.length; index++) {
+    const item: unknown = input[index]
+    const type: unknown = isObject(item) ? item['type'] : undefined
+    if (type === undefined || type === null || plainItems.includes(type)) continue
+    const shown = typeof type === 'string' ? ` "${type.slice(0, 64)}"` : ''
+    throw fail('bad_request', {
+      message: `"input[${index}]" is an item of the type${shown}, which may have a cost beside the tokens, so it is for your own provider key only. Send or save one, or leave the item out.`,
+    })
+  }
+}
+
 /** Refuses options of the messages format for faster or nearer answers, for which the provider charges a multiple of the price. Throws `bad_request`. */
 export function refuseDearerMessages({ speed, inference_geo: geo }: Fields): void {
   const name =

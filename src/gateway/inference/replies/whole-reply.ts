@@ -4,7 +4,6 @@
  */
 import { fail } from '../../../platform/errors.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
-import { BodyTooLargeError } from '../../../platform/outbound/upstream-body.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import { errorOfChoices } from '../../wire/chat/chat-choice-error.ts'
 import { anyJsonMaxBytes, isBoundedInTurns, operatorReplyBounds, ownReplyBounds } from '../../wire/json/json-bounds.ts'
@@ -19,6 +18,7 @@ import { tokensOfChars } from '../charge/estimate.ts'
 import type { Failed, WholeAnswer } from './answer.ts'
 import { CollectedReply, saidChars } from './reply-shapes.ts'
 import { priceAsNamed } from './served-model.ts'
+import { unreadReply } from './unread-usage.ts'
 
 type Fields = Record<string, unknown>
 
@@ -32,7 +32,7 @@ const lightReplyBytes = 1024 * 1024
  * reply is read in one turn of its organisation and written in the next, so that no reply delays the other callers for longer than one parse.
  * Decision 0468 gives the reasons.
  *
- * A reply beyond the bounds from an own server is a failure. From a provider of the catalog it throws `BodyTooLargeError`, because that provider
+ * A reply beyond the bounds from an own server is a failure. From a provider of the catalog it throws `UnreadReplyError`, because that provider
  * bills the reply and another provider would make it again.
  */
 export async function readInTurn<T>(bytes: Buffer, status: number, attemptContext: AttemptContext, write: (value: Fields) => T): Promise<T | Failed> {
@@ -42,7 +42,7 @@ export async function readInTurn<T>(bytes: Buffer, status: number, attemptContex
   if (bytes.length > anyJsonMaxBytes && !(await isBoundedInTurns(bytes, bounds))) {
     const message = `${id} answered ${status} with a body that is nested too deeply, too long for its characters, or has too many values; at most ${bounds.valuesMax} are read`
     if (userGiven === true) return failed(attempt, status, message)
-    throw new BodyTooLargeError(message)
+    throw await unreadReply(bytes, message, attemptContext)
   }
   const isLight = bytes.length <= lightReplyBytes
   const inTurn = <R>(work: () => R): R | Promise<R> => (isLight ? work() : context.deps.heavyTurns.run(context.orgId, work))

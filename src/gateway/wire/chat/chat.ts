@@ -155,7 +155,7 @@ function readPart(part: unknown, message: number, index: number, size: PromptSiz
     else if (name === 'input_audio' && type === 'input_audio' && isObject(value)) readAudio(value, size)
     else if (name === 'file' && isObject(value)) readFile(value, size)
     else if (name === 'file_data') readFile({ file_data: value }, size)
-    else if (name === 'file_url' || name === 'video_url') readLink(value, size)
+    else if (name === 'file_url' || name === 'video_url' || name === 'document_url') readLink(value, size)
     else size.unknown(name, value)
   }
 }

@@ -1,4 +1,6 @@
-/** Edits the members of a JSON object as bytes. Members that do not change stay exactly as they were written. */
+/** Finds and edits the members of a JSON object as bytes. Members that do not change stay exactly as they were written. */
+import { pieceBytes, pieceTurn } from './json-body.ts'
+import { StringWalk } from './json-bytes.ts'
 
 /** One member of the outermost object. The numbers are offsets into the bytes that were read. */
 export interface JsonMember {
@@ -15,6 +17,11 @@ const backslash = 92
 const comma = 44
 const closeBracket = 93
 const colon = 58
+const openBracket = 91
+const openBrace = 123
+const closeBrace = 125
+/** The longest name that `membersInTurns` finds. */
+const nameMaxBytes = 64
 
 /**
  * Returns the members in their order, including those with equal names. The bytes must be a JSON object that was parsed before; for other bytes the result is
@@ -34,6 +41,80 @@ export function topLevelMembers(bytes: Buffer): readonly JsonMember[] {
     at = skipWhite(bytes, end)
     if (bytes[at] !== comma) return members
     at++
+  }
+}
+
+/**
+ * Returns the values of the outermost members with these names, as JSON text. Of equal names the last one counts. The bytes need not be JSON, and they are
+ * scanned in pieces, so they may be long. A name with escapes is not found.
+ */
+export async function membersInTurns(bytes: Buffer, names: ReadonlySet<string>): Promise<ReadonlyMap<string, Buffer>> {
+  const scan = new MemberScan(bytes, names)
+  while (!scan.to(scan.at + pieceBytes)) await pieceTurn()
+  return scan.found
+}
+
+/** Searches for outermost members. The search can be done in pieces. */
+class MemberScan {
+  readonly found = new Map<string, Buffer>()
+  /** The offset up to which the bytes are scanned. */
+  at = 0
+  readonly #bytes: Buffer
+  readonly #names: ReadonlySet<string>
+  readonly #strings: StringWalk
+  #depth = 0
+  #textFrom = 0
+  #textTo = 0
+  /** The name of the member whose value is being scanned. null: it is not searched for. */
+  #name: string | null = null
+  #valueFrom = 0
+
+  constructor(bytes: Buffer, names: ReadonlySet<string>) {
+    this.#bytes = bytes
+    this.#names = names
+    this.#strings = new StringWalk(bytes, bytes.length)
+  }
+
+  /** Continues to about that offset. Returns true if the object has ended or everything was scanned. */
+  to(offset: number): boolean {
+    const bytes = this.#bytes
+    const stop = Math.min(offset, bytes.length)
+    let { at } = this
+    if (this.#strings.isInString) at = this.#stringEnd(at, stop)
+    while (at < stop) {
+      const byte = bytes[at++]
+      if (byte === quote) {
+        this.#textFrom = at
+        at = this.#stringEnd(at, stop)
+      } else if (byte === openBrace || byte === openBracket) this.#depth++
+      else if (byte === closeBrace || byte === closeBracket) {
+        this.#depth--
+        if (this.#depth > 0) continue
+        this.#valueEnds(at - 1)
+        return true
+      } else if (this.#depth === 1 && byte === colon) this.#valueBegins(at)
+      else if (this.#depth === 1 && byte === comma) this.#valueEnds(at - 1)
+    }
+    this.at = at
+    return at >= bytes.length
+  }
+
+  #stringEnd(from: number, stop: number): number {
+    const at = this.#strings.to(from, stop)
+    this.#textTo = at - 1
+    return at
+  }
+
+  #valueBegins(at: number): void {
+    // A name that is searched for is short. Nothing of a longer one is decoded.
+    const name = this.#textTo - this.#textFrom > nameMaxBytes ? '' : this.#bytes.toString('latin1', this.#textFrom, this.#textTo)
+    this.#name = this.#names.has(name) ? name : null
+    this.#valueFrom = at
+  }
+
+  #valueEnds(at: number): void {
+    if (this.#name !== null) this.found.set(this.#name, this.#bytes.subarray(this.#valueFrom, at))
+    this.#name = null
   }
 }
 

@@ -24,11 +24,11 @@ export class ToolNames {
   readonly #byHubName = new Map<string, ToolIdentity>()
   readonly #byIdentity = new Map<string, string>()
 
-  /** Returns the names of a Responses request: first its tools, then the tools that searches have loaded. */
+  /** Returns the names of a Responses request: first its tools, then the tools that its items offer. */
   static of(body: JsonObject): ToolNames {
     const names = new ToolNames()
     names.#addAll(body['tools'])
-    for (const item of objectsOf(body['input'])) if (item['type'] === 'tool_search_output') names.#addAll(item['tools'])
+    names.#addAll(toolsOfItems(body))
     return names
   }
 
@@ -64,6 +64,11 @@ export class ToolNames {
 export interface CallableTool {
   readonly identity: ToolIdentity
   readonly declared: JsonObject
+}
+
+/** Returns the tools that items of the input offer: those that a search has loaded, and additional ones. */
+export function toolsOfItems({ input }: JsonObject): readonly JsonObject[] {
+  return objectsOf(input).flatMap(({ type, tools }) => (type === 'tool_search_output' || type === 'additional_tools' ? objectsOf(tools) : []))
 }
 
 /** Returns the functions and freeform tools of one entry of `tools`: all tools of a namespace, and no tool that a provider would run. */

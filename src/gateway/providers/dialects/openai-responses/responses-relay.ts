@@ -5,7 +5,7 @@ import { isBoundedJson } from '../../../wire/json/json-bounds.ts'
 import { hasDoubles } from '../../../wire/json/json-doubles.ts'
 import { editMembers } from '../../../wire/json/json-members.ts'
 import { foreignThinkingName, isPackedHere } from '../../../wire/responses/reasoning.ts'
-import { isWebSearch, webSearchName } from '../../../wire/responses/request/tools.ts'
+import { isWebSearch, webSearchName, withoutWebSearch } from '../../../wire/responses/request/tools.ts'
 import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
 import { EventTap, modelNamed } from '../event-tap.ts'
 import { textOf } from '../json-values.ts'
@@ -32,22 +32,25 @@ function editsOf(body: JsonObject, upstreamModel: string): { readonly edits: Edi
   if (body['store'] !== false) edits.set('store', false)
   if (body['store'] === true) dropped.push('store')
   const { input, reasoning, tools } = body
-  if (Array.isArray(input) && input.some(isPackedHere)) {
-    edits.set(
-      'input',
-      input.filter(item => !isPackedHere(item)),
-    )
-    dropped.push(foreignThinkingName)
-  }
+  const isPacked = Array.isArray(input) && input.some(isPackedHere)
+  const isSearching = Array.isArray(input) && input.some(offersWebSearch)
+  if (isPacked || isSearching) edits.set('input', input.filter(item => !isPackedHere(item)).map(withoutItsWebSearch))
+  if (isPacked) dropped.push(foreignThinkingName)
   if (isObject(reasoning) && effortOf(reasoning['effort']) !== reasoning['effort'])
     edits.set('reasoning', { ...reasoning, effort: effortOf(reasoning['effort']) })
-  if (Array.isArray(tools) && tools.some(isWebSearch)) {
-    const left = tools.filter(tool => !isWebSearch(tool))
+  const isOffered = Array.isArray(tools) && tools.some(isWebSearch)
+  if (isOffered) {
+    const left = withoutWebSearch(tools)
     edits.set('tools', left.length === 0 ? undefined : left)
-    dropped.push(webSearchName)
   }
+  if (isOffered || isSearching) dropped.push(webSearchName)
   return { edits, dropped }
 }
+
+const offersWebSearch = (item: unknown): boolean => isObject(item) && Array.isArray(item['tools']) && item['tools'].some(isWebSearch)
+
+const withoutItsWebSearch = (item: unknown): unknown =>
+  isObject(item) && Array.isArray(item['tools']) ? { ...item, tools: withoutWebSearch(item['tools']) } : item
 
 function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
   // If a name occurs twice, the gateway reads the last one, and a provider may read the first.

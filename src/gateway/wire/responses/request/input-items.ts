@@ -90,11 +90,14 @@ class InputReader {
       case 'reasoning':
         this.#reasoning(item)
         return
+      case 'additional_tools':
+        // Its tools are offered with those of the request.
+        return
       case 'item_reference':
         throw fail('unsupported_operation', { message: `"${at}" refers to a stored item, and nothing is stored here. Send the item itself.` })
       default:
         throw fail('unsupported_operation', {
-          message: `"${at}" is of type ${JSON.stringify(type)}, which is not offered here. Messages, reasoning, and calls of function, custom and tool_search tools with their outputs are.`,
+          message: `"${at}" is of type ${JSON.stringify(type)}, which is not offered here. Messages, reasoning, additional_tools, and calls of function, custom and tool_search tools with their outputs are.`,
         })
     }
   }

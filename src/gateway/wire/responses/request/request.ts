@@ -47,7 +47,8 @@ export function parseResponses(body: JsonObject, digits = 0): ParsedResponses {
   if (Array.isArray(input)) checkItems(input)
   if (Array.isArray(tools)) checkToolCount(tools)
   checkTools(tools, 'tools')
-  checkCallableCount(callableCount(body))
+  const callable = callableCount(body)
+  checkCallableCount(callable)
   checkToolChoice(body['tool_choice'])
   checkRepeated(body)
   const size = sizeOf(body)
@@ -60,7 +61,7 @@ export function parseResponses(body: JsonObject, digits = 0): ParsedResponses {
     promptTokensEstimate: size.estimate,
     ...(unreadTokens === 0 ? {} : { promptUnreadTokens: unreadTokens }),
     ...(media === undefined ? {} : { promptMedia: media }),
-    hasTools: Array.isArray(tools) && tools.length > 0,
+    hasTools: callable > 0 || (Array.isArray(tools) && tools.length > 0),
     hasImages: size.hasImages,
   }
 }
@@ -87,7 +88,7 @@ function checkRepeated(body: JsonObject): void {
   for (const name of repeated) if (typeof body[name] === 'object') JSON.stringify(body[name])
 }
 
-/** Refuses references to stored data, because no route can serve them. */
+/** Refuses references to stored data, because no route can serve them, and tools that a provider would run, in any item. */
 function checkItems(items: readonly unknown[]): void {
   checkMessageCount(items, 'input')
   items.forEach((item, index) => {
@@ -96,7 +97,8 @@ function checkItems(items: readonly unknown[]): void {
       throw fail('unsupported_operation', { message: `"input[${index}]" refers to a stored item, and nothing is stored here. Send the item itself.` })
     checkFiles(item['content'], `input[${index}].content`)
     checkFiles(item['output'], `input[${index}].output`)
-    if (item['type'] === 'tool_search_output') checkTools(item['tools'], `input[${index}].tools`)
+    // The list of a remote MCP server describes its tools and offers none. Only a key of the caller takes such an item.
+    if (item['type'] !== 'mcp_list_tools') checkTools(item['tools'], `input[${index}].tools`)
   })
 }
 

@@ -2,7 +2,7 @@ import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { checkEffort } from '../../chat/reasoning-effort.ts'
 import { isGiven, textOf } from '../json.ts'
-import { ToolNames } from '../tool-names.ts'
+import { ToolNames, toolsOfItems } from '../tool-names.ts'
 import { readInput } from './input-items.ts'
 import { noteItemFields } from './item-fields.ts'
 import { hubToolChoice, hubTools, isWebSearch, webSearchName } from './tools.ts'
@@ -83,8 +83,8 @@ function isRule(name: string, value: unknown): boolean {
 
 function addTools(request: JsonObject, names: ToolNames, body: Record<string, unknown>, lost: Set<string>): void {
   const given = objectsOf(request['tools'])
-  if (given.some(isWebSearch)) lost.add(webSearchName)
-  const loaded = objectsOf(request['input']).flatMap(item => (item['type'] === 'tool_search_output' ? objectsOf(item['tools']) : []))
+  const loaded = toolsOfItems(request)
+  if (given.some(isWebSearch) || loaded.some(isWebSearch)) lost.add(webSearchName)
   const offered = withoutTwins(hubTools([...given, ...loaded], names))
   const { choice, tools } = hubToolChoice(request['tool_choice'], offered, names)
   if (tools.length === 0) {

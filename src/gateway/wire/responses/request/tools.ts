@@ -14,6 +14,9 @@ export function isWebSearch(tool: unknown): boolean {
   return isObject(tool) && tool['type'] === 'web_search'
 }
 
+/** Returns the list without a web search, or the same list if it has none. */
+export const withoutWebSearch = (tools: readonly unknown[]): readonly unknown[] => (tools.some(isWebSearch) ? tools.filter(tool => !isWebSearch(tool)) : tools)
+
 /** The name under which the omitted web search is reported. */
 export const webSearchName = 'tools.web_search'
 
@@ -25,7 +28,11 @@ export function checkTools(tools: unknown, at: string): void {
   if (tools === undefined || tools === null) return
   if (!Array.isArray(tools)) throw fail('bad_request', { message: `"${at}" must be an array.` })
   const isBesideOthers = objectsOf(tools).some(tool => callableTools(tool).length > 0)
-  for (let index = 0; index < tools.length; index++) if (!(isBesideOthers && isWebSearch(tools[index]))) checkTool(tools[index], `${at}[${index}]`)
+  checkEach(tools, at, tool => isBesideOthers && isWebSearch(tool))
+}
+
+function checkEach(tools: readonly unknown[], at: string, isLeftOut: (tool: unknown) => boolean): void {
+  for (let index = 0; index < tools.length; index++) if (!isLeftOut(tools[index])) checkTool(tools[index], `${at}[${index}]`)
 }
 
 function checkTool(tool: unknown, at: string): void {
@@ -34,7 +41,11 @@ function checkTool(tool: unknown, at: string): void {
   if (type === 'tool_search' && tool['execution'] === 'client') return
   if (type !== 'function' && type !== 'custom' && type !== 'namespace') throw unsupportedTool(type, at)
   if (typeof tool['name'] !== 'string' || tool['name'] === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
-  if (type === 'namespace') checkTools(tool['tools'], `${at}.tools`)
+  const { tools } = tool
+  if (type !== 'namespace' || tools === undefined || tools === null) return
+  if (!Array.isArray(tools)) throw fail('bad_request', { message: `"${at}.tools" must be an array.` })
+  // Nothing is left out of a namespace, so it may not contain a web search.
+  checkEach(tools, `${at}.tools`, () => false)
 }
 
 function unsupportedTool(type: string, at: string): Error {
@@ -43,14 +54,14 @@ function unsupportedTool(type: string, at: string): Error {
   })
 }
 
-/** Returns the number of tools that may be called, including those of namespaces and those that a search has loaded. */
+/** Returns the number of tools that may be called, including those of namespaces and those of any item. */
 export function callableCount({ tools, input }: JsonObject): number {
   let count = 0
   const add = (list: unknown): void => {
     for (const tool of objectsOf(list)) count += callableTools(tool).length
   }
   add(tools)
-  for (const item of objectsOf(input)) if (item['type'] === 'tool_search_output') add(item['tools'])
+  for (const item of objectsOf(input)) add(item['tools'])
   return count
 }
 
