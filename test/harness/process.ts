@@ -20,6 +20,8 @@ export interface GatewayProcess {
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const startDeadlineMs = 90_000
+/** PostgreSQL, which is WebAssembly here, is not compiled a second time for speed: no gateway of a test lives long enough for that. */
+const quickDatabase = '--liftoff-only'
 
 /**
  * Starts dist/main.js, or another program in its place, on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. An
@@ -31,8 +33,10 @@ export async function startProcess(
   program = main,
   preload?: string,
 ): Promise<GatewayProcess> {
-  if (env['DATA_DIR'] === undefined && env['DATABASE_URL'] === undefined) layMigrated(dataDir)
-  const child = spawn(process.execPath, [...(preload === undefined ? [] : ['--import', preload]), program], {
+  const isOnCopy = env['DATA_DIR'] === undefined && env['DATABASE_URL'] === undefined
+  if (isOnCopy) layMigrated(dataDir)
+  const options = [...(isOnCopy ? [quickDatabase] : []), ...(preload === undefined ? [] : ['--import', preload])]
+  const child = spawn(process.execPath, [...options, program], {
     env: {
       PATH: process.env['PATH'] ?? '',
       HOME: dataDir,
