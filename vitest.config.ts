@@ -1,4 +1,5 @@
 import type { ViteUserConfig } from 'vitest/config'
+import { SlowFirst } from './test/harness/slow-first.ts'
 
 // A plain object with a type: nothing of the bundler is loaded to read it.
 export default {
@@ -15,6 +16,7 @@ export default {
       ...(process.env['HOSTILE'] === 'on' ? [] : ['test/hostile/**']),
     ],
     globalSetup: ['test/harness/global-setup.ts'],
+    sequence: { sequencer: SlowFirst },
     pool: 'forks',
     maxWorkers: 2,
     // Every file imports most of the product; with a fresh module graph for each of three hundred files that took a third of the time.

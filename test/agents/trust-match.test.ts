@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { claimsHold, matchesGlob } from '../../src/agents/federation/oauth-exchange.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 
 /** The same by a regular expression, which the product does not use: it can be made slow. */
 const byRegExp = (pattern: string, text: string): boolean =>
@@ -15,7 +16,7 @@ test('a pattern matches its text, with * for any run of characters', () => {
   const few = fc.string({ unit: fc.constantFrom('a', 'b', '*', '/', '.'), maxLength: 8 })
   fc.assert(
     fc.property(few, few, (pattern, text) => matchesGlob(pattern, text) === byRegExp(pattern, text)),
-    { numRuns: 5_000 },
+    { numRuns: propertyRuns(5_000) },
   )
   for (const [pattern, text, isSo] of [
     ['repo:acme/app:ref:refs/heads/main', 'repo:acme/app:ref:refs/heads/main', true],

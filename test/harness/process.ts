@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { layMigrated } from './migrated-folder.ts'
 
 /** A gateway in a process of its own, as an operator runs it. */
 export interface GatewayProcess {
@@ -19,15 +20,23 @@ export interface GatewayProcess {
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const startDeadlineMs = 90_000
+/** PostgreSQL, which is WebAssembly here, is not compiled a second time for speed: no gateway of a test lives long enough for that. */
+const quickDatabase = '--liftoff-only'
 
-/** Starts dist/main.js, or another program in its place, on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. `preload` is a module that Node loads before. */
+/**
+ * Starts dist/main.js, or another program in its place, on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. An
+ * empty one gets a migrated database, unless `env` names another folder or database. `preload` is a module that Node loads before.
+ */
 export async function startProcess(
   env: Readonly<Record<string, string>>,
   dataDir = mkdtempSync(join(tmpdir(), 'brigade-process-')),
   program = main,
   preload?: string,
 ): Promise<GatewayProcess> {
-  const child = spawn(process.execPath, [...(preload === undefined ? [] : ['--import', preload]), program], {
+  const isOnCopy = env['DATA_DIR'] === undefined && env['DATABASE_URL'] === undefined
+  if (isOnCopy) layMigrated(dataDir)
+  const options = [...(isOnCopy ? [quickDatabase] : []), ...(preload === undefined ? [] : ['--import', preload])]
+  const child = spawn(process.execPath, [...options, program], {
     env: {
       PATH: process.env['PATH'] ?? '',
       HOME: dataDir,

@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ChatAnswer, readChatStream } from '../../src/mcp/tools/chat/chat-stream.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 
 const frame = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
 
@@ -31,7 +32,7 @@ describe('chat stream', () => {
         const answer = await answerOf(bytes, cuts)
         expect([answer.text, answer.finishReason]).toEqual([texts.join(''), 'stop'])
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(100) },
     )
   })
 

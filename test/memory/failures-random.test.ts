@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
 import { type Fault, type FaultyStore, startFaultyStore } from '../harness/faulty-store.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
 import { callFrom, errorCode, keyOf, type TestMemory, testMemory } from './service.ts'
 
@@ -98,6 +99,6 @@ test('after any schedule index, quota and bucket agree, nothing stays reserved, 
         for (const [key, count] of swapped) expect(server.objects.get(`org-${orgId}/agents/swap${key}`)?.bytes.length).toBeGreaterThanOrEqual(count)
       },
     ),
-    { numRuns: 20, interruptAfterTimeLimit: 8_000 },
+    { numRuns: propertyRuns(20), interruptAfterTimeLimit: 8_000 },
   )
 }, 60_000)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { keyText } from '../../src/mcp/tools/memory/text/tool-memory-marking.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
 import { mcpClients } from '../mcp/mcp-clients.ts'
 import { useStore } from './rights-people.ts'
@@ -137,6 +138,6 @@ test('HARD-14 no key can end its own quotes, and the quoted key is the key', () 
       expect(text).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/u)
       expect(JSON.parse(text)).toBe(key)
     }),
-    { numRuns: 500 },
+    { numRuns: propertyRuns(500) },
   )
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { joinKey, parseKey, parsePrefix, relativeKey } from '../../src/memory/memory-key.ts'
 import { segmentName } from '../../src/memory/stores/object-store-folder.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 import { errorCode } from './service.ts'
 
 describe('memory keys', () => {
@@ -59,7 +60,7 @@ describe('memory keys', () => {
         const resolved = new URL(joined.split('/').map(encodeURIComponent).join('/'), 'http://store/').pathname
         return joined.startsWith(`org-${orgId}/`) && resolved.startsWith(`/org-${orgId}/`) && relativeKey(orgId, joined) === key
       }),
-      { numRuns: 2000 },
+      { numRuns: propertyRuns(2000) },
     )
   })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
 import { onPostgres, type TestDatabase, testDatabase } from '../harness/database.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 import { type TestMemory, testMemory } from './service.ts'
 import type { Who } from './shared-memory-model.ts'
 import { modelPeople, World } from './shared-memory-world.ts'
@@ -51,7 +52,7 @@ const commands = [
 
 const quotaBytes = 1_000
 /** A thousand on the two databases together. */
-const runs = Number(process.env['PROPERTY_RUNS'] ?? (onPostgres ? 600 : 400))
+const runs = propertyRuns(onPostgres ? 600 : 400)
 
 let database: TestDatabase
 let testing: TestMemory

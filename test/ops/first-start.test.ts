@@ -4,12 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { until } from '../harness/app.ts'
 import { call, chat } from '../harness/fleet.ts'
 import { fixedCostConfig, type GatewayProcess, startProcess } from '../harness/process.ts'
 import { startS3Server } from '../harness/s3-server.ts'
 import { startUpstream, type UpstreamServer } from '../harness/upstream-server.ts'
+
+// Each of these starts processes.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningGateway, startGateway } from '../../src/composition/serve.ts'
 import { loadConfig } from '../../src/platform/config.ts'
+import { layMigrated } from '../harness/migrated-folder.ts'
 
 const messages = [{ role: 'user', content: 'Hello' }]
 
@@ -12,6 +13,7 @@ describe('a machine without settings', () => {
   let gateway: RunningGateway
   let key = ''
   beforeAll(async () => {
+    layMigrated(folder)
     const configFile = join(folder, 'brigade.config.json')
     writeFileSync(configFile, '{}')
     gateway = await startGateway(loadConfig({ PORT: '0', DATA_DIR: folder, LOCAL_SERVERS: 'off', LOG_LEVEL: 'error', CONFIG_FILE: configFile }))

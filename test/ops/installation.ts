@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import { type RunningGateway, startGateway } from '../../src/composition/serve.ts'
 import { loadConfig } from '../../src/platform/config.ts'
 import { silentLog } from '../../src/platform/observe/log.ts'
+import { layMigrated } from '../harness/migrated-folder.ts'
 import { startS3Server } from '../harness/s3-server.ts'
 import { startUpstream } from '../harness/upstream-server.ts'
 
@@ -44,6 +45,7 @@ export type Surroundings = Awaited<ReturnType<typeof startSurroundings>>
 /** Starts a gateway on a folder (embedded) or, with DATABASE_URL, on PostgreSQL. */
 export async function startOn(surroundings: Surroundings, dataDir: string, more: Readonly<Record<string, string>> = {}) {
   mkdirSync(dataDir, { recursive: true })
+  if (more['DATABASE_URL'] === undefined) layMigrated(dataDir)
   const config = loadConfig({ ...surroundings.env, DATA_DIR: dataDir, ...more })
   const gateway = await startGateway(config, { log: silentLog, makesFirstOrg: false })
   const address = gateway.app.server.address()

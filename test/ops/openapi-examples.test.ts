@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningGateway, startGateway } from '../../src/composition/serve.ts'
 import { loadConfig } from '../../src/platform/config.ts'
+import { layMigrated } from '../harness/migrated-folder.ts'
 
 type Json = Record<string, unknown>
 interface Operation {
@@ -29,6 +30,7 @@ describe('the OpenAPI document of a machine without settings', () => {
   const operations = (): [string, string, Operation][] =>
     Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, one]): [string, string, Operation] => [path, method, one]))
   beforeAll(async () => {
+    layMigrated(folder)
     const configFile = join(folder, 'brigade.config.json')
     writeFileSync(configFile, '{}')
     gateway = await startGateway(loadConfig({ PORT: '0', DATA_DIR: folder, LOCAL_SERVERS: 'off', LOG_LEVEL: 'error', CONFIG_FILE: configFile }))

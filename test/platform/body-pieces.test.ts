@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BodyPieces } from '../../src/platform/loop/body-pieces.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 
 test('EDGE-09 a body is the same however it was split', () => {
   fc.assert(
@@ -15,7 +16,7 @@ test('EDGE-09 a body is the same however it was split', () => {
       expect(pieces.bytes).toBe(whole.length)
       expect(pieces.joined().equals(whole)).toBe(true)
     }),
-    { numRuns: 200 },
+    { numRuns: propertyRuns(200) },
   )
 })
 

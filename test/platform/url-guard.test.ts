@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/platform/config.ts'
 import { BlockedAddressError, isBlockedAddress, makeUrlGuard } from '../../src/platform/outbound/url-guard.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 
 /** Written down from the registries of special addresses, apart from the table that the guard uses. */
 const special = new BlockList()
@@ -85,7 +86,7 @@ describe('addresses', () => {
         const text = at.join('.')
         if (special.check(text, 'ipv4')) expect(isBlockedAddress(text), text).toBe(true)
       }),
-      { numRuns: 3000 },
+      { numRuns: propertyRuns(3000) },
     )
     for (const open of ['1.1.1.1', '93.184.216.34', '100.63.255.255', '100.128.0.0', '172.15.0.1', '172.32.0.1', '169.253.1.1', '223.255.255.254', '11.0.0.1'])
       expect(isBlockedAddress(open), open).toBe(false)
@@ -98,7 +99,7 @@ describe('addresses', () => {
         expect(isIP(text), text).toBe(6)
         expect(isBlockedAddress(text), text).toBe(true)
       }),
-      { numRuns: 3000 },
+      { numRuns: propertyRuns(3000) },
     )
   })
 
@@ -136,13 +137,13 @@ describe('URLs', () => {
         expect(refuses(`https://${host}/v1`), host).toBe(true)
         expect(refuses(`https://${host}:8443/v1`), host).toBe(true)
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     )
     fc.assert(
       fc.property(privateIpv4, fc.constantFrom(...ipv6Notations), (at, write) => {
         expect(refuses(`https://[${write(at)}]/v1`), write(at)).toBe(true)
       }),
-      { numRuns: 1000 },
+      { numRuns: propertyRuns(1000) },
     )
   })
 

@@ -9,10 +9,11 @@ import { oauthErrorCode } from '../../src/gateway/http/oauth-wire.ts'
 import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { errorTable } from '../../src/platform/errors.ts'
 import { startApp, type TestApp, type TestReply } from '../harness/app.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 import { hostileText, hostileValue, inputFor } from './hostile-values.ts'
 
 const bindings = bindingsOf(endpointTable)
-const runsPerRow = 25
+const runsPerRow = propertyRuns(25)
 const deepText = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
 
 interface Request {

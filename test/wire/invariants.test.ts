@@ -8,12 +8,13 @@ import { describe, expect, test } from 'vitest'
 import { hasDialect } from '../../src/gateway/providers/dialects.ts'
 import type { DialectId } from '../../src/gateway/providers/provider.ts'
 import type { WireFormat } from '../../src/gateway/wire/client-format.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 import { type Client, clients, cutAt, oneByOne, promptEstimate, translateReply, translateStream } from './play.ts'
 import type { Heard } from './readers/heard.ts'
 import { bytesOf, callsOf, framings, parses, reasoningOf, type Turn, textOf, turns } from './turns/turn.ts'
 import { type Carries, type Played, turnsOf } from './turns/upstreams.ts'
 
-const numRuns = Number(process.env['PROPERTY_RUNS'] ?? 300)
+const numRuns = propertyRuns(300)
 const dialects: readonly DialectId[] = ['openai', 'anthropic', 'gemini', 'openai-responses']
 
 for (const dialect of dialects.filter(hasDialect)) {

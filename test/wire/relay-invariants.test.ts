@@ -5,6 +5,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { WireFormat } from '../../src/gateway/wire/client-format.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 import { adapterOf, type Client, clients, cutAt, oneByOne, run, translateStream } from './play.ts'
 import { anthropicUpstream } from './turns/anthropic.ts'
 import { openAiUpstream } from './turns/openai.ts'
@@ -12,7 +13,7 @@ import { responsesUpstream } from './turns/responses.ts'
 import { argumentsOf, bytesOf, callsOf, type Frame, type Framing, plainFraming, reasoningOf, type Turn, textOf, turns } from './turns/turn.ts'
 import { turnsOf } from './turns/upstreams.ts'
 
-const numRuns = Number(process.env['PROPERTY_RUNS'] ?? 300)
+const numRuns = propertyRuns(300)
 const formats = Object.entries(clients) as [WireFormat, Client][]
 
 /** A provider that writes as its own documentation says: what is relayed of it is read by the strict readers. */

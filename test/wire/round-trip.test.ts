@@ -6,9 +6,10 @@ import { dialectOf, hasDialect } from '../../src/gateway/providers/dialects.ts'
 import type { DialectId } from '../../src/gateway/providers/provider.ts'
 import { messagesToHub } from '../../src/gateway/wire/messages/request/to-hub.ts'
 import { responsesToChat } from '../../src/gateway/wire/responses/request/to-chat.ts'
+import { propertyRuns } from '../harness/property-runs.ts'
 import { chatRequests, rareFields } from './turns/requests.ts'
 
-const numRuns = Number(process.env['PROPERTY_RUNS'] ?? 300)
+const numRuns = propertyRuns(300)
 type Body = Readonly<Record<string, unknown>>
 
 const traits: ModelTraits = { maxOutputTokens: 8192, supportedParameters: [], reasoning: true, efforts: ['low', 'medium', 'high'], alwaysThinks: false }

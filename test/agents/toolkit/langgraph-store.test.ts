@@ -6,6 +6,7 @@ import { brigadeStore } from '../../../src/agents/toolkit/adapters/langgraph-sto
 import { itemOfKey, keyOfItem } from '../../../src/agents/toolkit/adapters/langgraph-store-keys.ts'
 import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client/memory-client.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 let app: TestApp
 let memory: MemoryClient
@@ -145,7 +146,7 @@ describe('compared with the store of LangGraph', () => {
           expect(await outcome(() => run(ours))).toEqual(expected)
         }
       }),
-      { numRuns: Number(process.env['LANGGRAPH_STORE_RUNS'] ?? 6) },
+      { numRuns: Number(process.env['LANGGRAPH_STORE_RUNS'] ?? propertyRuns(6)) },
     )
   })
 
@@ -159,7 +160,7 @@ describe('compared with the store of LangGraph', () => {
         expect(at).not.toMatch(/[\p{Cc}\p{Cf}\\]|\/\.{1,2}(\/|$)/u)
       }),
       {
-        numRuns: 60,
+        numRuns: propertyRuns(60),
         examples: [
           [['+\u0307'], 'e\u0301'],
           [['B\u0307'], '\u0307'],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MemoryClient, memoryClient } from '../../../src/agents/toolkit/memory-client/memory-client.ts'
 import type { MemoryToolCommand } from '../../../src/agents/toolkit/memory-tool/memory-tool-commands.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { memoryToolPair } from './memory-tool-peer.ts'
 
 let app: TestApp
@@ -286,6 +287,6 @@ const command: fc.Arbitrary<MemoryToolCommand> = fc.oneof(
 test('TOOL-04 the memory tool answers like that of the SDK: any sequence of commands', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 30 }), commands => expectSame([...commands, view('/memories')])),
-    { numRuns: Number(process.env['MEMORY_TOOL_RUNS'] ?? 8) },
+    { numRuns: Number(process.env['MEMORY_TOOL_RUNS'] ?? propertyRuns(8)) },
   )
 })

@@ -8,6 +8,7 @@ import { istDay } from '../../../src/platform/values/ist-time.ts'
 import { inrFromUinr, uinrFromInr } from '../../../src/platform/values/money.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { billingEnv, type PaymentProvider, startPaymentProvider } from '../../harness/payment-provider.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { newPayer, notify } from './top-ups.ts'
 
 let app: TestApp
@@ -126,7 +127,7 @@ describe('the account', () => {
         expect(entries.map(({ amount_inr }) => uinrFromInr(amount_inr))).toEqual([...amounts].reverse())
         expectChain(entries, inrFromUinr(sum))
       }),
-      { numRuns: 15 },
+      { numRuns: propertyRuns(15) },
     )
   })
 

@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { balanceOf } from '../../../src/gateway/limits/budgets/prepaid.ts'
 import { inrFromUinr } from '../../../src/platform/values/money.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { CaptureWorld, type Crash, type ModelOrder, type Step } from './captures-world.ts'
 import { eventsOf, invoicesOf, paymentsOf, promoRedemptions, receiptsOf } from './top-ups.ts'
 
-const runs = Number(process.env['PROPERTY_RUNS'] ?? (onPostgres ? 60 : 12))
+const runs = propertyRuns(onPostgres ? 60 : 12, 12)
 /** More than the statements of a capture, so that every point of it is met. */
 const statements = 26
 

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { gstinCheckDigit, readGstin } from '../../../src/gateway/billing/invoices/tax/gstin.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 /** Published by companies of themselves, of many states. */
 const real = [
@@ -40,7 +41,7 @@ test('one wrong character is always detected', () => {
       fc.pre(number[place] !== other)
       return !readGstin(number.slice(0, place) + other + number.slice(place + 1)).valid
     }),
-    { numRuns: 3000 },
+    { numRuns: propertyRuns(3000) },
   )
 })
 
@@ -51,7 +52,7 @@ test('two swapped neighbours are always detected', () => {
       fc.pre(left !== right)
       return !readGstin(number.slice(0, place) + right + left + number.slice(place + 2)).valid
     }),
-    { numRuns: 3000 },
+    { numRuns: propertyRuns(3000) },
   )
 })
 

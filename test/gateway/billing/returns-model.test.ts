@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { balanceOf } from '../../../src/gateway/limits/budgets/prepaid.ts'
 import { inrFromUinr } from '../../../src/platform/values/money.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { CaptureWorld, type Crash, type ModelOrder, type ReturnStep, type Step } from './captures-world.ts'
 
-const runs = Number(process.env['PROPERTY_RUNS'] ?? (onPostgres ? 40 : 10))
+const runs = propertyRuns(onPostgres ? 40 : 10)
 const ranks = [
   'refund.created',
   'refund.processed',

@@ -6,6 +6,7 @@ import { adminHandler } from '../../../src/operations/admin/commands/admin-comma
 import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { type OwnServer, startOwnServer } from '../byok/own-server.ts'
 import { chat, dayMs, home } from './calls.ts'
 
@@ -213,7 +214,7 @@ describe('attestations', () => {
         bytes[place] = (bytes[place] ?? 0) ^ flip
         await expect(admin({ name: 'check-attestation', args: { ...rest, payload: bytes.toString() } })).rejects.toThrow('does not belong')
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(60) },
     )
   })
 

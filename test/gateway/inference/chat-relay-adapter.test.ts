@@ -7,6 +7,7 @@ import { chatFormat } from '../../../src/gateway/wire/chat/chat-format.ts'
 import type { ReplyContext } from '../../../src/gateway/wire/client-format.ts'
 import { messagesFormat } from '../../../src/gateway/wire/messages/format.ts'
 import { echoOf } from '../../../src/gateway/wire/model-echo.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const bill = { cost_inr: 0.5, value_inr: 0.5, provider: 'alpha' }
 const context: ReplyContext = { model: 'catalog-id', request: {}, promptTokens: 9, nowSeconds: 77, newId: prefix => `${prefix}made`, bill: () => bill }
@@ -228,7 +229,7 @@ describe('the relay of a chat stream', () => {
           expect([many.adapter.usage(), many.adapter.finished, many.complete]).toEqual([one.adapter.usage(), one.adapter.finished, one.complete])
         },
       ),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     )
   })
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { exactPieceLength, restoredInPieces } from '../../../src/gateway/inference/exact-pieces.ts'
 import { exactNumbersOf, parseExactJson } from '../../../src/gateway/wire/json/json-body.ts'
 import { inferenceBounds } from '../../../src/gateway/wire/json/json-scan.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 /** A body as it is written again, with stand-ins, and what puts its numbers back. */
 function writtenAnew(json: string) {
@@ -31,6 +32,6 @@ test('EDGE-07 numbers are restored in turns of one piece each, with the end of a
         expect(turns).toBeGreaterThanOrEqual(filling === '1' || filling === 'e' ? 1 : 2)
       }
     }),
-    { numRuns: 40 },
+    { numRuns: propertyRuns(40) },
   )
 })

@@ -4,6 +4,7 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const dayMs = 24 * 3600_000
 const hello = [{ role: 'user', content: 'The parcel is under the third stair' }]
@@ -172,7 +173,7 @@ describe('Idempotency-Key', () => {
           expect(dialed).toBeLessThanOrEqual(Math.max(1, firstOk === -1 ? ends.length + 1 : firstOk + 1))
         },
       ),
-      { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 15) },
+      { numRuns: propertyRuns(15) },
     )
   })
 })

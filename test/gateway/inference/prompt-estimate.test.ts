@@ -13,6 +13,7 @@ import { responsesKind } from '../../../src/gateway/inference/kinds/responses.ts
 import { promptTokensMost } from '../../../src/gateway/inference/prompt-most.ts'
 import type { Attempt, Plan } from '../../../src/gateway/routing/plan.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 type Json = Record<string, unknown>
 
@@ -220,7 +221,7 @@ describe('the estimate of a prompt', () => {
           expect(least).toBeGreaterThan(4000)
           expect(request.promptTokens - before >= least, `${JSON.stringify(place)} ${name}`).toBe(true)
         }),
-        { numRuns: 800 },
+        { numRuns: propertyRuns(800) },
       )
     })
   }

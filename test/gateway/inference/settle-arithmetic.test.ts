@@ -10,6 +10,7 @@ import type { Attempt } from '../../../src/gateway/routing/plan.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
 import { noUsage, plainUsage, type TokenUsage } from '../../../src/gateway/wire/usage.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const uinr = fc.bigInt({ min: 0n, max: 20_000_000_000n })
 const prices: fc.Arbitrary<RoutePrice> = fc.record({
@@ -218,7 +219,7 @@ describe('the meter of a call', () => {
         if (end === undefined || end === 'released') expect(end ?? null).toBe(expected)
         else expect([end.valueUinr, end.costUinr]).toEqual([expected, byok ? 0n : expected])
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { World } from './model-world.ts'
 
 const amount = fc.integer({ min: 1, max: 400 })
@@ -65,7 +66,6 @@ afterAll(async () => {
 
 /** A thousand on the two databases together. */
 const runs = onPostgres ? { one: 140, several: 130 } : { one: 150, several: 80 }
-const times = (count: number): number => Number(process.env['PROPERTY_RUNS'] ?? count)
 
 it.each([
   { seconds: '0', engines: 1, count: runs.one },
@@ -92,7 +92,7 @@ it.each([
           throw error
         }
       }),
-      { numRuns: times(count) },
+      { numRuns: propertyRuns(count) },
     )
   },
   240_000,

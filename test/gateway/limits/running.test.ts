@@ -7,6 +7,7 @@ import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
 import { statement } from '../../../src/platform/db/db.ts'
 import type { CallPolicy } from '../../../src/platform/security/principal.ts'
 import { onPostgres, type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { caller, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
 
 const leased = statement<[scope: string, scopeId: string, metric: string], { leased: bigint; spent: bigint }>(
@@ -152,7 +153,7 @@ describe.each([
         const fresh = await Promise.all(Array.from({ length: caps.key }, () => admit(asking(keyId, caps.key))))
         for (const call of fresh) call.permit.release()
       }),
-      { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 60) },
+      { numRuns: propertyRuns(60) },
     )
   }, 120_000)
 })

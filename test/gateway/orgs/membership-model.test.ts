@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const peopleOf = statement<[orgId: number], { owners: number; members: number; pending: number; strayTeam: number }>(
   'test.people_of',
@@ -93,7 +94,7 @@ describe('membership', () => {
           })
         }
       }),
-      { numRuns: 12 },
+      { numRuns: propertyRuns(12) },
     )
   }, 60_000)
 })

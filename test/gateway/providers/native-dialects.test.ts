@@ -10,6 +10,7 @@ import type { ChatStreamEvent } from '../../../src/gateway/wire/chat/chat-stream
 import { usageFromOpenAi } from '../../../src/gateway/wire/usage.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
 import { Secret } from '../../../src/platform/security/secret.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const provider = (dialect: DialectId, more: Partial<Provider> = {}): Provider => ({
   id: 'p',
@@ -306,7 +307,7 @@ describe('any request at all', () => {
           }
           expect(JSON.stringify([messages, more])).toBe(before)
         }),
-        { numRuns: 300 },
+        { numRuns: propertyRuns(300) },
       )
     })
 })
@@ -378,7 +379,7 @@ describe('streams', () => {
             expect(Array.isArray(read(dialect, [Buffer.from(parts.join('\n\n'))]))).toBe(true)
           },
         ),
-        { numRuns: 300 },
+        { numRuns: propertyRuns(300) },
       )
     })
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { modelRow, providerRow, routeRow } from './file-rows.ts'
 
 const say = (content: unknown): object[] => [{ role: 'user', content }]
@@ -92,7 +93,7 @@ describe('routes that a request excludes', () => {
         if (reply.status === 200 || reply.status === 502) expect(total).toBeGreaterThan(0)
         else expect(total).toBe(0)
       }),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(150) },
     )
   })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const hello = [{ role: 'user', content: 'Hello there' }]
 interface Candidate {
@@ -143,7 +144,7 @@ describe('POST /me/route/preview', () => {
         if (real.status === 200 && real.headers.has('x-br-auto-model')) expect(foretold.json.model).toBe(real.headers.get('x-br-auto-model'))
         if (real.status === 200) expect(foretold.json.candidates[0]).toMatchObject({ provider: foretold.json.provider, eligible: true })
       }),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(150) },
     )
   })
 })

@@ -6,6 +6,7 @@ import { resolve } from '../../../src/gateway/routing/resolve.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
 import { optimizeModes } from '../../../src/gateway/wire/chat/router-fields.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { dialed, errorOf } from './outcome.ts'
 import { asking, catalog, model, noFields, orgRouting, orgWithKeys, provider, trip, unconfigured, worldOf } from './world.ts'
 
@@ -149,7 +150,7 @@ describe('hard constraints', () => {
           expect(error).toBeInstanceOf(GatewayError)
         }
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     )
   })
 })

@@ -7,6 +7,7 @@ import { systemIds } from '../../../src/platform/values/ids.ts'
 import { istDay } from '../../../src/platform/values/ist-time.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { eventOf, request } from '../limits/engine.ts'
 
 const hello = [{ role: 'user', content: 'zqsaidzq' }]
@@ -367,7 +368,7 @@ describe('single calls', () => {
           for (const id of ids) expect(asked.has(id)).toBe(true)
         },
       ),
-      { numRuns: 25, endOnFailure: true },
+      { numRuns: propertyRuns(25), endOnFailure: true },
     )
   })
 })

@@ -11,6 +11,7 @@ import {
   meanHour,
   ratioOf,
 } from '../../../src/gateway/usage/anomalies/anomaly.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const metric = fc.constantFrom(...anomalyMetrics)
 const amount = fc.bigInt({ min: 0n, max: 10n ** 13n })
@@ -77,7 +78,7 @@ describe('the rule of anomalies', () => {
           expect(ratioOf(hour) ?? 5).toBeGreaterThanOrEqual(5)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     )
   })
 
@@ -89,7 +90,7 @@ describe('the rule of anomalies', () => {
         expect(['goes_on', 'over']).toContain(verdict)
         if (begins) expect(verdict).toBe('goes_on')
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     )
   })
 
@@ -105,7 +106,7 @@ describe('the rule of anomalies', () => {
         }
         for (const [index, mark] of marks.entries()) expect(mark).toBe(index % 2 === 0 ? 'begins' : 'over')
       }),
-      { numRuns: 200 },
+      { numRuns: propertyRuns(200) },
     )
   })
 

@@ -10,6 +10,7 @@ import { statement } from '../../../src/platform/db/db.ts'
 import { latencyBucket } from '../../../src/platform/observe/latency-buckets.ts'
 import { istDay } from '../../../src/platform/values/ist-time.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 import { eventOf, movableClock, request } from '../limits/engine.ts'
 
 /** Midnight in India between October and November 2026. */
@@ -112,7 +113,7 @@ describe('sums of usage by day', () => {
         expect(await stored(byAgent)).toEqual(grouped(all, e => [e.orgId, day(e), e.agentId ?? 0, e.agentId === null ? (e.agentLabel ?? '') : '', e.residency]))
         expect(await sums.disagreements(10)).toEqual([])
       }),
-      { numRuns: 12 },
+      { numRuns: propertyRuns(12) },
     )
   })
 

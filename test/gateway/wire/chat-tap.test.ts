@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ChatStreamTap } from '../../../src/gateway/wire/chat/chat-tap.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const frame = (value: unknown, end = '\n\n'): string => `data: ${JSON.stringify(value)}${end}`
 const delta = (fields: Record<string, unknown>, more: Record<string, unknown> = {}): unknown => ({
@@ -145,7 +146,7 @@ describe('the tap of an OpenAI stream', () => {
           expect(whole).toMatchObject({ outputChars: chars, finished: ends, atBoundary: ends })
         },
       ),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(300) },
     )
   })
 })

@@ -5,6 +5,7 @@ import { ExactNumbers, isHeld } from '../../../src/gateway/wire/json/exact-numbe
 import { exactNumbersOf, lookAhead, parseExactJson, wellFormed } from '../../../src/gateway/wire/json/json-body.ts'
 import { inferenceBounds, JsonScan } from '../../../src/gateway/wire/json/json-scan.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 /** What is written of a body that was read. */
 function written(body: string): string {
@@ -36,7 +37,7 @@ describe('numbers that a double cannot hold', () => {
         const expected = numbers.map(([sign, text]) => (isHeld(text) ? JSON.stringify(Number(sign + text)) : sign + text))
         expect(written(`[${numbers.map(parts => parts.join('')).join(',')}]`)).toBe(`[${expected.join(',')}]`)
       }),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(500) },
     )
   })
 

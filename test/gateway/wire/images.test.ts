@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { imagesMax, imageTypeOf, parseImages } from '../../../src/gateway/wire/images.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 const outcome = (body: Record<string, unknown>) => {
   try {
@@ -33,7 +34,7 @@ describe('an images request', () => {
         expect(['url', 'b64_json']).toContain(params.format)
         expect(Object.keys(params.others).filter(name => name in { prompt: 0, n: 0, size: 0, model: 0, stream: 0 })).toEqual([])
       }),
-      { numRuns: 2000 },
+      { numRuns: propertyRuns(2000) },
     )
   })
 

@@ -7,6 +7,7 @@ import { JsonProgress } from '../../../src/gateway/wire/json/json-progress.ts'
 import { outputChars } from '../../../src/gateway/wire/output-chars.ts'
 import { GrowingBytes } from '../../../src/gateway/wire/sse/growing-bytes.ts'
 import { SseEventReader } from '../../../src/gateway/wire/sse/sse-events.ts'
+import { propertyRuns } from '../../harness/property-runs.ts'
 
 function scanned(chunk: unknown, space?: number): ChunkFacts {
   const facts = noFacts()
@@ -52,7 +53,7 @@ describe('the count of output', () => {
         const expected = deltas.reduce((sum: number, delta) => sum + outputChars(JSON.parse(JSON.stringify(delta))), 0)
         expect(scanned(chunk, space).outputChars).toBe(expected)
       }),
-      { numRuns: 1000 },
+      { numRuns: propertyRuns(1000) },
     )
   })
 
@@ -161,7 +162,7 @@ describe('reading in pieces', () => {
         expect(read(cut(bytes, places))).toEqual(read([bytes]))
         expect(read(Array.from(bytes, (_, index) => bytes.subarray(index, index + 1)))).toEqual(read([bytes]))
       }),
-      { numRuns: 1000 },
+      { numRuns: propertyRuns(1000) },
     )
   })
 
