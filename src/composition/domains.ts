@@ -9,12 +9,14 @@ import { Idempotency, onceSweepMs } from '../gateway/inference/idempotency/idemp
 import { createKeys, type Keys } from '../gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from '../gateway/limits/engine/limits.ts'
 import { OrgLimits } from '../gateway/limits/org-limits.ts'
+import { createMail } from '../gateway/mail/create-mail.ts'
 import type { Mail } from '../gateway/mail/mail.ts'
 import { type MailSender, mailSweepMs } from '../gateway/mail/mail-sender.ts'
 import { Founders } from '../gateway/orgs/founders.ts'
 import { createOrgs, type Orgs } from '../gateway/orgs/orgs.ts'
 import { makePartitions, partitionsEveryMs } from '../gateway/usage/events/partitions.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
+import type { WebhookServices } from '../gateway/webhooks/create-webhooks.ts'
 import { createMemory, type Memory, memorySweepMs } from '../memory/memory.ts'
 import { purgeEveryMs } from '../memory/upkeep/purge.ts'
 import { reconcileEveryMs } from '../memory/upkeep/reconcile.ts'
@@ -28,12 +30,11 @@ import { AddressTests } from '../platform/security/address-tests.ts'
 import { makeSealer, type Sealer } from '../platform/security/secrets.ts'
 import { heldReplies } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
-import { createMail } from './domains/mail.ts'
-import { createWebhookDelivery } from './domains/webhooks.ts'
+import { webhookServices } from './domains/webhooks.ts'
 import { otherMasterKeys } from './foundation.ts'
 import { usageAccount } from './usage-account.ts'
 
-export interface Domains {
+export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeliveries'> {
   readonly inflight: Inflight
   readonly outbound: Outbound
   readonly controlLog: ControlLog
@@ -85,8 +86,8 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const cacheTtlMs = config.CACHE_TTL_MS
   const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
-  const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
   const shared = sharedParts(deps)
+  const webhooks = webhookServices({ ...deps, sealer, mail, audit, addressTests: shared.addressTests, baseUrl })
   const { founders } = shared
   const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
@@ -123,6 +124,8 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     authenticator: new Authenticator(keys, agents.tokens),
     sessions,
     mail,
+    webhooks: webhooks.webhooks,
+    webhookDeliveries: webhooks.webhookDeliveries,
     audit,
     sealer,
     jobs,

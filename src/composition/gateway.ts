@@ -1,13 +1,15 @@
-/** The composition root. Services are constructed only in the files of src/composition. This file assembles a whole gateway. */
+/** The composition root. This file assembles a whole gateway from the domains. */
 
 import type { Server } from 'node:http'
 import type { Agents } from '../agents/agents.ts'
 import type { Authenticator } from '../gateway/access/authenticate.ts'
+import { createAccess } from '../gateway/access/create-access.ts'
 import { sessionCaller } from '../gateway/access/session-caller.ts'
 import type { Sessions } from '../gateway/access/sessions.ts'
 import type { SignInLink } from '../gateway/access/sign-in/sign-in-links.ts'
 import { Whoami } from '../gateway/access/whoami.ts'
 import type { AuditTrail } from '../gateway/audit/audit.ts'
+import { createByok } from '../gateway/byok/create-byok.ts'
 import type { Catalog } from '../gateway/catalog/catalog.ts'
 import type { CatalogSnapshot } from '../gateway/catalog/model.ts'
 import { dearerRoute } from '../gateway/catalog/named-models.ts'
@@ -53,15 +55,14 @@ import { inrFromUinr } from '../platform/values/money.ts'
 import { version } from '../version.ts'
 import { type ProcessBounds, processBounds } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
-import { accessServices } from './domains/access.ts'
 import { auditServices, strangers } from './domains/audit.ts'
-import { billingAccountServices, invoiceServices, paymentServices } from './domains/billing.ts'
-import { collectionServices, monitoringServices } from './domains/collections.ts'
+import { billingServices } from './domains/billing.ts'
+import { collectionServices } from './domains/collections.ts'
 import { complianceServices } from './domains/compliance.ts'
 import { keyServices } from './domains/keys.ts'
 import { budgetServices } from './domains/limits.ts'
 import { orgServices, profileServices } from './domains/orgs.ts'
-import { reportServices, watchUsage } from './domains/usage.ts'
+import { reportServices } from './domains/usage.ts'
 import { createDomains, type Domains } from './domains.ts'
 import { drain, retire } from './drain.ts'
 import { discoveryOf } from './edges/discovery.ts'
@@ -69,13 +70,11 @@ import { mcpOf } from './edges/mcp.ts'
 import { mcpOfOrg, oauthServices } from './edges/oauth.ts'
 import { type OperatorServices, operatorServices } from './edges/operator.ts'
 import type { AppParts } from './parts.ts'
-import { createCustomServers, createProviderKeys } from './routes/byok.ts'
 import { publicDataServices, type StartedCatalog, startCatalog } from './routes/catalog.ts'
 import { imageSettings } from './routes/images.ts'
 import { createRouteState } from './routes/route-state.ts'
 import { routingServices } from './routes/routing.ts'
 import { watchProcess } from './telemetry/telemetry-start.ts'
-import { webhookServices } from './webhook-services.ts'
 
 /** A whole gateway without a port. The caller makes `server` listen. */
 export interface App {
@@ -152,7 +151,6 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   const { circuits, health } = routes
   catalog.showHealth(id => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) }))
   await routes.start()
-  watchUsage(deps, domains)
   const bindings = bindingsOf(endpointTable)
   const baseUrl = (): string => state.baseUrl
   const bounds = processBounds(deps, domains.founders.known)
@@ -233,9 +231,8 @@ function outboundOf({ config, lookup }: AppDeps): Outbound {
 function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices {
   const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
   const people = orgServices(parts)
-  const byok = { providerKeys: createProviderKeys(parts), customServers: createCustomServers(parts) }
+  const byok = createByok(parts)
   const routing = routingServices(parts, byok.providerKeys, byok.customServers)
-  const webhooks = webhookServices(parts)
   const inference: InferenceDeps = {
     clock,
     ids,
@@ -265,19 +262,17 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
   }
   return {
     ...people,
-    ...accessServices(parts, people.invitations),
+    ...createAccess({ ...parts, invitations: people.invitations }),
     ...profileServices(parts),
     ...keyServices(parts),
-    ...billingAccountServices(parts),
     ...complianceServices(parts),
-    ...paymentServices(parts),
+    ...billingServices(parts),
     ...auditServices(parts),
-    ...invoiceServices(parts),
-    ...webhooks,
+    webhooks: parts.webhooks,
+    webhookDeliveries: parts.webhookDeliveries,
     ...oauthServices(parts),
     ...publicDataServices(parts),
     ...routing,
-    ...collectionServices(parts, routing.chains),
     ...byok,
     catalog,
     agents,
@@ -285,7 +280,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     budgets: limits,
     ...budgetServices(parts),
     inference: new Inference(inference, parts.idempotency),
-    ...monitoringServices(parts, inference, webhooks.webhooks),
+    ...collectionServices(parts, routing.chains, inference),
     whoami: new Whoami({
       version,
       orgName: async orgId => (await orgs.find(orgId))?.name ?? '',

@@ -1,6 +1,8 @@
+import type { RowInvoker } from '../gateway/http/rows/row-invoker.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/observe/log.ts'
 import type { Shares } from '../platform/shares.ts'
+import { mcpRows as rows } from './mcp-rows.ts'
 import { AccountPolls } from './news/account-polls.ts'
 import type { MemoryWatch } from './news/memory-news.ts'
 import { GatewayChanges } from './news/subscriptions.ts'
@@ -9,8 +11,7 @@ import { complete } from './resources/completions.ts'
 import { GatewayResources } from './resources/resources.ts'
 import { RowReader } from './row-reader.ts'
 import type { SurfaceOf } from './surface.ts'
-import { surfaceRows as rows } from './surface-rows.ts'
-import type { InvokeRow, Tool } from './tools/toolbox/tool.ts'
+import type { Tool } from './tools/toolbox/tool.ts'
 import type { ToolWatch } from './tools/toolbox/tool-watch.ts'
 import { Toolbox, ToolCatalog } from './tools/toolbox/toolbox.ts'
 import { toolsetsOf } from './tools/toolbox/toolset-choice.ts'
@@ -18,7 +19,8 @@ import { toolsetsOf } from './tools/toolbox/toolset-choice.ts'
 /** The parts of the gateway's own surface. */
 export interface GatewaySurfaceDeps {
   readonly tools: readonly Tool[]
-  readonly invoke: InvokeRow
+  /** Calls the rows for tools, resources, prompts and change notifications. */
+  readonly invoker: RowInvoker
   readonly clock: Clock
   readonly log: Log
   /** When it is left out, nothing is counted or traced. */
@@ -30,29 +32,28 @@ export interface GatewaySurfaceDeps {
     /** Returns the founder of an organisation. */
     readonly founderOf: (orgId: number) => string
     readonly memory: MemoryWatch
-    /** Calls a row without a count against the caller's rate, for reads that the gateway makes by itself. */
-    readonly peek: InvokeRow
     /** Maximum size of one memory object over MCP in bytes (setting MEMORY_MCP_MAX_BYTES). */
     readonly objectMaxBytes: number
   }
 }
 
 /** Returns a function that makes the surface of this gateway for each caller. The surface contains what the endpoint rows allow to the caller. */
-export function gatewaySurface({ tools, invoke, clock, log, watch, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
+export function gatewaySurface({ tools, invoker, clock, log, watch, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
   const catalog = new ToolCatalog(tools)
+  const uncounted = invoker.uncounted()
   const polls = beyondTools === undefined ? null : new AccountPolls(clock, beyondTools.polls, beyondTools.founderOf)
   return (call, url) => {
-    const toolbox = new Toolbox({ catalog, invoke, clock, log, watch, toolsets: toolsetsOf(url) }, call)
+    const toolbox = new Toolbox({ catalog, invoker, clock, log, watch, toolsets: toolsetsOf(url) }, call)
     if (beyondTools === undefined || polls === null) return { tools: toolbox }
-    const { memory, peek, objectMaxBytes } = beyondTools
-    const reader = new RowReader(invoke, call, log)
+    const { memory, objectMaxBytes } = beyondTools
+    const reader = new RowReader(invoker, call, log)
     const prompts = new GatewayPrompts({ rows, reader, clock })
     return {
       tools: toolbox,
       resources: new GatewayResources({ rows, reader, memory, objectMaxBytes }),
       prompts,
       complete: (question, signal) => complete(question, { rows, reader, memory, promptNames: prompts.list().map(({ name }) => name) }, signal),
-      changes: new GatewayChanges({ rows, rated: reader, reader: new RowReader(peek, call, log), memory, polls, log }),
+      changes: new GatewayChanges({ rows, rated: reader, reader: new RowReader(uncounted, call, log), memory, polls, log }),
     }
   }
 }

@@ -1,4 +1,5 @@
 /** Reads rows for resources and prompts. Failures of the rows become errors of the protocol. */
+import type { RowInput, RowInvoker } from '../gateway/http/rows/row-invoker.ts'
 import { translate } from '../gateway/http/translate.ts'
 import type { AnyRow } from '../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../platform/errors.ts'
@@ -6,17 +7,17 @@ import { abortSignalOf } from '../platform/loop/cancellation.ts'
 import type { Log } from '../platform/observe/log.ts'
 import { mayCall } from '../platform/security/principal.ts'
 import { SurfaceError, type surfaceErrorCodes } from './surface.ts'
-import { type InvokeRow, jsonOf, plainJson, type RowInput, type ToolCall } from './tools/toolbox/tool.ts'
+import { jsonOf, plainJson, type ToolCall } from './tools/toolbox/tool.ts'
 import { toolError } from './tools/toolbox/tool-errors.ts'
 
 /** Reads rows for one caller, with the caller's rights. */
 export class RowReader {
   readonly call: ToolCall
-  readonly #invoke: InvokeRow
+  readonly #invoker: RowInvoker
   readonly #log: Log
 
-  constructor(invoke: InvokeRow, call: ToolCall, log: Log) {
-    this.#invoke = invoke
+  constructor(invoker: RowInvoker, call: ToolCall, log: Log) {
+    this.#invoker = invoker
     this.call = call
     this.#log = log
   }
@@ -27,9 +28,9 @@ export class RowReader {
   }
 
   /** Returns the value of the row. Throws SurfaceError. When the row returns 404, the error is `notThere` with the URI. */
-  async value(row: AnyRow, input: RowInput, signal: AbortSignal, uri?: string): Promise<unknown> {
+  async value<R extends AnyRow>(row: R, input: RowInput<R>, signal: AbortSignal, uri?: string): Promise<unknown> {
     try {
-      return await this.#invoke(row, input, { ...this.call, signal: AbortSignal.any([signal, abortSignalOf(this.call.signal)]) })
+      return await this.#invoker.call(row, input, { ...this.call, signal: AbortSignal.any([signal, abortSignalOf(this.call.signal)]) })
     } catch (thrown) {
       // The client does not wait for this answer any more, and an abort is not logged as a failure.
       throw signal.aborted ? new SurfaceError('refused', 'The client cancelled this call.') : this.failure(thrown, row.at, uri)
@@ -46,7 +47,7 @@ export class RowReader {
   }
 
   /** Returns the value of the row as plain data. Throws SurfaceError. */
-  async json(row: AnyRow, input: RowInput, signal: AbortSignal): Promise<unknown> {
+  async json<R extends AnyRow>(row: R, input: RowInput<R>, signal: AbortSignal): Promise<unknown> {
     return plainJson(jsonOf(await this.value(row, input, signal)))
   }
 

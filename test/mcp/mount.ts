@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Cors } from '../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../src/gateway/http/edge.ts'
 import { OpenStreams } from '../../src/gateway/http/replies/open-streams.ts'
-import { makeInvoke } from '../../src/gateway/http/rows/invoke.ts'
+import { RowInvoker } from '../../src/gateway/http/rows/row-invoker.ts'
 import { gatewaySurface } from '../../src/mcp/gateway-surface.ts'
 import type { SurfaceOf } from '../../src/mcp/surface.ts'
 import type { Tool } from '../../src/mcp/tools/toolbox/tool.ts'
@@ -113,7 +113,7 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
   }
   const mcp = createMcp({
     surfaceOf:
-      typeof tools === 'function' ? tools : gatewaySurface({ tools, invoke: makeInvoke(edge, []), clock: options.clock ?? systemClock, log: silentLog }),
+      typeof tools === 'function' ? tools : gatewaySurface({ tools, invoker: new RowInvoker(edge, []), clock: options.clock ?? systemClock, log: silentLog }),
     ids: systemIds,
     clock: options.clock ?? systemClock,
     log: silentLog,

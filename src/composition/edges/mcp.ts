@@ -1,7 +1,7 @@
 /** Constructs the MCP server: tools, resources, prompts and change notifications, all based on the endpoint rows. */
 
 import type { Binding, EdgeDeps } from '../../gateway/http/edge.ts'
-import { makeInvoke } from '../../gateway/http/rows/invoke.ts'
+import { RowInvoker } from '../../gateway/http/rows/row-invoker.ts'
 import { gatewaySurface } from '../../mcp/gateway-surface.ts'
 import type { MemoryWatch } from '../../mcp/news/memory-news.ts'
 import type { ToolWatch } from '../../mcp/tools/toolbox/tool-watch.ts'
@@ -25,7 +25,7 @@ export function mcpOf(
   return createMcp({
     surfaceOf: gatewaySurface({
       tools: mcpTools(objectMaxBytes),
-      invoke: makeInvoke(edge, bindings),
+      invoker: new RowInvoker(edge, bindings),
       clock,
       log,
       watch,
@@ -33,7 +33,6 @@ export function mcpOf(
         polls: edge.polls,
         founderOf: founders.known,
         memory: memoryWatch(memory),
-        peek: makeInvoke({ ...edge, takeRate: () => undefined }, bindings),
         objectMaxBytes,
       },
     }),

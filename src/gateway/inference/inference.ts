@@ -1,5 +1,6 @@
 import type { Call, Form, Reply } from '../../platform/endpoint.ts'
 import type { Principal } from '../../platform/security/principal.ts'
+import { inrFromUinr } from '../../platform/values/money.ts'
 import { exactNumbersOf } from '../wire/json/json-body.ts'
 import { ChargeTotal } from './charge/charge-total.ts'
 import { countTokens } from './count-tokens/count-tokens.ts'
@@ -71,7 +72,7 @@ export class Inference {
     const chargeTotal = new ChargeTotal()
     return this.#idempotency.onceInParts(call, [bytes], () => servePanel(request, call, deps, chargeTotal), {
       isCharged: () => chargeTotal.isCharged,
-      usage: outcome => ({ model: request.modelId, cost_inr: chargeTotal.costInr, value_inr: chargeTotal.valueInr, outcome }),
+      usage: outcome => ({ model: request.modelId, cost_inr: inrFromUinr(chargeTotal.costUinr), value_inr: inrFromUinr(chargeTotal.valueUinr), outcome }),
     })
   }
 

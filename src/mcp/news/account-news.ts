@@ -2,15 +2,15 @@
  * Reports changes of the account resources to one listener. The gateway has no event for a changed budget, because every call on every process
  * changes it. So the resources that a listener subscribed to are read from time to time and compared.
  */
+import type { McpRows } from '../mcp-rows.ts'
 import { type AccountResource, accountResources } from '../resources/resources.ts'
 import type { RowReader } from '../row-reader.ts'
 import type { ChangeSink } from '../surface.ts'
-import type { SurfaceRows } from '../surface-rows.ts'
 import type { AccountPolls } from './account-polls.ts'
 
 export interface AccountNewsDeps {
   readonly polls: AccountPolls
-  readonly rows: SurfaceRows
+  readonly rows: McpRows
   /** Reads without a count against the caller's rate, because the gateway polls and not the caller. */
   readonly reader: RowReader
 }

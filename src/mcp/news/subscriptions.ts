@@ -46,7 +46,7 @@ export class GatewayChanges implements ChangeSurface {
     }
     try {
       const accountUris = account.take(wanted)
-      const memoryUris = reader.may(rows.memoryRead) ? await ofMemory.take(wanted) : []
+      const memoryUris = reader.may(rows.memory.read) ? await ofMemory.take(wanted) : []
       if (memoryUris.length > 0) stops.push(await ofMemory.listen())
       stops.push(await account.listen())
       return { granted: { lists: [], uris: [...accountUris, ...memoryUris] }, stop }

@@ -16,7 +16,7 @@ export const handoff: Prompt = {
       { name: 'next', description: 'What is to be done next.' },
     ],
   },
-  rowOf: rows => rows.memoryWrite,
+  rowOf: rows => rows.memory.write,
   async write({ to = '', summary, next }, { reader, clock }) {
     const { principal } = reader.call
     const from = principal.kind === 'agent' ? principal.agentName : principal.keyName

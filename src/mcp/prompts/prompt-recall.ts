@@ -30,7 +30,7 @@ export const recall: Prompt = {
       { name: 'prefix', description: 'Look only under this prefix, for example agents/.' },
     ],
   },
-  rowOf: rows => rows.memorySearch,
+  rowOf: rows => rows.memory.searchMemory,
   async write({ topic = '', prefix = '' }, deps, signal) {
     const objects = await search(topic, prefix, deps, signal)
     const place = prefix === '' ? 'shared memory' : `shared memory under ${keyText(prefix)}`
@@ -48,7 +48,7 @@ interface FoundObject {
 async function search(topic: string, prefix: string, { rows, reader }: PromptDeps, signal: AbortSignal): Promise<FoundObject[]> {
   const words = wordsOf(topic)
   const query = { q: `(?:${words.map(escaped).join('|')})`, regex: 'true', limit: String(matchesMax), ...(prefix === '' ? {} : { prefix }) }
-  const { matches } = found.parse(await reader.json(rows.memorySearch, { query }, signal))
+  const { matches } = found.parse(await reader.json(rows.memory.searchMemory, { query }, signal))
   const byKey = grouped(matches)
   const scoreOf = (key: string, lines: readonly Match[]): number => {
     const text = [key, ...lines.map(line => line.snippet)].join('\n').toLowerCase()

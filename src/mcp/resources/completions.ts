@@ -3,14 +3,14 @@
  * answer, because completion only helps to type.
  */
 import { z } from 'zod'
+import type { McpRows } from '../mcp-rows.ts'
 import type { MemoryWatch } from '../news/memory-news.ts'
 import type { RowReader } from '../row-reader.ts'
 import { type CompletionAnswer, type CompletionQuestion, SurfaceError } from '../surface.ts'
-import type { SurfaceRows } from '../surface-rows.ts'
 import { memoryTemplate } from './memory-uri.ts'
 
 export interface CompletionDeps {
-  readonly rows: SurfaceRows
+  readonly rows: McpRows
   readonly reader: RowReader
   readonly memory: Pick<MemoryWatch, 'scopesOf'>
   /** Names of the prompts of this caller. */
@@ -42,18 +42,18 @@ export async function complete({ ref, argument }: CompletionQuestion, deps: Comp
 
 /** Returns one level: keys, and folders with a slash at the end, which can be completed further. */
 async function keysFor(typed: string, { rows, reader, memory }: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
-  if (!reader.may(rows.memoryList)) return nothing
+  if (!reader.may(rows.memory.list)) return nothing
   if (!typed.includes('/')) {
     const scopes = (await memory.scopesOf(reader.call.principal)).filter(scope => scope.startsWith(typed))
     return bounded(scopes, scopes.length > valuesMax)
   }
-  const page = listPage.parse(await reader.json(rows.memoryList, { query: { prefix: typed, delimiter: '/', limit: String(valuesMax) } }, signal))
+  const page = listPage.parse(await reader.json(rows.memory.list, { query: { prefix: typed, delimiter: '/', limit: String(valuesMax) } }, signal))
   return bounded([...page.prefixes, ...page.keys.map(({ key }) => key)].sort(), page.next_cursor !== null)
 }
 
 async function agentsFor(typed: string, { rows, reader }: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
-  if (!reader.may(rows.agents)) return nothing
-  const { agents } = agentList.parse(await reader.json(rows.agents, { query: { limit: '200' } }, signal))
+  if (!reader.may(rows.listAgents)) return nothing
+  const { agents } = agentList.parse(await reader.json(rows.listAgents, { query: { limit: '200' } }, signal))
   const names = [...new Set(agents.map(({ name }) => name))].filter(name => name.toLowerCase().startsWith(typed.toLowerCase()))
   return bounded(names, names.length > valuesMax)
 }

@@ -1,8 +1,8 @@
 /** Shows shared memory as resources: an object with its author, or a folder with the keys below it. */
 import { z } from 'zod'
+import type { McpRows } from '../mcp-rows.ts'
 import type { RowReader } from '../row-reader.ts'
 import { type ResourceContents, SurfaceError } from '../surface.ts'
-import type { SurfaceRows } from '../surface-rows.ts'
 import { fenced, keyText, namesNotice, untrustedNotice } from '../tools/memory/text/tool-memory-marking.ts'
 import { boundedPage } from '../tools/memory/text/tool-memory-parts.ts'
 import { provenanceOf, provenanceText } from '../tools/memory/text/tool-memory-provenance.ts'
@@ -12,7 +12,7 @@ import { jsonOf, plainJson } from '../tools/toolbox/tool.ts'
 import type { MemoryPlace } from './memory-uri.ts'
 
 export interface MemoryReading {
-  readonly rows: SurfaceRows
+  readonly rows: McpRows
   /** Maximum size of one object over MCP in bytes (setting MEMORY_MCP_MAX_BYTES). */
   readonly objectMaxBytes: number
 }
@@ -33,7 +33,7 @@ async function readObject(
   { rows, objectMaxBytes }: MemoryReading,
   signal: AbortSignal,
 ): Promise<ResourceContents> {
-  const { bytes, headers } = bytesOf(await reader.value(rows.memoryRead, { query: { key } }, signal, uri))
+  const { bytes, headers } = bytesOf(await reader.value(rows.memory.read, { query: { key } }, signal, uri))
   const provenance = provenanceOf(headers)
   const etag = headers['etag'] ?? null
   const meta = {
@@ -74,7 +74,7 @@ const folderKeysMax = 500
 async function readFolder(uri: string, prefix: string, reader: RowReader, { rows }: MemoryReading, signal: AbortSignal): Promise<ResourceContents> {
   const page = await boundedPage(
     folderKeysMax,
-    async limit => listPage.parse(plainJson(jsonOf(await reader.value(rows.memoryList, { query: { prefix, limit: String(limit) } }, signal, uri)))),
+    async limit => listPage.parse(plainJson(jsonOf(await reader.value(rows.memory.list, { query: { prefix, limit: String(limit) } }, signal, uri)))),
     ({ keys }) => keys,
   )
   const next = page.next_cursor === null ? {} : { next: 'There are more: memory_list with this prefix and next_cursor as cursor goes on.' }

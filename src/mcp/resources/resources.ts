@@ -1,9 +1,9 @@
 /** The resources of one caller: its identity, its usage, its budgets, and shared memory. */
 import type { AnyRow } from '../../platform/endpoint.ts'
+import type { McpRows } from '../mcp-rows.ts'
 import type { MemoryWatch } from '../news/memory-news.ts'
 import { notThere, type RowReader } from '../row-reader.ts'
 import { type ResourceContents, type ResourceEntry, type ResourceSurface, type ResourceTemplateEntry, SurfaceError } from '../surface.ts'
-import type { SurfaceRows } from '../surface-rows.ts'
 import { memoryPlaceOf, memoryTemplate, memoryUriOf } from './memory-uri.ts'
 import { type MemoryReading, readMemory } from './resource-memory.ts'
 
@@ -18,7 +18,7 @@ export interface AccountResource {
   readonly name: string
   readonly title: string
   readonly description: string
-  rowOf(rows: SurfaceRows): AnyRow
+  rowOf(rows: McpRows): AnyRow
 }
 
 /** The resources of every caller. Resources that a token's scopes do not allow are not listed. */
@@ -68,7 +68,7 @@ export class GatewayResources implements ResourceSurface {
 
   templates(): ResourceTemplateEntry[] {
     const { reader, rows } = this.#deps
-    if (!reader.may(rows.memoryRead)) return []
+    if (!reader.may(rows.memory.read)) return []
     return [
       {
         uriTemplate: memoryTemplate,
@@ -102,7 +102,7 @@ export class GatewayResources implements ResourceSurface {
 
   async #folderEntries(): Promise<ResourceEntry[]> {
     const { reader, rows, memory } = this.#deps
-    if (!reader.may(rows.memoryList)) return []
+    if (!reader.may(rows.memory.list)) return []
     const scopes = await reader.guarded('resources/list', () => memory.scopesOf(reader.call.principal))
     return scopes.map(scope => ({
       uri: memoryUriOf(scope),

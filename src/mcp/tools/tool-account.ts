@@ -1,6 +1,6 @@
 /** Tools that report the caller's identity and budgets. */
 import { z } from 'zod'
-import type { AnyRow } from '../../platform/endpoint.ts'
+import type { McpRows } from '../mcp-rows.ts'
 import { quoted } from './memory/text/tool-memory-marking.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { jsonOf, plainJson, rowTool, type Tool, type ToolAnnotations } from './toolbox/tool.ts'
@@ -41,7 +41,7 @@ const who = z.looseObject({
 type Who = z.output<typeof who>
 
 /** The tool whoami shows the caller as the gateway sees it. */
-export function whoamiTool(row: AnyRow): Tool {
+export function whoamiTool(row: McpRows['whoami']): Tool {
   return rowTool({
     name: 'whoami',
     toolset: 'core',
@@ -91,7 +91,7 @@ function creditLine({ balance_inr: balance, trial }: NonNullable<Who['credit']>)
 const scopeNames = ['agent', 'key', 'workspace', 'member', 'team', 'org'] as const
 
 /** The tool budget_get shows the budgets that bind the caller. */
-export function budgetTool(row: AnyRow): Tool {
+export function budgetTool(row: McpRows['budgets']): Tool {
   const outputSchema = z.looseObject({ budgets: z.array(budget) })
   return rowTool({
     name: 'budget_get',

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { brHeader } from '../../gateway/wire/response-headers.ts'
-import { type AnyRow, Reply } from '../../platform/endpoint.ts'
+import { Reply } from '../../platform/endpoint.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
+import type { McpRows } from '../mcp-rows.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { rowTool, type Tool, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
@@ -32,7 +33,7 @@ const outputSchema = z.object({
 })
 
 /** The tool embed turns texts into vectors and compares the texts. It shortens the vectors unless the request asks for whole vectors. */
-export function embedTool(row: AnyRow): Tool {
+export function embedTool(row: McpRows['embeddings']): Tool {
   return rowTool({
     name: 'embed',
     toolset: 'core',

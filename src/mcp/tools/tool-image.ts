@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { imageTypeOf } from '../../gateway/wire/images.ts'
 import { brHeader } from '../../gateway/wire/response-headers.ts'
-import { type AnyRow, Reply } from '../../platform/endpoint.ts'
+import { Reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import type { McpRows } from '../mcp-rows.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
@@ -54,7 +55,7 @@ const outputSchema = z.object({
 })
 
 /** The tool image_generate returns pictures as content blocks, or as links. */
-export function imageTool(row: AnyRow): Tool {
+export function imageTool(row: McpRows['generateImages']): Tool {
   return customTool({
     name: 'image_generate',
     toolset: 'images',
@@ -68,7 +69,7 @@ export function imageTool(row: AnyRow): Tool {
   })
 }
 
-async function draw(row: AnyRow, args: Wanted, context: ToolContext): Promise<ToolResult> {
+async function draw(row: McpRows['generateImages'], args: Wanted, context: ToolContext): Promise<ToolResult> {
   const { deliver, ...fields } = args
   const body = { ...fields, response_format: deliver === 'link' ? 'url' : 'b64_json' }
   let model = args.model ?? null
@@ -77,7 +78,7 @@ async function draw(row: AnyRow, args: Wanted, context: ToolContext): Promise<To
     const onRoute = ({ model: tried }: { model: string }): void => {
       model = tried
     }
-    const value = await context.invoke(row, { body: Buffer.from(JSON.stringify(body)) }, { ...context.call, onRoute })
+    const value = await context.invoker.call(row, { body: Buffer.from(JSON.stringify(body)) }, { ...context.call, onRoute })
     return resultOf(value, model ?? '', context.call.requestId)
   } finally {
     stop()

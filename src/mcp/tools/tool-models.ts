@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AnyRow } from '../../platform/endpoint.ts'
+import type { McpRows } from '../mcp-rows.ts'
 import { counted, line } from './toolbox/text-lines.ts'
 import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
@@ -56,7 +56,7 @@ const outputSchema = z.object({
 })
 
 /** The tool models_list shows the catalog in pages, without the routes of each model, which would fill a context window. */
-export function modelsTool(row: AnyRow): Tool {
+export function modelsTool(row: McpRows['listModels']): Tool {
   return rowTool({
     name: 'models_list',
     toolset: 'core',

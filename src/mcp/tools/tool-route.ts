@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AnyRow } from '../../platform/endpoint.ts'
+import type { McpRows } from '../mcp-rows.ts'
 import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
 const candidate = z.looseObject({ model: z.string(), provider: z.string().nullable(), eligible: z.boolean(), why: z.string() })
@@ -15,7 +15,7 @@ function promptOf(kind: 'chat' | 'embedding' | 'image', prompt: string): object 
 }
 
 /** The tool route_preview shows where a call would go, and why. Nothing is dialed or charged. */
-export function routeTool(row: AnyRow): Tool {
+export function routeTool(row: McpRows['previewRoute']): Tool {
   const outputSchema = z.looseObject({
     model: z.string().describe('The model that would be asked first.'),
     provider: z.string(),

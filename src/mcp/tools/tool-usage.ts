@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { AnyRow } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import type { McpRows } from '../mcp-rows.ts'
 import { quoted } from './memory/text/tool-memory-marking.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
@@ -59,7 +59,7 @@ const outputSchema = z.looseObject({
 })
 
 /** The tool usage_get shows the numbers of GET /v1/usage. Without arguments it returns exactly its reply. */
-export function usageTool(row: AnyRow): Tool {
+export function usageTool(row: McpRows['usage']): Tool {
   return rowTool({
     name: 'usage_get',
     toolset: 'usage',

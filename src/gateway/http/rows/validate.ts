@@ -5,7 +5,7 @@ import { fail } from '../../../platform/errors.ts'
 /** Input before the schemas of the row have checked it. Values of path, query and headers are texts. */
 export interface RawInput {
   readonly path?: Readonly<Record<string, string>>
-  readonly query?: Readonly<Record<string, string | string[]>>
+  readonly query?: Readonly<Record<string, string | string[] | undefined>>
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>
   /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', otherwise a parsed JSON value or form. */
   readonly body?: unknown

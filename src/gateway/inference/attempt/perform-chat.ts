@@ -1,4 +1,5 @@
 /** Attempts of chat, messages, responses and embeddings calls: one request in the provider's dialect, and one reply or stream back. */
+import { GatewayError } from '../../../platform/errors.ts'
 import type { HeldReply, RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
@@ -32,8 +33,26 @@ const embeddingsReplyMaxBytes = 64 * 1024 * 1024
 /** The largest reply of an own server, in bytes. While a reply is read, all other callers wait. */
 const ownReplyMaxBytes = 8 * 1024 * 1024
 
-/** Makes one attempt of a chat, messages, responses or embeddings call. */
+/**
+ * Makes one attempt of a chat, messages or responses call. Admission has checked that the first route can express the request. When only a later
+ * route cannot, that route has failed and the call goes on.
+ */
 export const performChat: Performer = (attempt, context) => {
+  try {
+    context.request.checkFor?.(attempt)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    const message = `${attempt.route.provider.id} was not called: ${error.message}`
+    return Promise.resolve({ kind: 'failed', attempt, failure: { kind: 'client', status: error.status }, message })
+  }
+  return performInDialect(attempt, context)
+}
+
+/**
+ * Makes one attempt in the dialect of its route. It does not check whether the route can express the request: embeddings calls need no such check, and
+ * `performChat` has made it.
+ */
+export const performInDialect: Performer = (attempt, context) => {
   const { request } = context
   const dialect = context.deps.dialectOf(attempt.route.dialect)
   const isRelay = request.native.format === attempt.route.dialect

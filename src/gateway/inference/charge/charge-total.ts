@@ -1,4 +1,3 @@
-import { inrFromUinr } from '../../../platform/values/money.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
 import type { CallWatch } from '../call-watch.ts'
 
@@ -7,12 +6,12 @@ export class ChargeTotal {
   #costUinr = 0n
   #valueUinr = 0n
 
-  get costInr(): number {
-    return inrFromUinr(this.#costUinr)
+  get costUinr(): bigint {
+    return this.#costUinr
   }
 
-  get valueInr(): number {
-    return inrFromUinr(this.#valueUinr)
+  get valueUinr(): bigint {
+    return this.#valueUinr
   }
 
   /** True when a call was charged, whatever the result of the request is. */

@@ -7,7 +7,7 @@ import { refuseChargedTools } from '../../wire/chat/chat-tools.ts'
 import { parseRouterFields, type RouterFields } from '../../wire/chat/router-fields.ts'
 import { unseenDigitsOf } from '../../wire/json/json-body.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
-import { performMessages } from '../attempt/perform-messages.ts'
+import { performChat } from '../attempt/perform-chat.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import { asksThought, type ParsedRequest } from './request.ts'
@@ -19,7 +19,7 @@ export const chatKind: Kind = {
   hasOutput: true,
 
   format: chatFormat,
-  perform: performMessages,
+  perform: performChat,
 
   parse({ bytes }): ParsedRequest {
     const body = parseObject(bytes)

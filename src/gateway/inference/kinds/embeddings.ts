@@ -2,7 +2,7 @@ import { chatFormat } from '../../wire/chat/chat-format.ts'
 import { parseRouterFields } from '../../wire/chat/router-fields.ts'
 import { parseEmbeddings } from '../../wire/embeddings.ts'
 import { unseenDigitsOf } from '../../wire/json/json-body.ts'
-import { performChat } from '../attempt/perform-chat.ts'
+import { performInDialect } from '../attempt/perform-chat.ts'
 import { accepting } from './accepting.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
@@ -16,7 +16,7 @@ export const embeddingsKind: Kind = {
   modelKind: 'embedding',
   hasOutput: false,
   format: chatFormat,
-  perform: performChat,
+  perform: performInDialect,
 
   parse({ bytes }): ParsedRequest {
     const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))

@@ -10,7 +10,7 @@ import { messagesFormat } from '../../wire/messages/format.ts'
 import { lastUserText, type MessagesFacts, messagesFacts } from '../../wire/messages/request/facts.ts'
 import { refuseProviderRun } from '../../wire/messages/request/hub-tools.ts'
 import { messagesToHub } from '../../wire/messages/request/to-hub.ts'
-import { performMessages } from '../attempt/perform-messages.ts'
+import { performChat } from '../attempt/perform-chat.ts'
 import { refuseDearerMessages } from '../media/surcharges.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
@@ -22,7 +22,7 @@ export const messagesKind: Kind = {
   modelKind: 'chat',
   hasOutput: true,
   format: messagesFormat,
-  perform: performMessages,
+  perform: performChat,
   parse: parseMessages,
   complete: () => null,
 }

@@ -7,7 +7,7 @@ import { responsesFormat } from '../../wire/responses/format.ts'
 import { responseUsage } from '../../wire/responses/reply/response-object.ts'
 import { type ParsedResponses, parseResponses, promptTextOfInput } from '../../wire/responses/request/request.ts'
 import { responsesToChat } from '../../wire/responses/request/to-chat.ts'
-import { performMessages } from '../attempt/perform-messages.ts'
+import { performChat } from '../attempt/perform-chat.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import { asksThought, type ParsedRequest } from './request.ts'
@@ -18,7 +18,7 @@ export const responsesKind: Kind = {
   modelKind: 'chat',
   hasOutput: true,
   format: responsesFormat,
-  perform: performMessages,
+  perform: performChat,
 
   parse({ bytes }): ParsedRequest {
     const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))

@@ -217,7 +217,7 @@ function replyOf(
     ...(chosen.provider === null ? {} : { [brHeader.provider]: chosen.provider }),
     ...(chosen.dropped === null ? {} : { [brHeader.droppedParams]: chosen.dropped }),
     [brHeader.sangam]: JSON.stringify(sangam).replace(/[^\x20-\x7e]/g, '?'),
-    [brHeader.costInr]: String(chargeTotal.costInr),
+    [brHeader.costInr]: inrTextOf(chargeTotal.costUinr),
     [brHeader.latencyMs]: String(Math.round(latencyMs)),
     ...(left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }),
   }

@@ -45,7 +45,7 @@ async function ask(row: AnyRow, args: ChatArguments, context: ToolContext): Prom
   progress.begin(args.model)
   try {
     const call = { ...context.call, signal, onRoute: progress.step.bind(progress) }
-    const value = await firstOf(context.invoke(row, { body }, call), deadline.signal)
+    const value = await firstOf(context.invoker.call(row, { body }, call), deadline.signal)
     if (value === 'aborted') return result('deadline')
     const reply = asReply(value)
     headers = reply.headers

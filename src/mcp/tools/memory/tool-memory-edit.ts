@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { AnyRow } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
+import type { MemoryRows } from '../../mcp-rows.ts'
 import { counted } from '../toolbox/text-lines.ts'
 import { customTool, type Tool, type ToolContext } from '../toolbox/tool.ts'
 import { type EditOutcome, type EditParams, editText } from './text/tool-memory-edit-text.ts'
@@ -10,10 +10,7 @@ import { bytesToWrite, etag, ifMatchArgument, keyArgument, tooLarge, withEtag } 
 import { provenanceOf } from './text/tool-memory-provenance.ts'
 import { bytesOf, textOf } from './tool-memory-read.ts'
 
-interface EditRows {
-  readonly read: AnyRow
-  readonly write: AnyRow
-}
+type EditRows = Pick<MemoryRows, 'read' | 'write'>
 
 const inputSchema = z.object({
   key: keyArgument,
@@ -74,7 +71,7 @@ async function edit(args: Args, context: ToolContext, rows: EditRows, objectMaxB
     const body = bytesToWrite(done.text, objectMaxBytes)
     try {
       const input = { query: { key: args.key }, headers: { 'if-match': current.etag }, body }
-      return { done, written: await context.invoke(rows.write, input, context.call), size: body.byteLength }
+      return { done, written: await context.invoker.call(rows.write, input, context.call), size: body.byteLength }
     } catch (error) {
       if (args.if_match !== undefined || tries >= triesMax || !isLostRace(error)) throw error
       await context.clock.sleep(restOf(tries, context.call.requestId), abortSignalOf(context.call.signal))
@@ -83,8 +80,8 @@ async function edit(args: Args, context: ToolContext, rows: EditRows, objectMaxB
 }
 
 /** Reads the current object. Throws `bad_request` when it is not text, and `memory_conflict` when it is not the version that the caller read. */
-async function readText(args: Args, context: ToolContext, row: AnyRow, objectMaxBytes: number): Promise<{ text: string; etag: string }> {
-  const { bytes, headers } = bytesOf(await context.invoke(row, { query: { key: args.key } }, context.call))
+async function readText(args: Args, context: ToolContext, row: MemoryRows['read'], objectMaxBytes: number): Promise<{ text: string; etag: string }> {
+  const { bytes, headers } = bytesOf(await context.invoker.call(row, { query: { key: args.key } }, context.call))
   const current = headers['etag'] ?? ''
   if (args.if_match !== undefined && !names(args.if_match, current, headers['x-br-meta-sha256'])) throw conflict(current, headers)
   if (bytes.byteLength > objectMaxBytes) throw tooLarge(objectMaxBytes, bytes.byteLength)

@@ -1,6 +1,6 @@
 /** Tools for earlier versions of an object. */
 import { z } from 'zod'
-import type { AnyRow } from '../../../platform/endpoint.ts'
+import type { MemoryRows } from '../../mcp-rows.ts'
 import { counted } from '../toolbox/text-lines.ts'
 import { customTool, jsonOf, plainJson, rowTool, type Tool } from '../toolbox/tool.ts'
 import { authorShape, authorText, keyText, namesNotice } from './text/tool-memory-marking.ts'
@@ -32,7 +32,7 @@ const historyShape = z.object({ key: z.string(), versions: z.array(versionShape)
 type History = z.output<typeof historyShape>
 
 /** The tool memory_history lists the versions of a key, newest first. */
-export function memoryHistoryTool(row: AnyRow): Tool {
+export function memoryHistoryTool(row: MemoryRows['history']): Tool {
   return customTool({
     name: 'memory_history',
     toolset: 'memory',
@@ -49,7 +49,7 @@ export function memoryHistoryTool(row: AnyRow): Tool {
     outputSchema: historyShape,
     async run(args, context) {
       const load = async (limit: number): Promise<History> =>
-        historyShape.parse(plainJson(jsonOf(await context.invoke(row, { query: queryOf({ ...args, limit }) }, context.call))))
+        historyShape.parse(plainJson(jsonOf(await context.invoker.call(row, { query: queryOf({ ...args, limit }) }, context.call))))
       const page = await boundedPage(args.limit, load, ({ versions }) => versions)
       return { text: textOf(page), structured: page }
     },
@@ -66,7 +66,7 @@ function textOf({ key, versions, next_cursor: next }: History): string {
 }
 
 /** The tool memory_restore writes an earlier version again, as a new version. */
-export function memoryRestoreTool(row: AnyRow): Tool {
+export function memoryRestoreTool(row: MemoryRows['restore']): Tool {
   const outputSchema = z.object({ key: z.string(), size: z.number().int(), etag, restored_from: z.string() })
   return rowTool({
     name: 'memory_restore',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AnyRow } from '../../../platform/endpoint.ts'
+import type { MemoryRows } from '../../mcp-rows.ts'
 import { counted } from '../toolbox/text-lines.ts'
 import { customTool, jsonOf, plainJson, type Tool } from '../toolbox/tool.ts'
 import { authorShape, authorText, keyText, namesNotice } from './text/tool-memory-marking.ts'
@@ -16,7 +16,7 @@ const outputSchema = z.object({
 type Page = z.output<typeof outputSchema>
 
 /** The tool memory_list lists keys under a prefix, one on each line. */
-export function memoryListTool(row: AnyRow): Tool {
+export function memoryListTool(row: MemoryRows['list']): Tool {
   return customTool({
     name: 'memory_list',
     toolset: 'memory',
@@ -36,7 +36,7 @@ export function memoryListTool(row: AnyRow): Tool {
     outputSchema,
     async run(args, context) {
       const load = async (limit: number): Promise<Page> =>
-        outputSchema.parse(plainJson(jsonOf(await context.invoke(row, { query: queryOf({ ...args, limit }) }, context.call))))
+        outputSchema.parse(plainJson(jsonOf(await context.invoker.call(row, { query: queryOf({ ...args, limit }) }, context.call))))
       const page = await boundedPage(args.limit, load, entriesOf)
       return { text: textOf(page, args.prefix), structured: page }
     },

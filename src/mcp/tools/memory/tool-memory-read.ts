@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type AnyRow, Reply } from '../../../platform/endpoint.ts'
+import { Reply } from '../../../platform/endpoint.ts'
+import type { MemoryRows } from '../../mcp-rows.ts'
 import { counted } from '../toolbox/text-lines.ts'
 import { customTool, type Tool } from '../toolbox/tool.ts'
 import { fenced, keyText, untrustedNotice } from './text/tool-memory-marking.ts'
@@ -24,7 +25,7 @@ const outputSchema = z.object({
 })
 
 /** The tool memory_read reads one object, or an earlier version of it, with its author. An answer contains as much of the object as fits. */
-export function memoryReadTool(rows: { readonly read: AnyRow; readonly history: AnyRow }, objectMaxBytes: number): Tool {
+export function memoryReadTool(rows: Pick<MemoryRows, 'read' | 'history'>, objectMaxBytes: number): Tool {
   const bytesMax = Math.min(objectMaxBytes, answerBytesMax)
   return customTool({
     name: 'memory_read',
@@ -43,7 +44,7 @@ export function memoryReadTool(rows: { readonly read: AnyRow; readonly history: 
     }),
     outputSchema,
     async run({ key, version, ...params }, context) {
-      const value = await context.invoke(
+      const value = await context.invoker.call(
         version === undefined ? rows.read : rows.history,
         { query: { key, ...(version === undefined ? {} : { version }) } },
         context.call,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { AnyRow } from '../../../platform/endpoint.ts'
 import { GatewayError } from '../../../platform/errors.ts'
+import type { MemoryRows } from '../../mcp-rows.ts'
 import { counted } from '../toolbox/text-lines.ts'
 import { customTool, jsonOf, plainJson, type Tool, type ToolContext } from '../toolbox/tool.ts'
 import { authorShape, authorText, fenced, keyText, oneLine, untrustedNotice } from './text/tool-memory-marking.ts'
@@ -47,7 +47,7 @@ const outputSchema = z.object({
 const stepsMax = 4
 
 /** The tool memory_search finds lines of readable objects that contain a text or match an expression. */
-export function memorySearchTool(row: AnyRow): Tool {
+export function memorySearchTool(row: MemoryRows['searchMemory']): Tool {
   return customTool({
     name: 'memory_search',
     toolset: 'memory',
@@ -72,12 +72,12 @@ export function memorySearchTool(row: AnyRow): Tool {
   })
 }
 
-async function found(row: AnyRow, args: Args, context: ToolContext): Promise<RowPage> {
+async function found(row: MemoryRows['searchMemory'], args: Args, context: ToolContext): Promise<RowPage> {
   const scanned = { objects: 0, bytes: 0 }
   let cursor = args.cursor
   for (let step = 1; ; step++) {
     const load = async (limit: number): Promise<RowPage> =>
-      rowShape.parse(plainJson(jsonOf(await context.invoke(row, { query: rowQuery(args, limit, cursor) }, context.call))))
+      rowShape.parse(plainJson(jsonOf(await context.invoker.call(row, { query: rowQuery(args, limit, cursor) }, context.call))))
     const page = await boundedPage(args.limit, load, ({ matches }) => matches).catch((error: unknown) => {
       // The result of the search so far is kept. The caller continues from here, and gets the failure then if it persists.
       if (step > 1 && cursor !== undefined && error instanceof GatewayError) return null

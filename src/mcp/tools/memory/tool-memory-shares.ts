@@ -1,9 +1,9 @@
 /** Tools for shares: they list the members of shares and change them. */
 import { z } from 'zod'
-import type { AnyRow } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
+import type { MemoryRows } from '../../mcp-rows.ts'
 import { counted } from '../toolbox/text-lines.ts'
-import { customTool, jsonOf, plainJson, type RowInput, type Tool } from '../toolbox/tool.ts'
+import { customTool, jsonOf, plainJson, type Tool, type ToolContext } from '../toolbox/tool.ts'
 import { boundedPage, cursorArgument, nextCursor, overwrites, queryOf, readsOnly } from './text/tool-memory-parts.ts'
 
 const shareShape = z.object({
@@ -16,7 +16,7 @@ type Share = z.output<typeof shareShape>
 const sharesShape = z.object({ shares: z.array(shareShape), next_cursor: nextCursor })
 
 /** The tool memory_shares lists the open shares of the caller. */
-export function memorySharesTool(row: AnyRow): Tool {
+export function memorySharesTool(row: MemoryRows['listShares']): Tool {
   return customTool({
     name: 'memory_shares',
     toolset: 'memory',
@@ -32,7 +32,9 @@ export function memorySharesTool(row: AnyRow): Tool {
     outputSchema: sharesShape,
     async run({ all, limit, cursor }, context) {
       const load = async (most: number) =>
-        sharesShape.parse(plainJson(jsonOf(await context.invoke(row, { query: queryOf({ limit: most, cursor, ...(all ? { all } : {}) }) }, context.call))))
+        sharesShape.parse(
+          plainJson(jsonOf(await context.invoker.call(row, { query: queryOf({ limit: most, cursor, ...(all ? { all } : {}) }) }, context.call))),
+        )
       const page = await boundedPage(limit, load, ({ shares }) => shares)
       const more = page.next_cursor === null ? [] : [`There are more: call memory_shares again with cursor ${JSON.stringify(page.next_cursor)}.`]
       const text = page.shares.length === 0 ? 'There is no open share of yours.' : [...page.shares.map(lineOf), ...more].join('\n')
@@ -41,12 +43,7 @@ export function memorySharesTool(row: AnyRow): Tool {
   })
 }
 
-interface ShareRows {
-  readonly createShare: AnyRow
-  readonly grantShare: AnyRow
-  readonly revokeShare: AnyRow
-  readonly retireShare: AnyRow
-}
+type ShareRows = Pick<MemoryRows, 'createShare' | 'grantShare' | 'revokeShare' | 'retireShare'>
 
 const inputSchema = z.object({
   action: z
@@ -72,15 +69,14 @@ export function memoryShareTool(rows: ShareRows): Tool {
     inputSchema,
     outputSchema,
     async run(args, context) {
-      const { row, input } = rowCallOf(args, rows)
-      const share = shareShape.parse(plainJson(jsonOf(await context.invoke(row, input, context.call))))
+      const share = shareShape.parse(plainJson(jsonOf(await changeShare(args, rows, context))))
       return { text: textOf(args, share), structured: { action: args.action, ...share } }
     },
   })
 }
 
-/** Returns the row of the action and its input. Throws `bad_request` when an argument of the action is missing, or belongs to another action. */
-function rowCallOf({ action, space, member_uids: members, user_id: user }: Args, rows: ShareRows): { row: AnyRow; input: RowInput } {
+/** Calls the row of the action. Throws `bad_request` when an argument of the action is missing, or belongs to another action. */
+async function changeShare({ action, space, member_uids: members, user_id: user }: Args, rows: ShareRows, { invoker, call }: ToolContext): Promise<unknown> {
   const isOfOne = action === 'grant' || action === 'revoke'
   if (isOfOne !== (user !== undefined))
     throw fail('bad_request', {
@@ -90,13 +86,13 @@ function rowCallOf({ action, space, member_uids: members, user_id: user }: Args,
   const path = { space, uid: String(user) }
   switch (action) {
     case 'create':
-      return { row: rows.createShare, input: { body: { space, member_uids: members ?? [] } } }
+      return invoker.call(rows.createShare, { body: { space, member_uids: members ?? [] } }, call)
     case 'grant':
-      return { row: rows.grantShare, input: { path } }
+      return invoker.call(rows.grantShare, { path }, call)
     case 'revoke':
-      return { row: rows.revokeShare, input: { path } }
+      return invoker.call(rows.revokeShare, { path }, call)
     case 'retire':
-      return { row: rows.retireShare, input: { path: { space } } }
+      return invoker.call(rows.retireShare, { path: { space } }, call)
   }
 }
 

@@ -1,6 +1,6 @@
 /** Tools that write whole objects: write, append and delete. */
 import { z } from 'zod'
-import type { AnyRow } from '../../../platform/endpoint.ts'
+import type { MemoryRows } from '../../mcp-rows.ts'
 import { counted } from '../toolbox/text-lines.ts'
 import { rowTool, type Tool } from '../toolbox/tool.ts'
 import { keyText } from './text/tool-memory-marking.ts'
@@ -9,7 +9,7 @@ import { bytesToWrite, conditionsOf, etag, ifMatchArgument, keyArgument, overwri
 const writtenShape = z.object({ key: z.string(), size: z.number().int(), etag })
 
 /** The tool memory_write writes one whole object. */
-export function memoryWriteTool(row: AnyRow, objectMaxBytes: number): Tool {
+export function memoryWriteTool(row: MemoryRows['write'], objectMaxBytes: number): Tool {
   return rowTool({
     name: 'memory_write',
     toolset: 'memory',
@@ -34,7 +34,7 @@ export function memoryWriteTool(row: AnyRow, objectMaxBytes: number): Tool {
 }
 
 /** The tool memory_append adds an entry as a new object to a folder, in most cases to a journal. */
-export function memoryAppendTool(row: AnyRow, objectMaxBytes: number): Tool {
+export function memoryAppendTool(row: MemoryRows['appendMemory'], objectMaxBytes: number): Tool {
   return rowTool({
     name: 'memory_append',
     toolset: 'memory',
@@ -60,7 +60,7 @@ export function memoryAppendTool(row: AnyRow, objectMaxBytes: number): Tool {
 }
 
 /** The tool memory_delete deletes one object. Its earlier versions stay unless the request removes them too. */
-export function memoryDeleteTool(row: AnyRow): Tool {
+export function memoryDeleteTool(row: MemoryRows['remove']): Tool {
   const outputSchema = z.object({ key: z.string(), deleted: z.literal(true), history_erased: z.boolean() })
   return rowTool({
     name: 'memory_delete',

@@ -1,7 +1,7 @@
 /** Offers shared memory as tools: the rows of /v1/me/memory with the words and warnings that agents need. */
 
 import { z } from 'zod'
-import type { AnyRow } from '../../../platform/endpoint.ts'
+import type { MemoryRows } from '../../mcp-rows.ts'
 import { rowTool, type Tool } from '../toolbox/tool.ts'
 import { keyText } from './text/tool-memory-marking.ts'
 import { bytesToWrite, conditionsOf, etag, ifMatchArgument, overwrites, withEtag } from './text/tool-memory-parts.ts'
@@ -13,26 +13,6 @@ import { memoryReadTool } from './tool-memory-read.ts'
 import { memorySearchTool } from './tool-memory-search.ts'
 import { memorySharesTool, memoryShareTool } from './tool-memory-shares.ts'
 import { memoryAppendTool, memoryDeleteTool, memoryWriteTool } from './tool-memory-write.ts'
-
-/** The rows of shared memory that the tools use. */
-export interface MemoryRows {
-  readonly getStore: AnyRow
-  readonly paths: AnyRow
-  readonly list: AnyRow
-  readonly read: AnyRow
-  readonly write: AnyRow
-  readonly remove: AnyRow
-  readonly appendMemory: AnyRow
-  readonly searchMemory: AnyRow
-  readonly history: AnyRow
-  readonly restore: AnyRow
-  readonly promote: AnyRow
-  readonly listShares: AnyRow
-  readonly createShare: AnyRow
-  readonly grantShare: AnyRow
-  readonly revokeShare: AnyRow
-  readonly retireShare: AnyRow
-}
 
 /** Returns all memory tools. `objectMaxBytes` is the maximum size of one object that is written over MCP (setting MEMORY_MCP_MAX_BYTES). */
 export function memoryTools(rows: MemoryRows, objectMaxBytes: number): Tool[] {
@@ -54,7 +34,7 @@ export function memoryTools(rows: MemoryRows, objectMaxBytes: number): Tool[] {
 }
 
 /** The tool memory_promote writes a record in the name of an owner or admin, who vouches for it. */
-export function memoryPromoteTool(row: AnyRow, objectMaxBytes: number): Tool {
+export function memoryPromoteTool(row: MemoryRows['promote'], objectMaxBytes: number): Tool {
   const outputSchema = z.object({ key: z.string(), etag })
   return rowTool({
     name: 'memory_promote',

@@ -3,25 +3,14 @@
  * one metering. The tool adds what an agent needs: a name, schemas made for models, and a readable result.
  */
 import type { z } from 'zod'
+import type { RowInput, RowInvoker } from '../../../gateway/http/rows/row-invoker.ts'
 import type { Clock } from '../../../platform/clock.ts'
 import { type AnyRow, type Call, Reply } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 import { type BearerPrincipal, mayCall } from '../../../platform/security/principal.ts'
 
-/** The untyped input of a row, in the form of an HTTP request. */
-export interface RowInput {
-  readonly path?: Readonly<Record<string, string>>
-  readonly query?: Readonly<Record<string, string>>
-  readonly headers?: Readonly<Record<string, string>>
-  /** Bytes for rows that accept bytes, otherwise a JSON value. */
-  readonly body?: unknown
-}
-
 /** The caller, request id, label and deadline. `paid` are the units that the POST has taken from the caller's rate. */
 export type ToolCall = Omit<Call<BearerPrincipal>, 'baseUrl'> & { readonly paid?: { use(): boolean } }
-
-/** Calls a row in the same way as the HTTP edge: rate, access rule, validation, handler. Throws GatewayError. */
-export type InvokeRow = (row: AnyRow, input: RowInput, call: ToolCall) => Promise<unknown>
 
 /** One step of a running tool. `progress` never falls. `message` says in a few words what happens and contains no content. */
 export interface ToolProgress {
@@ -31,7 +20,7 @@ export interface ToolProgress {
 
 export interface ToolContext {
   readonly call: ToolCall
-  readonly invoke: InvokeRow
+  readonly invoker: RowInvoker
   readonly clock: Clock
   /** Reports progress. Null unless the client asked for progress. */
   readonly report: ((progress: ToolProgress) => void) | null
@@ -82,27 +71,27 @@ export interface Tool {
   run(args: unknown, context: ToolContext): Promise<ToolResult>
 }
 
-interface ToolHead<I extends z.ZodObject> {
+interface ToolHead<I extends z.ZodObject, R extends AnyRow = AnyRow> {
   readonly name: string
   readonly toolset: Toolset
   readonly title: string
   readonly description: string
   readonly annotations: ToolAnnotations
-  readonly row: AnyRow
+  readonly row: R
   readonly inputSchema: I
   readonly outputSchema: z.ZodObject
 }
 
 /** Returns a tool that makes one call of its row. It turns arguments into the input of the row, and the value of the row into the result. */
-export function rowTool<I extends z.ZodObject>(
-  tool: ToolHead<I> & {
-    toInput(args: z.output<I>): RowInput
+export function rowTool<I extends z.ZodObject, R extends AnyRow>(
+  tool: ToolHead<I, R> & {
+    toInput(args: z.output<I>): RowInput<R>
     toResult(value: unknown, args: z.output<I>): ToolResult | Promise<ToolResult>
   },
 ): Tool {
   return customTool({
     ...tool,
-    run: async (args, context) => tool.toResult(await context.invoke(tool.row, tool.toInput(args), context.call), args),
+    run: async (args, context) => tool.toResult(await context.invoker.call(tool.row, tool.toInput(args), context.call), args),
   })
 }
 
@@ -124,7 +113,7 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
       const verdict = mayCall(context.call.principal, tool.row.access)
       if (!verdict.ok) {
         // The row refuses the call too, and records it like any refused call: with a count against the rate and a line in the audit trail.
-        await context.invoke(tool.row, {}, context.call)
+        await context.invoker.call(tool.row, {}, context.call)
         throw fail('forbidden', { message: verdict.why })
       }
       return tool.run(argsOf(args), context)

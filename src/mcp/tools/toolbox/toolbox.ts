@@ -1,3 +1,4 @@
+import type { RowInvoker } from '../../../gateway/http/rows/row-invoker.ts'
 import { cutError } from '../../../gateway/http/translate.ts'
 import type { Clock } from '../../../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../../../platform/errors.ts'
@@ -7,7 +8,7 @@ import type { Log } from '../../../platform/observe/log.ts'
 import { traceFields } from '../../../platform/observe/tracing.ts'
 import type { ToolRun, ToolSurface } from '../../surface.ts'
 import { revokedEvidence } from '../chat/chat-stream.ts'
-import type { ContentBlock, InvokeRow, Tool, ToolCall, ToolResult, Toolset } from './tool.ts'
+import type { ContentBlock, Tool, ToolCall, ToolResult, Toolset } from './tool.ts'
 import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 import type { ToolWatch } from './tool-watch.ts'
@@ -42,7 +43,7 @@ export class ToolCatalog {
 
 export interface ToolboxDeps {
   readonly catalog: ToolCatalog
-  readonly invoke: InvokeRow
+  readonly invoker: RowInvoker
   readonly clock: Clock
   readonly log: Log
   /** When it is left out, nothing is counted or traced. */
@@ -102,7 +103,7 @@ export class Toolbox implements ToolSurface {
       if (!tool) throw fail('not_found', { message: this.unknown(name) })
       const call: ToolCall = { ...this.#call, ...watched?.below, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
       call.signal.throwIfAborted()
-      const result = await tool.run(args, { call, invoke: this.#deps.invoke, clock: this.#deps.clock, report })
+      const result = await tool.run(args, { call, invoker: this.#deps.invoker, clock: this.#deps.clock, report })
       watched?.end(true)
       for (const block of result.more ?? []) if (block.type === 'image') this.#pictureBytes += block.data.length
       return toReply(result, false)

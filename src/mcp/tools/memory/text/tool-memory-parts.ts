@@ -64,7 +64,7 @@ export function tooLarge(objectMaxBytes: number, size: number): GatewayError {
 }
 
 /** Returns the conditions of a write as headers. Throws `bad_request` when they contradict each other. */
-export function conditionsOf(params: { if_match?: string | undefined; create_only?: boolean }): Record<string, string> {
+export function conditionsOf(params: { if_match?: string | undefined; create_only?: boolean }): { 'if-match'?: string; 'if-none-match'?: string } {
   if (params.create_only && params.if_match !== undefined) throw fail('bad_request', { message: 'Give either if_match or create_only.' })
   return { ...(params.if_match === undefined ? {} : { 'if-match': params.if_match }), ...(params.create_only ? { 'if-none-match': '*' } : {}) }
 }
@@ -77,6 +77,7 @@ export function withEtag(value: unknown): Record<string, unknown> {
 }
 
 /** Returns the given arguments as a query. Values become texts, and absent and empty values are left out. */
-export function queryOf(args: Readonly<Record<string, string | number | boolean | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(args).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]])))
+export function queryOf<A extends Readonly<Record<string, string | number | boolean | undefined>>>(args: A): { [N in keyof A]?: string } {
+  const given = Object.entries(args).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]]))
+  return Object.fromEntries(given) as { [N in keyof A]?: string }
 }

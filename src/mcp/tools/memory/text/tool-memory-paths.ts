@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { AnyRow } from '../../../../platform/endpoint.ts'
 import { mayCall } from '../../../../platform/security/principal.ts'
+import type { MemoryRows } from '../../../mcp-rows.ts'
 import { customTool, jsonOf, plainJson, type Tool } from '../../toolbox/tool.ts'
 import { readsOnly } from './tool-memory-parts.ts'
 
@@ -19,7 +19,7 @@ type Paths = z.output<typeof outputSchema>
 const bytesPerMb = 1_048_576
 
 /** The tool memory_paths shows where the caller may read and write, and how much room there is. */
-export function memoryPathsTool(rows: { readonly paths: AnyRow; readonly getStore: AnyRow; readonly write: AnyRow }): Tool {
+export function memoryPathsTool(rows: Pick<MemoryRows, 'paths' | 'getStore' | 'write'>): Tool {
   return customTool({
     name: 'memory_paths',
     toolset: 'memory',
@@ -30,9 +30,9 @@ export function memoryPathsTool(rows: { readonly paths: AnyRow; readonly getStor
     row: rows.paths,
     inputSchema: z.object({}),
     outputSchema,
-    async run(_args, { invoke, call }) {
-      const { scopes } = z.object({ scopes: scopesShape }).parse(plainJson(jsonOf(await invoke(rows.paths, {}, call))))
-      const store = storeShape.parse(plainJson(jsonOf(await invoke(rows.getStore, {}, call))))
+    async run(_args, { invoker, call }) {
+      const { scopes } = z.object({ scopes: scopesShape }).parse(plainJson(jsonOf(await invoker.call(rows.paths, {}, call))))
+      const store = storeShape.parse(plainJson(jsonOf(await invoker.call(rows.getStore, {}, call))))
       const { write, read } = prefixesOf(scopes, mayCall(call.principal, rows.write.access).ok)
       const paths: Paths = {
         scopes,

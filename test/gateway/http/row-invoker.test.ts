@@ -5,7 +5,7 @@ import { Cors } from '../../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../../src/gateway/http/edge.ts'
 import { OpenStreams } from '../../../src/gateway/http/replies/open-streams.ts'
 import { bindingsOf } from '../../../src/gateway/http/rows/endpoint-table.ts'
-import { type Invoke, makeInvoke } from '../../../src/gateway/http/rows/invoke.ts'
+import { RowInvoker } from '../../../src/gateway/http/rows/row-invoker.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
 import { type AnyRow, endpointOf } from '../../../src/platform/endpoint.ts'
 import { fail } from '../../../src/platform/errors.ts'
@@ -31,7 +31,7 @@ const table = {
 describe('rows that an MCP tool calls', () => {
   let database: TestDatabase
   let trail: AuditTrail
-  let invoke: Invoke
+  let invoker: RowInvoker
   beforeAll(async () => {
     database = await testDatabase()
     trail = new AuditTrail({ db: database.db, clock: movableClock(), keepDays: 1 })
@@ -58,18 +58,18 @@ describe('rows that an MCP tool calls', () => {
       isDraining: () => false,
       isRetiring: () => false,
     }
-    invoke = makeInvoke(edge, bindingsOf(table))
+    invoker = new RowInvoker(edge, bindingsOf(table))
   })
   afterAll(() => database.dispose())
 
   const call = { principal: fullKey, requestId: 'req_1', agentLabel: null, signal: new AbortController().signal, clientIp: () => '198.51.100.1' }
 
   test('an act through MCP leaves one audit line, as over HTTP; reading, inference and data leave none', async () => {
-    await invoke(table.makeThing, {}, call)
-    await expect(invoke(table.endThing, { path: { id: '31' } }, call)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(invoke(table.breakThing, { path: { id: 'br-SeCrEtSeCrEtSeCrEtSeCrEt' } }, call)).rejects.toThrow('a bug')
-    await expect(invoke(table.makeThing, {}, { ...call, principal: inferenceKey })).rejects.toMatchObject({ code: 'forbidden' })
-    for (const each of [table.readThing, table.sayThing, table.tryThing] as AnyRow[]) await invoke(each, {}, call)
+    await invoker.call(table.makeThing, {}, call)
+    await expect(invoker.call(table.endThing, { path: { id: '31' } }, call)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(invoker.call(table.breakThing, { path: { id: 'br-SeCrEtSeCrEtSeCrEtSeCrEt' } }, call)).rejects.toThrow('a bug')
+    await expect(invoker.call(table.makeThing, {}, { ...call, principal: inferenceKey })).rejects.toMatchObject({ code: 'forbidden' })
+    for (const each of [table.readThing, table.sayThing, table.tryThing] as AnyRow[]) await invoker.call(each, {}, call)
     const { entries } = await trail.list(1, {}, 50)
     expect(entries.map(({ act, target, outcome, actor }) => [act, target, outcome, actor.kind, actor.id])).toEqual([
       ['makeThing', null, 'forbidden', 'key', inferenceKey.keyId],

@@ -1,0 +1,33 @@
+import type { Jobs } from '../../platform/db/jobs.ts'
+import { Activity } from './activity/activity.ts'
+import { ActivityEvents } from './activity/activity-events.ts'
+import { type AnomalySweepDeps, anomalySweepMs, sweepAnomalies } from './anomalies/anomaly-sweep.ts'
+import { deleteOldUsage, type RetentionDeps, retentionEveryMs } from './events/usage-retention.ts'
+import { UsageReports, type UsageReportsOptions } from './reports/reports.ts'
+import { UsageOverview } from './reports/usage-overview.ts'
+
+export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'> {
+  readonly jobs: Jobs
+}
+
+export interface Usage {
+  readonly usage: UsageReports
+  readonly usageOverview: UsageOverview
+  readonly activity: Activity
+  readonly activityEvents: ActivityEvents
+}
+
+/** Constructs the usage reports, and registers the jobs that look for anomalies and that delete events that are too old. */
+export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs }: UsageDeps): Usage {
+  jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
+  jobs.every('usage.retention', retentionEveryMs, async signal => {
+    await deleteOldUsage({ db, clock, log, keepDays }, signal)
+  })
+  const deps = { db, clock, journal }
+  return {
+    usage: new UsageReports({ ...deps, agentNames }),
+    usageOverview: new UsageOverview(deps),
+    activity: new Activity(deps),
+    activityEvents: new ActivityEvents(deps),
+  }
+}
