@@ -61,7 +61,7 @@ describe('late replies', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test('a caller who leaves a call without a stream pays for the output of the time that it took, in each of its answers', async () => {
+  test('a caller who leaves a call without a stream pays for estimated output by the time that has passed, for each of the n answers', async () => {
     const stop = new AbortController()
     setTimeout(() => stop.abort(), 250)
     const call = { ...body, model: 'alpha-only', n: 4 }
