@@ -16,7 +16,7 @@ const changeChecksum = statement<[checksum: string]>(
   'update schema_migrations set checksum = $1::text where name = (select max(name) from schema_migrations)',
 )
 
-test('a database that cannot be migrated is closed again, so that a command that meets it ends', async () => {
+test('a database that cannot be migrated is closed again, so that the command can exit', async () => {
   const first = await open()
   await first.db.exec(changeChecksum, 'another')
   await first.db.close()

@@ -17,8 +17,8 @@ export interface Foundation {
 }
 
 /**
- * Opens the foundation. Throws ConfigError that says what to do if a setting is missing or wrong. `onGivenUp` is called when the embedded database is lost
- * permanently.
+ * Opens the data folder and the database, migrates the database and loads the master key. Throws a ConfigError that says what to do if a setting is missing
+ * or wrong. `onGivenUp` is called when the embedded database is lost permanently.
  */
 export async function openFoundation(config: Config, clock: Clock, log: Log, onGivenUp?: (error: Error) => void): Promise<Foundation> {
   const dataDir = resolve(config.DATA_DIR)

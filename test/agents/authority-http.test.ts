@@ -107,7 +107,7 @@ describe('who may loosen an agent', () => {
     expect((await member('POST', `/v1/me/agents/${id}/revoke`)).json.status).toBe('revoked')
   })
 
-  test('HARD-09 a member cannot end an agent that an admin paused or limited, directly, through its parent or by a token, so that no new agent takes its name', async () => {
+  test('HARD-09 a member cannot revoke an agent that an admin paused or limited, directly, with its parent or by its parent, so its name stays taken', async () => {
     const paused = await made(member)
     expect((await admin('POST', `/v1/me/agents/${paused}/pause`)).status).toBe(200)
     const refused = await member('POST', `/v1/me/agents/${paused}/revoke`)
@@ -127,7 +127,7 @@ describe('who may loosen an agent', () => {
     expect((await member('POST', `/v1/me/agents/${paused}/revoke`)).json.status).toBe('revoked')
   })
 
-  test("HARD-09 a token of another person's agent gives a member no more rights over its children than their key: it pauses and lowers, and cannot end, raise or resume", async () => {
+  test("HARD-09 with a token of another person's agent, a member can pause its child agents and lower their budgets, but cannot revoke, resume or raise them", async () => {
     const lead = await made(member, { may_delegate: true })
     const asLead = async (by: Call): Promise<Call> => {
       const { access_token: token } = (await by('POST', `/v1/me/agents/${lead}/token`, {})).json

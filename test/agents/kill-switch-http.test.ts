@@ -186,7 +186,7 @@ describe('the end of a running call', () => {
     await client.close()
   })
 
-  test("a plain key's call in the agent's name is cut with the agent; the key's other calls continue", async () => {
+  test("a key's call that names an agent in x-br-agent-id is cut when the agent is revoked; the key's other calls continue", async () => {
     const { id } = await app.newAgent('cut-label')
     app.alpha.script([{ holdAfterChunks: 2 }, { holdAfterChunks: 2 }])
     const named = await openStream(app.key, {}, { 'x-br-agent-id': 'cut-label' })

@@ -50,7 +50,7 @@ describe('which gateway a command calls, and as whom', () => {
     expect(settled({}, { BRIGADE_KEY_FILE: keyFile })).toEqual(['https://gw.example.com', 'br-of-the-file-00001', 'BRIGADE_KEY_FILE'])
   })
 
-  test('the key of login goes to the gateway that gave it, by whatever name of this computer, and to no other', () => {
+  test('the key of brigade login goes to the gateway that issued it, under every loopback name, and to no other gateway', () => {
     login('http://127.0.0.1:8787')
     for (const baseUrl of ['http://localhost:8787', 'http://[::1]:8787/', 'http://127.0.0.1:8787/v1']) expect(settled({ baseUrl })[1], baseUrl).toBe(kept)
     for (const baseUrl of ['http://127.0.0.1:8788', 'https://127.0.0.1:8787', 'http://127.0.0.1.example.com:8787', 'http://gw.example.com'])

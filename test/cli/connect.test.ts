@@ -149,7 +149,7 @@ describe('Codex', () => {
 })
 
 describe('Claude Code', () => {
-  test('tools stand in .claude.json, models in settings.json, and what is there stays', () => {
+  test('tools go into .claude.json and models into settings.json, and existing settings stay', () => {
     put('{"numStartups": 7, "mcpServers": {"other": {"command": "x"}}, "projects": {"/w": {"allowedTools": []}}}', '.claude.json')
     put('{\n\t"permissions": {"allow": ["Bash(ls:*)"]},\n\t"env": {"FOO": "1"}\n}\n', '.claude', 'settings.json')
     write('claude-code', { trustTools: true })

@@ -142,7 +142,7 @@ describe('a reconcile', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: bytes, reservedBytes: 0n, objects: 60n })
   })
 
-  test('removes leftovers of probes and old versions, and nothing that is young or known', async () => {
+  test('removes old leftovers of probes and versions, and keeps recent ones and those in the index', async () => {
     const { objects, reconcile } = testing.memory
     const age = (key: string): void => {
       const found = server.objects.get(key)

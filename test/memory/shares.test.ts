@@ -328,7 +328,7 @@ describe('shares of memory', () => {
     }
   })
 
-  test('concurrent opens of one name give one owner, and grants to a member who leaves concurrently end', async () => {
+  test('a share that several people open concurrently has one owner, and a grant to a member who leaves meanwhile ends', async () => {
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.all([anna, anna, ben, ben, cara, admin].map(person => open(person, `race-${round}`)))
       const statuses = answers.map(answer => answer.status)

@@ -105,7 +105,7 @@ describe('a snapshot', () => {
 })
 
 describe('a public page', () => {
-  test('has an ETag of its bytes; If-None-Match takes lists, weak ones and *', () => {
+  test('has an ETag of its bytes; If-None-Match accepts lists, weak ETags and *', () => {
     const page = publicPage({ a: 1 }, 60)
     expect(page.etag).toMatch(/^"[\w-]{27}"$/)
     expect(publicPage({ a: 1 }, 5).etag).toBe(page.etag)

@@ -84,7 +84,7 @@ test('dead files, exports and dependencies are reported', () => {
   for (const dead of ['orphan.ts', 'unusedExport', 'never-imported']) expect(stdout).toContain(dead)
 })
 
-test('time, chance, environment and SQL outside their homes are reported, comments are not', () => {
+test('code that uses time, chance, environment or SQL outside the files meant for them is reported, and comments are not', () => {
   const found = misplacedGlobals(join(fixtures, 'globals'))
   expect(
     found.map((line: string) => line.replace(/^src\/memory\/store\.ts:(\d+): (the clock|a timer|chance|the environment|SQL text).*$/s, '$1 $2')).sort(),

@@ -70,7 +70,7 @@ export function mcpUrl({ baseUrl, toolsets }: ConnectParams): string {
   return `${baseUrl}/mcp${toolsets === null ? '' : `?toolsets=${toolsets}`}`
 }
 
-/** Returns the words that start the bridge. */
+/** Returns the command and arguments that start the bridge, which is `brigade mcp`. */
 export function bridgeCommand(params: ConnectParams, place: ConnectPlace): { readonly command: string; readonly args: readonly string[] } {
   const [command = 'brigade', ...before] = place.program
   const toolsets = params.toolsets === null ? [] : ['--toolsets', params.toolsets]

@@ -3,7 +3,7 @@ import type { MemoryAuthor } from '../../agents/toolkit/memory-client/memory-cli
 import { withGateway } from '../client-command.ts'
 import type { ClientFlags } from '../client-settings.ts'
 
-/** Runs `act` with the shared memory of the gateway of the flags. See withGateway. */
+/** Runs `act` with a client for the shared memory of the gateway that the flags name. Errors are those of `withGateway`. */
 export function withMemory<T>(flags: ClientFlags, act: (memory: MemoryClient) => Promise<T>): Promise<T> {
   return withGateway(flags, async ({ client }) => {
     const { memoryClient } = await import('../../agents/toolkit/memory-client/memory-client.ts')

@@ -36,7 +36,7 @@ export interface Imported extends Chain {
   readonly forkedAs: string | null
 }
 
-/** Numbers are counted under a lock of the collection, so they always match the rows. */
+/** Stars, forks and imports collections. It counts stars and forks under a lock of the collection, so that these numbers always match the rows. */
 export class CollectionSharing {
   readonly #deps: CollectionSharingDeps
   constructor(deps: CollectionSharingDeps) {

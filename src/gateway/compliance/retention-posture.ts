@@ -52,7 +52,7 @@ export interface KeepTimes {
 const untilRemoved = 'Until somebody changes or removes it.'
 const forGood = 'For good.'
 
-/** Returns all other stored data: about the organisation and its people, and about calls in addition to their records. */
+/** Returns the stored data that is neither content, nor usage records, nor memory: people, sessions, the audit trail, idempotency keys and so on. */
 export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: KeepTimes): Dpia['other_records'] {
   return [
     {

@@ -4,7 +4,10 @@ import { GrowingBytes } from '../wire/sse/growing-bytes.ts'
 const tailMaxLines = 1000
 const tailMaxBytes = 64 * 1024
 
-/** A line with usage that waits for the next line with usage. Only the last such line gets the bill. */
+/**
+ * Keeps a line of a stream that has usage, with the comments after it, until the next chunk or the end of the stream. If the next chunk has usage too,
+ * this line is sent without a bill. Otherwise it gets the bill.
+ */
 export class HeldUsage {
   readonly line: Buffer
   /** True when a bill can be added at the end of the line's JSON object. */

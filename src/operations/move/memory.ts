@@ -71,9 +71,9 @@ export async function moveMemory(
 }
 
 /**
- * Changes the rows to point to the bucket. The generation stays the same: a write that was in progress when the gateway died is settled by
- * reading the bucket, which contains what the folder contained. An object whose etag the index did not know keeps its old value, and the
- * reconcile that is due now checks it.
+ * Changes the rows to point to the bucket. The generation stays the same. So a write that was in progress when the gateway died is settled later
+ * by reading the bucket, which has the same content as the folder. A row gets the new etag only if its old etag was that of the folder. The
+ * reconcile, which is due immediately, corrects any other row.
  */
 export async function placeMemory(tx: Tx, moved: readonly MovedWithEtags[], place: BucketPlace, masterKey: Buffer): Promise<void> {
   const sealer = makeSealer(masterKey)

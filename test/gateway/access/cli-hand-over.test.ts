@@ -34,7 +34,7 @@ describe('the hand-over of a key to the command line', () => {
   const codeIn = (location: string | null): string => new URL(location ?? '').searchParams.get('code') ?? ''
   const keysMade = async () => (await app.dump()).match(/"CLI \d{4}/g)?.length ?? 0
 
-  test('SESS-12, HARD-15 a signed-in person who presses the button is sent to 127.0.0.1 with a one-time code, and its verifier fetches a key that expires', async () => {
+  test('SESS-12, HARD-15 the button sends a signed-in person to 127.0.0.1 with a one-time code, and the code and its PKCE verifier fetch a key that expires', async () => {
     const member = await app.newMember('member')
     const names = new Set<string>()
     for (let round = 0; round < 2; round++) {

@@ -74,7 +74,7 @@ describe('shapes of own keys', () => {
     }
   })
 
-  test('EDGE-14 an upstream_key of an old shape goes to the provider of that shape, or to the first that accepts keys', async () => {
+  test("EDGE-14 an upstream_key with the shape of one provider's keys goes only to that provider; any other key goes to the first provider that takes keys", async () => {
     const send = (upstream_key: string, model = 'test-model') =>
       app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hi' }], upstream_key })
     expect((await send(`sk-${'a1B2'.repeat(12)}`)).headers.get('x-br-provider')).toBe('alpha')

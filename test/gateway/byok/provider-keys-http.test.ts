@@ -93,7 +93,7 @@ describe('own keys at providers', () => {
     expect(models.json).toEqual({ provider: 'gamma', models: ['gamma/gamma-large', 'gamma/gamma-small'] })
   })
 
-  test('a save without a key changes label and use without a call of the provider; omitted values stay', async () => {
+  test('a save without a key changes label and always_use and calls no provider; omitted values stay', async () => {
     expect((await put('gamma', { label: 'too early' })).json.error.code).toBe('bad_request')
     answer(list)
     await put('gamma', { key: secret, label: 'first', always_use: true })

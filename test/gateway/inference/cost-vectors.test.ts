@@ -54,7 +54,7 @@ const usage = {
 /** 591 fresh × 10.37 = 6,128.67; 333 × 1.003 = 333.999; 77 × 12.96 = 997.92; 7 × 41.5 = 290.5; together 7,751.089, rounded once. */
 const chatUinr = 7751n
 
-test('a plain token, a cached one, one written to a cache and one of reasoning have their prices', async () => {
+test('plain tokens, cached tokens, tokens written to a cache and reasoning tokens are charged at their prices', async () => {
   app.alpha.script([{ usage }])
   await charged(await post('/v1/chat/completions', { model: 'odd-chat', messages }), chatUinr, true)
 })

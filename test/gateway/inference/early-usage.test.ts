@@ -119,7 +119,7 @@ describe('usage that is reported early, and models that are named late', () => {
       ['output at the beginning of a message', 'claude', messages],
       ['running figures of a message', 'claude', runningDelta],
     ] as const)
-      test(`HARD-16 ${path}: ${name} is charged together with all later output, broken off or ended`, async () => {
+      test(`HARD-16 ${path}: ${name} is charged together with all later output, whether the stream ends or breaks off`, async () => {
         for (const isBroken of [true, false]) {
           const parts = spoken.early('plain-up')
           servers[provider]?.script([{ rawStream: isBroken ? parts : [...parts, spoken.end], breakAfterRaw: isBroken }])

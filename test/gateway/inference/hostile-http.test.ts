@@ -118,7 +118,7 @@ describe('hostile callers and providers', () => {
     expect(most.status).toBe(200)
   })
 
-  test('HARD-01 a reply repeats a bounded part of a very long request, and a field that does not fit has its default', async () => {
+  test('HARD-01 a reply repeats fields of a very long request only up to a bound; a field that does not fit has its default value in the reply', async () => {
     const instructions = 'Be short. '.repeat(2_000_000)
     const metadata = { a: 'b' }
     const repeated = { temperature: 0.5, metadata, tools: [{ type: 'function', name: 'f', strict: false, parameters: { type: 'object' } }] }

@@ -69,7 +69,7 @@ describe('late replies', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test('a caller who leaves a call without a stream pays for the output of the time that it took, in each of its answers', async () => {
+  test('a caller who leaves a call without a stream pays, for each answer, for the output of the time until then', async () => {
     await leave({ ...body, model: 'alpha-only', n: 4 })
     await expect.poll(lastRow, { timeout: 10_000 }).toMatchObject({ model: 'alpha-only', outcome: 'client_gone', estimated: true })
     // 50 tokens a second in each, for at least 100 ms.

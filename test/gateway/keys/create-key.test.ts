@@ -248,7 +248,7 @@ describe('making and listing keys', () => {
     expect(said(await chat(key))).toEqual([429, 'budget_exceeded'])
   })
 
-  test('making a key writes an event without its name into the outbox; a refused request writes none', async () => {
+  test('making a key writes an event without the name of the key into the outbox; a refused request writes none', async () => {
     const before = (await app.db.many(outbox, app.orgId, 'key.created')).length
     const { id, prefix } = (await make({ name: 'secret project' })).json
     await make({ name: 'secret project' })

@@ -53,7 +53,7 @@ describe('requests in the messages format', () => {
     expect(of('claude-fable-5', { supportedParameters: ['temperature'] }).sampling).toBe(true)
   })
 
-  test('a request without a ceiling gets the ceiling of the model, or a small one if it is unknown', () => {
+  test('a request without max_tokens gets the maximum of the model, or 4,096 if that is unknown', () => {
     expect(written('anthropic', 'claude-x', {}, { maxOutputTokens: 64_000 }).json['max_tokens']).toBe(64_000)
     expect(written('anthropic', 'claude-x', {}).json['max_tokens']).toBe(4096)
     expect(written('anthropic', 'claude-x', { max_tokens: 7 }, { maxOutputTokens: 64_000 }).json['max_tokens']).toBe(7)

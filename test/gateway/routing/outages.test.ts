@@ -179,7 +179,7 @@ describe('an outage of a route', () => {
     ])
   })
 
-  test('is written when the database is back; meanwhile calls continue, and an opening that is too old is dropped', async () => {
+  test('that begins while the database is away does not stop calls, and is reported later unless it is too old', async () => {
     const { clock, link, member } = fleet()
     const { circuits, outages, open } = member()
     link.isAway = true

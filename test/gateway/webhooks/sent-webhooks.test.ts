@@ -88,7 +88,7 @@ describe('webhooks that are sent', () => {
     expect([isSigned(secret, first), isSigned(secret, retry), isSigned(rotated.json.secret, retry)]).toEqual([true, false, true])
   })
 
-  test('HOOK-17 SHAPE-36 deliveries tell status, code and attempts, newest first, in pages', async () => {
+  test('HOOK-17 SHAPE-36 the list of deliveries shows status, code and attempts, newest first, in pages', async () => {
     const { id } = await make({ event_types: ['key.created'] })
     receiver.answer({ status: 503 })
     await app.call('POST', '/me/keys', {}, { cookie: owner })

@@ -67,7 +67,7 @@ describe('router fields', () => {
     expect(parsed.fields).toEqual(fieldsOf({}))
   })
 
-  test('the model id best asks for quality routing', () => {
+  test('the model id "best" requests routing by quality', () => {
     expect(parseRouterFields({ model: 'best' }).fields.best).toBe(true)
     expect(parseRouterFields({ model: 'best', optimize: 'price' }).fields.best).toBe(true)
   })

@@ -94,7 +94,10 @@ export function priceHeld(price: RoutePrice, tokens: TokenUsage): bigint {
 
 const withAudio = (tokens: TokenUsage, audioTokens: number): TokenUsage => (audioTokens === 0 ? tokens : { ...tokens, audioTokens })
 
-/** Returns the usage to hold for on a route. Sound and a prompt that is cached for the longer time are dearer than the rest of a prompt. */
+/**
+ * Returns the usage for which a hold on a route is computed. It counts sound, and a prompt that is cached for the longer time, separately, because
+ * they cost more than the rest of a prompt.
+ */
 export function heldUsage(tokens: TokenUsage, request: ParsedRequest, price: RoutePrice): TokenUsage {
   const heard = withAudio(tokens, audioTokensHeld(request, tokens.promptTokens))
   return price.cacheWriteLongUinrPerMtok === undefined || !asksLongCache(request) ? heard : { ...heard, cacheWriteLongTokens: tokens.promptTokens }

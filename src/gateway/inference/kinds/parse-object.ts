@@ -4,8 +4,8 @@ import { parseExactJson, wellFormed } from '../../wire/json/json-body.ts'
 import { inferenceBounds } from '../../wire/json/json-scan.ts'
 
 /**
- * Returns the body as a JSON object within the bounds of inference. `parseExactJson` describes numbers that a double cannot represent. Throws
- * `bad_request`.
+ * Returns the body as a JSON object within the bounds of inference. A number that a double cannot represent gets a replacement, as in
+ * `parseExactJson`. Throws `bad_request`.
  */
 export function parseObject(bytes: Buffer): Record<string, unknown> {
   const value = wellFormed(

@@ -11,7 +11,7 @@ export const departuresMax = 256
 /** The most followed calls of one organisation, so that it cannot take the places of all others. */
 export const departuresPerOrgMax = 64
 
-/** The places for followed calls of one process. */
+/** Counts the followed calls of one process, and refuses more than `departuresMax`, or more than `departuresPerOrgMax` of one organisation. */
 export class Departures {
   #count = 0
   readonly #byOrg = new Map<number, number>()

@@ -73,7 +73,10 @@ export class CollectedReply {
   }
 }
 
-/** Returns the UTF-8 bytes of text, thinking, refusals and arguments of calls in a whole reply. The count is the same as for the same reply as a stream. */
+/**
+ * Returns how many UTF-8 bytes the text, thinking, refusals and arguments of calls in a whole reply have. A stream with the same content gives the
+ * same number.
+ */
 export function saidChars(reply: Fields): number {
   let chars = 0
   for (const choice of Array.isArray(reply['choices']) ? reply['choices'] : []) if (isObject(choice)) chars += charsOf(choice['message'])

@@ -93,7 +93,7 @@ export function noteThoughts({ thinking_blocks: blocks, reasoning_content: thoug
   else if (given === 0 && textOf(thought) !== '') dropped.add('messages.reasoning_content')
 }
 
-/** Records that the detail of an image is left out. `auto` asks for nothing. */
+/** Adds the `detail` of an image to the dropped fields. The value `auto` is not added, because it is the default and nothing is lost without it. */
 export function noteDetail(image: unknown, dropped: Set<string>): void {
   if (isObject(image) && typeof image['detail'] === 'string' && image['detail'] !== 'auto') dropped.add('messages.content.image_url.detail')
 }

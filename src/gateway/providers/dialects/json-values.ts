@@ -26,8 +26,9 @@ export function withoutHalves(json: string): string {
 }
 
 /**
- * Returns the arguments of a function call as an object. '' gives an empty object. A value that is not an object is kept under a name, so that nothing is lost.
- * `texts` are the JSON texts of the same body. Throws `bad_request` that names the bound if they have too many values.
+ * Returns the arguments of a function call as an object. '' gives an empty object. Any other JSON becomes
+ * `{value}`, and text that is not JSON becomes `{text}`, so that nothing is lost. `texts` counts the values in all JSON texts of one body. Throws a
+ * `bad_request` that names the bound if there are too many.
  */
 export function argumentsObject(value: unknown, texts: JsonTexts): Record<string, unknown> {
   if (isObject(value)) return value

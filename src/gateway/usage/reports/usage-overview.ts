@@ -37,7 +37,7 @@ export interface UsageOverviewDeps {
   readonly journal: Flushable
 }
 
-/** The overviews of one organisation. Calls that this process served before are included. */
+/** Computes overviews of the usage of an organisation. It flushes the journal first, so an overview includes every call that this process has settled. */
 export class UsageOverview {
   readonly #deps: UsageOverviewDeps
 

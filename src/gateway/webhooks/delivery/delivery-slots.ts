@@ -33,8 +33,9 @@ export interface FreeSlots {
 }
 
 /**
- * An endpoint is slow when its last attempt in this process took longer than `slowMs`, or when a running one already does. Slow endpoints
- * share slots of their own. When more than half of the slots of a kind are in use, no endpoint of that kind gets a second slot.
+ * Gives slots to delivery attempts. An endpoint is slow when its last attempt in this process took longer than `slowMs`, or when a running
+ * attempt already takes longer. Slow endpoints and fast endpoints have separate slots. When more than half of the slots for slow endpoints are in
+ * use, no slow endpoint gets a second slot. The same rule applies to fast endpoints.
  */
 export class DeliverySlots {
   readonly #clock: Clock

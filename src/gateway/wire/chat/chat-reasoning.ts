@@ -18,8 +18,8 @@ const places = ['delta', 'message'] as const
 
 /**
  * Returns the edits that move the thinking of one chunk, the JSON in `bytes[start, end)`, to `reasoning_content`. The list is empty if the thinking is there
- * already. `reasoning` becomes `reasoning_content`, or is removed if the same delta has both. Thinking parts of a content in parts move to `reasoning_content`
- * too.
+ * already. `reasoning` becomes `reasoning_content`, or is removed if the same delta has both. If the content is a list, the thinking parts of
+ * the list move to `reasoning_content` too.
  */
 export function reasoningEdits(bytes: Uint8Array, start: number, end: number): readonly ByteEdit[] {
   const json = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)

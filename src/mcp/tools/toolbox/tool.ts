@@ -157,7 +157,7 @@ function unknownText(keys: readonly string[]): string {
 
 const shortened = (text: string): string => (text.length > namedMaxChars ? `${text.slice(0, namedMaxChars)}…` : text)
 
-/** Returns the JSON value of a row's result. */
+/** Returns a handler's result as a JSON value: the body of a `Reply`, or any other value unchanged. Throws an Error for an empty or streamed reply. */
 export function jsonOf(value: unknown): unknown {
   if (!(value instanceof Reply)) return value
   switch (value.body.kind) {

@@ -11,7 +11,7 @@ export function isAwsEndpoint(endpoint: string | null): boolean {
   return endpoint === null || /(^|\.)amazonaws\.com(\.cn)?$/.test(new URL(endpoint).hostname)
 }
 
-/** Returns whether the bucket is in the path, whatever its name is. */
+/** Returns whether the URL has the bucket in its path for every bucket name. Otherwise only a name that is not valid in a host is in the path. */
 export function isPathForced({ endpoint, access }: Pick<S3StoreOptions, 'endpoint' | 'access'>): boolean {
   const addressing = access?.addressing ?? 'auto'
   return addressing === 'path' || (addressing === 'auto' && !isAwsEndpoint(endpoint))

@@ -62,7 +62,10 @@ async function findRows(db: Queryable, asks: readonly CounterAsk[]): Promise<(Co
 /** The most spend counters whose ids the flusher keeps. */
 const spendIdsMax = 50_000
 
-/** The ids of the money counters of charges by natural key, for the flusher. Every charged scope has a spend counter, with or without a cap. */
+/**
+ * Caches for the flusher the ids of the counters that charges change: the spend counters of scopes, and the prepaid balances. Every charged scope
+ * has a spend counter, with or without a cap.
+ */
 export class SpendIds {
   readonly #ids = new LRUCache<string, bigint>({ max: spendIdsMax })
 

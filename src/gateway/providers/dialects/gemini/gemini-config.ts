@@ -16,7 +16,7 @@ const leastBudgetTokens = 128
 /** Tokens that stay for the answer if the budget would take the whole ceiling. */
 const answerTokens = 256
 
-/** True for the generations that think by levels. They also check the signatures of calls. */
+/** Returns whether a Gemini model takes a thinking level instead of a token budget: version 3 and newer. These models also check the signatures of calls. */
 export function thinksByLevel(upstreamModel: string): boolean {
   const version = /gemini-(\d+)/.exec(upstreamModel)
   return version !== null && Number(version[1]) >= 3

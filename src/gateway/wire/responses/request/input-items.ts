@@ -28,9 +28,9 @@ interface Turn {
 }
 
 /**
- * Reads `input` (text or items) into messages. Adjacent items of the assistant become one message, up to the first output of its calls, where its next step
- * begins. The outputs are placed directly after their calls, because chat formats require it. Throws `bad_request` and `unsupported_operation` that name the
- * place.
+ * Reads `input` (text or items) into messages. Adjacent items of the assistant become one message. After the output of one of its calls, the next item of the
+ * assistant begins a new message. The outputs are placed directly after their calls, because chat formats require it. Throws `bad_request` and
+ * `unsupported_operation`, which name the faulty item.
  */
 export function readInput(input: unknown, instructions: string | null, names: ToolNames): Conversation {
   const reader = new InputReader(names)

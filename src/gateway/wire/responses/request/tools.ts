@@ -7,8 +7,8 @@ import { type CallableTool, callableTools, identityOfChoice, type ToolNames, too
 /** Translates tools of the Responses API to the hub format. A tool that the client runs becomes a function. A tool that a provider would run is refused. */
 
 /**
- * True for a web search that the provider would run. Codex always offers it next to its own tools. It is then left out, and the reply names it as dropped. A
- * request that offers only this tool, or demands it, is refused.
+ * Returns whether a tool is a web search that the provider would run. Codex always offers one next to its own tools. The gateway removes a web search that is
+ * next to other tools, and the reply names it as dropped. The gateway refuses a request that offers only a web search, or demands it.
  */
 export function isWebSearch(tool: unknown): boolean {
   return isObject(tool) && tool['type'] === 'web_search'
