@@ -239,7 +239,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     log,
     outbound,
     inflight,
-    departures: new Departures(),
+    departures: new Departures(parts.founders.known),
     limits,
     isBilling: isBilling(config),
     contentLog,

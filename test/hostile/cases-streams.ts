@@ -336,6 +336,22 @@ const loadCases: HostileCase[] = [
     },
   },
   {
+    name: 'provider: 250 translated streams of 3.5 MB of arguments, which stay open',
+    isShort: true,
+    expects: isAnything,
+    run(field) {
+      field.provider.answers.set('open-calls', async (response, write) => {
+        response.setHeader('content-type', 'text/event-stream')
+        if (!(await write(event(call(0, '{"a":"', 'f'))))) return
+        for (let count = 0; count < 5; count++) if (!(await write(event(call(0, 'a'.repeat(700_000)))))) return
+        await once(response, 'close').catch(() => undefined)
+      })
+      return together(250, () =>
+        field.send({ path: '/v1/messages', headers: json, body: field.callOf('open-calls', { stream: true, max_tokens: 100 }), timeoutMs: 20_000 }),
+      )
+    },
+  },
+  {
     name: 'provider: 10 streams in chunks of one byte',
     isShort: true,
     expects: isAnything,

@@ -44,6 +44,8 @@ export interface Route {
   readonly price: RoutePrice
   /** True when the platform key never serves this route. */
   readonly byokOnly: boolean
+  /** The caller named the provider's own id of the model, so only that caller's key serves it. Left out: the catalog has the row. */
+  readonly isOwnId?: true
   readonly contextLength: number | null
   /** Curated quality rank, 1 is best; null = unranked. */
   readonly rank: number | null

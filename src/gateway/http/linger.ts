@@ -4,8 +4,8 @@
  * connection ends. Decision 0371 says why.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { waitsForContinue } from './bodies/continue.ts'
 import { isTooFine } from '../../platform/loop/fine-pieces.ts'
+import { waitsForContinue } from './bodies/continue.ts'
 import { isChunked } from './bodies/pieces.ts'
 
 /** A rest of a body up to this length is simply discarded, and the connection stays open. */

@@ -45,6 +45,7 @@ export function ownModel(modelId: string, { org, fields, kind }: OwnRequest, cat
     residency: twin?.route.residency ?? provider.residency,
     price: twin?.route.price ?? unknownPrice,
     byokOnly: true,
+    isOwnId: true,
     contextLength: twin?.route.contextLength ?? null,
     rank: null,
     // Callers choose these ids freely. All ids that the catalog does not contain share one state, so that the number of states stays

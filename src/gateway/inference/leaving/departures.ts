@@ -1,4 +1,5 @@
 /** The limits of followed calls. A call is followed when its caller has left and the gateway reads the provider's reply on to learn the usage. */
+import { Shares } from '../../../platform/shares.ts'
 
 /** The longest silence of a followed provider. */
 export const readOnMs = 20_000
@@ -8,30 +9,27 @@ export const readOnLongestMs = 300_000
 export const readOnMaxBytes = 8 * 1024 * 1024
 /** The most followed calls of one process. */
 export const departuresMax = 256
-/** The most followed calls of one organisation, so that it cannot take the places of all others. */
-export const departuresPerOrgMax = 64
+/** The percentage of the free places that the organisations of one founder may have: 64 of a process without other followed calls. */
+const founderPercent = 28
 
-/** Counts the followed calls of one process, and refuses more than `departuresMax`, or more than `departuresPerOrgMax` of one organisation. */
+/** The places for the followed calls of one process. They are divided by founder. */
 export class Departures {
-  #count = 0
-  readonly #byOrg = new Map<number, number>()
+  readonly #places = new Shares<string>(departuresMax, founderPercent)
+  readonly #founderOf: (orgId: number) => string
+
+  /** `founderOf` returns the founder of an organisation. Left out: each organisation has a founder of its own. */
+  constructor(founderOf: (orgId: number) => string = String) {
+    this.#founderOf = founderOf
+  }
 
   /** Takes a place. Returns the function that gives it back, to be called once. Null when there is no place; the call's usage is then estimated. */
   take(orgId: number): (() => void) | null {
-    const ofOrg = this.#byOrg.get(orgId) ?? 0
-    if (this.#count >= departuresMax || ofOrg >= departuresPerOrgMax) return null
-    this.#count++
-    this.#byOrg.set(orgId, ofOrg + 1)
-    return () => {
-      this.#count--
-      const left = (this.#byOrg.get(orgId) ?? 1) - 1
-      if (left > 0) this.#byOrg.set(orgId, left)
-      else this.#byOrg.delete(orgId)
-    }
+    const founder = this.#founderOf(orgId)
+    return this.#places.take(founder) === null ? () => this.#places.give(founder) : null
   }
 
   /** The number of followed calls. */
   get count(): number {
-    return this.#count
+    return this.#places.held
   }
 }

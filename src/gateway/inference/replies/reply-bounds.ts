@@ -36,6 +36,11 @@ export class ReplyBounds {
     this.#outputMaxChars = isOwn ? ownOutputMaxChars : outputMaxChars
   }
 
+  /** The memory of the calls, in bytes: the decoder and the writer both keep them until the stream ends. */
+  get callRoomBytes(): number {
+    return 2 * this.#callChars
+  }
+
   /** Counts one delta in the hub format. The indexes of its calls begin at 0. */
   add(delta: unknown): void {
     if (!isObject(delta)) return

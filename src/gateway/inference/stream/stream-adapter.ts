@@ -231,7 +231,7 @@ export class TranslatedAdapter implements StreamAdapter {
   }
 
   get heldBytes(): number {
-    return this.#decoder.heldBytes + (this.#writer.keepsOutput === true ? this.#bounds.writtenChars : 0)
+    return this.#decoder.heldBytes + this.#bounds.callRoomBytes + (this.#writer.keepsOutput === true ? this.#bounds.writtenChars : 0)
   }
 
   push(chunk: Uint8Array): Uint8Array | null {

@@ -32,7 +32,8 @@ export type ObservedCircuits = Pick<RouteCircuits, 'begins' | 'undecided' | 'suc
  * Returns whether a dial says something about the route as the platform serves it. The owner of an own key alone can cause its limits and
  * refusals, so dials on own keys of a configured provider do not count.
  */
-const isOfTheRoute = ({ route, byok }: Dialed): boolean => !byok || route.byokOnly || route.provider.userGiven === true || !route.provider.configured
+const isOfTheRoute = ({ route, byok }: Dialed): boolean =>
+  !byok || (route.byokOnly && route.isOwnId !== true) || route.provider.userGiven === true || !route.provider.configured
 
 /** Returns an observer that reports each dial to the circuits, the averages and the quarantine. */
 export function dialObserver(circuits: ObservedCircuits, health: RouteHealth, quarantine: Pick<RouteQuarantine, 'refused' | 'served'>): DialObserver {

@@ -58,6 +58,7 @@ export class ChatStreamTap implements LineSink {
   readonly #facts = noFacts()
   readonly #repeated = new RepeatedChunk()
   #doneSeen = false
+  #isFirstLine = true
   #modelBytes: Uint8Array = noBytes
 
   get atBoundary(): boolean {
@@ -86,13 +87,16 @@ export class ChatStreamTap implements LineSink {
       return 'blank'
     }
     if (this.#doneSeen) return 'other'
-    if (isAt(bytes, start, end, dataName)) return this.#data(bytes, skipSpaces(bytes, start + dataName.length, end), end)
-    if (isAt(bytes, start, end, eventName) && isWord(bytes, skipSpaces(bytes, start + eventName.length, end), end, errorWord)) this.failed = true
+    const from = this.#isFirstLine && isAt(bytes, start, end, byteOrderMark) ? start + byteOrderMark.length : start
+    this.#isFirstLine = false
+    if (isAt(bytes, from, end, dataName)) return this.#data(bytes, skipSpaces(bytes, from + dataName.length, end), end)
+    if (isAt(bytes, from, end, eventName) && isWord(bytes, skipSpaces(bytes, from + eventName.length, end), end, errorWord)) this.failed = true
     return 'other'
   }
 
   #data(bytes: Uint8Array, start: number, end: number): ChatLine {
-    if (isWord(bytes, start, end, doneWord)) {
+    // The clients of OpenAI take any data that begins with the mark as the end.
+    if (isAt(bytes, start, end, doneWord)) {
       this.#doneSeen = true
       return 'done'
     }
@@ -157,6 +161,7 @@ const faultMaxBytes = 4096
 const dataName = Buffer.from('data:')
 const eventName = Buffer.from('event:')
 const doneWord = Buffer.from('[DONE]')
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 const errorWord = Buffer.from('error')
 
 function isAt(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {

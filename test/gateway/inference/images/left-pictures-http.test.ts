@@ -25,9 +25,9 @@ describe('pictures whose callers leave', () => {
     await app.alpha.arrived(places + further, 20_000)
     leaving.abort()
     await Promise.all(calls)
-    await until(() => app.alpha.requests.filter(({ aborted }) => aborted).length === further, 'those without a place end')
+    await until(() => app.alpha.requests.filter(({ aborted }) => aborted).length === further)
     app.alpha.release()
-    await until(async () => (await usageRows(app, 200)).length === places + further, 'all calls are settled')
+    await until(async () => (await usageRows(app, 200)).length === places + further)
     const rows = await usageRows(app, places + further)
     // ₹3 a picture.
     for (const row of rows) expect([row.outcome, row.images, row.costUinr]).toEqual(['client_gone', 2, 6_000_000n])

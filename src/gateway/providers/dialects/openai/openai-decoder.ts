@@ -28,7 +28,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
     if (event.kind === 'comment') return [{ kind: 'alive' }]
     const repeated = event.name === undefined ? this.#repeated.read(event.data) : null
     if (repeated !== null) return [...this.#waiting(repeated), { kind: 'chunk', chunk: repeated, outputChars: Buffer.byteLength(this.#repeated.text) }]
-    if (event.data.trim() === '[DONE]') return [...this.#waiting({}), { kind: 'done' }]
+    if (event.data.trimStart().startsWith('[DONE]')) return [...this.#waiting({}), { kind: 'done' }]
     const value = this.object(event.data)
     if (value === null) return []
     const { error } = value
