@@ -83,11 +83,11 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const inflight = new Inflight()
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
   const cacheTtlMs = config.CACHE_TTL_MS
-  const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
-  const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
-  const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
   const shared = sharedParts(deps)
   const { founders } = shared
+  const contentLog = new ContentLog({ db, clock, log, sealer, controlLog, founderOf: founders.known })
+  const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
+  const webhooks = createWebhookDelivery(deps, { outbound, sealer, mail, audit, baseUrl })
   const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
