@@ -104,7 +104,16 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   await agents.start()
   const stopKeyUse = keys.use.start(log)
   await makePartitions(db, clock.nowMs(), log)
-  const memory = createMemory({ ...deps, ...shared, controlLog, sealer, guard: outbound.guard, kind: db.kind, agentByLabel: agents.byLabel.bind(agents) })
+  const memory = createMemory({
+    ...deps,
+    ...shared,
+    founderOf: founders.known,
+    controlLog,
+    sealer,
+    guard: outbound.guard,
+    kind: db.kind,
+    agentByLabel: agents.byLabel.bind(agents),
+  })
   const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
   const stopMail = mailSender.start()
   const stopWebhooks = webhooks.start(jobs)
