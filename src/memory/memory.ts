@@ -151,7 +151,7 @@ export function createMemory(deps: MemoryDeps): Memory {
     objects,
     history: new MemoryHistory({ ...deps, callers, objects, sweep: historySweep, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
     appends: new Appends({ clock, ids, objects, callers, configured }),
-    search: new MemorySearch({ clock, objects, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
+    search: new MemorySearch({ clock, objects, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured, founderOf }),
     callers,
     shares: new Shares({ db, clock }),
     promotions: new Promotions({ db, objects, configured }),

@@ -1,4 +1,4 @@
-/** What hanging or lying stores of one person cost other organisations: comparisons count by founder. */
+/** What hanging or lying stores of one person cost other organisations: comparisons and searches count by founder. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
@@ -46,6 +46,7 @@ function hangLists(): () => number {
   return () => lists
 }
 const compare = (token: string) => app.call('POST', '/v1/me/memory/reconcile', undefined, { token })
+const search = (token: string) => app.call('GET', '/v1/me/memory/search?q=text', undefined, { token })
 
 test('HARD-11 organisations of one person run one comparison at a time, and another person can run one', async () => {
   const lists = hangLists()
@@ -58,4 +59,17 @@ test('HARD-11 organisations of one person run one comparison at a time, and anot
   hanging.faults.answer = () => false
   await hanging.close()
   expect((await running).status).toBe(502)
+}, 60_000)
+
+test('HARD-11 searches of one person that wait for a store leave another person as many as always', async () => {
+  expect((await app.call('PUT', '/v1/me/memory/o?key=agents/a', 'text', { token: other })).status).toBe(200)
+  const lists = hangLists()
+  const waiting = keys.slice(0, 2).flatMap(token => [1, 2, 3, 4].map(() => search(token)))
+  await until(() => lists() >= 8, 'all searches wait for the store')
+  const refused = await search(keys[2] ?? '')
+  expect([refused.status, refused.json.error.code]).toEqual([429, 'rate_limit_exceeded'])
+  const found = await Promise.all([1, 2, 3, 4].map(() => search(other)))
+  expect(found.map(({ status, json }) => [status, json.matches?.length])).toEqual(Array(4).fill([200, 1]))
+  await hanging.close()
+  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(Array(8).fill(502))
 }, 60_000)
