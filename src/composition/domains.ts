@@ -84,11 +84,11 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const inflight = new Inflight()
   const controlLog = new ControlLog({ db, clock, log, pollMs: config.CONTROL_POLL_MS })
   const cacheTtlMs = config.CACHE_TTL_MS
-  const contentLog = new ContentLog({ db, clock, log, sealer, controlLog })
-  const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const shared = sharedParts(deps)
-  const webhooks = webhookServices({ ...deps, sealer, mail, audit, addressTests: shared.addressTests, baseUrl })
   const { founders } = shared
+  const contentLog = new ContentLog({ db, clock, log, sealer, controlLog, founderOf: founders.known })
+  const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
+  const webhooks = webhookServices({ ...deps, sealer, mail, audit, addressTests: shared.addressTests, baseUrl })
   const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
@@ -105,7 +105,16 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   await agents.start()
   const stopKeyUse = keys.use.start(log)
   await makePartitions(db, clock.nowMs(), log)
-  const memory = createMemory({ ...deps, ...shared, controlLog, sealer, guard: outbound.guard, kind: db.kind, agentByLabel: agents.byLabel.bind(agents) })
+  const memory = createMemory({
+    ...deps,
+    ...shared,
+    founderOf: founders.known,
+    controlLog,
+    sealer,
+    guard: outbound.guard,
+    kind: db.kind,
+    agentByLabel: agents.byLabel.bind(agents),
+  })
   const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
   const stopMail = mailSender.start()
   const stopWebhooks = webhooks.start(jobs)

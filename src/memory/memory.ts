@@ -33,7 +33,7 @@ import { ObjectStoreError } from './stores/object-store.ts'
 import { AwsIdentity } from './stores/s3/aws-identity.ts'
 import type { StoreWatch } from './stores/watched-store.ts'
 import { JournalPurge } from './upkeep/purge.ts'
-import { Reconcile } from './upkeep/reconcile.ts'
+import { Reconcile, type ReconcileBounds } from './upkeep/reconcile.ts'
 import { RestingStores } from './upkeep/resting-stores.ts'
 
 export interface MemoryDeps {
@@ -55,6 +55,10 @@ export interface MemoryDeps {
   readonly storeWatch?: StoreWatch | undefined
   /** Finds the agent of a label, so that writes under the label of a revoked agent are refused. When it is left out, no label is looked up. */
   readonly agentByLabel?: MemoryObjectsDeps['agentByLabel']
+  /** Returns the founder of an organisation. When it is left out, each organisation is its own founder. */
+  readonly founderOf?: (orgId: number) => string
+  /** When they are left out, the default bounds apply. */
+  readonly reconcileBounds?: ReconcileBounds | undefined
 }
 
 export interface Memory {
@@ -90,7 +94,7 @@ const storesCheckedMax = 1000
 const storesCheckedAtOnce = 8
 
 export function createMemory(deps: MemoryDeps): Memory {
-  const { db, clock, ids, log } = deps
+  const { db, clock, ids, log, founderOf = String } = deps
   const gatewayBuckets = new GatewayBuckets(deps.config.MEMORY_ROLE_BUCKETS ?? [], deps.config.MEMORY_ROLE_ENDPOINT ?? null)
   const stores = openStores(deps, gatewayBuckets)
   const jobs = new StoreJobs()
@@ -141,17 +145,18 @@ export function createMemory(deps: MemoryDeps): Memory {
     await historySweep.run(nowMs)
     return count
   }
+  const comparing = { db, clock, ids, log, jobs, intentMs, storeOf, announce, founderOf, bounds: deps.reconcileBounds }
   return {
     config,
     objects,
     history: new MemoryHistory({ ...deps, callers, objects, sweep: historySweep, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
     appends: new Appends({ clock, ids, objects, callers, configured }),
-    search: new MemorySearch({ clock, objects, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured }),
+    search: new MemorySearch({ clock, objects, objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES, configured, founderOf }),
     callers,
     shares: new Shares({ db, clock }),
     promotions: new Promotions({ db, objects, configured }),
     changes,
-    reconcile: new Reconcile({ db, clock, ids, log, jobs, intentMs, storeOf, announce, reprobe: orgId => config.reprobe(orgId) }),
+    reconcile: new Reconcile({ ...comparing, reprobe: orgId => config.reprobe(orgId) }),
     purge: new JournalPurge({ db, clock, log, index, storeOf }),
     configured,
     sweep,

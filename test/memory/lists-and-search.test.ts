@@ -156,6 +156,7 @@ for (const kind of peers) {
         objects: on.testing.memory.objects,
         objectBytesMax: mb,
         configured: orgId => on.testing.memory.configured(orgId),
+        founderOf: String,
       })
       const found: string[] = []
       const cursors = new Set<string>()

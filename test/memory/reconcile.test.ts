@@ -171,6 +171,29 @@ describe('a reconcile', () => {
     expect((await testing.usage(orgId)).usedBytes).toBe(1n)
   })
 
+  test('adds and changes a bounded number of objects, goes on when it is asked again, and adds none to a full index', async () => {
+    const bounded = await testMemory({ db: database.db, allow: [server.hostPort], reconcileBounds: { correctedMax: 1_000, indexedMax: 2_500 } })
+    const keyAt = (n: number): string => `org-${orgId}/agents/${String(n).padStart(5, '0')}`
+    const compared = () => errorCode(() => bounded.memory.reconcile.run(orgId, signal))
+    const indexed = async () => (await testing.usage(orgId)).objects
+    for (let n = 0; n < 2_100; n++) server.put(keyAt(n), 'ab')
+    expect(await compared()).toBe('memory_store_failed')
+    expect(await indexed()).toBe(2_000n)
+    expect(await compared()).toBe('ok')
+    for (let n = 0; n < 2_100; n++) server.put(keyAt(n), 'abc')
+    expect(await compared()).toBe('memory_store_failed')
+    expect(await compared()).toBe('ok')
+    expect(await testing.usage(orgId)).toMatchObject({ objects: 2_100n, usedBytes: 6_300n })
+    for (let n = 2_100; n < 2_600; n++) server.put(keyAt(n), 'ab')
+    expect(await compared()).toBe('memory_store_failed')
+    expect(await indexed()).toBe(2_100n)
+    // What leaves makes room.
+    for (let n = 0; n < 200; n++) server.objects.delete(keyAt(n))
+    expect(await compared()).toBe('ok')
+    expect(await indexed()).toBe(2_400n)
+    await bounded.close()
+  }, 60_000)
+
   test('in turns continues where the last turn stopped, in any process and after a failure, and ends like one without interruption', async () => {
     await database.db.exec(addOrg, orgId)
     const keyAt = (n: number): string => `org-${orgId}/agents/${String(n).padStart(5, '0')}`

@@ -28,6 +28,7 @@ export interface TestMemoryOptions {
   readonly agentByLabel?: NonNullable<MemoryDeps['agentByLabel']>
   readonly timeoutMs?: number
   readonly isFolderAllowed?: boolean
+  readonly reconcileBounds?: MemoryDeps['reconcileBounds']
 }
 
 export async function testMemory(options: TestMemoryOptions): Promise<TestMemory> {
@@ -58,6 +59,7 @@ export async function testMemory(options: TestMemoryOptions): Promise<TestMemory
       STORE_TIMEOUT_MS: options.timeoutMs ?? 20_000,
       FOLDER_STORE: options.isFolderAllowed ?? true,
     },
+    reconcileBounds: options.reconcileBounds,
     ...(options.agentByLabel === undefined ? {} : { agentByLabel: options.agentByLabel }),
   })
   return {

@@ -70,7 +70,7 @@ export class Inference {
     const deps = { ...this.#deps, exact: exactNumbersOf(bytes) }
     if (panelIdOf(request.modelId, serviceId) === null) return this.#serve(imagesKind(request), bodyOnly(bytes), call)
     const chargeTotal = new ChargeTotal()
-    return this.#idempotency.onceInParts(call, [bytes], () => servePanel(request, call, deps, chargeTotal), {
+    return this.#idempotency.onceInParts(call, [bytes], () => servePanel({ asked: request, bytes: bytes.length }, call, deps, chargeTotal), {
       isCharged: () => chargeTotal.isCharged,
       usage: outcome => ({ model: request.modelId, cost_inr: inrFromUinr(chargeTotal.costUinr), value_inr: inrFromUinr(chargeTotal.valueUinr), outcome }),
     })

@@ -1,8 +1,9 @@
 /**
  * Searches the text of objects that a caller may read. Objects are read from the store one after the other. Nothing is kept, and there is no index of
- * content. A call does a bounded amount of work, and its cursor continues at the line where it stopped. Decision 0218 says why.
+ * content. A call does a bounded amount of work, and its cursor continues at the line where it stopped. Decisions 0218 and 0496 say why.
  */
-import { fail } from '../../platform/errors.ts'
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import { Shares } from '../../platform/shares.ts'
 import { KeyQueue } from '../access/key-queue.ts'
 import type { ConfiguredStore, MemoryCall } from '../access/memory-call.ts'
 import { parseKey, parsePrefix } from '../memory-key.ts'
@@ -33,19 +34,22 @@ export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'obj
   readonly objects: MemoryObjects
   /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
+  /** Returns the founder of an organisation. Founders have shares of the places for searches. */
+  founderOf(orgId: number): string
 }
 
-/** Maximum number of concurrent searches in one process. The next constant is the maximum for one organisation in it. A further search is refused. */
-const searchesAtOnce = 8
+/** Maximum number of concurrent searches in one process. A further search is refused. Most of them only wait for their stores: one computes at a time. */
+const searchesAtOnce = 64
+/** Percentage of the places that others leave free that one founder may use. */
+const founderPercent = 50
+/** Maximum number of concurrent searches of one founder and of one organisation. */
+const searchesOfFounderMax = 8
 const searchesOfOneMax = 4
-/**
- * Maximum number of concurrent searches in one process at which the first search of an organisation still begins. So slow or silent stores of others
- * do not keep an organisation from searching.
- */
-const firstSearchesAtOnce = 64
 
 export class MemorySearch {
   readonly #deps: MemorySearchDeps
+  /** The running searches of each founder. */
+  readonly #places = new Shares<string>(searchesAtOnce, founderPercent)
   /** The organisations of the running searches, one entry for each search. */
   readonly #running: number[] = []
   readonly #turns: KeyQueue
@@ -67,9 +71,8 @@ export class MemorySearch {
     if (request.text.length > searchCharsMax) throw fail('bad_request', { message: `Field "q": at most ${searchCharsMax} characters.` })
     const matcher = matcherOf(request)
     const position = request.cursor === undefined ? null : positionFrom(request.cursor)
-    if (!this.#hasRoom(orgId))
-      throw fail('rate_limit_exceeded', { message: 'Too many searches run concurrently. Try again in a second.', retryAfterSeconds: 1 })
-    this.#running.push(orgId)
+    const founder = this.#deps.founderOf(orgId)
+    this.#begin(orgId, founder)
     try {
       return await withinStoreTime(this.#deps.clock, call.signal, signal =>
         this.#run({ ...call, signal }, configured, prefix, matcher, request.limit, position),
@@ -78,12 +81,17 @@ export class MemorySearch {
       throw storeFailure(error)
     } finally {
       this.#running.splice(this.#running.indexOf(orgId), 1)
+      this.#places.give(founder)
     }
   }
 
-  #hasRoom(orgId: number): boolean {
+  #begin(orgId: number, founder: string): void {
     const ofThisOne = this.#running.filter(running => running === orgId).length
-    return this.#running.length < (ofThisOne === 0 ? firstSearchesAtOnce : searchesAtOnce) && ofThisOne < searchesOfOneMax
+    if (ofThisOne >= searchesOfOneMax) throw tooMany(`This organisation runs ${searchesOfOneMax} searches concurrently.`)
+    if (this.#places.of(founder) >= searchesOfFounderMax)
+      throw tooMany(`The organisations of this one's founder run ${searchesOfFounderMax} searches concurrently.`)
+    if (this.#places.take(founder) !== null) throw tooMany('Too many searches run concurrently.')
+    this.#running.push(orgId)
   }
 
   async #run(
@@ -107,6 +115,8 @@ export class MemorySearch {
     return resultOf(run, null)
   }
 }
+
+const tooMany = (why: string): GatewayError => fail('rate_limit_exceeded', { message: `${why} Try again in a second.`, retryAfterSeconds: 1 })
 
 function resultOf({ matches, objects, bytes }: SearchRun, at: Position | null): SearchResult {
   return {

@@ -16,6 +16,12 @@ export const indexedAfter = statement<[orgId: number, after: string, upTo: strin
    where org_id = $1::int and key > $2::text and ($3::text is null or key <= $3::text) order by key limit $4::int`,
 )
 
+/** Counts the index rows of an organisation up to a maximum. */
+export const countIndexed = statement<[orgId: number, most: number], { count: number }>(
+  'memory.count_indexed',
+  `select count(*)::int as count from (select 1 from memory_objects where org_id = $1::int limit $2::int) as indexed`,
+)
+
 export const indexedOf = statement<[orgId: number, keys: readonly string[]], IndexedRow>(
   'memory.indexed_of',
   `select ${indexedColumns} from memory_objects where org_id = $1::int and key = any($2::text[])`,
@@ -113,17 +119,18 @@ export interface ReconcilePlace {
   readonly after: string
   /** Number of pages of the whole comparison so far. */
   readonly pages: number
-  readonly added: number
+  /** Number of objects that the whole comparison has added or changed so far. */
+  readonly corrected: number
 }
 
 /** Returns where the comparison of a store continues. Returns no row when it starts from the first key, also because the store was reconfigured. */
 export const findPlace = statement<[orgId: number], ReconcilePlace>(
   'memory.find_reconcile_place',
-  `select reconcile_after as "after", reconcile_pages as "pages", reconcile_added as "added" from memory_stores
+  `select reconcile_after as "after", reconcile_pages as "pages", reconcile_added as "corrected" from memory_stores
    where org_id = $1::int and reconcile_generation = generation and reconcile_after is not null`,
 )
 
-export const savePlace = statement<[orgId: number, generation: number, after: string, pages: number, added: number]>(
+export const savePlace = statement<[orgId: number, generation: number, after: string, pages: number, corrected: number]>(
   'memory.save_reconcile_place',
   `update memory_stores set reconcile_generation = $2::int, reconcile_after = $3::text, reconcile_pages = $4::int, reconcile_added = $5::int
    where org_id = $1::int and generation = $2::int`,

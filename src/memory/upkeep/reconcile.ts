@@ -2,8 +2,8 @@
  * Compares a bucket with its index and corrects the index: objects that were added, replaced or removed without the gateway, and bytes that nothing
  * refers to. For each difference it takes the key as a write does, reads the object again from the store, and only then corrects the index. So
  * running writes, other reconciles and slow lists do no harm. No transaction is open during a call to the store, and memory contains one page of each
- * side. The regular job compares a store in turns and keeps its place, so that a large or slow store does not delay others. Decision 0222 and
- * Decision 0464 say why.
+ * side. The regular job compares a store in turns and keeps its place, so that a large or slow store does not delay others. Decisions
+ * 0222, 0464 and 0495 say why.
  */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -13,28 +13,26 @@ import type { Log } from '../../platform/observe/log.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import type { StoreJobs } from '../config/store-jobs.ts'
-import { basePrefixOf, isServedKey, joinKey, relativeKey } from '../memory-key.ts'
+import { basePrefixOf, isServedKey, relativeKey } from '../memory-key.ts'
 import { storeFailure } from '../objects/object-failures.ts'
 import { dueReconcile } from '../objects/queries.ts'
-import { writtenMsOf } from '../provenance.ts'
 import { withinStoreTime } from '../store-time.ts'
-import type { ListedObject, ListPage, ObjectHead } from '../stores/object-store.ts'
+import type { ListedObject, ListPage } from '../stores/object-store.ts'
 import { OrphanRemoval } from './orphans.ts'
+import { type Counts, Healing, keysAtOnce } from './reconcile-healing.ts'
 import {
   claimReconciles,
   clearPlace,
+  countIndexed,
   countUsage,
   findPlace,
-  healKeys,
-  type IndexedRow,
   indexedAfter,
-  indexedOf,
   lockUsage,
   markReconciled,
   type ReconcilePlace,
   savePlace,
-  takeKeys,
 } from './reconcile-queries.ts'
+import { ReconcileTurns, type Yield } from './reconcile-turns.ts'
 
 /** How often the job looks for stores that are due. */
 export const reconcileEveryMs = 5 * 60_000
@@ -53,11 +51,7 @@ const runMsMax = 3 * 60_000
 /** Maximum number of stores that one process compares concurrently, so that a slow store does not delay the others. */
 const storesAtOnce = 4
 const indexPageRows = 1_000
-/** Maximum number of keys that are taken together. A writer waits at most for the check of these keys. */
-const keysAtOnce = 64
-const headsAtOnce = 8
-/** Maximum number of objects that one comparison adds to the index. */
-const addedMax = 100_000
+const defaultBounds: ReconcileBounds = { correctedMax: 100_000, indexedMax: 500_000 }
 /** Maximum number of pages of one walk, which is ten million objects. */
 const pagesMax = 10_000
 
@@ -74,6 +68,14 @@ export interface ReconcileResult {
   readonly bytes_used: number
 }
 
+/** How much comparisons change. */
+export interface ReconcileBounds {
+  /** Maximum number of objects that one comparison adds to the index or changes in it. A page may end beyond it. */
+  readonly correctedMax: number
+  /** Maximum number of objects in the index of an organisation to which comparisons add. Writes do not ask for it. */
+  readonly indexedMax: number
+}
+
 export interface ReconcileDeps {
   readonly db: Db
   readonly clock: Clock
@@ -88,14 +90,10 @@ export interface ReconcileDeps {
   reprobe(orgId: number): Promise<unknown>
   /** Notifies the other processes that there are changes. */
   announce(): void
-}
-
-interface Counts {
-  checked: number
-  added: number
-  changed: number
-  removed: number
-  skipped: number
+  /** Returns the founder of an organisation. */
+  founderOf(orgId: number): string
+  /** When they are left out, the default bounds apply. */
+  readonly bounds?: ReconcileBounds | undefined
 }
 
 /**
@@ -105,21 +103,27 @@ interface Counts {
 interface Walk {
   readonly place: ReconcilePlace | null
   readonly endMs: number | null
+  /** Is called between chunks and pages. */
+  readonly pass: Yield
+  /** Number of objects that were in the index before the walk added the first one. Null before that. */
+  readonly indexed: { before: number | null }
   readonly signal: AbortSignal
 }
 
-/** One object of the store with its entry in the index. Each is null when there is none. */
-interface Compared {
-  readonly key: string
-  readonly known: IndexedRow | null
-  readonly head: ObjectHead | null
-}
+/** A turn of the job has an end, so it need not yield before. */
+const goOn: Yield = () => Promise.resolve()
 
 export class Reconcile {
   readonly #deps: ReconcileDeps
+  readonly #turns: ReconcileTurns
+  readonly #healing: Healing
+  readonly #bounds: ReconcileBounds
 
   constructor(deps: ReconcileDeps) {
     this.#deps = deps
+    this.#bounds = deps.bounds ?? defaultBounds
+    this.#turns = new ReconcileTurns(deps.clock, orgId => deps.founderOf(orgId))
+    this.#healing = new Healing({ ...deps, turns: this.#turns })
   }
 
   /** Gives each store that is due a turn, for at most some minutes in all. Several processes share the stores. */
@@ -141,10 +145,17 @@ export class Reconcile {
     await Promise.all(Array.from({ length: storesAtOnce }, worker))
   }
 
-  /** Compares one bucket with its index now. Throws `memory_not_configured`, `memory_store_failed`, `memory_busy`. Corrections before the error remain. */
+  /**
+   * Compares one bucket with its index now. One organisation of a founder can do so at a time in this process. Throws `memory_not_configured`,
+   * `memory_store_failed`, `memory_busy`. Corrections before the error remain.
+   */
   run(orgId: number, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, jobs } = this.#deps
-    return jobs.run(orgId, () => withinStoreTime(clock, signal, limited => this.#run(orgId, { place: null, endMs: null, signal: limited }), retryMs))
+    return this.#turns.run(orgId, pass =>
+      jobs.run(orgId, () =>
+        withinStoreTime(clock, signal, limited => this.#run(orgId, { place: null, endMs: null, pass, indexed: { before: null }, signal: limited }), retryMs),
+      ),
+    )
   }
 
   /**
@@ -156,7 +167,9 @@ export class Reconcile {
     const place = await db.maybe(findPlace, orgId)
     if (place === null) await this.#deps.reprobe(orgId)
     const endMs = clock.monotonicMs() + forMs
-    return jobs.run(orgId, () => withinStoreTime(clock, signal, limited => this.#run(orgId, { place, endMs, signal: limited }), turnMsMax))
+    return jobs.run(orgId, () =>
+      withinStoreTime(clock, signal, limited => this.#run(orgId, { place, endMs, pass: goOn, indexed: { before: null }, signal: limited }), turnMsMax),
+    )
   }
 
   async #run(orgId: number, walk: Walk): Promise<ReconcileResult> {
@@ -185,9 +198,10 @@ export class Reconcile {
   }
 
   /** Returns whether the walk reached the end of the bucket. A walk with an end time saves its place after each page. */
-  async #walk(configured: ConfiguredStore, counts: Counts, orphans: OrphanRemoval, { place, endMs, signal }: Walk): Promise<boolean> {
+  async #walk(configured: ConfiguredStore, counts: Counts, orphans: OrphanRemoval, walk: Walk): Promise<boolean> {
     const { db, clock } = this.#deps
     const { row, store } = configured
+    const { place, endMs, pass, signal } = walk
     let startAfter = place?.after
     for (let pages = place?.pages ?? 0; pages < pagesMax; pages++) {
       signal.throwIfAborted()
@@ -200,21 +214,21 @@ export class Reconcile {
         else orphans.see(key, object)
       }
       counts.checked += listed.size
-      const added = (place?.added ?? 0) + counts.added
-      if (added > addedMax) {
+      const { correctedMax } = this.#bounds
+      if ((place?.corrected ?? 0) + counts.added + counts.changed > correctedMax) {
         await db.exec(clearPlace, row.orgId)
-        throw fail('memory_store_failed', {
-          message: `More than ${addedMax} objects of this store are not known to the gateway. Remove objects from the bucket.`,
-        })
+        const message = `More than ${correctedMax} objects of this store were not known to the gateway or had changed. Those so far are corrected. Compare again for the rest.`
+        throw fail('memory_store_failed', { message })
       }
       await orphans.remove(signal)
       const after = startAfter === undefined ? '' : (relativeKey(row.orgId, startAfter) ?? '')
       const upTo = page.next === null ? null : (relativeKey(row.orgId, page.next) ?? '')
-      await this.#comparePage(configured, listed, after, upTo, counts, signal)
+      await this.#comparePage(configured, listed, after, upTo, counts, walk)
+      await pass()
       if (page.next === null) return true
       startAfter = page.next
       if (endMs === null) continue
-      await db.exec(savePlace, row.orgId, row.generation, startAfter, pages + 1, (place?.added ?? 0) + counts.added)
+      await db.exec(savePlace, row.orgId, row.generation, startAfter, pages + 1, (place?.corrected ?? 0) + counts.added + counts.changed)
       if (clock.monotonicMs() >= endMs) return false
     }
     await db.exec(clearPlace, row.orgId)
@@ -228,14 +242,15 @@ export class Reconcile {
     after: string,
     upTo: string | null,
     counts: Counts,
-    signal: AbortSignal,
+    { pass, indexed, signal }: Walk,
   ): Promise<void> {
     let differing: string[] = []
     const see = async (key: string): Promise<void> => {
       differing.push(key)
       if (differing.length < keysAtOnce) return
-      await this.#heal(configured, differing, counts, signal)
+      await this.#healing.heal(configured, differing, counts, signal)
       differing = []
+      await pass()
     }
     let cursor = after
     for (;;) {
@@ -249,63 +264,20 @@ export class Reconcile {
       if (known.length < indexPageRows || last === undefined) break
       cursor = last.key
     }
+    if (listed.size > 0) await this.#checkRoom(configured.row.orgId, listed.size, counts, indexed)
     for (const key of listed.keys()) await see(key)
-    if (differing.length > 0) await this.#heal(configured, differing, counts, signal)
+    if (differing.length > 0) await this.#healing.heal(configured, differing, counts, signal)
   }
 
-  /** Takes the keys, reads the store and the index again, and corrects the index where they still differ. */
-  async #heal(configured: ConfiguredStore, keys: readonly string[], counts: Counts, signal: AbortSignal): Promise<void> {
-    const { db, clock, ids, intentMs } = this.#deps
-    const { orgId, generation } = configured.row
-    const nowMs = clock.nowMs()
-    const writeId = ids.uuidv7(nowMs)
-    const taken = (await db.many(takeKeys, orgId, keys, writeId, generation, new Date(nowMs), new Date(nowMs + intentMs))).map(row => row.key)
-    counts.skipped += keys.length - taken.length
-    let wrong: Compared[] = []
-    try {
-      wrong = (await this.#compare(configured, taken, signal)).filter(isWrong)
-    } finally {
-      const healed = wrong.map(({ key, head }) => ({ key, head, writtenAt: new Date(head === null ? 0 : writtenMsOf(head)) }))
-      await db.maybe(
-        healKeys,
-        orgId,
-        writeId,
-        healed.map(({ key }) => key),
-        healed.map(({ head }) => head?.etag ?? null),
-        healed.map(({ head }) => head?.metadata['br-sha256'] ?? null),
-        healed.map(({ head }) => BigInt(head?.sizeBytes ?? 0)),
-        healed.map(({ writtenAt }) => writtenAt),
-        healed.map(({ head }) => writeIdOf(head)),
-      )
-    }
-    for (const { known, head } of wrong) {
-      if (known === null) counts.added++
-      else if (head === null) counts.removed++
-      else counts.changed++
-    }
+  /** Throws `memory_store_failed` when the index has no room for that many objects more. */
+  async #checkRoom(orgId: number, more: number, counts: Counts, indexed: Walk['indexed']): Promise<void> {
+    const { db } = this.#deps
+    const { indexedMax } = this.#bounds
+    indexed.before ??= (await db.one(countIndexed, orgId, indexedMax)).count - counts.added + counts.removed
+    if (indexed.before + counts.added - counts.removed + more <= indexedMax) return
+    await db.exec(clearPlace, orgId)
+    throw fail('memory_store_failed', {
+      message: `The index of this store would have more than ${indexedMax} objects, so the gateway adds no others that came into the bucket directly. Remove objects.`,
+    })
   }
-
-  async #compare({ row, store }: ConfiguredStore, keys: readonly string[], signal: AbortSignal): Promise<Compared[]> {
-    const known = new Map((await this.#deps.db.many(indexedOf, row.orgId, keys)).map(indexed => [indexed.key, indexed]))
-    const compared: Compared[] = []
-    const left = keys.values()
-    const worker = async (): Promise<void> => {
-      for (const key of left) {
-        const head = await store.head(joinKey(row.orgId, key), { signal })
-        compared.push({ key, known: known.get(key) ?? null, head })
-      }
-    }
-    await Promise.all(Array.from({ length: headsAtOnce }, worker))
-    return compared
-  }
-}
-
-function isWrong({ known, head }: Compared): boolean {
-  return known?.etag !== head?.etag || (known === null ? null : Number(known.sizeBytes)) !== (head?.sizeBytes ?? null)
-}
-
-/** Returns the id of the gateway's write that made the object. Returns null for a value that the bucket's owner invented. */
-function writeIdOf(head: ObjectHead | null): string | null {
-  const text = head?.metadata['br-write-id']
-  return text !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text) ? text : null
 }

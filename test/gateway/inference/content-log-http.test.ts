@@ -146,6 +146,27 @@ describe('content that an organisation keeps', () => {
     expect([second.request.length, second.request_truncated, second.reply_truncated]).toEqual([1024 * 1024, true, false])
   })
 
+  test('running calls of one organisation with large bodies do not keep the content of another out of the log', async () => {
+    await window(7)
+    const other = await app.otherOrg('Large Bodies')
+    const otherCookie = await app.signIn(other.userId, other.orgId)
+    const otherWindow = (days: number) => app.call('PUT', '/me/org/data-retention', { days }, { cookie: otherCookie })
+    expect((await otherWindow(1)).status).toBe(200)
+    app.alpha.script(request => (request.json?.['stream'] === true ? { holdAfterChunks: 1 } : {}))
+    const pad = 'x'.repeat(17 * 1024 * 1024)
+    const running = [1, 2].map(() => chat({ provider: 'alpha', stream: true, pad }, { token: other.key }))
+    await app.alpha.arrived(2)
+    const found = await read(idOf(await chat()))
+    expect(found.request).toContain(prompt)
+    app.alpha.release()
+    for (const reply of await Promise.all(running)) {
+      const { request, request_truncated } = await read(idOf(reply), other.orgId)
+      const sent = JSON.stringify({ model: 'alpha-only', messages: [{ role: 'user', content: prompt }], stream: true, pad })
+      expect([request === sent.slice(0, 1024 * 1024), request_truncated]).toEqual([true, true])
+    }
+    await otherWindow(0)
+  }, 60_000)
+
   test('content in memory when the window closes is not written, even when a new window opens', async () => {
     await window(7)
     app.alpha.script({ holdAfterChunks: 1 })

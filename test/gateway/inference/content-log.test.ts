@@ -28,6 +28,8 @@ describe('the content log', () => {
   let content: ContentLog
   let lines: string[]
   let orgId: number
+  /** Organisations of one person. */
+  const founders = new Map<number, string>()
   let number = 0
 
   beforeEach(async () => {
@@ -36,7 +38,14 @@ describe('the content log', () => {
     lines = []
     const log = makeLog('info', { write: line => lines.push(line) })
     const controlLog = new ControlLog({ db, clock: systemClock, log, pollMs: 1000 })
-    content = new ContentLog({ db, clock: systemClock, log, sealer: makeSealer(randomBytes(32)), controlLog })
+    content = new ContentLog({
+      db,
+      clock: systemClock,
+      log,
+      sealer: makeSealer(randomBytes(32)),
+      controlLog,
+      founderOf: org => founders.get(org) ?? String(org),
+    })
     orgId = (await db.one(addOrg, 7)).id
   })
   afterEach(() => database.dispose())
@@ -65,6 +74,28 @@ describe('the content log', () => {
     content.keep(call(), reply.json({ ok: true }))
     await content.flush()
     expect((await database.db.one(countOf, orgId)).count).toBe(count + 1)
+  })
+
+  test('gives each founder a share, and says of which organisations it dropped calls', async () => {
+    const addOther = async () => (await database.db.one(addOrg, 7)).id
+    const [first, second, victim] = [await addOther(), await addOther(), await addOther()]
+    for (const org of [first, second]) founders.set(org, 'one person')
+    const large = Buffer.alloc(1024 * 1024, 'x')
+    async function* held(): AsyncGenerator<Uint8Array, void, undefined> {
+      yield large
+      await new Promise(() => undefined)
+    }
+    for (let at = 0; at < 80; at++) {
+      const made = content.keep({ ...call(), orgId: at % 2 === 0 ? first : second }, reply.stream(held(), {}))
+      if (made.body.kind === 'stream') await made.body.chunks[Symbol.asyncIterator]().next()
+    }
+    const ofVictim = { ...call(), orgId: victim }
+    for (let at = 0; at < 10; at++) content.keep({ ...ofVictim, requestId: `victim-${at}` }, reply.bytes(large, {}))
+    await content.flush()
+    expect((await database.db.one(countOf, victim)).count).toBe(10)
+    expect(dropped()).toBeGreaterThan(40)
+    const named = lines.filter(line => line.includes('content_log_dropped')).map(line => JSON.parse(line).orgId)
+    expect(new Set(named)).toEqual(new Set([first, second]))
   })
 
   test('loses only the content when the database is away', async () => {

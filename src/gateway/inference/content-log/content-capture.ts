@@ -1,6 +1,7 @@
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import type { NativeRequest } from '../../providers/dialect.ts'
 import type { ExactNumbers } from '../../wire/json/exact-numbers.ts'
+import { cutJson } from './cut-json.ts'
 
 /** A call of an organisation that keeps content. */
 export interface ContentCall {
@@ -33,23 +34,28 @@ export interface Content {
 export class ContentCapture {
   readonly call: Pick<ContentCall, 'orgId' | 'requestId' | 'keyId' | 'model'>
   readonly atMs: number
-  /** The received body, or its object without router fields. The object is written as JSON when the log flushes. */
-  readonly #request: Buffer | NativeRequest['body']
-  readonly #requestBytes: number
+  /** The founder of the organisation when the call began. Its share holds the content. */
+  readonly founder: string
+  /** The received body, or its object without router fields. A small object is written as JSON when the log flushes. Null when nothing is kept. */
+  #request: Buffer | NativeRequest['body'] | null
+  #requestBytes: number
   readonly #exact: ExactNumbers | undefined
   readonly #requestTruncated: boolean
   readonly #reply = new BodyPieces()
   #replyTruncated = false
   #discarded = false
 
-  constructor({ orgId, requestId, keyId, model, native, requestBytes, exact }: ContentCall, atMs: number) {
+  constructor({ orgId, requestId, keyId, model, native, requestBytes, exact }: ContentCall, founder: string, atMs: number) {
     this.call = { orgId, requestId, keyId, model }
+    this.founder = founder
     this.atMs = atMs
     this.#exact = exact
-    this.#requestTruncated = native.bytes !== null && native.bytes.length > sideMaxBytes
+    const bytes = native.bytes === null && requestBytes > sideMaxBytes ? jsonOf(native.body, exact) : native.bytes
+    this.#requestTruncated = bytes !== null && bytes.length > sideMaxBytes
     // A copy of the kept part frees the memory of a large body.
-    this.#request = native.bytes === null ? native.body : this.#requestTruncated ? Buffer.from(native.bytes.subarray(0, sideMaxBytes)) : native.bytes
-    this.#requestBytes = this.#requestTruncated ? sideMaxBytes : requestBytes
+    if (bytes === null) this.#request = requestBytes > sideMaxBytes ? null : native.body
+    else this.#request = this.#requestTruncated ? Buffer.from(bytes.subarray(0, sideMaxBytes)) : bytes
+    this.#requestBytes = Math.min(requestBytes, sideMaxBytes)
   }
 
   /** True when nothing of this call may be written any more. */
@@ -57,10 +63,12 @@ export class ContentCapture {
     return this.#discarded
   }
 
-  /** Drops the reply so far. Returns the number of bytes that become free. */
+  /** Drops the content so far. Returns the number of bytes that become free. */
   discard(): number {
+    const freed = this.heldBytes
     this.#discarded = true
-    const freed = this.#reply.bytes
+    this.#request = null
+    this.#requestBytes = 0
     this.#reply.drop()
     return freed
   }
@@ -70,17 +78,22 @@ export class ContentCapture {
     return this.#requestBytes + this.#reply.bytes
   }
 
-  /** Keeps a chunk, or the part of it that still fits. Returns the number of kept bytes. */
-  add(chunk: Uint8Array): number {
+  /** Returns the part of a chunk that still fits. It notes that the reply was cut when a part does not fit. */
+  fitting(chunk: Uint8Array): Uint8Array {
     const room = sideMaxBytes - this.#reply.bytes
-    if (chunk.length > room) this.#replyTruncated = true
-    const kept = chunk.length > room ? chunk.subarray(0, room) : chunk
-    this.#reply.add(kept)
-    return kept.length
+    if (chunk.length <= room) return chunk
+    this.#replyTruncated = true
+    // A copy frees the memory of a large reply.
+    return Buffer.from(chunk.subarray(0, room))
+  }
+
+  /** Keeps a part of the reply. */
+  add(part: Uint8Array): void {
+    this.#reply.add(part)
   }
 
   content(): Content {
-    const request = Buffer.isBuffer(this.#request) ? this.#request : jsonOf(this.#request, this.#exact)
+    const request = Buffer.isBuffer(this.#request) || this.#request === null ? this.#request : jsonOf(this.#request, this.#exact)
     return {
       request: request === null ? '' : request.subarray(0, sideMaxBytes).toString('utf8'),
       request_truncated: this.#requestTruncated || request === null || request.length > sideMaxBytes,
@@ -90,10 +103,10 @@ export class ContentCapture {
   }
 }
 
-/** Returns null for a body that is nested too deeply to be written. */
+/** Returns the JSON of a body, cut when it is longer than what is kept. Returns null for a body that is nested too deeply to be written. */
 function jsonOf(body: NativeRequest['body'], exact: ExactNumbers | undefined): Buffer | null {
   try {
-    const text = JSON.stringify(body)
+    const text = cutJson(body, sideMaxBytes)
     return Buffer.from(exact?.restored(text) ?? text)
   } catch {
     return null

@@ -7,6 +7,7 @@ import type { Log } from '../../../platform/observe/log.ts'
 import type { Sealer } from '../../../platform/security/secrets.ts'
 import { type Content, type ContentCall, ContentCapture } from './content-capture.ts'
 import { deleteContentBefore, deleteExpiredContent, findContent, insertContent } from './content-log-queries.ts'
+import { ContentRoom } from './content-room.ts'
 
 export interface ContentLogDeps {
   readonly db: Db
@@ -14,6 +15,8 @@ export interface ContentLogDeps {
   readonly log: Log
   readonly sealer: Sealer
   readonly controlLog: ControlLog
+  /** Returns the founder of an organisation. When it is left out, each organisation is its own founder. */
+  readonly founderOf?: (orgId: number) => string
 }
 
 /** The record of one call for the operator. */
@@ -26,34 +29,35 @@ export interface ContentRecord extends Content {
 
 /** The interval between deletions of expired rows. Reads ignore expired rows before they are deleted. */
 export const contentExpiryMs = 30 * 60_000
-/** The most bytes of content that this process collects and keeps for writing. Beyond that, calls are left out of the log. */
-const heldMaxBytes = 32 * 1024 * 1024
 const flushAfterMs = 200
 const batchMax = 50
 /** A batch is one statement, and the embedded database serves no other query during it. */
 const batchMaxBytes = 1024 * 1024
 const deletedAtOnce = 1000
+/** The most organisations that are named after one flush. */
+const namedMax = 20
 const windowClosed = 'content_window_closed'
 const dayMs = 24 * 3600_000
 
 /**
  * Keeps the content of calls for organisations with a retention window. It never delays the calls: it collects content in memory as it passes,
- * then seals and inserts it in batches. It drops content with a counted warning when memory or the database does not take it. A row is written
- * only while a window is open, and is deleted when the window ends. Decision 0122 gives the reasons.
+ * then seals and inserts it in batches. It drops content with a counted warning when memory or the database does not take it. The memory is divided
+ * by founder. A row is written only while a window is open, and is deleted when the window ends. Decisions 0122 and 0494 give the reasons.
  */
 export class ContentLog {
   readonly #deps: ContentLogDeps
   readonly #open = new Set<ContentCapture>()
   #queue: ContentCapture[] = []
-  #heldBytes = 0
-  #dropped = 0
+  readonly #room = new ContentRoom()
+  /** The number of dropped calls of each organisation since the last warning. */
+  readonly #dropped = new Map<number, number>()
   #stopTimer: (() => void) | null = null
   #flushing: Promise<void> = Promise.resolve()
 
   constructor(deps: ContentLogDeps) {
     this.#deps = deps
     deps.controlLog.on(news => {
-      if (news.kind === windowClosed) this.#discard(Number(news.ref))
+      if (news.kind === windowClosed) this.#discardAll(Number(news.ref))
     })
   }
 
@@ -129,31 +133,41 @@ export class ContentLog {
   }
 
   #begin(call: ContentCall): ContentCapture {
-    const capture = new ContentCapture(call, this.#deps.clock.nowMs())
-    this.#open.add(capture)
-    this.#heldBytes += capture.heldBytes
-    if (this.#heldBytes > heldMaxBytes) this.#drop(capture)
+    const { clock, founderOf = String } = this.#deps
+    const capture = new ContentCapture(call, founderOf(call.orgId), clock.nowMs())
+    if (this.#room.take(capture.founder, capture.heldBytes)) this.#open.add(capture)
+    else {
+      capture.discard()
+      this.#noteDropped(capture)
+      this.#schedule()
+    }
     return capture
   }
 
   #add(capture: ContentCapture, chunk: Uint8Array): void {
-    this.#heldBytes += capture.add(chunk)
-    if (this.#heldBytes > heldMaxBytes) this.#drop(capture)
+    const part = capture.fitting(chunk)
+    if (this.#room.take(capture.founder, part.length)) capture.add(part)
+    else {
+      this.#discard(capture)
+      this.#noteDropped(capture)
+      this.#schedule()
+    }
   }
 
-  #drop(capture: ContentCapture): void {
-    this.#heldBytes -= capture.discard()
-    this.#dropped++
-    this.#schedule()
+  #noteDropped({ call: { orgId } }: ContentCapture): void {
+    this.#dropped.set(orgId, (this.#dropped.get(orgId) ?? 0) + 1)
   }
 
   #end(capture: ContentCapture): void {
     this.#open.delete(capture)
-    if (capture.discarded) this.#heldBytes -= capture.heldBytes
-    else {
-      this.#queue.push(capture)
-      this.#schedule()
-    }
+    if (capture.discarded) return
+    this.#queue.push(capture)
+    this.#schedule()
+  }
+
+  /** Lets go of the content of a call. Nothing of it is written. */
+  #discard(capture: ContentCapture): void {
+    this.#room.give(capture.founder, capture.discard())
   }
 
   #schedule(): void {
@@ -161,8 +175,8 @@ export class ContentLog {
   }
 
   /** Discards all content of this organisation in memory. It is not written even if a new window opens later. */
-  #discard(orgId: number): void {
-    for (const capture of [...this.#open, ...this.#queue]) if (capture.call.orgId === orgId) this.#heldBytes -= capture.discard()
+  #discardAll(orgId: number): void {
+    for (const capture of [...this.#open, ...this.#queue]) if (capture.call.orgId === orgId) this.#discard(capture)
   }
 
   async #flush(): Promise<void> {
@@ -172,14 +186,21 @@ export class ContentLog {
       try {
         if (kept.length > 0) await this.#insert(kept)
       } catch (error) {
-        this.#dropped += kept.length
+        for (const capture of kept) this.#noteDropped(capture)
         this.#deps.log.warn('content_log_write_failed', { error })
       }
-      for (const capture of batch) this.#heldBytes -= capture.heldBytes
+      for (const capture of batch) this.#discard(capture)
     }
-    if (this.#dropped === 0) return
-    this.#deps.log.warn('content_log_dropped', { count: this.#dropped })
-    this.#dropped = 0
+    this.#warnOfDropped()
+  }
+
+  /** Writes a line for each of the first organisations, and one line for all others. */
+  #warnOfDropped(): void {
+    const counts = [...this.#dropped]
+    this.#dropped.clear()
+    for (const [orgId, count] of counts.slice(0, namedMax)) this.#deps.log.warn('content_log_dropped', { orgId, count })
+    const rest = counts.slice(namedMax).reduce((sum, [, count]) => sum + count, 0)
+    if (rest > 0) this.#deps.log.warn('content_log_dropped', { count: rest })
   }
 
   #takeBatch(): ContentCapture[] {

@@ -36,6 +36,12 @@ interface Member {
   readonly error: unknown
 }
 
+/** A request for the panel, with the number of bytes of its body. */
+interface SentRequest {
+  readonly asked: ImagesRequest
+  readonly bytes: number
+}
+
 type Drawn = Member & { readonly image: MadeImage; readonly index: number }
 
 /**
@@ -43,9 +49,9 @@ type Drawn = Member & { readonly image: MadeImage; readonly index: number }
  * is picked. When the judging fails, the first picture is returned. Throws the errors of routing, `bad_request`, `call_cap_exceeded`, the
  * refusal that all members got, or `all_routes_failed`. `chargeTotal` collects the charges.
  */
-export async function servePanel(asked: ImagesRequest, call: Call<Principal>, given: InferenceDeps, chargeTotal: ChargeTotal): Promise<Reply> {
+export async function servePanel(sent: SentRequest, call: Call<Principal>, given: InferenceDeps, chargeTotal: ChargeTotal): Promise<Reply> {
   const startedAtMs = given.clock.monotonicMs()
-  const { request, drawing, content } = await checkPanel(asked, call, given)
+  const { request, drawing, content } = await checkPanel(sent, call, given)
   let permit: Permit<UsageEvent> | null = null
   const deps = withinPanel(request.modelId, chargeTotal, given, admitted => {
     permit = admitted
@@ -88,7 +94,7 @@ interface Checked {
 }
 
 /** Asks routing for the panel itself. That checks the model, the policies of the credential, residency, `exclude` and credentials. */
-async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: InferenceDeps): Promise<Checked> {
+async function checkPanel({ asked: request, bytes }: SentRequest, call: Call<Principal>, deps: InferenceDeps): Promise<Checked> {
   const { fields, modelId, native } = request
   if (fields.fallbacks !== null) throw fail('bad_request', { message: '"fallbacks" is not for the image panel, which has its own models.' })
   const principal = bearer(call.principal)
@@ -104,7 +110,7 @@ async function checkPanel(request: ImagesRequest, call: Call<Principal>, deps: I
     keyId: principal.keyId,
     model: modelId,
     native,
-    requestBytes: request.params.prompt.length,
+    requestBytes: bytes,
   }
   return { request: keyToOne(request, plan), drawing, content: org.retentionDays === 0 ? null : content }
 }
