@@ -105,16 +105,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   await agents.start()
   const stopKeyUse = keys.use.start(log)
   await makePartitions(db, clock.nowMs(), log)
-  const memory = createMemory({
-    ...deps,
-    ...shared,
-    founderOf: founders.known,
-    controlLog,
-    sealer,
-    guard: outbound.guard,
-    kind: db.kind,
-    agentByLabel: agents.byLabel.bind(agents),
-  })
+  const memory = memoryOf(deps, shared, { controlLog, sealer, agents })
   const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
   const stopMail = mailSender.start()
   const stopWebhooks = webhooks.start(jobs)
@@ -152,6 +143,23 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
       await controlLog.stop()
     },
   }
+}
+
+/** Opens the shared memory of all organisations. */
+function memoryOf(
+  deps: AppDeps & { readonly outbound: Outbound },
+  shared: ReturnType<typeof sharedParts>,
+  { agents, ...parts }: Pick<Domains, 'controlLog' | 'sealer' | 'agents'>,
+): Domains['memory'] {
+  return createMemory({
+    ...deps,
+    ...shared,
+    ...parts,
+    founderOf: shared.founders.known,
+    guard: deps.outbound.guard,
+    kind: deps.db.kind,
+    agentByLabel: agents.byLabel.bind(agents),
+  })
 }
 
 /** Registers the regular jobs. Only one process runs each of them at a time. */
