@@ -10,7 +10,8 @@ import { plainUsage } from '../../wire/usage.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { promptTokensMost } from '../prompt-most.ts'
-import { heldUsage, holdOf, outputCeiling, outputTokensFor } from './estimate.ts'
+import { heldUsage, holdOf, outputCeiling } from './estimate.ts'
+import { outputTokensFor } from './price.ts'
 
 /**
  * Returns the request within the caps. A request with `max_tokens` is unchanged or refused. A request without it gets as `max_tokens` the most

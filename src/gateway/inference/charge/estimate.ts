@@ -1,11 +1,11 @@
-import { priceUnits } from '../../../platform/values/money.ts'
 import type { Model, RoutePrice } from '../../catalog/model.ts'
 import type { Attempt, Plan } from '../../routing/plan.ts'
-import { type MediaUsage, plainUsage, type TokenUsage } from '../../wire/usage.ts'
+import { plainUsage, type TokenUsage } from '../../wire/usage.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { audioTokensHeld, promptTokensMost } from '../prompt-most.ts'
 import { asksLongCache } from './cache-time.ts'
+import { priceHeld } from './price.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
 /** The output tokens in the first hold of a stream. The hold is extended while the stream runs. */
@@ -39,59 +39,6 @@ export function unseenTokensOf(silentMs: number): number {
   return Math.ceil((silentMs * unseenTokensPerSecond) / 1000)
 }
 
-/** Returns the price of usage on a route in micro-rupees, rounded half up once. Cached prompt tokens are part of the prompt and are never counted twice. */
-export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
-  // Sound has one price, whether it is read from a cache or not.
-  const audio = price.audioInputUinrPerMtok === undefined ? 0 : Math.min(tokens.audioTokens ?? 0, tokens.promptTokens)
-  const textTokens = tokens.promptTokens - audio
-  const cached = price.cachedInputUinrPerMtok === null ? 0 : Math.min(tokens.cachedTokens, textTokens)
-  const cacheWrite = hasWritePrice(price) ? Math.min(tokens.cacheWriteTokens, textTokens - cached) : 0
-  const cacheWriteLong = price.cacheWriteLongUinrPerMtok === undefined ? 0 : Math.min(tokens.cacheWriteLongTokens ?? 0, cacheWrite)
-  const parts = [
-    { units: textTokens - cached - cacheWrite, uinrPerMtok: price.inputUinrPerMtok },
-    { units: cached, uinrPerMtok: price.cachedInputUinrPerMtok ?? 0n },
-    { units: tokens.completionTokens, uinrPerMtok: price.outputUinrPerMtok },
-  ]
-  if (audio > 0) parts.push({ units: audio, uinrPerMtok: price.audioInputUinrPerMtok ?? 0n })
-  if (cacheWrite > 0) {
-    parts.push({ units: cacheWrite - cacheWriteLong, uinrPerMtok: price.cacheWriteUinrPerMtok ?? price.inputUinrPerMtok })
-    parts.push({ units: cacheWriteLong, uinrPerMtok: price.cacheWriteLongUinrPerMtok ?? 0n })
-  }
-  const { media } = tokens
-  if (media !== undefined) {
-    const perImage = pricePerImage(price, media)
-    parts.push({ units: media.images, uinrPerMtok: perImage * 1_000_000n })
-    const inputs = media.images > 0 ? (media.inputs ?? 0) : 0
-    if (inputs > 0) parts.push({ units: inputs, uinrPerMtok: (price.uinrPerInputImage ?? 0n) * 1_000_000n })
-    parts.push({ units: media.audioSeconds + media.characters, uinrPerMtok: price.inputUinrPerMtok })
-  }
-  return priceUnits(parts)
-}
-
-const hasWritePrice = ({ cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok }: RoutePrice): boolean =>
-  cacheWriteUinrPerMtok !== null || cacheWriteLongUinrPerMtok !== undefined
-
-/**
- * Returns the price of one picture. A picture has the route's dearest price, where there is one, in three cases. First, the request asks for a
- * dear picture. Second, the provider chooses the quality and may choose a dear one. Third, the provider chooses the quality and the picture is
- * made from given pictures without a price of their own. Only delivered pictures are metered, so their price includes the reading of the given
- * ones.
- */
-function pricePerImage({ uinrPerImage, uinrPerImageMost, uinrPerInputImage, picksQuality }: RoutePrice, { dear, open, inputs = 0 }: MediaUsage): bigint {
-  const mayBeDear = open === true || (inputs > 0 && uinrPerInputImage === undefined)
-  return (dear === true || (mayBeDear && picksQuality === true)) && uinrPerImageMost !== undefined ? uinrPerImageMost : uinrPerImage
-}
-
-/** Returns the amount to hold before the cache counts are known. The prompt counts at its dearest price. */
-export function priceHeld(price: RoutePrice, tokens: TokenUsage): bigint {
-  const { inputUinrPerMtok: input, cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok, cachedInputUinrPerMtok: read } = price
-  const isLong = (tokens.cacheWriteLongTokens ?? 0) > 0 && cacheWriteLongUinrPerMtok !== undefined
-  const write = isLong ? cacheWriteLongUinrPerMtok : cacheWriteUinrPerMtok
-  if (write !== null && write > input && write >= (read ?? 0n))
-    return priceTokens(price, { ...tokens, cacheWriteTokens: tokens.promptTokens, ...(isLong ? { cacheWriteLongTokens: tokens.promptTokens } : {}) })
-  return read !== null && read > input ? priceTokens(price, { ...tokens, cachedTokens: tokens.promptTokens }) : priceTokens(price, tokens)
-}
-
 const withAudio = (tokens: TokenUsage, audioTokens: number): TokenUsage => (audioTokens === 0 ? tokens : { ...tokens, audioTokens })
 
 /**
@@ -101,13 +48,6 @@ const withAudio = (tokens: TokenUsage, audioTokens: number): TokenUsage => (audi
 export function heldUsage(tokens: TokenUsage, request: ParsedRequest, price: RoutePrice): TokenUsage {
   const heard = withAudio(tokens, audioTokensHeld(request, tokens.promptTokens))
   return price.cacheWriteLongUinrPerMtok === undefined || !asksLongCache(request) ? heard : { ...heard, cacheWriteLongTokens: tokens.promptTokens }
-}
-
-/** Returns the output tokens that an amount pays for after the prompt, rounded down. */
-export function outputTokensFor(amountUinr: bigint, price: RoutePrice, prompt: TokenUsage): number {
-  if (price.outputUinrPerMtok === 0n) return Number.MAX_SAFE_INTEGER
-  const left = amountUinr - priceHeld(price, prompt)
-  return left <= 0n ? 0 : Number((left * 1_000_000n) / price.outputUinrPerMtok)
 }
 
 /** Returns the usage with at most `maxTokens` completion tokens. Tokens above the limit of the request are not charged. */

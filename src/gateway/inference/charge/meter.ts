@@ -14,17 +14,8 @@ import type { ParsedRequest } from '../kinds/request.ts'
 import { readOnMs } from '../leaving/departures.ts'
 import { withSound } from '../prompt-most.ts'
 import { withCacheTime } from './cache-time.ts'
-import {
-  cappedAt,
-  firstHoldTokens,
-  heldUsage,
-  measuredTokensPerSecondMost,
-  outputTokensFor,
-  priceHeld,
-  priceTokens,
-  unseenTokensOf,
-  unseenTokensPerSecond,
-} from './estimate.ts'
+import { cappedAt, firstHoldTokens, heldUsage, measuredTokensPerSecondMost, unseenTokensOf, unseenTokensPerSecond } from './estimate.ts'
+import { outputTokensFor, priceHeld, priceTokens } from './price.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
 /** The agent that a call is charged to: the agent of the token, or the agent that `x-br-agent-id` names. */
