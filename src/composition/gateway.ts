@@ -246,7 +246,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     dialectOf,
     noteTokenCount: tokenCountsIn(db, clock),
     audioLengths: new AudioLengths(clock, { founderOf: parts.founders.known, sharePercent: config.ORG_SHARE_PERCENT }),
-    imageScaler: new ImageScaler(),
+    imageScaler: new ImageScaler(clock, parts.founders.known),
     heldReplies: parts.heldReplies,
     heavyTurns: new HeavyTurns(clock, parts.founders.known),
     recheck: principal => agents.tokens.recheck(principal),

@@ -1,13 +1,14 @@
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/platform/clock.ts'
 import { ImageScaler } from '../../src/platform/media/image-scaler.ts'
 import { picture, sizeOf } from '../harness/pictures.ts'
 
-const { signal } = new AbortController()
+const caller = { orgId: 1, signal: new AbortController().signal }
 const mebibyte = 1024 * 1024
 
 describe('images that are made smaller, and images that are not changed', () => {
-  const scaler = new ImageScaler()
+  const scaler = new ImageScaler(systemClock)
 
   test('scaling removes the metadata of an image: place, author, thumbnail', async () => {
     const noted = await sharp(await picture(600, 400, 'jpeg'))
@@ -16,7 +17,7 @@ describe('images that are made smaller, and images that are not changed', () => 
       .jpeg()
       .toBuffer()
     expect(noted.toString('latin1')).toContain('Lake Road')
-    const made = await scaler.shrink(noted, 300, signal)
+    const made = await scaler.shrink(noted, 300, caller)
     expect(await sizeOf(made?.bytes)).toEqual([300, 200])
     const { exif, xmp, iptc } = await sharp(made?.bytes).metadata()
     expect([exif, xmp, iptc]).toEqual([undefined, undefined, undefined])
@@ -29,33 +30,33 @@ describe('images that are made smaller, and images that are not changed', () => 
       .jpeg()
       .toBuffer()
     expect((await sharp(ink).metadata()).space).toBe('cmyk')
-    expect((await sharp((await scaler.shrink(ink, 300, signal))?.bytes).metadata()).space).toBe('srgb')
+    expect((await sharp((await scaler.shrink(ink, 300, caller))?.bytes).metadata()).space).toBe('srgb')
     const clear = await sharp({ create: { width: 600, height: 10, channels: 4, background: { r: 1, g: 2, b: 3, alpha: 0 } } })
       .png()
       .toBuffer()
-    expect((await sharp((await scaler.shrink(clear, 300, signal))?.bytes).stats()).isOpaque).toBe(false)
+    expect((await sharp((await scaler.shrink(clear, 300, caller))?.bytes).stats()).isOpaque).toBe(false)
   })
 
   test('an image that is one pixel wide or high keeps that pixel', async () => {
     const line = await picture(900, 1)
-    expect(await sizeOf((await scaler.shrink(line, 100, signal))?.bytes)).toEqual([100, 1])
+    expect(await sizeOf((await scaler.shrink(line, 100, caller))?.bytes)).toEqual([100, 1])
   })
 
   test('files over 24 MiB, more than 64 million pixels, and aborted calls are not changed', async () => {
     const small = await picture(600, 400)
-    expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte - small.length)]), 300, signal)).not.toBeNull()
-    expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte + 1 - small.length)]), 300, signal)).toBeNull()
+    expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte - small.length)]), 300, caller)).not.toBeNull()
+    expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte + 1 - small.length)]), 300, caller)).toBeNull()
     const wide = await sharp({ create: { width: 16_384, height: 4097, channels: 3, background: 'red' } })
       .jpeg()
       .toBuffer()
-    expect(await scaler.shrink(wide, 300, signal)).toBeNull()
-    expect(await scaler.shrink(small, 300, AbortSignal.abort())).toBeNull()
+    expect(await scaler.shrink(wide, 300, caller)).toBeNull()
+    expect(await scaler.shrink(small, 300, { ...caller, signal: AbortSignal.abort() })).toBeNull()
   })
 
-  test('two are processed and sixty-four wait; further ones are refused immediately, and later ones are accepted again', async () => {
+  test('of one founder two are processed and fifty-eight wait; further ones are refused immediately, and later ones are accepted again', async () => {
     const bytes = await picture(400, 300)
-    const all = await Promise.all(Array.from({ length: 70 }, () => scaler.shrink(bytes, 100, signal)))
-    expect(all.map(made => made !== null)).toEqual([...Array(66).fill(true), ...Array(4).fill(false)])
-    expect(await scaler.shrink(bytes, 100, signal)).not.toBeNull()
+    const all = await Promise.all(Array.from({ length: 70 }, () => scaler.shrink(bytes, 100, caller)))
+    expect(all.map(made => made !== null)).toEqual([...Array(60).fill(true), ...Array(10).fill(false)])
+    expect(await scaler.shrink(bytes, 100, caller)).not.toBeNull()
   })
 })

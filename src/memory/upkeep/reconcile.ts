@@ -217,7 +217,7 @@ export class Reconcile {
       const { correctedMax } = this.#bounds
       if ((place?.corrected ?? 0) + counts.added + counts.changed > correctedMax) {
         await db.exec(clearPlace, row.orgId)
-        const message = `More than ${correctedMax} objects of this store were not known to the gateway or had changed. Those so far are corrected. Compare again for the rest.`
+        const message = `More than ${correctedMax} objects of this store were unknown to the gateway or had changed. They are corrected. Compare again.`
         throw fail('memory_store_failed', { message })
       }
       await orphans.remove(signal)
@@ -277,7 +277,7 @@ export class Reconcile {
     if (indexed.before + counts.added - counts.removed + more <= indexedMax) return
     await db.exec(clearPlace, orgId)
     throw fail('memory_store_failed', {
-      message: `The index of this store would have more than ${indexedMax} objects, so the gateway adds no others that came into the bucket directly. Remove objects.`,
+      message: `The index of this store would have more than ${indexedMax} objects, so no others of the bucket are added. Remove objects.`,
     })
   }
 }

@@ -1,5 +1,7 @@
 import type { Sharp, SharpOptions } from 'sharp'
+import type { Clock } from '../clock.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
+import { ImageTurns } from './image-turns.ts'
 
 /** Maximum number of pixels of an image that is decoded. Larger images, and files that claim to be larger, are not changed. */
 const pixelsMax = 64 * 1024 * 1024
@@ -7,11 +9,6 @@ const pixelsMax = 64 * 1024 * 1024
 const fileMaxBytes = 24 * 1024 * 1024
 /** Longest time for one image, in seconds. */
 const secondsMax = 10
-/** Maximum number of images that are processed concurrently. Each uses one thread of the pool. */
-const atOnceMax = 2
-/** Maximum number of images that wait. Further ones are not changed. */
-const waitingMax = 64
-
 type SharpMaker = (input: Buffer, options: SharpOptions) => Sharp
 
 export type ImageFormat = 'jpeg' | 'png' | 'webp' | 'gif'
@@ -21,40 +18,40 @@ export interface SmallerImage {
   readonly format: ImageFormat
 }
 
+/** The call to which an image belongs. */
+export interface ImageCaller {
+  readonly orgId: number
+  readonly signal: CancelSignal
+}
+
 /**
  * Makes images smaller, in memory, on threads of the pool. The decoder is loaded with the first image. No content of an image can make it
- * throw: an image that is unreadable, animated or too large to decode is not changed. Decision 0172 gives the reasons.
+ * throw: an image that is unreadable, animated or too large to decode is not changed. Decisions 0172 and 0497 give the
+ * reasons.
  */
 export class ImageScaler {
   #sharp: Promise<SharpMaker> | null = null
-  #running = 0
-  readonly #waiting: (() => void)[] = []
+  readonly #turns: ImageTurns
+  readonly #founderOf: (orgId: number) => string
+
+  /** `founderOf` returns the founder of an organisation. When it is left out, each organisation is its own founder. */
+  constructor(clock: Pick<Clock, 'after'>, founderOf: (orgId: number) => string = String) {
+    this.#turns = new ImageTurns(clock)
+    this.#founderOf = founderOf
+  }
 
   /**
    * Returns the image in the same format, in its intended orientation, with its longest edge reduced to `maxEdge` pixels. Never enlarges.
    * Null when the image is small enough or is not changed for another reason.
    */
-  async shrink(bytes: Buffer, maxEdge: number, signal: CancelSignal): Promise<SmallerImage | null> {
+  async shrink(bytes: Buffer, maxEdge: number, { orgId, signal }: ImageCaller): Promise<SmallerImage | null> {
     const format = formatOf(bytes)
-    if (format === null || bytes.length > fileMaxBytes || !(await this.#turn())) return null
+    if (format === null || bytes.length > fileMaxBytes) return null
     try {
-      return signal.aborted ? null : await scaled(await this.#load(), bytes, format, maxEdge)
+      return await this.#turns.run(this.#founderOf(orgId), signal, async () => scaled(await this.#load(), bytes, format, maxEdge))
     } catch {
       return null
-    } finally {
-      this.#running--
-      this.#waiting.shift()?.()
     }
-  }
-
-  /** Waits for a turn. Returns false when too many images wait. */
-  async #turn(): Promise<boolean> {
-    if (this.#running >= atOnceMax) {
-      if (this.#waiting.length >= waitingMax) return false
-      await new Promise<void>(resolve => this.#waiting.push(resolve))
-    }
-    this.#running++
-    return true
   }
 
   #load(): Promise<SharpMaker> {

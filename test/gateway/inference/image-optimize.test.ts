@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import OpenAI from 'openai'
 import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
+import { defaultOperatorFile, startApp, type TestApp, until } from '../../harness/app.ts'
 import { bomb, digest, partOf, picture, sentPictures, sizeOf, urlOf } from '../../harness/pictures.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
 
@@ -295,6 +295,27 @@ describe('image_optimize', () => {
     expect(replies.map(({ status }) => status)).toEqual([200, 200])
     expect((await asked).map(({ status, headers }) => [status, headers.get(imageHeader)])).toEqual(Array.from({ length: 4 }, () => [200, '1']))
   })
+
+  test('HARD-11 many heavy pictures of one organisation delay those of another by few pictures', async () => {
+    const heavy = urlOf(
+      await sharp({ create: { width: 3000, height: 3000, channels: 3, background: 'red' } })
+        .png()
+        .toBuffer(),
+    )
+    const { key } = await app.otherOrg('Heavy Pictures')
+    let heavyDone = 0
+    const body = { model: 'vision-unknown', image_max_edge: 2999, messages: [{ role: 'user', content: [partOf(heavy)] }] }
+    const all = Array.from({ length: 16 }, async () => {
+      const { status } = await app.call('POST', '/v1/chat/completions', body, { token: key })
+      heavyDone++
+      return status
+    })
+    await until(() => heavyDone > 0)
+    const reply = await ask([urlOf(big)])
+    expect([reply.status, reply.headers.get(imageHeader)]).toEqual([200, '1'])
+    expect(heavyDone).toBeLessThan(10)
+    expect(new Set(await Promise.all(all))).toEqual(new Set([200]))
+  }, 60_000)
 
   test('in the messages format translated requests are shrunk, and relayed ones are sent byte for byte unless the caller asks', async () => {
     const claude = app.others?.claude

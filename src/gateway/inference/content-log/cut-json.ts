@@ -1,6 +1,7 @@
 /**
- * Writes a parsed JSON value as JSON.stringify does, and stops after about `charsMax` characters. The time and memory that it needs depend on `charsMax`, not
- * on the size of the value. The returned text is not complete JSON when it is longer than `charsMax`. Throws a RangeError for a value that is nested too deeply.
+ * Writes a parsed JSON value as JSON.stringify does, and stops after about `charsMax` characters. The time and memory that it needs depend on
+ * `charsMax`, not on the size of the value. The returned text is not complete JSON when it is longer than `charsMax`. Throws a RangeError for a
+ * value that is nested too deeply.
  */
 export function cutJson(value: unknown, charsMax: number): string {
   const parts: string[] = []

@@ -19,6 +19,8 @@ export interface ShrunkBody {
 export interface ShrinkTools {
   readonly deps: { readonly imageScaler: Pick<ImageScaler, 'shrink'> }
   readonly signal: CancelSignal
+  /** The organisation that makes the call. */
+  readonly orgId: number
 }
 
 /**
@@ -42,7 +44,7 @@ export async function shrinkImages(
   body: Readonly<Record<string, unknown>>,
   maxEdge: number,
   { native }: Pick<ParsedRequest, 'native'>,
-  { deps, signal }: ShrinkTools,
+  { deps, signal, orgId }: ShrinkTools,
 ): Promise<ShrunkBody | null> {
   const found = new Set<string>()
   changeImages(format, body, image => {
@@ -54,7 +56,7 @@ export async function shrinkImages(
   const smaller = new Map<string, InlineImage>()
   for (const base64 of found) {
     signal.throwIfAborted()
-    const made = await deps.imageScaler.shrink(Buffer.from(base64, 'base64'), maxEdge, signal)
+    const made = await deps.imageScaler.shrink(Buffer.from(base64, 'base64'), maxEdge, { orgId, signal })
     if (made !== null) smaller.set(base64, { mediaType: `image/${made.format}`, base64: made.bytes.toString('base64') })
   }
   if (smaller.size === 0) return null
