@@ -23,6 +23,7 @@ import { reconcileEveryMs } from '../memory/upkeep/reconcile.ts'
 import { isBilling } from '../platform/config.ts'
 import { ControlLog } from '../platform/db/db-control-log.ts'
 import { Jobs } from '../platform/db/jobs.ts'
+import { HeavyTurns } from '../platform/loop/heavy-turns.ts'
 import { Inflight } from '../platform/loop/inflight.ts'
 import type { HeldReplies } from '../platform/outbound/held-replies.ts'
 import type { Outbound } from '../platform/outbound/outbound.ts'
@@ -41,6 +42,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly orgs: Orgs
   readonly founders: Founders
   readonly heldReplies: HeldReplies
+  readonly heavyTurns: HeavyTurns
   readonly keys: Keys
   readonly limits: LimitsEngine<UsageEvent>
   readonly orgLimits: OrgLimits
@@ -67,9 +69,10 @@ function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, fo
 }
 
 /** Returns the parts of one process that organisations share, and the founders of organisations. */
-function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'heldReplies' | 'addressTests'> {
+function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'heldReplies' | 'heavyTurns' | 'addressTests'> {
   const founders = new Founders({ db, clock })
-  return { founders, heldReplies: heldReplies(config, founders.known), addressTests: new AddressTests(clock) }
+  const { known } = founders
+  return { founders, heldReplies: heldReplies(config, known), heavyTurns: new HeavyTurns(clock, known), addressTests: new AddressTests(clock) }
 }
 
 /**

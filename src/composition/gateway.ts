@@ -46,7 +46,6 @@ import { MasterKeys } from '../operations/master-keys.ts'
 import { isBilling } from '../platform/config.ts'
 import { isEmbedded } from '../platform/db/embedded/db-embedded.ts'
 import type { Jobs } from '../platform/db/jobs.ts'
-import { HeavyTurns } from '../platform/loop/heavy-turns.ts'
 import type { Inflight } from '../platform/loop/inflight.ts'
 import { AudioLengths } from '../platform/media/audio-length.ts'
 import { ImageScaler } from '../platform/media/image-scaler.ts'
@@ -248,7 +247,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     audioLengths: new AudioLengths(clock, { founderOf: parts.founders.known, sharePercent: config.ORG_SHARE_PERCENT }),
     imageScaler: new ImageScaler(clock, parts.founders.known),
     heldReplies: parts.heldReplies,
-    heavyTurns: new HeavyTurns(clock, parts.founders.known),
+    heavyTurns: parts.heavyTurns,
     recheck: principal => agents.tokens.recheck(principal),
     resolve: request => resolve(request, { catalog: catalog.snapshot, circuits: circuits.of(request.org.orgId), health: health.of(request.org.orgId), clock }),
     dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),

@@ -5,6 +5,7 @@ import type { Config } from '../platform/config.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { ControlLog } from '../platform/db/db-control-log.ts'
 import { fail, toGatewayError } from '../platform/errors.ts'
+import type { HeavyTurns } from '../platform/loop/heavy-turns.ts'
 import type { Log } from '../platform/observe/log.ts'
 import type { HeldReplies } from '../platform/outbound/held-replies.ts'
 import type { UrlGuard } from '../platform/outbound/url-guard.ts'
@@ -51,6 +52,8 @@ export interface MemoryDeps {
   readonly dataDir: string
   /** Room for the objects that are read from stores. When it is left out, there is no limit. */
   readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
+  /** Turns for large pages of lists. When they are left out, no page waits for others. */
+  readonly heavyTurns?: Pick<HeavyTurns, 'runWithSequel'> | undefined
   /** Is notified of the calls of stores. When it is left out, no calls are counted. */
   readonly storeWatch?: StoreWatch | undefined
   /** Finds the agent of a label, so that writes under the label of a revoked agent are refused. When it is left out, no label is looked up. */
@@ -136,6 +139,7 @@ export function createMemory(deps: MemoryDeps): Memory {
     configured,
     forget: orgId => config.forget(orgId),
     agentByLabel: deps.agentByLabel ?? (() => null),
+    founderOf,
   })
 
   const resting = new RestingStores()

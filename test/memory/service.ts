@@ -29,6 +29,7 @@ export interface TestMemoryOptions {
   readonly timeoutMs?: number
   readonly isFolderAllowed?: boolean
   readonly reconcileBounds?: MemoryDeps['reconcileBounds']
+  readonly heavyTurns?: MemoryDeps['heavyTurns']
 }
 
 export async function testMemory(options: TestMemoryOptions): Promise<TestMemory> {
@@ -60,6 +61,7 @@ export async function testMemory(options: TestMemoryOptions): Promise<TestMemory
       FOLDER_STORE: options.isFolderAllowed ?? true,
     },
     reconcileBounds: options.reconcileBounds,
+    heavyTurns: options.heavyTurns,
     ...(options.agentByLabel === undefined ? {} : { agentByLabel: options.agentByLabel }),
   })
   return {

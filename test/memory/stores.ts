@@ -35,7 +35,7 @@ export interface PeerKind {
 }
 
 export function s3Store(
-  options: Pick<S3StoreOptions, 'endpoint' | 'bucket'> & { accessKey: string; secretKey: string; timeoutMs?: number; objectBytesMax?: number },
+  options: Pick<S3StoreOptions, 'endpoint' | 'bucket' | 'inTurn'> & { accessKey: string; secretKey: string; timeoutMs?: number; objectBytesMax?: number },
 ): S3Store {
   return new S3Store({
     endpoint: options.endpoint,
@@ -47,6 +47,7 @@ export function s3Store(
     lookupFor: () => lookup,
     clock: systemClock,
     ids: systemIds,
+    inTurn: options.inTurn,
   })
 }
 

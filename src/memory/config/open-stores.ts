@@ -3,6 +3,7 @@ import type { LookupFunction } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../../platform/errors.ts'
+import type { HeavyTurns } from '../../platform/loop/heavy-turns.ts'
 import type { HeldReplies } from '../../platform/outbound/held-replies.ts'
 import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
 import type { Sealer } from '../../platform/security/secrets.ts'
@@ -14,7 +15,7 @@ import { FolderStore } from '../stores/object-store-folder.ts'
 import type { AwsIdentity } from '../stores/s3/aws-identity.ts'
 import { S3Store } from '../stores/s3/object-store-s3.ts'
 import { bucketUrl } from '../stores/s3/s3-endpoint.ts'
-import { fixedKeys, type InRoom, type KeySource, type StoreAccess } from '../stores/s3/s3-options.ts'
+import { fixedKeys, type InRoom, type InTurn, type KeySource, type StoreAccess } from '../stores/s3/s3-options.ts'
 import { type StoreWatch, watchedStore } from '../stores/watched-store.ts'
 
 export interface Credentials {
@@ -53,6 +54,8 @@ export interface OpenStoresDeps {
   externalId(orgId: number): Promise<string>
   /** Room for the objects that are read. When it is left out, there is no limit. */
   readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
+  /** Turns for large pages of lists. When they are left out, no page waits for others. */
+  readonly heavyTurns?: Pick<HeavyTurns, 'runWithSequel'> | undefined
   /** When it is left out, no calls are counted. */
   readonly watch?: StoreWatch | undefined
 }
@@ -89,13 +92,14 @@ export class OpenStores {
 
   /** Returns a store that the caller closes. Throws `bad_request` for an endpoint that a user may not reach. */
   make(orgId: number, place: StorePlace): ObjectStore {
-    const { clock, ids, dataDir, timeoutMs, objectBytesMax, heldReplies } = this.#deps
+    const { clock, ids, dataDir, timeoutMs, objectBytesMax, heldReplies, heavyTurns } = this.#deps
     if (place.store === 'folder') return new FolderStore({ root: join(dataDir, 'memory', `org-${orgId}`), clock, ids })
     const { endpoint, bucket, region, access } = place
     const bounds = { timeoutMs, objectBytesMax }
     const inRoom: InRoom | undefined = heldReplies === undefined ? undefined : work => heldReplies.run(orgId, work)
+    const inTurn: InTurn | undefined = heavyTurns === undefined ? undefined : work => heavyTurns.runWithSequel(orgId, work)
     const reached = { keys: this.#keysOf(orgId, place), lookupFor: this.#lookupsOf(place) }
-    return new S3Store({ endpoint, bucket, region, access, ...bounds, clock, ids, inRoom, ...reached })
+    return new S3Store({ endpoint, bucket, region, access, ...bounds, clock, ids, inRoom, inTurn, ...reached })
   }
 
   /** Returns the id by which the roles of an organisation know it. The first call creates it. */

@@ -180,7 +180,7 @@ export const memoryEndpoints = {
       prefixes: z.array(z.string()).optional().describe('Only with a delimiter.'),
       next_cursor: z.string().nullable().optional().describe('Only in pages; null: this was the last. A page may be short and still have a next one.'),
     }),
-    errors: [...objectErrors, 'bad_request'],
+    errors: [...objectErrors, 'bad_request', 'rate_limit_exceeded'],
     async handle({ memory }, { query }, call) {
       const from = memoryCall(call)
       const { prefix, limit, cursor, delimiter, modified_since: since, author } = query

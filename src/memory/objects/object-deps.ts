@@ -17,6 +17,8 @@ export interface MemoryObjectsDeps {
   configured(orgId: number): Promise<ConfiguredStore>
   /** Drops the cached configuration, so that the next call reads it again. */
   forget(orgId: number): void
+  /** Returns the founder of an organisation. Founders have shares of the places for lists. */
+  founderOf(orgId: number): string
   /** Returns the registered agent that a label names. Returns null when the label names no agent. */
   agentByLabel(orgId: number, label: string): { readonly status: 'active' | 'revoked' } | null | Promise<{ readonly status: 'active' | 'revoked' } | null>
 }

@@ -1,12 +1,13 @@
 /** Reads and lists memory objects. */
-import { fail } from '../../platform/errors.ts'
+import { fail, type GatewayError } from '../../platform/errors.ts'
+import { Shares } from '../../platform/shares.ts'
 import type { ListEntry, MemoryCall, ReadResult } from '../access/memory-call.ts'
 import { isExpired, listPrefixes, mayRead } from '../access/path-rules.ts'
-import { joinKey, keyBytesMax, type MemoryKey, parseKey, parsePrefix } from '../memory-key.ts'
+import { joinKey, type MemoryKey, parseKey, parsePrefix } from '../memory-key.ts'
 import { metaHeaders, writtenMsOf } from '../provenance.ts'
 import { withinStoreTime } from '../store-time.ts'
 import { isStoreError, type ObjectStore, type StoredObject } from '../stores/object-store.ts'
-import { afterAllBelow, KeyWalk, type KeyWalkOptions } from './index/key-walk.ts'
+import { isPosition, KeyWalk, type KeyWalkOptions } from './index/key-walk.ts'
 import { entryOf, type ListPageView, type ListParams, pageOf } from './index/list-page.ts'
 import { cursorFrom, notOurCursor } from './index/page-cursor.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
@@ -18,10 +19,20 @@ import { noObject, outsideScope, storeFailure } from './object-failures.ts'
  */
 const listKeysMax = 100_000
 const listCharsMax = 20_000_000
+/** Maximum number of objects of the store that one page with a filter or a delimiter examines. Its cursor then continues after the last of them. */
+const lookMax = 2_000
+/** Maximum number of concurrent lists in one process. A further list is refused. */
+const listsAtOnce = 64
+/** Percentage of the places that others leave free that one founder may use. */
+const founderPercent = 50
+/** Maximum number of concurrent lists of one founder. */
+const listsOfFounderMax = 16
 
 /** The reading part of the object calls. */
 export class MemoryReads {
   readonly #deps: MemoryObjectsDeps
+  /** The running lists of each founder. */
+  readonly #places = new Shares<string>(listsAtOnce, founderPercent)
 
   constructor(deps: MemoryObjectsDeps) {
     this.#deps = deps
@@ -62,15 +73,12 @@ export class MemoryReads {
 
   /**
    * Returns every readable key under the prefix, by key. The list contains the objects of the store, and the index says who wrote them. Throws
-   * `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`, and `bad_request` when there are too many keys.
+   * `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`, `bad_request` when there are too many keys, and `rate_limit_exceeded`
+   * when too many lists run.
    */
   async list(call: MemoryCall, prefixText: string): Promise<ListEntry[]> {
     const prefix = parsePrefix(prefixText)
-    try {
-      return await withinStoreTime(this.#deps.clock, call.signal, async signal => allOf(await this.walk({ ...call, signal }, prefix, {})))
-    } catch (error) {
-      throw storeFailure(error)
-    }
+    return this.#inPlace(call, async signal => allOf(await this.walk({ ...call, signal }, prefix, {})))
   }
 
   /** Returns one page of `list`, with filters and common prefixes. Throws the errors of `list`, and `bad_request` for a cursor of another list. */
@@ -79,22 +87,35 @@ export class MemoryReads {
     const after = params.cursor === undefined ? null : positionIn(params.cursor)
     const isPlain = params.isWanted === undefined && params.delimiter === undefined
     // One object more than a page contains shows whether there is another page.
-    const options = { after, ...(isPlain ? { pageSize: params.limit + 1 } : {}) }
+    const options = { after, ...(isPlain ? { pageSize: params.limit + 1 } : { lookMax }) }
+    return this.#inPlace(call, async signal => pageOf(await this.walk({ ...call, signal }, prefix, options), prefix, params))
+  }
+
+  /** Runs one list in a place of the organisation's founder. Throws `rate_limit_exceeded` when there is none, and the errors of the work. */
+  async #inPlace<T>(call: MemoryCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const founder = this.#deps.founderOf(call.principal.orgId)
+    if (this.#places.of(founder) >= listsOfFounderMax)
+      throw tooMany(`The organisations of this one's founder run ${listsOfFounderMax} lists of memory concurrently.`)
+    if (this.#places.take(founder) !== null) throw tooMany('Too many lists of memory run concurrently.')
     try {
-      return await withinStoreTime(this.#deps.clock, call.signal, async signal => pageOf(await this.walk({ ...call, signal }, prefix, options), prefix, params))
+      return await withinStoreTime(this.#deps.clock, call.signal, work)
     } catch (error) {
       throw storeFailure(error)
+    } finally {
+      this.#places.give(founder)
     }
   }
 
   /** Returns a walk over the objects that the caller may read under the prefix. Throws `memory_not_configured`, `forbidden`. */
-  async walk(call: MemoryCall, prefix: string, options: Pick<KeyWalkOptions, 'after' | 'pageSize'>): Promise<KeyWalk> {
+  async walk(call: MemoryCall, prefix: string, options: Pick<KeyWalkOptions, 'after' | 'pageSize' | 'lookMax'>): Promise<KeyWalk> {
     const { clock, index, callers, configured } = this.#deps
     const found = await configured(call.principal.orgId)
     const prefixes = listPrefixes(await callers.forKey(call.principal, prefix), prefix)
     return new KeyWalk({ configured: found, index, nowMs: clock.nowMs(), prefixes, signal: call.signal, ...options })
   }
 }
+
+const tooMany = (why: string): GatewayError => fail('rate_limit_exceeded', { message: `${why} Try again in a second.`, retryAfterSeconds: 1 })
 
 /** Returns all objects of the walk. Throws `bad_request` when there are too many, and ObjectStoreError. */
 async function allOf(walk: KeyWalk): Promise<ListEntry[]> {
@@ -109,9 +130,9 @@ async function allOf(walk: KeyWalk): Promise<ListEntry[]> {
   return entries
 }
 
-/** Returns the position in the cursor of a list. A client can invent a cursor, and a store would only say that it does not understand the position. */
+/** Returns the position in the cursor of a list. A client can invent a cursor. */
 function positionIn(cursor: string): string {
   const position = cursorFrom('l', cursor)
-  if (Buffer.byteLength(position) > keyBytesMax + Buffer.byteLength(afterAllBelow) || /\p{Cc}/u.test(position)) throw notOurCursor()
+  if (!isPosition(position)) throw notOurCursor()
   return position
 }

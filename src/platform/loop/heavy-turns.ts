@@ -4,9 +4,12 @@
  * 0372 gives the reasons.
  */
 import type { Clock } from '../clock.ts'
+import { nextTurn } from './next-turn.ts'
 
 interface Job {
   run(): void
+  /** When it is true, the turn also contains what follows the work before the loop continues. */
+  readonly withSequel: boolean
 }
 
 /** The queue of heavy work in one process. */
@@ -24,6 +27,18 @@ export class HeavyTurns {
 
   /** Runs `work` when it is the turn of the organisation's owner. Rejects with the error of `work`. */
   run<T>(orgId: number, work: () => T): Promise<T> {
+    return this.#queue(orgId, work, false)
+  }
+
+  /**
+   * Runs `work` as `run` does. The turn also contains what the waiting code does with the result until it waits for a timer, a file or the network. It is
+   * for work that a library does with the result. Rejects with the error of `work`.
+   */
+  runWithSequel<T>(orgId: number, work: () => T): Promise<T> {
+    return this.#queue(orgId, work, true)
+  }
+
+  #queue<T>(orgId: number, work: () => T, withSequel: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = (): void => {
         try {
@@ -34,8 +49,8 @@ export class HeavyTurns {
       }
       const owner = this.#ownerOf(orgId)
       const jobs = this.#waiting.get(owner)
-      if (jobs === undefined) this.#waiting.set(owner, [{ run }])
-      else jobs.push({ run })
+      if (jobs === undefined) this.#waiting.set(owner, [{ run, withSequel }])
+      else jobs.push({ run, withSequel })
       if (!this.#isBusy) void this.#work()
     })
   }
@@ -45,6 +60,7 @@ export class HeavyTurns {
     for (let job = this.#next(); job !== null; job = this.#next()) {
       const startedMs = this.#clock.monotonicMs()
       job.run()
+      if (job.withSequel) await nextTurn()
       await this.#clock.sleep(Math.ceil(this.#clock.monotonicMs() - startedMs))
     }
     this.#isBusy = false

@@ -2,7 +2,7 @@
 
 import type { ConfiguredStore } from '../../access/memory-call.ts'
 import { isExpired } from '../../access/path-rules.ts'
-import { isServedKey, joinKey, relativeKey } from '../../memory-key.ts'
+import { isServedKey, joinKey, keyBytesMax, relativeKey } from '../../memory-key.ts'
 import { compareKeys, listPageMax, ObjectStoreError } from '../../stores/object-store.ts'
 import type { ObjectRow } from '../queries.ts'
 import type { MemoryIndex } from './memory-index.ts'
@@ -27,6 +27,8 @@ export interface KeyWalkOptions {
   readonly after?: string | null
   /** Number of objects of a page of the store, 1 to 1000. */
   readonly pageSize?: number
+  /** The walk stops when the store has listed so many objects. When it is left out, it goes on to the end. */
+  readonly lookMax?: number
   readonly signal: AbortSignal
 }
 
@@ -35,6 +37,11 @@ const pagesMax = 1_000
 
 /** A suffix that sorts after every key that begins with the text before it. */
 export const afterAllBelow = '\u{10ffff}'
+
+/** Returns whether a walk can begin after this text. A store would only say that it does not understand another one. */
+export function isPosition(text: string): boolean {
+  return Buffer.byteLength(text) <= keyBytesMax + Buffer.byteLength(afterAllBelow) && !/\p{Cc}/u.test(text)
+}
 
 /** Returns the objects that the store contains, without expired journal entries. A position is a key, so writes during the walk do not shift it. */
 export class KeyWalk {
@@ -45,8 +52,9 @@ export class KeyWalk {
   #listedTo: string | null = null
   #page: WalkedObject[] = []
   #isLastPage = false
-  /** Number of objects that the store has listed so far. */
-  listed = 0
+  #listed = 0
+  /** The position at which the walk stopped because of `lookMax`. Null when it did not. */
+  stoppedAt: string | null = null
   #pages = 0
 
   constructor(options: KeyWalkOptions) {
@@ -55,7 +63,7 @@ export class KeyWalk {
     this.#after = options.after ?? null
   }
 
-  /** Returns the next object, or null at the end. Throws ObjectStoreError. */
+  /** Returns the next object, or null at the end and where the walk stops. Throws ObjectStoreError. */
   async next(): Promise<WalkedObject | null> {
     for (;;) {
       const found = this.#page.shift()
@@ -65,12 +73,14 @@ export class KeyWalk {
         return found
       }
       if (this.#isLastPage) {
+        this.#listedTo = `${this.#prefixes[this.#prefixAt]}${afterAllBelow}`
         this.#prefixAt++
         this.#isLastPage = false
       }
       const prefix = this.#prefixes[this.#prefixAt]
       if (prefix === undefined) return null
       if (this.#after !== null && compareKeys(prefix + afterAllBelow, this.#after) <= 0) this.#prefixAt++
+      else if (this.#isSpent()) return null
       else await this.#fetch(prefix)
     }
   }
@@ -85,19 +95,27 @@ export class KeyWalk {
     this.#after = after
   }
 
+  /** Returns whether the walk stops here. It goes on when the store has listed only keys after which no walk can begin. */
+  #isSpent(): boolean {
+    const position = later(this.#after, this.#listedTo)
+    if (this.#listed < (this.#options.lookMax ?? Number.POSITIVE_INFINITY) || position === null || !isPosition(position)) return false
+    this.stoppedAt = position
+    return true
+  }
+
   async #fetch(prefix: string): Promise<void> {
-    const { configured, signal, pageSize } = this.#options
+    const { configured, signal, pageSize = listPageMax, lookMax = Number.POSITIVE_INFINITY } = this.#options
     const { row, store } = configured
     if (++this.#pages > pagesMax) throw new ObjectStoreError('unavailable', 'there are too many objects to walk through')
     const position = later(this.#after, this.#listedTo)
     const after = position !== null && compareKeys(position, prefix) >= 0 ? position : null
     const page = await store.list({
       prefix: joinKey(row.orgId, prefix),
-      limit: Math.min(pageSize ?? listPageMax, listPageMax),
+      limit: Math.min(pageSize, listPageMax, lookMax > this.#listed ? lookMax - this.#listed : listPageMax),
       signal,
       ...(after === null ? {} : { startAfter: joinKey(row.orgId, after) }),
     })
-    this.listed += page.objects.length
+    this.#listed += page.objects.length
     this.#isLastPage = page.next === null
     const served = page.objects.flatMap(object => {
       const key = relativeKey(row.orgId, object.key)

@@ -23,9 +23,6 @@ export interface ListPageView {
   readonly next_cursor: string | null
 }
 
-/** Maximum number of objects that one page examines when few of them match. The cursor then continues after the last of them. */
-const lookedAtMax = 10_000
-
 /** Returns the next page of the walk. Throws ObjectStoreError. */
 export async function pageOf(walk: KeyWalk, prefix: string, { limit, delimiter, isWanted }: ListParams): Promise<ListPageView> {
   const keys: ListEntry[] = []
@@ -38,8 +35,8 @@ export async function pageOf(walk: KeyWalk, prefix: string, { limit, delimiter, 
   let last: string | null = null
   for (;;) {
     const found = await walk.next()
-    if (found === null) return view(null)
-    if (last !== null && (keys.length + prefixes.length >= limit || walk.listed > lookedAtMax)) return view(last)
+    if (found === null) return view(walk.stoppedAt)
+    if (last !== null && keys.length + prefixes.length >= limit) return view(last)
     last = found.key
     if (isWanted?.(found) === false) continue
     const cut = delimiter === undefined ? -1 : found.key.indexOf(delimiter, prefix.length)

@@ -3,17 +3,19 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { Readable } from 'node:stream'
 import { type _Object, GetBucketVersioningCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
-import { NodeHttpHandler } from '@smithy/node-http-handler'
+import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler'
 import { compareKeys, type ListedObject, type ListOptions, type ListPage, listPageMax, ObjectStoreError } from '../object-store.ts'
 import { bucketUrl, isAwsEndpoint, isPathForced } from './s3-endpoint.ts'
 import { etagOf, substituteEtag } from './s3-etags.ts'
 import { frameMaxBytes, refused, refuseHeavyList } from './s3-list-scan.ts'
-import type { S3ClientOptions } from './s3-options.ts'
+import type { InTurn, S3ClientOptions } from './s3-options.ts'
 
 /** Number of bytes that the bound of a page allows for each entry: a key of usual length, escaped, and the other fields. */
 const entryMaxBytes = 1_200
 /** Maximum length of a key in S3. */
 const listedKeyMaxBytes = 1_024
+/** A longer reply is scanned and parsed in a turn. About a hundred entries have this length. Decision 0501 says why. */
+const heavyBytes = 32 * 1024
 /** The year 9999, the last year that databases and dates accept. */
 const modifiedMsMax = 253_402_300_799_999
 
@@ -22,7 +24,7 @@ export class S3Lists {
   readonly #bucket: string
 
   constructor(options: S3ClientOptions) {
-    const { endpoint, bucket, region, keys, timeoutMs, connectTimeoutMs, socketsMax, attemptsMax } = options
+    const { endpoint, bucket, region, keys, timeoutMs, connectTimeoutMs, socketsMax, attemptsMax, inTurn = work => Promise.resolve(work()) } = options
     const lookup = options.lookupFor(bucketUrl(options, region))
     // The timeout of the agents applies to idle sockets.
     const agentOptions = { keepAlive: true, maxSockets: socketsMax, lookup, timeout: timeoutMs }
@@ -38,13 +40,16 @@ export class S3Lists {
       maxAttempts: attemptsMax,
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: new BoundedHandler({
-        connectionTimeout: connectTimeoutMs,
-        requestTimeout: timeoutMs,
-        throwOnRequestTimeout: true,
-        httpAgent: new HttpAgent(agentOptions),
-        httpsAgent: new HttpsAgent(agentOptions),
-      }),
+      requestHandler: new BoundedHandler(
+        {
+          connectionTimeout: connectTimeoutMs,
+          requestTimeout: timeoutMs,
+          throwOnRequestTimeout: true,
+          httpAgent: new HttpAgent(agentOptions),
+          httpsAgent: new HttpsAgent(agentOptions),
+        },
+        inTurn,
+      ),
     })
   }
 
@@ -85,16 +90,30 @@ export class S3Lists {
 
 /**
  * Reads each reply completely before the SDK parses it. A store that sends too much, or byte by byte, therefore costs only a bounded buffer and its
- * own call. A reply that is too large for a page of the requested number of entries is refused before it is parsed.
+ * own call. A reply that is too large for a page of the requested number of entries is refused before it is parsed. The SDK parses a reply in the turn in
+ * which it was scanned, because it waits for nothing in between.
  */
 class BoundedHandler extends NodeHttpHandler {
+  readonly #inTurn: InTurn
+
+  constructor(options: NodeHttpHandlerOptions, inTurn: InTurn) {
+    super(options)
+    this.#inTurn = inTurn
+  }
+
   override async handle(...[request, options]: Parameters<NodeHttpHandler['handle']>): ReturnType<NodeHttpHandler['handle']> {
     const { response } = await super.handle(request, options)
     const entriesMax = Number(request.query['max-keys'] ?? 0)
-    const text = await wholeOf(response.body as Readable, frameMaxBytes + entriesMax * entryMaxBytes, options?.abortSignal as AbortSignal | undefined)
-    // The SDK's parser does not expand entities. A store that declares entities is not trusted.
-    if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) throw refused('a document type in its XML')
-    refuseHeavyList(text, entriesMax)
+    const signal = options?.abortSignal as AbortSignal | undefined
+    const text = await wholeOf(response.body as Readable, frameMaxBytes + entriesMax * entryMaxBytes, signal)
+    const scan = (): void => {
+      signal?.throwIfAborted()
+      // The SDK's parser does not expand entities. A store that declares entities is not trusted.
+      if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) throw refused('a document type in its XML')
+      refuseHeavyList(text, entriesMax)
+    }
+    if (text.length > heavyBytes) await this.#inTurn(scan)
+    else scan()
     response.body = Readable.from([text])
     return { response }
   }

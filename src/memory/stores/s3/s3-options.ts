@@ -33,6 +33,9 @@ export type KeySource = (options?: { readonly forceRefresh?: boolean }) => Promi
 /** Does the work that reads one reply, with room for the reply. */
 export type InRoom = <T>(work: (room?: RoomOfReply) => Promise<T>) => Promise<T>
 
+/** Does work that blocks the event loop when it is the turn of this store. What follows the work without waiting belongs to the turn. */
+export type InTurn = <T>(work: () => T) => Promise<T>
+
 /** The place of a bucket, and how requests to it are made. */
 export interface S3StoreOptions {
   /** Null means the endpoint of AWS in the region. */
@@ -51,6 +54,8 @@ export interface S3StoreOptions {
   readonly ids: Ids
   /** Reads an object while there is room for its bytes. When it is left out, there is always room. */
   readonly inRoom?: InRoom | undefined
+  /** Reads a large page of a list. When it is left out, no page waits for others. */
+  readonly inTurn?: InTurn | undefined
 }
 
 /** The same options with the bounds of one client. */
