@@ -20,18 +20,28 @@ import { UnreadReplyError } from './replies/unread-usage.ts'
  */
 export type Answer = WholeAnswer | ((StreamAnswer | BytesAnswer) & { readonly served: () => void }) | ClientError
 
+/** A call with its plan and its hold. */
+export interface DialedCall {
+  readonly kind: Kind
+  readonly plan: Plan
+  readonly request: ParsedRequest
+  readonly meter: Meter
+}
+
+/** What ends a call from outside: the signal, and the check for a revoke, which throws. */
+export interface DialEnds {
+  readonly signal: CancelSignal
+  recheck(): void
+}
+
 /**
  * Dials the plan's attempts in order until one answers. A client error ends the loop; any other failure leads to the next attempt. The caller
  * has received nothing while this runs, so a failover is invisible to the caller. After the first byte there is no failover. Throws
  * `all_routes_failed`, `provider_unavailable_billing`, `reply_too_large`, `replies_refused`, or the signal's reason.
  */
 export async function dial(
-  kind: Kind,
-  plan: Plan,
-  request: ParsedRequest,
-  meter: Meter,
-  signal: CancelSignal,
-  recheck: () => void,
+  { kind, plan, request, meter }: DialedCall,
+  { signal, recheck }: DialEnds,
   deps: InferenceDeps,
   onRoute?: Call['onRoute'],
 ): Promise<Answer> {

@@ -93,7 +93,7 @@ async function serveCall(
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input), exact)
   let isStream = false
   try {
-    const answer = await dialConfirmed(kind, plan, request, meter, watch, deps, call.onRoute).catch((error: unknown) => endUnanswered(error, meter, watch))
+    const answer = await dialConfirmed(leavable, watch, deps, call.onRoute).catch((error: unknown) => endUnanswered(error, meter, watch))
     const { departure } = watch
     if (departure !== null && (departure.hasLeft || (departure.aborted && answer.kind === 'whole'))) {
       await settleLeft(answer, leavable, departure, deps)
@@ -230,16 +230,8 @@ function agentOfLabel(named: NamedAgent | null, label: string, principal: KeyPri
 }
 
 /** Dials unless the named agent, if there is one, is revoked. Errors come as rejections of the promise, never as exceptions. */
-function dialConfirmed(
-  kind: Kind,
-  plan: Plan,
-  request: ParsedRequest,
-  meter: Meter,
-  watch: Watch,
-  deps: InferenceDeps,
-  onRoute: Call['onRoute'],
-): Promise<Answer> {
-  const go = (): Promise<Answer> => dial(kind, plan, request, meter, watch.signal, watch.recheck, deps, onRoute)
+function dialConfirmed(call: LeavableCall, watch: Watch, deps: InferenceDeps, onRoute: Call['onRoute']): Promise<Answer> {
+  const go = (): Promise<Answer> => dial(call, watch, deps, onRoute)
   return watch.isNamed ? Promise.resolve().then(watch.confirm).then(go) : go()
 }
 
