@@ -6,6 +6,8 @@ import { boundedObject } from '../wire/json/json-texts.ts'
 const messageMaxChars = 300
 /** The longest part of an error message that is compared with the request: twice what is passed on, because a quote becomes shorter. */
 const comparedMaxChars = 600
+/** The longest quote that is searched for in one piece. The search of V8 takes quadratic time for a longer text. */
+const quoteMaxChars = 200
 /** The most words that are joined until they are long enough to be a quote. */
 const quoteStartWords = 24
 /** Requests with more text than this are not compared, because that takes time. Their errors are passed on without the provider's words. */
@@ -65,13 +67,17 @@ function withoutQuotes(message: string, content: string): string {
   for (let at = 0; at < words.length; ) {
     let end = at + 1
     while (end < words.length && end - at < quoteStartWords && run(at, end).length < quoteMinChars) end++
-    const isQuote = run(at, end).length >= quoteMinChars && content.includes(run(at, end))
-    while (isQuote && end < words.length && content.includes(run(at, end + 1))) end++
-    kept.push(isQuote ? '[…]' : (words[at] ?? ''))
+    const begin = run(at, end)
+    const isQuote = begin.length >= quoteMinChars && content.includes(begin.slice(0, quoteMaxChars))
+    while (isQuote && end < words.length && isSearched(run(at, end + 1)) && content.includes(run(at, end + 1))) end++
+    if (!isQuote) kept.push(words[at] ?? '')
+    else if (kept.at(-1) !== '[…]') kept.push('[…]')
     at = isQuote ? end : at + 1
   }
   return kept.join(' ')
 }
+
+const isSearched = (run: string): boolean => run.length <= quoteMaxChars
 
 /** Removes the quotation marks and punctuation that a provider puts around a quote. */
 function plain(text: string): string {

@@ -66,7 +66,7 @@ export class MemoryReads {
     try {
       return await get()
     } catch (error) {
-      if (!isStoreError(error, 'not-found') || !(await this.#deps.index.between(orgId, key, key)).has(key)) throw error
+      if (!isStoreError(error, 'not-found') || !(await this.#deps.index.of(orgId, [key])).has(key)) throw error
       return get()
     }
   }

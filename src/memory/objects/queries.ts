@@ -286,9 +286,9 @@ export interface ObjectRow {
   readonly writtenAt: Date
 }
 
-/** Returns index rows from `first` to `last`, both included. */
-export const objectsBetween = statement<[orgId: number, first: string, last: string], ObjectRow>(
-  'memory.objects_between',
+/** Returns the index rows of these keys. It does not ask for a range, because the index may have far more keys in it than a store lists. */
+export const objectsOf = statement<[orgId: number, keys: readonly string[]], ObjectRow>(
+  'memory.objects_of',
   `select key, etag, user_id as "userId", key_id as "keyId", agent_id as "agentId", agent_label as "agentLabel", written_at as "writtenAt"
-   from memory_objects where org_id = $1::int and key >= $2::text and key <= $3::text order by key`,
+   from memory_objects where org_id = $1::int and key = any($2::text[])`,
 )

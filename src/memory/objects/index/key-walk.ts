@@ -128,10 +128,11 @@ export class KeyWalk {
 
   async #known(served: readonly { key: string; etag: string; sizeBytes: number; modifiedMs: number }[]): Promise<WalkedObject[]> {
     const { configured, index, nowMs } = this.#options
-    const first = served[0]
-    const last = served.at(-1)
-    if (first === undefined || last === undefined) return []
-    const rows = await index.between(configured.row.orgId, first.key, last.key)
+    if (served.length === 0) return []
+    const rows = await index.of(
+      configured.row.orgId,
+      served.map(({ key }) => key),
+    )
     return served.flatMap(({ key, etag, sizeBytes, modifiedMs }) => {
       const indexed = rows.get(key)
       // A row with another etag describes an object that the bucket's owner has replaced since.

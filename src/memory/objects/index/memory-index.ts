@@ -16,7 +16,7 @@ import {
   findWriteId,
   type IntentRow,
   type ObjectRow,
-  objectsBetween,
+  objectsOf,
   releaseKey,
   settleDelete,
   settlePut,
@@ -194,8 +194,8 @@ export class MemoryIndex {
     return this.#deps.db.many(expiredIntents, new Date(nowMs), sweepMax, sweepPerOrgMax, except)
   }
 
-  /** Returns the index rows of the keys from `first` to `last`, by key. */
-  async between(orgId: number, first: string, last: string): Promise<Map<string, ObjectRow>> {
-    return new Map((await this.#deps.db.many(objectsBetween, orgId, first, last)).map(row => [row.key, row]))
+  /** Returns the rows of these keys. */
+  async of(orgId: number, keys: readonly string[]): Promise<Map<string, ObjectRow>> {
+    return new Map((await this.#deps.db.many(objectsOf, orgId, keys)).map(row => [row.key, row]))
   }
 }
