@@ -150,7 +150,7 @@ describe('the end of a running call', () => {
     stream.hangUp()
   })
 
-  test('a revocation cuts a call without a stream and a call that waits for its first chunk: 401 with the reason, one event each, charged for the prompt that the provider has read', async () => {
+  test('a revocation cuts a call without a stream and a call that waits for its first chunk: 401 with the reason, one event each, charged for what the provider has read and made', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`cut-waiting-${stream}`)
       app.alpha.reset()
@@ -162,7 +162,12 @@ describe('the end of a running call', () => {
       expect([reply.status, reply.json.error.code, reply.json.reason]).toEqual([401, 'invalid_api_key', 'agent_revoked'])
       await app.alpha.requests[0]?.closed
       expect(app.alpha.requests[0]?.aborted).toBe(true)
-      expect(await events(id)).toMatchObject([{ outcome: 'cut', status: 401, completionTokens: 0n, valueUinr: promptUinr }])
+      const made = await events(id)
+      expect(made).toMatchObject([{ outcome: 'cut', status: 401 }])
+      // A call without a stream is also charged for the output of the time that it took.
+      const [event] = made
+      expect([event?.completionTokens === 0n, event?.valueUinr === promptUinr]).toEqual([stream, stream])
+      expect(Number(event?.valueUinr)).toBeGreaterThanOrEqual(Number(promptUinr))
     }
   })
 
@@ -280,7 +285,7 @@ describe('the end of a running call', () => {
     })
   }
 
-  test('a client that disconnects before the first byte leaves one event that charges the prompt, no hold, and no open provider', async () => {
+  test('a client that disconnects before the first byte leaves one event that charges what the provider has read and made, no hold, and no open provider', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`gone-early-${stream}`)
       await app.setBudget('agent', id, 1)
@@ -295,7 +300,11 @@ describe('the end of a running call', () => {
       await app.alpha.requests[0]?.closed
       expect(app.alpha.requests[0]?.aborted).toBe(true)
       await until(async () => (await events(id)).length === 1)
-      expect((await events(id))[0]).toMatchObject({ outcome: 'client_gone', completionTokens: 0n, valueUinr: promptUinr })
+      const [event] = await events(id)
+      expect(event).toMatchObject({ outcome: 'client_gone' })
+      // A call without a stream is also charged for the output of the time that it took.
+      expect([event?.completionTokens === 0n, event?.valueUinr === promptUinr]).toEqual([stream, stream])
+      expect(Number(event?.valueUinr)).toBeGreaterThanOrEqual(Number(promptUinr))
       expect(await heldInr(token, 'agent')).toBe(0)
       expect((await chat(token)).status).toBe(200)
     }

@@ -6,6 +6,7 @@ import type { Route } from '../catalog/model.ts'
 import type { Attempt, Plan } from '../routing/plan.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import type { Meter } from './charge/meter.ts'
+import { thinksUnseen } from './charge/thinks-unseen.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
@@ -75,9 +76,10 @@ export async function dial(
     } catch (error) {
       if (isUnread(error) && !signal.aborted && attempt.route.provider.userGiven !== true) throw await unread(error, attempt, meter, deps)
       result = failureOf(error, attempt, signal, meter, deps)
-      if (isBilledSilence(error, kind, request, attempt) && meter.timesOut(replyWait(kind, request, attempt.model, deps.timeouts)?.isShort === true)) {
+      const silence = silenceOf(error, kind, request, attempt, deps)
+      if (silence !== null && meter.timesOut(silence === 'at work')) {
         deps.observer.undecided(attempt, meter.orgId)
-        throw lateReply(result)
+        throw lateReply(result, request)
       }
     }
     if ('answer' in result) onRoute?.(stepOf(attempt, 'answered'))
@@ -120,17 +122,39 @@ function begun(
   return answer
 }
 
-/** Whether a provider that bills the operator has not answered in time with a reply that comes whole: it may have made it, or be at work on it. */
-const isBilledSilence = (error: unknown, { hasOutput }: Kind, { stream }: ParsedRequest, { byok, route }: Attempt): boolean =>
-  hasOutput && !stream && !byok && route.provider.userGiven !== true && errorCode(error) === 'UND_ERR_HEADERS_TIMEOUT'
+/**
+ * Returns what the silence of a provider that bills the operator means, or null when the error is another one. A provider is at work when it was asked for
+ * more than can come in time, or has begun a stream of a model that thinks unseen. Otherwise it is taken for one that hangs, although it may have made the reply.
+ */
+function silenceOf(
+  error: unknown,
+  kind: Kind,
+  request: ParsedRequest,
+  { byok, route, model }: Attempt,
+  { timeouts }: InferenceDeps,
+): 'at work' | 'hangs' | null {
+  if (byok || route.provider.userGiven === true) return null
+  switch (errorCode(error)) {
+    case 'UND_ERR_HEADERS_TIMEOUT':
+      return replyWait(kind, request, model, timeouts)?.isShort === true ? 'at work' : 'hangs'
+    case 'UND_ERR_BODY_TIMEOUT':
+      return request.stream && kind.hasOutput && thinksUnseen(request, model) ? 'at work' : 'hangs'
+    default:
+      return null
+  }
+}
 
-/** The error of a reply that may take longer than anybody waits for one: another route would only make it again. */
-const lateReply = ({ attempt, message }: Failed): GatewayError =>
+/** Returns the error of a provider that is at work for longer than the gateway waits: another route would only make the reply again. */
+const lateReply = ({ attempt, message }: Failed, { stream }: ParsedRequest): GatewayError =>
   fail('all_routes_failed', {
-    message: `${message} The reply that was asked for can take longer than WHOLE_REPLY_TIMEOUT_MS. The call was made and is charged. Ask for a stream, or for fewer tokens (max_tokens).`,
+    message: `${message} ${stream ? silentStream : longReply} The call was made and is charged.`,
     headers: { [brHeader.provider]: attempt.route.provider.id },
     shouldRetry: false,
   })
+
+const silentStream = 'Its model may have thought for longer than STREAM_IDLE_TIMEOUT_MS. Ask for less effort (reasoning_effort).'
+const longReply =
+  'The reply that was asked for can take longer than WHOLE_REPLY_TIMEOUT_MS. Ask for a stream, for fewer tokens (max_tokens), or send a shorter recording.'
 
 /** Returns true when a reply was not read to its end because it is too large or because the process has no room for it. */
 const isUnread = (error: unknown): error is BodyTooLargeError | GatewayError => error instanceof BodyTooLargeError || isWithoutRoom(error)

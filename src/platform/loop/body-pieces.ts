@@ -22,7 +22,7 @@ export class BodyPieces {
 
   add(piece: Uint8Array): void {
     if (piece.length === 0) return
-    if (piece.length > smallMaxBytes || this.#bytes === 0) {
+    if (this.#bytes === 0 || (piece.length > smallMaxBytes && !keepsMuchMore(piece))) {
       this.#close()
       this.#pieces.push(piece)
     } else this.#copy(piece)
@@ -48,7 +48,7 @@ export class BodyPieces {
     if (room === null || room.length - this.#end < piece.length) {
       this.#close()
       // The buffer grows with the body, so that a short body uses little memory.
-      room = Buffer.allocUnsafe(Math.min(roomMaxBytes, Math.max(roomMinBytes, this.#bytes)))
+      room = Buffer.allocUnsafe(Math.max(piece.length, Math.min(roomMaxBytes, Math.max(roomMinBytes, this.#bytes))))
       this.#room = room
       this.#begin = this.#end = 0
     }
@@ -63,3 +63,9 @@ export class BodyPieces {
     this.#begin = this.#end
   }
 }
+
+/** A longer piece is never copied. */
+const copiedMaxBytes = 16 * 1024
+
+/** True for a piece that keeps far more memory than its bytes: a sender can put any number of bytes between two pieces that no reader gets. */
+const keepsMuchMore = ({ length, buffer }: Uint8Array): boolean => length <= copiedMaxBytes && buffer.byteLength > 4 * length

@@ -76,6 +76,17 @@ describe('late replies', () => {
     expect(Number((await lastRow())?.completionTokens)).toBeGreaterThanOrEqual(20)
   })
 
+  test('a stream of a model that thinks unseen is charged when it is silent for too long before its first chunk, and no other route makes it again', async () => {
+    app.alpha.reset()
+    app.alpha.script({ rawStream: [': processing\n\n'], holdAfterRaw: true })
+    const reply = await app.call('POST', '/v1/chat/completions', { ...body, stream: true })
+    expect([reply.status, reply.json.error.code, reply.headers.get('x-should-retry')]).toEqual([502, 'all_routes_failed', 'false'])
+    const row = await lastRow()
+    expect(row).toMatchObject({ provider: 'alpha', outcome: 'failed', estimated: true })
+    expect(Number(row?.completionTokens)).toBeGreaterThanOrEqual(30)
+    expect(app.beta.requests).toEqual([])
+  })
+
   test('a stream that thinks unseen and is given up for its silence is charged for what was held meanwhile', async () => {
     const first = {
       id: 'x',

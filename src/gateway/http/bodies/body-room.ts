@@ -197,8 +197,10 @@ export class Upload {
   weigh(bytes: number): GatewayError | null {
     if (bytes === 0 || this.#isReleased) return null
     const why = this.#room.take(this.#founder, bytes)
-    if (why !== null) return this.#room.refusal(why)
-    this.#heldBytes += bytes
+    if (why === null) this.#heldBytes += bytes
+    // A small body stays one beside its values, so it has the reserve.
+    else if (this.receivedBytes + bytes <= smallBytes && this.#room.takeReserve(this.#founder, bytes)) this.#reserveBytes += bytes
+    else return this.#room.refusal(why)
     return null
   }
 

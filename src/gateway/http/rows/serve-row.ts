@@ -50,10 +50,11 @@ export async function serveRow(
     report(served.principal === null ? await refusalOfUnknown(thrown, served, deps) : thrown, served)
   } finally {
     unregister?.()
+    served.handled()
   }
 }
 
-/** One HTTP request on a row. Its body room and stream place are given back when the response closes. */
+/** One HTTP request on a row. Its stream place is given back when the response closes, and its body room when the handler has ended, too. */
 class ServedRow implements RowRun, RowRequest {
   readonly binding: Binding
   readonly params: Readonly<Record<string, string>>
@@ -67,6 +68,8 @@ class ServedRow implements RowRun, RowRequest {
   readonly #query: string
   readonly #begunAt: number
   #upload: Upload | null = null
+  #isClosed = false
+  #isHandled = false
   #giveStream: (() => void) | null = null
 
   constructor(binding: Binding, params: Readonly<Record<string, string>>, query: string, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps) {
@@ -132,9 +135,20 @@ class ServedRow implements RowRun, RowRequest {
     return actOf(this, principal, this.deps)
   }
 
+  /** The handler has ended. It may outlive the response: a provider is followed after its caller has left, and a heavy body waits for its turn. */
+  handled(): void {
+    this.#isHandled = true
+    this.#releaseBody()
+  }
+
+  #releaseBody(): void {
+    if (this.#isClosed && this.#isHandled) this.#upload?.release()
+  }
+
   #closed(): void {
     const { response, deps } = this
-    this.#upload?.release()
+    this.#isClosed = true
+    this.#releaseBody()
     this.#giveStream?.()
     if (!response.writableFinished) this.cancellation.abort(new ClientGoneError())
     deps.watch?.ended(this.binding, this.#begunAt, response.headersSent ? response.statusCode : null)

@@ -110,7 +110,7 @@ async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContex
   const { attempt, dialect, context } = attemptContext
   const wait = replyWait(context.kind, context.request, attempt.model, context.deps.timeouts)
   const timed = wait === null ? outgoing : { ...outgoing, headersTimeoutMs: wait.ms }
-  const reply = decodedReply(await send(attempt, timed, context.signal, context.deps))
+  const reply = decodedReply(await send(attempt, timed, context.signal, context.deps), attempt.route.provider.userGiven === true)
   if (reply.status < 200 || reply.status >= 300) return readRefusal(reply, attempt, dialect, context.request)
   const onward = isRelayed(attempt, context.request)
     ? { ...attemptContext, headers: { ...relayedHeaders(reply.headers), ...attemptContext.headers } }

@@ -48,7 +48,7 @@ export type Drawn =
 export async function draw(params: ImageParams, context: ImageJobContext): Promise<Drawn> {
   const { attempt, style, target, request, signal, room, deps } = context
   const outgoing = written(() => style.request(params, target, deps.ids.secret('brigade-', 24)))
-  const reply = decodedReply(await send(attempt, outgoing, signal, deps))
+  const reply = decodedReply(await send(attempt, outgoing, signal, deps), attempt.route.provider.userGiven === true)
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const given = await read(reply, room)
   const first = style.reply(given, target)
@@ -87,7 +87,10 @@ async function finish(job: Job, context: ImageJobContext): Promise<ImageOutcome>
 }
 
 async function look(job: Job, { attempt, style, signal, room, deps }: ImageJobContext): Promise<ImageOutcome> {
-  const reply = decodedReply(await send(attempt, { method: 'GET', url: job.url, headers: job.headers }, signal, deps))
+  const reply = decodedReply(
+    await send(attempt, { method: 'GET', url: job.url, headers: job.headers }, signal, deps),
+    attempt.route.provider.userGiven === true,
+  )
   if (isSuccess(reply)) {
     const given = await read(reply, room)
     const outcome = style.poll?.(given) ?? { kind: 'failed', failure: noEnd, message: 'it began a job, which nobody expected' }

@@ -15,6 +15,7 @@ import type { Performer } from '../kinds/kind.ts'
 import { SpeechRequest, TranscriptionRequest } from '../kinds/media/audio-requests.ts'
 import type { BytesReading, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
+import { replyWait } from '../replies/reply-wait.ts'
 import { SpeechReading, secondsOf, TranscriptReading } from './audio-reading.ts'
 
 /** The largest transcript and the largest JSON reply with audio, in bytes. */
@@ -35,7 +36,9 @@ export const performTranscription: Performer = async (attempt, context) => {
   const boundary = `brigade-${deps.ids.uuidv7(deps.clock.nowMs())}`
   const { call, dropped } = withheldTranscription(request.call, attempt)
   const outgoing = written(() => style.transcription(call, targetOf(attempt), boundary))
-  const reply = decodedReply(await send(attempt, outgoing, context.signal, deps))
+  const wait = replyWait(context.kind, request, attempt.model, deps.timeouts)
+  const timed = wait === null ? outgoing : { ...outgoing, headersTimeoutMs: wait.ms }
+  const reply = decodedReply(await send(attempt, timed, context.signal, deps), attempt.route.provider.userGiven === true)
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const type = typeOf(reply)
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])
@@ -77,7 +80,7 @@ export const performSpeech: Performer = async (attempt, context) => {
   const style = audioStyleOf(attempt.route.provider)
   const { call, dropped } = withheldSpeech(withVoice(request.call, attempt), attempt)
   const outgoing = written(() => style.speech(call, targetOf(attempt)))
-  const reply = decodedReply(await send(attempt, outgoing, context.signal, deps))
+  const reply = decodedReply(await send(attempt, outgoing, context.signal, deps), attempt.route.provider.userGiven === true)
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])
   const usage = withMedia(request.media)

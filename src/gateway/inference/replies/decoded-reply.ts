@@ -6,16 +6,20 @@ import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import { BodyTooLargeError, type OutboundReply, type UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 
 /** Returns the reply with its body decoded, or the same reply when its body has no encoding. Throws on an unknown encoding. */
-export function decodedReply(reply: OutboundReply): OutboundReply {
+export function decodedReply(reply: OutboundReply, isOwn = false): OutboundReply {
   const encoding = reply.headers['content-encoding']
   if (encoding === undefined || encoding === 'identity' || encoding === '') return reply
-  const transform = decoderOf(String(encoding).trim().toLowerCase())
+  const name = String(encoding).trim().toLowerCase()
+  const transform = isOwn && !smallWindows.has(name) ? null : decoderOf(name)
   if (transform === null) {
     reply.body.destroy()
     throw new Error(`the provider compressed its reply with ${String(encoding).slice(0, 32)}, which was not asked for and cannot be read`)
   }
   return { ...reply, body: new DecodedBody(reply.body, transform) }
 }
+
+/** Encodings whose decoder needs little memory. Those of brotli and zstd may keep 16 MB and more for each stream, whatever they decode. */
+const smallWindows: ReadonlySet<string> = new Set(['gzip', 'x-gzip', 'deflate'])
 
 function decoderOf(encoding: string): Transform | null {
   switch (encoding) {

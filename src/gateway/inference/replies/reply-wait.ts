@@ -14,15 +14,22 @@ export interface ReplyWait {
   readonly isShort: boolean
 }
 
-/** The wait for the first byte of a whole reply with output; null: a stream, or a reply without output, which has the timeout of every request. */
+/** The slowest transcription that is waited for, in seconds of sound a second. */
+const slowestSoundSpeed = 10
+
+/**
+ * Returns the wait for the first byte of a whole reply whose making takes time: with output, or of a recording. Null for a stream and for other replies,
+ * which have the timeout of every request.
+ */
 export function replyWait(
-  kind: Pick<Kind, 'hasOutput'>,
-  request: Pick<ParsedRequest, 'stream' | 'maxTokens' | 'answers'>,
+  { hasOutput }: Pick<Kind, 'hasOutput'>,
+  request: Pick<ParsedRequest, 'stream' | 'maxTokens' | 'answers' | 'media'>,
   model: Pick<Model, 'maxOutputTokens'>,
   { firstByteMs, wholeReplyMs }: InferenceDeps['timeouts'],
 ): ReplyWait | null {
-  if (request.stream || !kind.hasOutput) return null
-  const neededMs = firstByteMs + Math.ceil((outputCeiling(request, model) * 1000) / slowestTokensPerSecond)
+  const workSeconds = hasOutput ? outputCeiling(request, model) / slowestTokensPerSecond : (request.media?.audioSeconds ?? 0) / slowestSoundSpeed
+  if (request.stream || workSeconds === 0) return null
+  const neededMs = firstByteMs + Math.ceil(workSeconds * 1000)
   const longestMs = Math.max(firstByteMs, wholeReplyMs)
   return { ms: Math.min(neededMs, longestMs), isShort: neededMs > longestMs }
 }

@@ -192,6 +192,9 @@ export class RelayAdapter implements StreamAdapter {
 
 const eventEnd = Buffer.from('\n\n')
 
+/** A longer name of a model is none that the catalog has, and is not kept. */
+const modelMaxChars = 200
+
 /** Reads one format and writes another. It sends whole events, so it is always at a boundary. */
 export class TranslatedAdapter implements StreamAdapter {
   readonly #decoder: ChatStreamDecoder
@@ -304,7 +307,7 @@ export class TranslatedAdapter implements StreamAdapter {
   }
 
   #named(model: unknown): void {
-    if (typeof model !== 'string' || model === '') return
+    if (typeof model !== 'string' || model === '' || model.length > modelMaxChars) return
     this.#model = model
     this.#context.named?.(model)
   }

@@ -2,8 +2,12 @@ import { type LineSink, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { StreamTap } from '../dialect.ts'
 
+/** A longer name of a model is none that the catalog has, and is not kept. */
+const modelMaxChars = 200
+
 /** Returns the model that a reply, or its beginning, names; null: none. */
-export const modelNamed = ({ model }: Readonly<Record<string, unknown>>): string | null => (typeof model === 'string' && model !== '' ? model : null)
+export const modelNamed = ({ model }: Readonly<Record<string, unknown>>): string | null =>
+  typeof model === 'string' && model !== '' && model.length <= modelMaxChars ? model : null
 
 /**
  * Reads a stream of named events while its bytes pass, counts the events and finds their ends. Each format reads the content of the events itself. The same

@@ -39,7 +39,7 @@ export class RepeatedChunk {
       textTo > textFrom &&
       facts.hasChoices &&
       !(facts.hasFinish || facts.hasOddThinking || facts.hasUsage || facts.hasError || facts.mayHaveFailedChoice)
-    if (!isPlain || this.#misses >= missesMax) {
+    if (!isPlain || this.#misses >= missesMax || end - start > learntMaxBytes) {
       this.#before = null
       return
     }
@@ -48,6 +48,9 @@ export class RepeatedChunk {
     this.#after = copied(bytes, textTo, end)
   }
 }
+
+/** A longer chunk is not learnt, because its bytes are kept as long as the stream lasts. */
+const learntMaxBytes = 4096
 
 const noBytes = new Uint8Array()
 

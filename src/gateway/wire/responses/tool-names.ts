@@ -23,6 +23,8 @@ const keptChars = 55
 export class ToolNames {
   readonly #byHubName = new Map<string, ToolIdentity>()
   readonly #byIdentity = new Map<string, string>()
+  /** The tool of each name without its namespace. Null when several tools have that name. */
+  readonly #byPlainName = new Map<string, ToolIdentity | null>()
 
   /** Returns the names of a Responses request: first its tools, then the tools that its items offer. */
   static of(body: JsonObject): ToolNames {
@@ -42,8 +44,7 @@ export class ToolNames {
     const known = this.#byHubName.get(hubName)
     if (known !== undefined) return known
     // Some models omit the namespace in a call. The call is accepted if only one tool has that name.
-    const meant = [...this.#byHubName.values()].filter(({ name }) => name === hubName)
-    return meant.length === 1 && meant[0] !== undefined ? meant[0] : { kind: 'function', namespace: null, name: hubName }
+    return this.#byPlainName.get(hubName) ?? { kind: 'function', namespace: null, name: hubName }
   }
 
   #addAll(tools: unknown): void {
@@ -55,6 +56,7 @@ export class ToolNames {
     const joined = namespace === null ? name : `${namespace}__${name}`
     const hubName = plainName.test(joined) && !this.#byHubName.has(joined) ? joined : shortened(joined, keyOf(identity))
     this.#byHubName.set(hubName, identity)
+    this.#byPlainName.set(name, this.#byPlainName.has(name) ? null : identity)
     this.#byIdentity.set(keyOf(identity), hubName)
     return hubName
   }

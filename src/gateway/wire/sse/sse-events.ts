@@ -14,6 +14,8 @@ export const ownEventMaxBytes = 1024 * 1024
 const joinedMaxBytes = 1024 * 1024
 /** Most data lines of an event. */
 const dataLinesMax = 10_000
+/** Most bytes of the name of an event. */
+const nameMaxBytes = 256
 
 /** Replaces an event that is refused. It is an error that readers of every dialect understand. Later events are not read. */
 const refused = (message: string): SseEvent => ({
@@ -80,7 +82,7 @@ export class SseEventReader implements LineSink {
     if (from === end) this.#dispatch()
     else if (bytes[from] === 58) this.#found.push(comment)
     else if (isField(bytes, from, end, dataName)) this.#addData(bytes, valueAt(bytes, from + dataName.length, end), end)
-    else if (isField(bytes, from, end, eventName)) this.#name = textOf(bytes, valueAt(bytes, from + eventName.length, end), end) || undefined
+    else if (isField(bytes, from, end, eventName)) this.#name = nameOf(bytes, valueAt(bytes, from + eventName.length, end), end)
   }
 
   overlong(): void {
@@ -132,6 +134,9 @@ function valueAt(bytes: Uint8Array, colon: number, end: number): number {
   if (colon === end) return end
   return bytes[colon + 1] === 32 && colon + 1 < end ? colon + 2 : colon + 1
 }
+
+const nameOf = (bytes: Uint8Array, start: number, end: number): string | undefined =>
+  end - start > nameMaxBytes ? undefined : textOf(bytes, start, end) || undefined
 
 const textOf = (bytes: Uint8Array, start: number, end: number): string => Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
 

@@ -263,9 +263,15 @@ function bodyFailure(cause: unknown): ObjectStoreError {
   return new ObjectStoreError('unavailable', 'the store stopped in the middle of an object', { cause })
 }
 
+/** S3 takes no longer value, so the gateway has written none. It would be kept in the index, where only the bytes of objects count. */
+const metadataMaxChars = 2048
+
 function headOf(reply: OutboundReply): ObjectHead {
   const metadata: Record<string, string> = {}
-  for (const name of Object.keys(reply.headers)) if (name.startsWith(metadataPrefix)) metadata[name.slice(metadataPrefix.length)] = headerOf(reply, name) ?? ''
+  for (const name of Object.keys(reply.headers)) {
+    const value = headerOf(reply, name) ?? ''
+    if (name.startsWith(metadataPrefix) && value.length <= metadataMaxChars) metadata[name.slice(metadataPrefix.length)] = value
+  }
   const sizeBytes = Number(headerOf(reply, 'content-length') ?? 0)
   if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
     reply.body.destroy()

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
-import type { ChatStreamEvent } from '../../../wire/chat/chat-stream.ts'
+import { type ChatStreamEvent, refusedCode } from '../../../wire/chat/chat-stream.ts'
 import { mergeMessagesUsage } from '../../../wire/messages/reply/usage.ts'
 import { GrowingText } from '../../../wire/sse/growing-text.ts'
 import type { SseEvent } from '../../../wire/sse/sse-events.ts'
@@ -171,5 +171,5 @@ function delta(said: Record<string, unknown>): Extract<ChatStreamEvent, { kind: 
 
 function faultOf(error: unknown): { message: string; type: string | null; code: string | null } {
   const text = (name: string): string | null => (isObject(error) && typeof error[name] === 'string' ? error[name] : null)
-  return { message: text('message') ?? 'The provider broke off the stream.', type: text('type'), code: null }
+  return { message: text('message') ?? 'The provider broke off the stream.', type: text('type'), code: text('code') === refusedCode ? refusedCode : null }
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
-import type { ChatStreamEvent, StreamFault } from '../../../wire/chat/chat-stream.ts'
+import { type ChatStreamEvent, refusedCode, type StreamFault } from '../../../wire/chat/chat-stream.ts'
 import { outputChars } from '../../../wire/output-chars.ts'
 import type { SseEvent } from '../../../wire/sse/sse-events.ts'
 import { usageToOpenAi } from '../../../wire/usage.ts'
@@ -100,7 +100,11 @@ function firstObject(text: string): Record<string, unknown> | null {
 
 function faultOf(error: JsonObject): StreamFault {
   const status = textOf(error['status'])
-  return { message: textOf(error['message']) || 'The provider broke off the stream.', type: faultTypes[status] ?? null, code: status === '' ? null : status }
+  return {
+    message: textOf(error['message']) || 'The provider broke off the stream.',
+    type: faultTypes[status] ?? null,
+    code: error['code'] === refusedCode ? refusedCode : status === '' ? null : status,
+  }
 }
 
 /** The provider's status of a failure -> `error.type` of the wire. */

@@ -74,16 +74,23 @@ const faultMaxChars = 4096
 /** Most bytes of the usage of a response. */
 const usageMaxBytes = 4096
 const usageName = Buffer.from('"usage":')
+/** Most members of that name that are examined. */
+const usageLooksMax = 16
 
-/** The last object called usage in the text of an event; null: none. A string cannot hold that name, because its quotes are escaped there. */
+/**
+ * Returns the last object called usage in the text of an event that is the usage of a response, or null. A string cannot hold that name, because its quotes
+ * are escaped there, but other members may have it.
+ */
 function lastUsageOf(text: Buffer): JsonObject | null {
-  const at = text.lastIndexOf(usageName)
-  if (at === -1) return null
-  const from = at + usageName.length
-  const tail = text.toString('latin1', from, from + usageMaxBytes)
-  for (let end = tail.indexOf('}'); end !== -1; end = tail.indexOf('}', end + 1)) {
-    const usage = parsedObject(tail.slice(0, end + 1))
-    if (usage !== null) return usage
+  for (let at = text.lastIndexOf(usageName), looks = 0; at > 0 && looks < usageLooksMax; at = text.lastIndexOf(usageName, at - 1), looks++) {
+    const from = at + usageName.length
+    const tail = text.toString('latin1', from, from + usageMaxBytes)
+    if (!tail.startsWith('{')) continue
+    for (let end = tail.indexOf('}'); end !== -1; end = tail.indexOf('}', end + 1)) {
+      const usage = parsedObject(tail.slice(0, end + 1))
+      if (usage !== null && usageOfResponse(usage) !== null) return usage
+      if (usage !== null) break
+    }
   }
   return null
 }

@@ -43,7 +43,7 @@ export class RepeatedDelta {
   /** Learns a parsed hub chunk if it has a text and nothing else that matters. */
   learn(data: string, chunk: Frame): void {
     this.#frame = null
-    if (this.#misses >= missesMax) return
+    if (this.#misses >= missesMax || data.length > learntMaxChars) return
     const from = data.indexOf(contentKey)
     // Without a backslash, every member name is written in its plain form.
     if (from === -1 || data.includes('\\') || data.indexOf(contentKey, from + 1) !== -1 || !data.startsWith(contentStart, from)) return
@@ -58,6 +58,9 @@ export class RepeatedDelta {
     this.#rest = delta.rest
   }
 }
+
+/** A longer chunk is not learnt, because its value is kept as long as the stream lasts. */
+const learntMaxChars = 4096
 
 const noMembers: Frame = Object.freeze({})
 
