@@ -20,8 +20,11 @@ const quoteMinChars = 12
  * texts appear in logs and tickets, and a prompt must not appear there.
  */
 export function publicMessage(text: string, credential: Secret | null, body: Readonly<Record<string, unknown>>): string {
-  let message = sentenceOf(text).slice(0, comparedMaxChars)
-  if (credential !== null) message = message.replaceAll(credential.reveal(), '[secret]')
+  const secret = credential?.reveal() ?? ''
+  // A cut inside of the credential would leave a part of it.
+  let message = sentenceOf(text).slice(0, comparedMaxChars + secret.length)
+  if (secret !== '') message = message.replaceAll(secret, '[secret]')
+  message = message.slice(0, comparedMaxChars)
   message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x21-\x7e\u00a1-\uffff]+/g, ' ')
   const content = contentOf(body)
   message = content === null ? '[…]' : withoutQuotes(message, content)

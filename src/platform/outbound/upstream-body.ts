@@ -33,7 +33,7 @@ export class BodyTooLargeError extends Error {
 
 const noBytes = new Uint8Array()
 const pauseAboveChunks = 16
-/** A chunk of at most this length is copied after the unread ones when there are several. Otherwise it keeps the 64 KB around it in memory. */
+/** With `refusesFine`, a chunk of at most this length is copied after the unread ones when there are several. */
 const smallChunkBytes = 1024
 const joinAboveChunks = 8
 /** Size of the buffer for such chunks. */
@@ -115,7 +115,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
       this.#abort(new Error('the reply comes in pieces that are too small'))
       return
     }
-    if (chunk.length <= smallChunkBytes && this.#chunks.length >= joinAboveChunks) this.#join(chunk)
+    if (this.#refusesFine && chunk.length <= smallChunkBytes && this.#chunks.length >= joinAboveChunks) this.#join(chunk)
     else {
       this.#chunks.push(chunk)
       this.#joined = null

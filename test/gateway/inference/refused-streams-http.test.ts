@@ -99,4 +99,14 @@ describe('streams beyond a bound', () => {
     expect([status, text.includes('upstream_stream_error'), text.includes('"response.completed"')]).toEqual([200, false, true])
     await isCharged('ok')
   })
+
+  test('a stream whose first event is beyond a bound is charged for what the provider has read, and no other route makes it again', async () => {
+    const deep = { a: 'x'.repeat(70_000), deep: JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) }
+    app.alpha.script([{ rawStream: [event({ ...head, choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }], ...deep }), ...ending] }])
+    const { status, text } = await ask('/v1/messages', 'openai-model', clients['/v1/messages'] ?? {})
+    expect([status, text]).toEqual([502, expect.stringContaining('larger than this gateway accepts')])
+    const [row] = await usageRows(app)
+    expect(row).toMatchObject({ outcome: 'failed', status: 502, estimated: true })
+    expect([Number(row?.promptTokens) > 0, Number(row?.completionTokens) > 0]).toEqual([true, true])
+  })
 })

@@ -1,7 +1,7 @@
 /** Attempts of chat, messages, responses and embeddings calls: one request in the provider's dialect, and one reply or stream back. */
 import { GatewayError } from '../../../platform/errors.ts'
 import type { HeldReply, RoomOfReply } from '../../../platform/outbound/held-replies.ts'
-import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Attempt } from '../../routing/plan.ts'
@@ -206,6 +206,11 @@ async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContex
     if (complete) first = bytes
   }
   // What is beyond a bound of this gateway is made and billed: another route would make it again.
+  // The provider has read the prompt and bills it, although the gateway reads nothing of the stream.
+  if (adapter.refused !== null && adapter.outputChars === 0 && attemptContext.attempt.route.provider.userGiven !== true) {
+    reply.body.destroy()
+    throw new BodyTooLargeError(adapter.refused.message)
+  }
   const isRefused = adapter.refused !== null && adapter.outputChars > 0
   if ((adapter.failed && !isRefused) || first === null) {
     reply.body.destroy()

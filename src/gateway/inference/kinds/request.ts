@@ -19,11 +19,11 @@ export interface CallInput {
 /** Returns true for a body that asks its model to think, in any format. Providers have models that think although their catalog row does not say so. */
 export const asksThought = (body: Readonly<Record<string, unknown>>): boolean =>
   isNamed(body['reasoning']) ||
-  isNamed(body['reasoning_effort']) ||
+  (isNamed(body['reasoning_effort']) && body['reasoning_effort'] !== 'none') ||
   isNamed(body['include_reasoning']) ||
   isNamed(body['thinking']) ||
   isNamed(body['thinking_budget']) ||
-  isNamed(body['enable_thinking']) ||
+  body['enable_thinking'] === true ||
   isNamed(body['chat_template_kwargs'])
 
 const isNamed = (value: unknown): boolean => value !== undefined && value !== null

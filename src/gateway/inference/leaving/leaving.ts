@@ -38,7 +38,7 @@ export interface LeavableCall {
  */
 function isWorthFollowing(kind: Kind, request: ParsedRequest, attempt: Attempt): boolean {
   const { model, route, byok } = attempt
-  if (kind.modelKind === 'image') return !byok && route.provider.userGiven !== true
+  if (kind.modelKind === 'image') return route.provider.userGiven !== true
   return kind.hasOutput && !byok && (thinksUnseen(request, model) || isPromptGuessed(request, attempt))
 }
 

@@ -27,7 +27,9 @@ export function replyWait(
   model: Pick<Model, 'maxOutputTokens'>,
   { firstByteMs, wholeReplyMs }: InferenceDeps['timeouts'],
 ): ReplyWait | null {
-  const workSeconds = hasOutput ? outputCeiling(request, model) / slowestTokensPerSecond : (request.media?.audioSeconds ?? 0) / slowestSoundSpeed
+  const workSeconds = hasOutput
+    ? outputCeiling(request, model) / request.answers / slowestTokensPerSecond
+    : (request.media?.audioSeconds ?? 0) / slowestSoundSpeed
   if (request.stream || workSeconds === 0) return null
   const neededMs = firstByteMs + Math.ceil(workSeconds * 1000)
   const longestMs = Math.max(firstByteMs, wholeReplyMs)
