@@ -104,4 +104,13 @@ describe('late replies', () => {
     // 50 tokens a second of silence.
     expect(Number(row?.completionTokens)).toBeGreaterThanOrEqual(30)
   })
+
+  test('a provider that is at work is charged although one before it hung', async () => {
+    app.beta.script({ rawStream: [': processing\n\n'], holdAfterRaw: true })
+    const reply = await app.call('POST', '/v1/chat/completions', { ...body, stream: true })
+    expect([reply.status, reply.json.error.message]).toEqual([502, expect.stringContaining('is charged')])
+    const row = await lastRow()
+    expect(row).toMatchObject({ provider: 'beta', outcome: 'failed', estimated: true })
+    expect(Number(row?.completionTokens)).toBeGreaterThanOrEqual(30)
+  })
 })

@@ -90,7 +90,7 @@ describe('streams beyond a bound', () => {
           named('response.created', { response: response('in_progress', { output: [] }) }),
           named('response.output_text.delta', { output_index: 0, delta: 'hello' }),
           named('response.completed', {
-            response: response('completed', { output, usage: { ...reported, output_tokens_details: { reasoning_tokens: 7000 } } }),
+            response: response('completed', { output, usage: { ...reported, output_tokens_details: { reasoning_tokens: 7000 } }, metadata: { usage: 'x' } }),
           }),
         ],
       },

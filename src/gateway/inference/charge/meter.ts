@@ -97,7 +97,7 @@ export class Meter {
   #lastChunkMs = 0
   #firstChunkMs = 0
   #dialedAtMs = 0
-  /** The first provider that did not answer in time. */
+  /** The reply that is charged when no route answers. Null while no provider has made one that the caller does not get. */
   #late: LateReply | null = null
   #ended = false
 
@@ -157,13 +157,18 @@ export class Meter {
   timesOut(isCharged: boolean): boolean {
     const attempt = this.#attempt
     if (attempt === null) return false
-    this.#late ??= { attempt, tokens: this.#abandoned(), isCharged }
+    this.#noteLate({ attempt, tokens: this.#abandoned(), isCharged })
     return isCharged
   }
 
   /** The provider that was called has failed and says what it made before that, which it bills. It is charged if no other route answers. */
   failedWith(tokens: TokenUsage): void {
-    if (this.#attempt !== null) this.#late ??= { attempt: this.#attempt, tokens, isCharged: true }
+    if (this.#attempt !== null) this.#noteLate({ attempt: this.#attempt, tokens, isCharged: true })
+  }
+
+  /** Keeps the first reply that is charged, otherwise the first one. */
+  #noteLate(late: LateReply): void {
+    if (this.#late === null || (late.isCharged && !this.#late.isCharged)) this.#late = late
   }
 
   /** Notes that the called provider has failed. No provider works on the call until the next dial. `reason` is a class of failure or the provider's status. */

@@ -1,0 +1,23 @@
+import { Readable } from 'node:stream'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { decodedReply } from '../../../src/gateway/inference/replies/decoded-reply.ts'
+import type { OutboundReply } from '../../../src/platform/outbound/upstream-body.ts'
+
+/** A reply whose body is these bytes. */
+function replyOf(bytes: Buffer, encoding: string): OutboundReply {
+  const stream = Readable.from([bytes])
+  const body = Object.assign(stream, { buffer: () => bytes, nudge: () => undefined, detachSignal: () => undefined }) as unknown as OutboundReply['body']
+  return { status: 200, headers: { 'content-encoding': encoding }, body }
+}
+
+describe('a compressed reply', () => {
+  test('of a server of a user is not read in brotli, whose window takes 16 MB for each stream', async () => {
+    expect(String(await decodedReply(replyOf(gzipSync('hello'), 'gzip'), true).body.buffer(1000))).toBe('hello')
+    expect(() => decodedReply(replyOf(brotliCompressSync('hello'), 'br'), true)).toThrow('cannot be read')
+  })
+
+  test('of a provider of the operator is read in brotli, too', async () => {
+    expect(String(await decodedReply(replyOf(brotliCompressSync('hello'), 'br')).body.buffer(1000))).toBe('hello')
+  })
+})
