@@ -1,8 +1,8 @@
 import { BrigadeError, errorOf } from './brigade-error.ts'
 
 /**
- * Returns the reply when it is ok. Throws BrigadeError for other replies. A redirect is `wrong_address`, because no credential and no write should
- * follow it.
+ * Returns the reply when it is ok. Throws BrigadeError for other replies. A redirect becomes the error `wrong_address`, because no credential and no
+ * write should follow a redirect.
  */
 export async function okReply(baseUrl: string, reply: Response): Promise<Response> {
   if (reply.type === 'opaqueredirect' || (reply.status >= 300 && reply.status < 400)) {
@@ -15,7 +15,7 @@ export async function okReply(baseUrl: string, reply: Response): Promise<Respons
   return reply
 }
 
-/** Returns the JSON object of a reply. Throws BrigadeError `wrong_address` for another body, because the gateway did not send it. */
+/** Returns the JSON object of a reply. Throws BrigadeError `wrong_address` for any other body, because the gateway sends only JSON objects here. */
 export async function jsonOf(baseUrl: string, reply: Response): Promise<unknown> {
   const parsed = parsedOf(await reply.text())
   if (typeof parsed !== 'object' || parsed === null) throw notTheGateway(baseUrl)
