@@ -12,7 +12,7 @@ import { chatOutput, chatResult, type ReplyHeaders } from './chat-result.ts'
 import { ChatAnswer, type ReadingEnd, readChatStream, whenAborted } from './chat-stream.ts'
 
 /**
- * The tool chat calls the row of chat completions. The completion streams inside, so that progress, a deadline and a cancel work while the model
+ * The tool chat calls the row of chat completions. The completion streams. Progress, the deadline and a cancel therefore work while the model
  * generates.
  */
 export function chatTool(row: AnyRow): Tool {
@@ -84,7 +84,7 @@ function asReply(value: unknown): Reply {
   return value instanceof Reply ? value : new Reply(200, {}, { kind: 'json', value })
 }
 
-/** Returns how the reading of the answer ended. Throws the provider's refusal. */
+/** Reads the reply into the answer, and returns how the reading ended. Throws the provider's refusal. */
 async function readReply(reply: Reply, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<ReadingEnd> {
   const { body } = reply
   if (body.kind === 'stream' && reply.status < 400) return readChatStream(body.chunks, answer, signal, onPiece)
@@ -99,7 +99,7 @@ function withPartial(error: GatewayError, answer: ChatAnswer): BrokenAnswer {
   return new BrokenAnswer(fail(error.errorName, { ...error.options, message: error.message, extra: { ...error.options.extra, ...partial } }))
 }
 
-/** Returns the usage that the gateway meters for an answer whose usage the provider did not report. */
+/** Returns the estimated usage that the gateway charges when the provider reports none. */
 function estimatedUsage(answer: ChatAnswer, body: Buffer): NonNullable<ChatAnswer['usage']> {
   const promptTokens = chatKind.parse({ bytes: body, headers: {}, query: '' }).promptTokens
   const completionTokens = tokensOfChars(answer.chars)
