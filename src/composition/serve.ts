@@ -15,9 +15,9 @@ import { type App, createApp } from './gateway.ts'
 export interface RunningGateway {
   readonly baseUrl: string
   readonly app: App
-  /** Secrets from the very first start of an embedded database; null on every later start. */
+  /** Secrets from the first start of an embedded database. Null on every later start. */
   readonly firstRun: FirstRun | null
-  /** Stops accepting calls, lets running calls end (for at most DRAIN_MS), flushes usage, returns leases, and closes the database. */
+  /** Stops accepting calls, waits for running calls for at most DRAIN_MS, flushes usage, returns leases, and closes the database. */
   stop(): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export interface ServeOptions {
   readonly clock?: Clock
   readonly ids?: Ids
   readonly log?: Log
-  /** An opened and migrated database with its folder and key. It replaces the one that the configuration names. */
+  /** An opened and migrated database with its folder and key. When it is given, the configured database is not opened. */
   readonly foundation?: Foundation
   /** Resolves the hosts of user-given URLs. Default: the resolver of the machine. */
   readonly lookup?: LookupFunction
@@ -74,7 +74,10 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   }
 }
 
-/** The number of connections that may wait to be accepted. Thousands of agents reconnect concurrently after a restart. The kernel may reduce it. */
+/**
+ * The number of connections that may wait to be accepted. Thousands of agents may reconnect concurrently after a restart. The kernel may reduce this
+ * number.
+ */
 const listenBacklog = 4096
 
 function listen(app: App, config: Config): Promise<number> {

@@ -1,4 +1,4 @@
-/** The work of a usage flush in addition to the counters. It is the same for a gateway and for the process that settles its journals. */
+/** The work of a usage flush in addition to the counters. A gateway and the process that settles its journals do the same work. */
 import { endOnceKeys, endOnceKeysOf, freeOnceKeysOf } from '../gateway/inference/idempotency/idempotency.ts'
 import type { LimitsOptions } from '../gateway/limits/engine/limits-options.ts'
 import { insertUsageEvents } from '../gateway/usage/events/apply.ts'
