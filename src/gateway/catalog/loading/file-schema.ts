@@ -3,8 +3,8 @@ import { imageStyleIds } from '../../providers/image-style-ids.ts'
 import { rankingsOverride } from '../rankings.ts'
 
 /**
- * The shapes of catalog/*.json and of the operator's file. Both use the same entries. Everything but the id may be omitted, and the builder fills in
- * defaults. An operator's entry with a known id overrides the catalog's entry field by field; a `routes` list replaces the catalog's list completely.
+ * The shapes of catalog/*.json and of the operator's file. Both use the same entries. Every field except the id may be omitted, and gets a default.
+ * An operator's entry with a known id overrides the catalog's entry field by field. A `routes` list replaces the catalog's list completely.
  */
 
 const id = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,127}$/, 'expected an id: letters, digits and . _ : / -, at most 128')
@@ -149,7 +149,7 @@ export const modelEntry = z.strictObject({
 /** catalog/providers.json. */
 export const providersFile = z.strictObject({ providers: z.array(providerEntry) })
 
-/** catalog/models.json and catalog/images.json. `sources` has the full text of the short price sources that the routes name. */
+/** catalog/models.json and catalog/images.json. Routes name a price source by a short name, and `sources` contains its full text. */
 export const modelsFile = z.strictObject({
   sources: z.record(z.string(), z.strictObject({ text: z.string(), as_of: z.iso.date() })),
   models: z.array(modelEntry),
