@@ -1,13 +1,13 @@
-/** Helpers with which the dialects read values from outside. */
+/** Helpers for the dialects to read values from outside. */
 import { isObject } from '../../../platform/values/json.ts'
 import type { JsonTexts } from '../../wire/json/json-texts.ts'
 
-/** True for a value that the caller has left out. null counts as absent. */
+/** Returns whether the caller left the value out. Null counts as left out. */
 export function isAbsent(value: unknown): value is null | undefined {
   return value === undefined || value === null
 }
 
-/** Returns the text if the value is a string, else ''. */
+/** Returns the value if it is a string. Otherwise returns ''. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
@@ -18,17 +18,19 @@ export function wellFormedJson(value: unknown): string {
 }
 
 /**
- * Replaces halves of surrogate pairs in JSON that this gateway wrote by the replacement character. JSON can contain such a half, but many parsers refuse it.
+ * Replaces unpaired surrogates in JSON that this gateway wrote with the replacement character. JSON can contain unpaired surrogates, but many parsers
+ * refuse them.
  */
 export function withoutHalves(json: string): string {
-  // JSON.stringify writes only surrogates as escapes of this kind. After an odd number of backslashes, the match is text that only looks like an escape.
+  // JSON.stringify writes only unpaired surrogates as escapes of this kind. After an odd number of backslashes, the match is ordinary text that only
+  // looks like an escape.
   return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\\ufffd') : json
 }
 
 /**
- * Returns the arguments of a function call as an object. '' gives an empty object. Any other JSON becomes
- * `{value}`, and text that is not JSON becomes `{text}`, so that nothing is lost. `texts` counts the values in all JSON texts of one body. Throws a
- * `bad_request` that names the bound if there are too many.
+ * Returns the arguments of a function call as an object. '' becomes an empty object. Any other JSON becomes `{value}`, and text that is not JSON
+ * becomes `{text}`, so that nothing is lost. `texts` counts the values in all JSON texts of one body. When there are too many values, this throws a
+ * `bad_request` that names the bound.
  */
 export function argumentsObject(value: unknown, texts: JsonTexts): Record<string, unknown> {
   if (isObject(value)) return value

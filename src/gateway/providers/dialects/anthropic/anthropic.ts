@@ -13,7 +13,10 @@ import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRel
 import { completionOf } from './anthropic-reply.ts'
 import { messagesBody } from './anthropic-request.ts'
 
-/** The dialect of Anthropic messages. Requests of other client formats are translated, those of its own are relayed. It has no embeddings. */
+/**
+ * The dialect of Anthropic messages. Requests of other client formats are translated, and requests of its own format are relayed. It has no
+ * embeddings.
+ */
 export const anthropicDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     if (request.operation !== 'chat') throw fail('bad_request', { message: 'The provider of this model has no embeddings. Use a model of kind embedding.' })
@@ -51,7 +54,7 @@ function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], b
     case 'authentication_error':
       return { kind: 'credential', status }
     default:
-      // The provider reports an account without money with the status of a bad request.
+      // The provider answers 400 when an account has no money.
       if (status === 400 && /credit balance is too low/i.test(textOf(said['message']))) return { kind: 'billing', status }
       return classifyFailure(status, headers, bodyText)
   }

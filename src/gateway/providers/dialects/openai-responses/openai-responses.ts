@@ -12,7 +12,7 @@ import { ResponsesStreamTap, responsesRelay } from './responses-relay.ts'
 import { completionOfResponse, usageOfResponse } from './responses-reply.ts'
 import { responsesBody } from './responses-request.ts'
 
-/** The dialect of OpenAI Responses. Requests of other client formats are translated, those of its own are relayed. It has no embeddings. */
+/** The dialect of OpenAI Responses. Requests of other client formats are translated, and requests of its own format are relayed. It has no embeddings. */
 export const openAiResponsesDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     if (request.operation !== 'chat') throw fail('unsupported_operation', { message: 'Embeddings are not asked for in the Responses API.' })

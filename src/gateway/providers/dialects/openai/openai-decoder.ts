@@ -10,9 +10,9 @@ import { RepeatedDelta } from './repeated-delta.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Reads the chat stream of an OpenAI-compatible server into hub events. It corrects what such servers do differently: thinking in `reasoning` or in typed
- * parts, tool calls without or with equal indexes, ids and names in pieces or repeated, arguments as objects, the finish reason twice, a whole `message`
- * instead of a delta, and answers in addition to the first.
+ * Reads the chat stream of an OpenAI-compatible server into hub events. It corrects the deviations of such servers. Thinking may be in `reasoning` or
+ * in typed parts. Tool calls may have no index or equal indexes, and their ids and names may come in pieces or repeatedly. Arguments may be objects.
+ * The finish reason may come twice. A whole `message` may replace a delta. There may be answers in addition to the first.
  */
 export class OpenAiStreamDecoder extends EventDecoder {
   readonly #calls = new ToolCalls()
@@ -61,7 +61,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return [...before, { kind: 'chunk', chunk, outputChars: heardChars }]
   }
 
-  /** Returns a whole message if nothing was sent before. Some servers repeat everything at the end. */
+  /** Returns a whole message if nothing was sent before it. Some servers repeat everything at the end. */
   #wholeMessage(message: unknown): Fields {
     return isObject(message) && !this.#hasSaid ? message : {}
   }
@@ -103,7 +103,7 @@ function hasOneDelta({ choices }: Fields): boolean {
   return second === undefined && isObject(choice) && isObject(choice['delta']) && !('message' in choice)
 }
 
-/** Counts everything that the provider has sent, because all of it is charged, including output for which the hub format has no place. */
+/** Counts everything that the provider has sent, including output that the hub format cannot represent, because all of it is charged. */
 function charsOfChoices(choices: readonly unknown[]): number {
   let chars = 0
   for (const choice of choices) if (isObject(choice)) chars += outputChars(choice['delta'] ?? choice['message'])
@@ -112,7 +112,7 @@ function charsOfChoices(choices: readonly unknown[]): number {
 
 const nothing: readonly never[] = Object.freeze([])
 
-/** Names that this code reads. `__proto__` is also here, because it is never a real field. */
+/** Names that this code reads. `__proto__` is included because it is never a real field. */
 const readNames: ReadonlySet<string> = new Set(['tool_calls', 'function_call', 'reasoning', 'reasoning_content', 'thinking_blocks', 'content', '__proto__'])
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === ''
@@ -130,7 +130,7 @@ function partsOf(parts: readonly unknown[]): { text: string; thinking: string } 
   return { text, thinking }
 }
 
-/** True for a block that can be sent back. Other gateways also send thinking piece by piece in blocks without a signature. */
+/** Returns whether a block can be sent back. Other gateways also send thinking in pieces, as blocks without a signature. */
 function isSigned(block: unknown): boolean {
   if (!isObject(block)) return false
   return block['type'] === 'redacted_thinking' || (typeof block['signature'] === 'string' && block['signature'] !== '')

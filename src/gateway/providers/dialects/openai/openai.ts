@@ -47,7 +47,7 @@ interface Urls {
   readonly embeddings: string
 }
 
-/** The addresses of each provider. They are built once for each provider, because lookups by the same string object are faster. */
+/** The URLs of each provider. They are built once per provider, because look-ups by the same string object are faster. */
 const urlsByProvider = new WeakMap<Provider, Urls>()
 
 function urlsOf(provider: Provider): Urls {
@@ -59,8 +59,8 @@ function urlsOf(provider: Provider): Urls {
 }
 
 /**
- * Returns the gateway's own headers only. No header of the caller is sent to a provider. The encoding is identity, so that bytes can be relayed and read
- * immediately.
+ * Returns the gateway's own headers. No header of the caller is sent to a provider. The accepted encoding is identity, so that the gateway can read
+ * and relay bytes immediately.
  */
 export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, credential }: Target): Record<string, string> {
   const headers: Record<string, string> = {
@@ -87,8 +87,8 @@ export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, c
 }
 
 /**
- * Returns the client's bytes if nothing must change, else its fields in their order with the few edits that the target needs. A body with a repeated name is
- * written again, because a provider that reads the first occurrence would serve something other than what was priced.
+ * Returns the client's bytes if nothing must change. Otherwise returns its fields in their order, with the few edits that the target needs. A body
+ * with a repeated name is written again. A provider that reads the first occurrence would otherwise serve a request other than the priced one.
  */
 function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
   const { body, bytes } = request
@@ -103,7 +103,7 @@ function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffe
   return JSON.stringify(edited)
 }
 
-/** Returns the fields to set; an undefined field is removed. null: nothing must change. */
+/** Returns the fields to set. A field with the value undefined is removed. Null means that nothing must change. */
 function editsOf({ body, operation, stream }: HubRequest, provider: Provider, upstreamModel: string): Record<string, unknown> | null {
   const edits: Record<string, unknown> = {}
   if (body['model'] !== upstreamModel) edits['model'] = upstreamModel
@@ -120,7 +120,10 @@ function editsOf({ body, operation, stream }: HubRequest, provider: Provider, up
   return Object.keys(edits).length === 0 ? null : edits
 }
 
-/** Sets both ceilings to the lower one. The call is bounded and charged by the lower one, and providers differ in which of them they read. */
+/**
+ * Sets both limits of output tokens to the lower one. The call is bounded and charged by the lower one, and providers differ in which field they
+ * read.
+ */
 function editCeilings(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
   const { max_tokens: plain, max_completion_tokens: newer } = body
   if (isGiven(plain) && isGiven(newer) && plain !== newer) {
@@ -133,7 +136,7 @@ function editCeilings(body: HubRequest['body'], provider: Provider, edits: Recor
   if (!isGiven(newer)) edits['max_completion_tokens'] = plain
 }
 
-/** Asks for usage on every stream, whatever the caller requested, because the call is metered by it. Other stream options stay. */
+/** Asks for usage on every stream, whatever the caller requested, because the gateway meters the call by it. Other stream options stay. */
 function editStreamOptions(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
   const given = body['stream_options']
   const options = isObject(given) ? given : {}
