@@ -1,16 +1,13 @@
-/**
- * Writes a usage event as JSON for the journal. Every call writes it twice, and the generic `JSON.stringify` of the whole event takes three
- * times as long.
- */
+/** Writes a usage event as JSON for the journal. Every call writes its event twice, and `JSON.stringify` of the whole event takes three times as long. */
 import type { UsageEvent } from './record.ts'
 
-/** The fields of an event that are the same for all calls of one caller on one route, and their JSON text. */
+/** The fields of an event that are the same for all calls of one caller on one route, with their JSON text. */
 interface Facts {
   readonly of: UsageEvent
   readonly text: string
 }
 
-/** Number of remembered texts. It must be a power of two. Two callers with the same place only overwrite each other. */
+/** Number of remembered texts. It must be a power of two. When two callers have the same slot, each overwrites the text of the other. */
 const places = 256
 const known: (Facts | undefined)[] = new Array<Facts | undefined>(places).fill(undefined)
 

@@ -16,8 +16,8 @@ export interface UsageReport {
   totals: Totals
   by_model: (Totals & { model: string })[]
   /**
-   * A registered agent has `id` and `name`. A header that names no agent has `label`. All are null for calls without an agent. Labels above
-   * the limit of a thousand are together in one row, `(others)`.
+   * A row for a registered agent has `id` and `name`. A row for a header that names no agent has `label`. All three are null for calls without an
+   * agent. After a thousand labels, all other labels share one row, `(others)`.
    */
   by_agent: (Totals & { id: number | null; name: string | null; label: string | null })[]
   /** Oldest first. Days without usage are absent. */
@@ -27,7 +27,7 @@ export interface UsageReport {
 export interface UsageReportsOptions {
   readonly db: Db
   readonly clock: Clock
-  /** Writes what this process has settled to the database. */
+  /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
   readonly agentNames: (orgId: number, agentIds: readonly number[]) => Promise<ReadonlyMap<number, string>>
 }
@@ -40,14 +40,14 @@ export class UsageReports {
     this.#options = options
   }
 
-  /** Returns the requested span. By default it is the IST month of `to`, until today. Throws `bad_request`. */
+  /** Returns the requested span. The default is the IST month of `to`, until today. Throws `bad_request`. */
   span(from: string | undefined, to: string | undefined): DaySpan {
     return monthSpan(from, to, this.#options.clock.nowMs())
   }
 
   /**
-   * Returns the totals, and the lists by model, by agent and by day. Each list adds up to the totals. Calls that this process served before
-   * are included.
+   * Returns the totals, and the lists by model, by agent and by day. Each list adds up to the totals. All calls that this process has settled are
+   * included.
    */
   async report(orgId: number, span: DaySpan): Promise<UsageReport> {
     const { db, agentNames } = this.#options
@@ -84,7 +84,7 @@ const partOf = (rows: readonly StatementRow[], part: StatementRow['part']): read
 
 type AgentRow = Pick<StatementRow, 'agentId' | 'agentLabel'> & TotalsRow
 
-/** When there are more labels than are listed, adds a row `otherLabels` at the end with the difference to the total. */
+/** Adds a row `otherLabels` at the end when there are more labels than are listed. The row contains the difference to the total. */
 function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly AgentRow[] {
   const labels = rows.filter(row => row.agentLabel !== null)
   if (labels.length <= labelsMax) return rows
@@ -94,7 +94,7 @@ function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly A
   return [...listed, { agentId: null, agentLabel: otherLabels, ...rest }]
 }
 
-/** New columns are added at the end, so that readers by position continue to work. */
+/** New columns are added at the end, so that programs which read by position continue to work. */
 const csvHead = csvLine([
   ...['day', 'model', 'provider', 'requests', 'prompt_tokens', 'completion_tokens', 'cost_inr', 'value_inr'],
   ...['total_tokens', 'cost_uinr', 'cached_tokens', 'cache_write_tokens', 'errors'],
