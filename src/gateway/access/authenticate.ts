@@ -6,14 +6,17 @@ import type { KeyRecord, Keys } from '../keys/keys.ts'
 
 /** Verifies agent tokens. The agents domain provides it. */
 export interface TokenVerifier {
-  /** Throws 401 (`reason` token_expired or agent_revoked) or 503. Synchronous when the token was seen before. */
+  /**
+   * Returns the agent of a token. Throws 401 (`reason` token_expired or agent_revoked) or 503. The result is synchronous when the token was seen
+   * before.
+   */
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal>
 }
 
 /** The challenge header of a 401 for a bearer credential. */
 export const challenge = { 'www-authenticate': 'Bearer realm="brigade", error="invalid_token"' }
 
-/** Returns the token of `Authorization: Bearer …` (scheme in any case, extra spaces allowed), or null. */
+/** Returns the token of `Authorization: Bearer …`, or null. The scheme may be in any case, and extra spaces are allowed. */
 export function bearerToken(headers: IncomingHttpHeaders): string | null {
   const header = headers.authorization
   if (header === undefined) return null
@@ -21,7 +24,7 @@ export function bearerToken(headers: IncomingHttpHeaders): string | null {
   return match?.[1] ?? null
 }
 
-/** Finds the principal of a request's bearer credential: of an API key by its hash, of an agent token by its signature. */
+/** Finds the principal of a request's bearer credential. An API key is found by its hash. An agent token is verified by its signature. */
 export class Authenticator {
   readonly #keys: Keys
   readonly #tokens: TokenVerifier
@@ -32,7 +35,10 @@ export class Authenticator {
     this.#tokens = tokens
   }
 
-  /** Throws `invalid_api_key` or `key_disabled_inactive`. When the database is unreachable, its own error is thrown. Synchronous when cached. */
+  /**
+   * Returns the principal. Throws `invalid_api_key` or `key_disabled_inactive`, or the database's own error when the database is unreachable. The
+   * result is synchronous when it is cached.
+   */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal> {
     const token = bearerToken(headers)
     if (token === null) throw fail('invalid_api_key', { headers: challenge })

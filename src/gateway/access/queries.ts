@@ -8,7 +8,7 @@ export interface SessionRow {
   /** The founder of the organisation. */
   readonly founder: string
   readonly email: string
-  /** Role of the active membership in that organisation; null without one. */
+  /** Role of the active membership in that organisation. Null without a membership. */
   readonly role: Role | null
   readonly capabilities: readonly Capability[] | null
   readonly expiresAt: Date
@@ -19,7 +19,7 @@ export const insertSession = statement<[idHash: Buffer, userId: number, orgId: n
   `insert into sessions (id_hash, user_id, org_id, created_at, expires_at) values ($1::bytea, $2::int, $3::int, $4::timestamptz, $5::timestamptz)`,
 )
 
-/** Not limited to one organisation, because the hash of the cookie determines it. */
+/** Finds a session in any organisation, because the hash of the cookie determines the organisation. */
 export const findSession = statement<[idHash: Buffer], SessionRow>(
   'access.find_session',
   `select s.user_id as "userId", s.org_id as "orgId", ${founderSql('s.org_id')} as "founder", u.email, m.role, m.capabilities, s.expires_at as "expiresAt"
@@ -33,7 +33,7 @@ export const revokeSession = statement<[idHash: Buffer, now: Date], { userId: nu
   `update sessions set revoked_at = $2::timestamptz where id_hash = $1::bytea and revoked_at is null returning user_id as "userId"`,
 )
 
-/** Moves a session only to an organisation in which the person is an active member. */
+/** Moves a session to an organisation, if the person is an active member there. */
 export const moveSession = statement<[orgId: number, idHash: Buffer], { userId: number }>(
   'access.move_session',
   `update sessions s set org_id = $1::int

@@ -12,10 +12,10 @@ export interface GoogleOptions {
   readonly clock: Clock
 }
 
-/** How long a discovery document is used. The client caches keys itself. */
+/** How long a discovery document is used. The OpenID client caches keys itself. */
 const discoveryTtlMs = 3600_000
 
-/** Sign-in over OpenID Connect: discovery, authorization code with PKCE and nonce, signed id token. */
+/** Sign-in over OpenID Connect: discovery, authorization code with PKCE and nonce, and a signed id token. */
 export function createGoogle(options: GoogleOptions): IdentityProvider {
   const configuration = discovered(options)
   return {
@@ -57,8 +57,8 @@ export function createGoogle(options: GoogleOptions): IdentityProvider {
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
 /**
- * Returns a function that gives the discovered configuration. It fetches the configuration at the first call and when the last one is too old. A
- * failure is not cached.
+ * Returns a function that gives the discovered configuration. The function fetches the configuration at the first call, and again when the last one
+ * is too old. A failure is not cached.
  */
 function discovered({ issuer, clientId, clientSecret, fetch, clock }: GoogleOptions): () => Promise<openid.Configuration> {
   let current: { readonly found: Promise<openid.Configuration>; readonly atMs: number } | null = null

@@ -3,13 +3,16 @@ import { fail, type GatewayError } from '../../../platform/errors.ts'
 import type { IdentityProvider } from './identity-provider.ts'
 import { ProviderUnreachableError } from './provider-fetch.ts'
 
-/** Codes by which a provider reports that this gateway's own client id, secret or callback URL is wrong. */
+/** Codes by which a provider reports that this gateway's client id, secret or callback URL is wrong. */
 const clientErrors = new Set(['invalid_client', 'unauthorized_client', 'incorrect_client_credentials', 'redirect_uri_mismatch'])
 const unreachableCodes = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_PARSE_ERROR'])
 /** Maximum number of nested causes that are examined. */
 const depthMax = 5
 
-/** Returns the error for a person whose sign-in failed at an identity provider: `unavailable` when waiting or the operator helps, otherwise `bad_request`. */
+/**
+ * Returns the error for a person whose sign-in failed at an identity provider. It is `unavailable` when waiting may help or the operator must act,
+ * and `bad_request` otherwise.
+ */
 export function identityFailure({ title }: Pick<IdentityProvider, 'title'>, cause: unknown): GatewayError {
   const code = oauthErrorOf(cause)
   if (clientErrors.has(code))
@@ -22,7 +25,7 @@ export function identityFailure({ title }: Pick<IdentityProvider, 'title'>, caus
   return fail('bad_request', { message: `The answer of ${title} did not hold, so nobody was signed in. Begin again at /auth.`, cause })
 }
 
-/** Returns a short code for the log that contains no data of the provider: an OAuth error code, a code of the client, or the name of the error. */
+/** Returns a short code for the log: an OAuth error code, a code of the client, or the name of the error. It contains no data of the provider. */
 export function oauthErrorOf(thrown: unknown): string {
   for (const error of causesOf(thrown)) if (error instanceof ProviderUnreachableError) return 'unreachable'
   for (const error of causesOf(thrown)) {

@@ -1,20 +1,20 @@
 import type { CustomFetch } from 'openid-client'
 import type { Outbound } from '../../../platform/outbound/outbound.ts'
 
-/** An identity provider did not reply, or not within the bounds. */
+/** The error when an identity provider did not reply within the bounds of time and size. */
 export class ProviderUnreachableError extends Error {
   override readonly name = 'ProviderUnreachableError'
 }
 
 /** Maximum time of one call to an identity provider. */
 export const providerTimeoutMs = 10_000
-/** Discovery documents, keys, tokens and profiles are a few KiB. */
+/** Maximum size of a reply. Discovery documents, keys, tokens and profiles are a few KiB. */
 const replyMaxBytes = 512 * 1024
-/** Statuses without a body. `Response` does not accept a body with them. */
+/** Statuses of replies without a body. The constructor of `Response` refuses a body with these statuses. */
 const bodiless = new Set([101, 204, 205, 304])
 
 /**
- * Makes the `fetch` of openid-client from the gateway's own outbound client: bounded in time and size, without redirects. The function throws
+ * Returns the `fetch` of openid-client. It uses the gateway's own outbound client, is bounded in time and size, and follows no redirects. It throws
  * ProviderUnreachableError.
  */
 export function providerFetch(outbound: Pick<Outbound, 'toProvider'>): CustomFetch {

@@ -1,15 +1,18 @@
 import { z } from 'zod'
 
-/** A path of this gateway: it begins with one slash and is printable ASCII without backslashes, because browsers read a backslash as a slash. */
+/**
+ * A path of this gateway. It begins with exactly one slash and is printable ASCII. Backslashes are excluded, because browsers read a backslash as a
+ * slash.
+ */
 const ownPath = /^\/(?![/\\])[!-[\]-~]*$/
 const ownPathMax = 2000
 
-/** Returns true when a browser that is redirected to this text stays on the gateway. */
+/** Returns whether a browser that is redirected to this text stays on the gateway. */
 export function isOwnPath(text: string): boolean {
   return text.length <= ownPathMax && ownPath.test(text)
 }
 
-/** The query parameter with the path to go to after signing in. */
+/** The query parameter with the path to which the browser returns after sign-in. */
 export const returnToSchema = z
   .string()
   .refine(isOwnPath, 'must be a path of this gateway: it begins with one "/" and holds no scheme, host, space or backslash')

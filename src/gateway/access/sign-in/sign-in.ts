@@ -43,12 +43,12 @@ const underWayShape = z.object({
   verifier: z.string(),
   nonce: z.string(),
   returnTo: z.string().nullable(),
-  /** Hash of the browser's cookie, base64. */
+  /** Hash of the browser's cookie, in base64. */
   browser: z.string(),
 })
 type UnderWay = z.output<typeof underWayShape>
 
-/** Where to send the browser, and the cookies to set. */
+/** The URL to which the browser is sent, and the cookies to set. */
 export interface Onward {
   readonly location: string
   readonly cookies: readonly string[]
@@ -69,13 +69,13 @@ export class SignIn {
     return providerNames.flatMap(name => (providers[name] === null ? [] : [{ name, title: providers[name].title }]))
   }
 
-  /** Starts a sign-in and returns the provider's address. Throws `not_found`, `provider_not_configured`, `unavailable`. */
+  /** Starts a sign-in and returns the provider's URL. Throws `not_found`, `provider_not_configured`, `unavailable`. */
   async start(name: string, returnTo: string | null, { cookie }: Arriving): Promise<Onward> {
     const provider = this.#provider(name)
     const { db, clock, ids, sealer } = this.#deps
     const state = ids.secret('', secretBytes)
     const secrets: SignInSecrets = { state, verifier: ids.secret('', secretBytes), nonce: ids.secret('', secretBytes) }
-    // All sign-ins of a browser have one cookie, so that two tabs do not disturb each other.
+    // All sign-ins of a browser share one cookie, so that two tabs do not disturb each other.
     const browser = browserOf(cookie) ?? ids.secret('', secretBytes)
     const location = await provider.authorizationUrl(this.#redirectUri(provider), secrets).catch((cause: unknown) => this.#fail(provider, cause))
     const underWay: UnderWay = { verifier: secrets.verifier, nonce: secrets.nonce, returnTo, browser: hashKey(browser).toString('base64') }
@@ -85,9 +85,9 @@ export class SignIn {
   }
 
   /**
-   * Finishes a sign-in when the browser comes back, and makes the session. `query` has the parameters that the provider sent. Throws `not_found`,
-   * `provider_not_configured` and `unavailable` when the provider does not reply. Throws `bad_request` for a state that belongs to another browser,
-   * was used or has expired, for a refusal by the provider, and for an invalid reply.
+   * Finishes a sign-in when the browser returns, and creates the session. `query` contains the parameters that the provider sent. Throws `not_found`,
+   * `provider_not_configured`, and `unavailable` when the provider does not reply. Throws `bad_request` when the state belongs to another browser,
+   * was used or has expired, and when the provider refuses or its reply is invalid.
    */
   async finish(name: string, query: Readonly<Record<string, string>>, arriving: Arriving): Promise<Onward> {
     const provider = this.#provider(name)
