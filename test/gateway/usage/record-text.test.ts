@@ -44,7 +44,7 @@ const roundTrip = (events: readonly UsageEvent[], eventText: typeof usageEventTe
   return [...decodeRecords<UsageEvent>(buffer.bytes, 0)].map(({ record }) => (record as Extract<JournalRecord<UsageEvent>, { event: UsageEvent }>).event)
 }
 
-// Callers 3, 259 and the agents share a place of the remembered texts; every field differs from its neighbour once.
+// Callers 3 and 259 and the agents share one slot of the remembered texts. Each field differs from the previous event once.
 const events: readonly UsageEvent[] = [
   event,
   event,
@@ -67,10 +67,10 @@ const events: readonly UsageEvent[] = [
   event,
 ]
 
-it('a usage event is read from the journal as it was written, whatever caller came before', () => {
+it('a usage event is read from the journal as it was written, whichever caller came before', () => {
   expect(roundTrip(events, usageEventText)).toEqual(events)
 })
 
-it('an event is read from the journal as it was written, also without its own JSON writer', () => {
+it('an event is read from the journal as it was written, even with the generic JSON writer', () => {
   expect(roundTrip(events, null)).toEqual(events)
 })
