@@ -18,7 +18,7 @@ const formats = [
   ['amr wide', (seconds: number) => amrOf(seconds, true), 'audio/amr-wb'],
 ] as const
 
-/** More sound than the head of the file speaks of. */
+/** Returns more audio data than the head of the file announces. */
 function m4aData(count: number): Buffer {
   const data = Buffer.alloc(count + 8)
   data.writeUInt32BE(data.length)
@@ -31,7 +31,7 @@ describe('the length of recordings', () => {
   const measure = (bytes: Buffer, contentType = '', filename = '') =>
     lengths.measure({ bytes, contentType, filename }, { orgId: 1, signal: new Cancellation() })
 
-  test.each(formats)('%s: counted to whole seconds, rounded up, whatever the sender names it', async (name, made, type) => {
+  test.each(formats)('%s: the length is counted in whole seconds, rounded up, whatever type the sender names', async (name, made, type) => {
     for (const [seconds, counted] of [
       [0.3, 1],
       [7.3, 8],
@@ -65,7 +65,7 @@ describe('the length of recordings', () => {
     expect(await measure(wavOf(2.5))).toEqual({ seconds: 3, isRead: true })
   })
 
-  test.each(lyingRecordings)('%s: a header with too short a length does not shorten the result', async (_name, made) => {
+  test.each(lyingRecordings)('%s: a header that states too short a length does not shorten the result', async (_name, made) => {
     for (const seconds of [30, 200]) {
       const length = await measure(made(seconds))
       expect(length.seconds).toBeGreaterThanOrEqual(seconds - 1)
@@ -74,7 +74,7 @@ describe('the length of recordings', () => {
     }
   })
 
-  test('a WAV file with an impossible rate is at least as long as its size says', async () => {
+  test('a WAV file with an impossible rate counts at least the length that follows from its size', async () => {
     for (const rate of [1000, 4_000_000, 0]) {
       const file = wavOf(60)
       file.writeUInt32LE(rate, 24)
@@ -83,21 +83,21 @@ describe('the length of recordings', () => {
     }
   })
 
-  test('formats that are not counted are at least as long as their size says', async () => {
-    // The head of a Core Audio file that says one packet of one frame.
+  test('formats that are not parsed count at least the length that follows from their size', async () => {
+    // The head of a Core Audio file that announces one packet of one frame.
     const head = Buffer.alloc(52)
     head.write('caff', 0, 'latin1')
     expect((await measure(Buffer.concat([head, Buffer.alloc(50_000)]))).seconds).toBe(101)
   })
 
-  test('a header with less than the shortest possible length of that size is not believed', async () => {
+  test('a header that states less than the shortest possible length for that size is ignored', async () => {
     const file = Buffer.concat([flacOf(0.01), Buffer.alloc(10 * 768_000)])
     expect((await measure(file)).seconds).toBe(11)
-    // Forms that have few bytes a second are held to theirs.
+    // Formats with a low bit rate have a higher minimum.
     expect((await measure(Buffer.concat([m4aOf(2), m4aData(20 * 64_000)]))).seconds).toBe(21)
   })
 
-  test('an unreadable file is measured by its size', async () => {
+  test('the length of an unreadable file follows from its size', async () => {
     expect(await measure(Buffer.alloc(10 * assumedBytesPerSecond + 1))).toEqual({ seconds: 11, isRead: false })
     expect(await measure(Buffer.from('x'))).toEqual({ seconds: 1, isRead: false })
   })
@@ -126,7 +126,7 @@ describe('recordings that come together', () => {
   const settled = (of: readonly Promise<unknown>[]) =>
     Promise.all(of.map(one => one.catch((error: { errorName?: string; message: string }) => ({ errorName: error.errorName ?? error.message }))))
 
-  test('all are counted, those of several founders in turns', async () => {
+  test('all recordings are measured, and those of several founders take turns', async () => {
     const lengths = new AudioLengths(systemClock)
     const order: number[] = []
     const send = async (orgId: number) => {
@@ -139,7 +139,7 @@ describe('recordings that come together', () => {
     expect(order.indexOf(2)).toBeLessThan(3)
   })
 
-  test('beyond its share a founder is refused, and others are not', async () => {
+  test('a founder beyond its share is refused, and other founders are not', async () => {
     const lengths = new AudioLengths(systemClock, { founderOf: orgId => (orgId < 10 ? 'one' : 'other') })
     const send = (orgId: number) => lengths.measure(file, { orgId, signal: new Cancellation() })
     const own = Array.from({ length: 200 }, (_, at) => send(at % 10))
@@ -151,7 +151,7 @@ describe('recordings that come together', () => {
     expect(await send(0)).toEqual(read)
   })
 
-  test('a slow one, and those that wait too long, are refused and not guessed; the next one is measured again', async () => {
+  test('recordings that are slow, or that wait too long, are refused and not guessed, and the next one is measured again', async () => {
     const { clock, due, fire } = timers()
     const lengths = new AudioLengths(clock)
     const send = () => lengths.measure(file, { orgId: 1, signal: new Cancellation() })
@@ -163,7 +163,7 @@ describe('recordings that come together', () => {
     expect(due.size).toBe(0)
   })
 
-  test('one whose sender has left gives its place back', async () => {
+  test('a recording whose sender has disconnected gives its place back', async () => {
     const { clock, due } = timers()
     const lengths = new AudioLengths(clock)
     const leaving = new Cancellation()

@@ -9,14 +9,14 @@ function fixture(load: (key: string) => Promise<string | null>) {
 }
 
 describe('the expiring cache', () => {
-  test('many concurrent misses load once, and a hit is synchronous', async () => {
+  test('many concurrent misses cause one load, and a hit is synchronous', async () => {
     let loads = 0
     const { cache } = fixture(async key => `${key}${++loads}`)
     expect(await Promise.all([cache.get('a'), cache.get('a'), cache.get('a')])).toEqual(['a1', 'a1', 'a1'])
     expect(cache.get('a')).toBe('a1')
   })
 
-  test('a value is cached for its time to live, and a missing value for a tenth of it', async () => {
+  test('a value is cached for its time to live, and a missing value for a tenth of that time', async () => {
     let loads = 0
     const { cache, advance } = fixture(async key => {
       loads++
@@ -42,7 +42,7 @@ describe('the expiring cache', () => {
     expect(cache.peek('a')).toBeUndefined()
   })
 
-  test('while the source fails the old value is returned, but not forever', async () => {
+  test('while the source fails, the old value is returned, but only for a limited time', async () => {
     let isAway = false
     const { cache, advance } = fixture(async key => {
       if (isAway) throw new Error('away')
@@ -56,7 +56,7 @@ describe('the expiring cache', () => {
     await expect(cache.get('a')).rejects.toThrow('away')
   })
 
-  test('matching values are dropped, others stay, and a load that began before does not restore an old value', async () => {
+  test('matching values are dropped and others stay. A load that began before does not restore an old value', async () => {
     let loads = 0
     const waiting: ((value: string) => void)[] = []
     const { cache } = fixture(key => (key === 'slow' && loads < 100 ? new Promise(resolve => waiting.push(resolve)) : Promise.resolve(`${key}${++loads}`)))
@@ -71,14 +71,14 @@ describe('the expiring cache', () => {
     expect(loads).toBe(5)
   })
 
-  test('a source that does not answer delays nobody with an old value, and its late failure does no harm', async () => {
+  test('a source that does not answer delays no caller that has an old value, and its late failure has no effect', async () => {
     const answers: { resolve(value: string): void; reject(error: Error): void }[] = []
     const { cache, advance } = fixture(() => new Promise((resolve, reject) => answers.push({ resolve, reject })))
     const first = cache.get('a')
     answers[0]?.resolve('old')
     await first
     advance(1500)
-    // Not answered within the patience of the first caller; the second one finds the answer overdue and need not wait.
+    // The source does not answer within the time that the first caller waits. The second caller finds the answer overdue and does not wait.
     expect(await cache.get('a')).toBe('old')
     advance(1000)
     expect(cache.get('a')).toBe('old')

@@ -1,6 +1,6 @@
 /**
- * A process of its own on embedded databases: `hold <folder>` opens one and stays, `write <folder> ...` opens all of them and writes
- * pairs of rows by turns, for ever. A line `<folder index> <pair>` says that the pair's transaction was acknowledged.
+ * A separate process that opens embedded databases. `hold <folder>` opens one and stays. `write <folder> ...` opens all of them and writes pairs of
+ * rows to them in turn, without end. A printed line `<folder index> <pair>` means that the pair's transaction was acknowledged.
  */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/platform/clock.ts'
@@ -34,7 +34,7 @@ try {
       say(`${index} ${pair}`)
     }
   }
-  // Something to wait for: the lock alone keeps no process alive.
+  // A timer keeps the process alive, because the lock alone does not.
   setInterval(() => {}, 60_000)
 } catch (error) {
   say(`${(error as Error).name}: ${(error as Error).message}`)

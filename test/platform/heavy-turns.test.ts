@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { HeavyTurns } from '../../src/platform/loop/heavy-turns.ts'
 
-/** Returns turns whose clock moves only by work and rests. Organisations below 10 belong to one person. */
+/** Returns turns whose clock moves only during work and rests. Organisations below 10 belong to one person. */
 function turnsOf() {
   let nowMs = 0
   const done: string[] = []
@@ -26,7 +26,7 @@ test('owners take turns, and each turn is followed by a rest of the same length'
   expect(done.slice(0, 8)).toEqual(['org 1', 'rest 20', 'org 1', 'rest 20', 'org 11', 'rest 20', 'org 2', 'rest 20'])
 })
 
-test('a turn with a sequel contains what the waiting code does with the result', async () => {
+test('a turn with a sequel includes the work that the caller does with the result', async () => {
   const { turns, done, work } = turnsOf()
   const reader = async (name: string): Promise<void> => {
     await turns.runWithSequel(1, () => work(`${name} scans`, 5))
@@ -38,7 +38,7 @@ test('a turn with a sequel contains what the waiting code does with the result',
   expect(done.slice(0, 6)).toEqual(['one scans', 'one parses', 'rest 25', 'two scans', 'two parses', 'rest 25'])
 })
 
-test('an error of the work reaches its caller, and the next turn comes', async () => {
+test('an error of the work reaches its caller, and the next turn begins', async () => {
   const { turns } = turnsOf()
   const failing = turns.runWithSequel(1, () => {
     throw new Error('not a page')
