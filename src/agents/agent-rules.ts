@@ -77,9 +77,8 @@ export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean 
 }
 
 /**
- * Returns the first requested rule that allows more than `bounds`, as its name on the wire and an explanation. Returns null when there is none. A
- * rule that is left out never allows more. Null means that the child has no rule of its own. It never allows more either, because a child also obeys
- * the rules of all agents above it.
+ * Returns the first requested rule that allows more than `bounds`, as its name on the wire and an explanation. Returns null when no rule does. A rule
+ * that is left out, or is null, never allows more: a child without a rule of its own still obeys the rules of all agents above it.
  */
 export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   const foreign = (requested: readonly string[] | null | undefined, given: readonly string[] | null): string | undefined =>

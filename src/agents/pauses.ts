@@ -15,8 +15,8 @@ export interface PausesDeps {
 }
 
 /**
- * The kind of event for an agent that was paused or resumed. Its ref is the agent's id. Its epoch is the agent's pause_seq, which is odd while the
- * agent is paused.
+ * The kind of event for an agent that was paused or resumed. Its ref is the agent's id. Its epoch is the agent's pause_seq. An odd pause_seq means
+ * that the agent is paused.
  */
 export const agentPause = 'agent_pause'
 

@@ -201,7 +201,7 @@ export const revokeTree = statement<[orgId: number, agentId: number, now: Date],
    returning a.id, a.epoch, (a.paused_by is not distinct from 'admin' or cardinality(a.admin_set) > 0) as "isRuledByAdmin"`,
 )
 
-/** Returns the recent epochs of all organisations, which a process must know before it accepts tokens. */
+/** Returns the recent epochs of all organisations. A process must know them before it accepts tokens. */
 export const recentEpochs = statement<[windowMs: number], { id: number; epoch: number }>(
   'agents.recent_epochs',
   `select id, epoch from agents /* every org_id */ where epoch > 1 and epoch_at > clock_timestamp() - make_interval(secs => $1::int / 1000.0)`,
@@ -243,7 +243,7 @@ export const keyAges = statement<[], { kid: string; state: 'current' | 'next'; p
    from signing_keys where state <> 'retired'`,
 )
 
-/** Deletes the next key, which has never signed. */
+/** Deletes the next key. It has never signed a token. */
 export const deleteNextKey = statement<[]>('signing_keys.delete_next', `delete from signing_keys where state = 'next'`)
 
 export const retireCurrentKey = statement<[]>(

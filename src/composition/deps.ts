@@ -21,11 +21,11 @@ export interface AppDeps {
   readonly masterKey: Buffer
   /** Is notified of the calls of memory stores. When it is left out, these calls are not counted. */
   readonly storeWatch?: StoreWatch | undefined
-  /** Resolves the hosts of user-given URLs. Default: the resolver of the machine. */
+  /** Resolves the hosts of URLs that users give. The default is the resolver of the machine. */
   readonly lookup?: LookupFunction
   /** The other processes that share the port. When it is left out, there are none. */
   readonly workers?: Workers | undefined
-  /** The disk for the usage journal. Default: the disk of the machine. */
+  /** The disk for the usage journal. The default is the disk of the machine. */
   readonly journalDisk?: JournalDisk
 }
 

@@ -27,15 +27,15 @@ export interface ServeOptions {
   readonly log?: Log
   /** An opened and migrated database with its folder and key. When it is given, the configured database is not opened. */
   readonly foundation?: Foundation
-  /** Resolves the hosts of user-given URLs. Default: the resolver of the machine. */
+  /** Resolves the hosts of URLs that users give. The default is the resolver of the machine. */
   readonly lookup?: LookupFunction
-  /** The disk for the usage journal. Default: the disk of the machine. */
+  /** The disk for the usage journal. The default is the disk of the machine. */
   readonly journalDisk?: JournalDisk
-  /** The other processes that share the port. Default: there are none. */
+  /** The other processes that share the port. When it is left out, there are none. */
   readonly workers?: Workers
-  /** Whether the first organisation is created in an empty embedded database. Default: true. */
+  /** Whether the first organisation is created in an empty embedded database. The default is true. */
   readonly makesFirstOrg?: boolean
-  /** Is called when the gateway can no longer serve and the process must end. The journal keeps the records that are not in the database yet. */
+  /** Is called when the gateway cannot serve any more and the process must end. The journal keeps the records that are not in the database yet. */
   readonly onGivenUp?: (error: Error) => void
 }
 

@@ -12,7 +12,7 @@ import type { McpCaller, McpMount } from './transport/transport.ts'
 /** Sign-in with another issuer. The agents domain provides it. */
 export interface ExternalSignInPort {
   readonly issuer: string
-  /** Returns the URL of the organisation's resource, which is also its audience. */
+  /** Returns the URL of the organisation's resource. It is also the resource's audience. */
   resourceOf(orgId: number): string
   /** The scope that a client requests from the issuer. */
   readonly scope: string

@@ -20,7 +20,7 @@ import { type Questions, type Surface, SurfaceError, type ToolRun } from './surf
 import type { Cancellations } from './transport/cancellations.ts'
 import { listTurn } from './transport/list-turns.ts'
 
-/** The running calls of `owner`, which a cancel notification may end. */
+/** The running calls of `owner`. A cancel notification may end them. */
 export interface CancelScope {
   readonly cancellations: Cancellations
   readonly owner: string

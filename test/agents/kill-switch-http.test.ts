@@ -286,7 +286,7 @@ describe('the end of a running call', () => {
     })
   }
 
-  test('a client that disconnects before the first byte leaves one event, which charges what the provider has read and written. No hold and no provider stream is left', async () => {
+  test('a client that disconnects before the first byte leaves one event, no hold and no provider stream. The event charges what the provider has read and written', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`gone-early-${stream}`)
       await app.setBudget('agent', id, 1)

@@ -65,7 +65,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
       expect((await client.call('usage_get', wrong)).data).toMatchObject({ code: 'bad_request', status: 400 })
   })
 
-  test('budget_get has the budgets of GET /v1/me/budgets as lines, all of them or those of one scope', async () => {
+  test('budget_get shows the budgets of GET /v1/me/budgets as lines, all budgets or those of one scope', async () => {
     await app.setBudget('agent', agent.id, 50)
     await app.setBudget('org', app.orgId, 1000)
     const client = await connect(agent.token)

@@ -71,7 +71,7 @@ export function discoverPost(baseUrl: string, token: string, method: string, par
   })
 }
 
-/** The JSON-RPC message that such a POST is answered with, when it is JSON. */
+/** Returns the JSON-RPC message of the reply to such a POST, when the reply is JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
 export async function discoverJson(baseUrl: string, token: string, method: string, params: Record<string, unknown>): Promise<any> {
   return (await discoverPost(baseUrl, token, method, params)).json()

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Shares } from '../../src/platform/shares.ts'
 
 describe('shares of places', () => {
-  test('holders that take as many places as they can get a half, a quarter and so on of nine tenths, and the next holder still gets its first place', () => {
+  test('holders that take all the places they can get a half, a quarter and so on of nine tenths. The next holder still gets its first place', () => {
     const places = new Shares<string>(100, 50)
     const greedy = (holder: string): number => {
       let count = 0

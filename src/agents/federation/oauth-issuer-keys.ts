@@ -124,7 +124,7 @@ export class IssuerKeys {
     }
   }
 
-  /** Returns the URL of the keys from the discovery document, which must name the requested issuer. */
+  /** Returns the URL of the keys from the discovery document. The document must name the requested issuer. */
   async #keysUrl(issuer: string, signal: AbortSignal): Promise<string> {
     const found = discovery.parse(await this.#json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, discoveryMaxBytes, signal))
     if (found.issuer !== issuer) throw new Error('the discovery document is that of another issuer')

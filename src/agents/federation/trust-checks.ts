@@ -140,7 +140,7 @@ const sharedIssuers = [
   { issuer: 'https://accounts.google.com', subject: /^[^*]+$/, claims: ['hd', 'email'], example: 'the number of one account, without *' },
 ] as const
 
-/** Returns whether everybody can get tokens of the issuer. Only the audience of such a token says which organisation the token is for. */
+/** Returns whether everybody can get tokens of the issuer. Only the audience of such a token shows its organisation. */
 export const isShared = (issuer: string): boolean => sharedOf(issuer) !== undefined
 
 /**

@@ -111,7 +111,7 @@ export const insertRevocation = statement<[orgId: number, tokenId: string, revok
    values ($1::int, $2::text, $3::timestamptz, $4::timestamptz) on conflict (token_id) do nothing`,
 )
 
-/** Returns the revocations of all organisations, which a process must know before it accepts tokens. */
+/** Returns the revocations of all organisations. A process must know them before it accepts tokens. */
 export const liveRevocations = statement<[expiresAfter: Date], { tokenId: string }>(
   'revoked_tokens.live',
   'select token_id as "tokenId" from revoked_tokens where expires_at > $1::timestamptz',

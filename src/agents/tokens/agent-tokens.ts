@@ -40,7 +40,7 @@ export interface AgentTokensDeps {
 export interface TokenParams {
   /** Scopes with spaces between them. When it is left out, the token gets all scopes that may be given. */
   readonly scope?: string | undefined
-  /** Seconds, at most AGENT_TOKEN_TTL_S, which is also the default. */
+  /** Life in seconds. The maximum and the default are AGENT_TOKEN_TTL_S. */
   readonly ttlSeconds?: number | undefined
 }
 

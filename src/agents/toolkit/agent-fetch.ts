@@ -165,7 +165,7 @@ export interface Sendable {
   /** The headers that the caller set. */
   readonly headers: Headers
   readonly signal: AbortSignal | null
-  /** False for streams, which can be read only once. */
+  /** False for streams, because they can be read only once. */
   readonly mayRepeat: boolean
   /** Returns the arguments of one fetch. Each call returns a request that can be sent. */
   next(): [target: string | URL | Request, init: RequestInit]

@@ -64,7 +64,7 @@ export function isRevoked(code: string, body: Readonly<Record<string, unknown>>)
   return code === 'agent_revoked' || body['reason'] === 'agent_revoked'
 }
 
-/** Returns Retry-After in seconds. A proxy may send a date, which is compared with the `date` of the reply. */
+/** Returns Retry-After in seconds. A proxy may send a date. The date is compared with the `date` header of the reply. */
 function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? ''
   if (/^\d+(\.\d+)?$/.test(text)) return Number.isFinite(Number(text)) ? Number(text) : null

@@ -17,7 +17,7 @@ export interface GatewayOptions {
 export interface GatewayRequest {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   readonly headers?: Readonly<Record<string, string>>
-  /** The body, which is sent unchanged. Use `json` for a value. */
+  /** The body. It is sent unchanged. Use `json` for a value. */
   readonly body?: string | Uint8Array
   readonly json?: unknown
   readonly signal?: AbortSignal

@@ -6,7 +6,7 @@ import { BrigadeError, errorOf } from './brigade-error.ts'
  */
 export async function okReply(baseUrl: string, reply: Response): Promise<Response> {
   if (reply.type === 'opaqueredirect' || (reply.status >= 300 && reply.status < 400)) {
-    // The message omits the query, which may contain secrets of a sign-in.
+    // The message omits the query, because the query may contain secrets of a sign-in.
     const location = reply.headers.get('location')?.replace(/[?#].*$/s, '')
     await reply.body?.cancel()
     throw wrongAddress(`${baseUrl} redirects${location === undefined ? '' : ` to ${location}`}.`)
@@ -22,7 +22,7 @@ export async function jsonOf(baseUrl: string, reply: Response): Promise<unknown>
   return parsed
 }
 
-/** Parses the text. The error of JSON.parse is dropped, because it quotes a part of the text, which may be a part of a token. */
+/** Parses the text. The error of JSON.parse is dropped, because it quotes the text, and the text may contain a token. */
 function parsedOf(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -34,7 +34,7 @@ interface Held {
  * in the first half of its life.
  */
 const earlyMs = 60_000
-/** How long before its expiry a token is no longer used, because it may be too old when the gateway reads it. */
+/** How long before its expiry a token is not used any more. It might expire on its way to the gateway. */
 const mandatoryMs = 30_000
 const backoffFirstMs = 500
 const backoffMaxMs = 30_000

@@ -1,7 +1,7 @@
 import type { Secret } from '../../platform/security/secret.ts'
 import type { ImageStyleId } from './image-style-ids.ts'
 
-/** The place where a provider stores and processes data. `india_only` allows only 'india', which must be proven. */
+/** The place where a provider stores and processes data. `india_only` allows only 'india', and that residency must be proven. */
 export type Residency = 'india' | 'global' | 'unknown'
 export type DialectId = 'openai' | 'openai-responses' | 'anthropic' | 'gemini'
 /**

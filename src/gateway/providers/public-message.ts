@@ -14,8 +14,8 @@ const quoteMaxChars = 200
 /** Maximum number of words that are joined to form the beginning of a quote. */
 const quoteStartWords = 24
 /**
- * Maximum length of the request's text for the comparison, which takes time. For a longer request, the error is passed on without the provider's
- * words.
+ * Maximum length of the request's text for the comparison. The comparison takes time. For a longer request, the error is passed on without the
+ * provider's words.
  */
 const comparedContentMaxChars = 256 * 1024
 /** Minimum length of a quote. Words of this length that also occur in the request count as quoted from it. */

@@ -14,7 +14,7 @@ export interface Candidate {
 
 const byModel = new WeakMap<Model, readonly Candidate[]>()
 
-/** Returns every route of a model as candidates. The list is cached for each model object, which exists as long as its catalog snapshot. */
+/** Returns every route of a model as candidates. The list is cached for each model object. The object exists as long as its catalog snapshot. */
 export function candidatesOf(model: Model): readonly Candidate[] {
   const known = byModel.get(model)
   if (known !== undefined) return known

@@ -1,6 +1,6 @@
 /**
- * Decides who pays for a call, because the payer limits where the call may go. The platform's account, the caller's own credentials, or nobody can
- * pay. Decision 0325 gives the reasons.
+ * Decides who pays for a call: the platform's account, the caller's own credentials, or nobody. The payer limits where the call may go. Decision 0325
+ * gives the reasons.
  */
 import { type ErrorName, fail, GatewayError } from '../../platform/errors.ts'
 import type { Plan, ResolveRequest } from './plan.ts'
@@ -33,8 +33,8 @@ export function resolveAsPaid(isTrial: boolean | undefined, request: ResolveRequ
 }
 
 /**
- * Returns the plan for a call for which the platform's account pays nothing. Only the organisation's own credentials may serve it. Returns null when
- * no route has such a credential.
+ * Returns the plan for a call for which the platform's account pays nothing. Only the organisation's own credentials may serve the call. Returns null
+ * when no route has such a credential.
  */
 export function resolveWithoutBalance(request: ResolveRequest, resolve: Resolve): Plan | null {
   try {

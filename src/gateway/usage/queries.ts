@@ -1,8 +1,8 @@
 import { statement } from '../../platform/db/db.ts'
 
 /**
- * Inserts the events that do not exist yet. Returns the number of new events. It returns their ids only when some of the events existed already,
- * which is rare. Each column is passed as one array.
+ * Inserts the events that do not exist yet. Returns the number of new events. When some of the events existed already, it also returns the ids of the
+ * new ones. That is rare. Each column is passed as one array.
  */
 export const insertEvents = statement<
   [

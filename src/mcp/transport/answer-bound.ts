@@ -61,7 +61,7 @@ function boundedEvents(events: ReadableStream<Uint8Array>, { refused, extraBytes
   })
 }
 
-/** Returns the error for an answer that did not fit. Returns null for a notification, which expects no answer. */
+/** Returns the error for an answer that did not fit. Returns null for a notification, because a notification expects no answer. */
 function inPlaceOf(event: Uint8Array): Uint8Array | null {
   const [, data] = /^data: (.*)$/m.exec(new TextDecoder().decode(event)) ?? []
   const id = data === undefined ? null : idOf(JSON.parse(data))

@@ -84,7 +84,7 @@ const message = z.object({
 const page = z.object({ cursor: z.string().optional() }).optional()
 const completionRef = z.union([z.object({ type: z.literal('ref/prompt'), name: z.string() }), z.object({ type: z.literal('ref/resource'), uri: z.string() })])
 
-/** The shapes of the params for some methods. With a wrong type in them, the SDKs would answer -32603, which means a failure of the gateway. */
+/** The shapes of the params for some methods. For a wrong type in them, the SDKs would answer -32603, the code of an internal error. */
 const paramsOf: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
   ['initialize', z.object({ protocolVersion: z.string(), capabilities: z.looseObject({}), clientInfo: z.object({ name: z.string(), version: z.string() }) })],
   ['tools/list', page],

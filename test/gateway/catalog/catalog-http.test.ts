@@ -18,7 +18,7 @@ describe('the public catalog', () => {
     expect(reply.json.data.length).toBeGreaterThan(20)
   })
 
-  test('Codex, which sends its version, gets the empty extra list that it expects', async () => {
+  test('Codex sends its version and gets the empty extra list that it expects', async () => {
     expect((await app.call('GET', '/v1/models?client_version=0.169.0')).json).toMatchObject({ object: 'list', models: [] })
     expect((await app.call('GET', '/v1/models')).json).not.toHaveProperty('models')
   })

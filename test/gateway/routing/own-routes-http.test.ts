@@ -133,7 +133,7 @@ describe('own keys and own servers of an organisation', () => {
     }
   })
 
-  test('ROUTE-59 a model on own keys only gets 400 no_route without such a key', async () => {
+  test('ROUTE-59 a model that needs an own key gets 400 no_route without one', async () => {
     expect(await served({ model: 'byok-model' })).toEqual([400, 'no_route'])
     expect(await served({ model: 'test-model', fallbacks: ['byok-model', 'alpha-only'] })).toEqual([200, 'alpha'])
     expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret'])

@@ -44,7 +44,7 @@ describe('a saved key', () => {
 describe('an id of the form provider/model-id', () => {
   const org = withKey('away', { models: ['plain', 'deep/er:7b', 'm', 'vectors'] })
 
-  test("an id of the form provider/model-id runs on the saved key, with the part after the first slash as the provider's model", () => {
+  test("a provider/model-id runs on the saved key, with the part after the first slash as the provider's model", () => {
     for (const listed of ['plain', 'deep/er:7b']) {
       const plan = resolve(asking(`away/${listed}`, {}, { org }), world())
       expect(plan.model.id).toBe(`away/${listed}`)
@@ -53,7 +53,7 @@ describe('an id of the form provider/model-id', () => {
     }
   })
 
-  test('such an id has the price and properties of that model at that provider in the catalog, or none', () => {
+  test('a provider/model-id has the price and properties of that model at that provider in the catalog, or none', () => {
     const known = resolve(asking('away/m', {}, { org }), world())
     expect(known.attempts[0]?.route.price).toEqual(m.routes[2]?.price)
     expect(known.model.contextLength).toBe(8000)
@@ -62,7 +62,7 @@ describe('an id of the form provider/model-id', () => {
     expect([unknown.attempts[0]?.route.price.inputUinrPerMtok, unknown.model.contextLength]).toEqual([0n, null])
   })
 
-  test('such an id is unknown when the key does not list it, has no route without a key, and is always accepted with a key in the request', () => {
+  test('a provider/model-id is unknown when the saved key does not list it, and has no route without a key. With a key in the request it is always accepted', () => {
     expect(errorOf(asking('away/other', {}, { org }), world())).toBe('404 model_not_found')
     expect(errorOf(asking('one/other', {}, { org }), world())).toBe('400 no_route')
     expect(errorOf(asking('away/', {}, { org }), world())).toBe('404 model_not_found')
@@ -70,7 +70,7 @@ describe('an id of the form provider/model-id', () => {
     expect(attempts(asking('away/other', { upstreamKey: 'sent' }, { org }), world())).toEqual(['away/away/other own sent'])
   })
 
-  test('such an id has the kind that the catalog states, and obeys the hard constraints', () => {
+  test('a provider/model-id has the kind that the catalog states, and obeys the hard constraints', () => {
     const listed = withKey('one', { models: ['vectors', 'gated', 'free'] })
     expect(errorOf(asking('one/vectors', {}, { org: listed }), world())).toBe('400 no_route')
     expect(attempts(asking('one/vectors', {}, { org: listed, kind: 'embedding' }), world())).toEqual(['one/one/vectors own saved'])
@@ -80,7 +80,7 @@ describe('an id of the form provider/model-id', () => {
     expect(errorOf(asking('one/free', { provider: 'two' }, { org: listed }), world())).toBe('400 no_route')
   })
 
-  test('such an id may be a step of a chain', () => {
+  test('a provider/model-id may be a step of a chain', () => {
     const chain = {
       fallbacks: [
         { model: 'away/other', provider: null },

@@ -156,7 +156,7 @@ describe('hard constraints', () => {
 })
 
 describe('credentials', () => {
-  test("a model on callers' keys only gives no_route without such a key, and in the native messages format the error asks for the key", () => {
+  test("a model that needs a caller's key gives no_route without one, and in the native messages format the error asks for the key", () => {
     expect(errorOf(asking('keyed'), worldOf(all))).toBe('400 no_route')
     expect(errorOf(asking('claude-x'), worldOf(all))).toBe('401 byok_required')
   })

@@ -65,7 +65,7 @@ describe('the rule of anomalies', () => {
     expect([told, ended]).toEqual([[0], [48]])
   })
 
-  test('for any figures, an hour that begins an anomaly is at the floor, at five times the mean and after a day of history, and so does every higher hour', () => {
+  test('for any figures, an hour begins an anomaly only at the floor, at five times the mean and after a day of history, and so does every higher hour', () => {
     fc.assert(
       fc.property(metric, figures, amount, (metric, hour, more) => {
         const verdict = judgeHour(metric, hour, false)

@@ -9,7 +9,7 @@ export interface ItemPlace {
 /** The suffix of every item's name. A label contains no dot, so the suffix distinguishes an item from a namespace of the same name. */
 const itemEnding = '.json'
 
-/** Returns the memory key of an item. Throws for a text with half a surrogate pair, which no key can contain. */
+/** Returns the memory key of an item. Throws for a text with an unpaired surrogate, because a key cannot contain one. */
 export function keyOfItem(root: string, { namespace, key }: ItemPlace): string {
   return `${prefixOfNamespace(root, namespace)}${escaped(key, '.')}${itemEnding}`
 }

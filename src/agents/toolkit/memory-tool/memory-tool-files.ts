@@ -1,4 +1,4 @@
-/** Presents files and folders over shared memory, which has only keys. */
+/** Presents shared memory as files and folders. Shared memory itself has only keys. */
 import { BrigadeError } from '../brigade-error.ts'
 import type { MemoryClient } from '../memory-client/memory-client.ts'
 import { inParallel } from '../memory-client/memory-client-parallel.ts'

@@ -7,7 +7,7 @@ export type MemoryMounts = Readonly<Record<string, string>>
 
 interface Mount {
   readonly at: readonly string[]
-  /** The prefix, which ends with a slash. */
+  /** The prefix, with a slash at its end. */
   readonly prefix: string
 }
 

@@ -46,7 +46,7 @@ function causesOf(thrown: unknown): unknown[] {
   return found
 }
 
-/** GitHub reports errors with status 200. The client keeps such a body in the cause of its error. */
+/** GitHub reports errors with status 200. The client keeps the body of such a reply in the cause of its error. */
 function errorInBody(cause: unknown): string | null {
   if (typeof cause !== 'object' || cause === null || !('body' in cause)) return null
   const { body } = cause

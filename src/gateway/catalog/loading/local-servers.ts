@@ -80,7 +80,7 @@ function toProvider(server: KnownServer, baseUrl: string): Provider {
   }
 }
 
-/** Returns the entries of an OpenAI model list. Entries with routes come from a gateway such as this one, and such a list counts as empty. */
+/** Returns the entries of an OpenAI model list. If the entries have routes, the list comes from a gateway such as this one and counts as empty. */
 function modelsOf(listing: unknown, providerId: string): readonly ModelEntry[] {
   if (!isObject(listing) || !Array.isArray(listing['data'])) return []
   const items = listing['data'].filter(isObject)

@@ -18,8 +18,8 @@ const inrPerUsdMin = 1n
 const inrPerUsdMax = 10_000n
 
 /**
- * Returns the models with a price from `{data: [{id, pricing: {prompt, completion}}]}` or from the bare list. Free models are left out, and so are
- * models without a fixed price, which have a negative price. Throws when the reply is not such a list or contains no price.
+ * Returns the models with a price from `{data: [{id, pricing: {prompt, completion}}]}` or from the bare list. Free models are left out. Models
+ * without a fixed price are marked by a negative price, and are left out too. Throws when the reply is not such a list or contains no price.
  */
 export function pricesOf(reply: unknown): readonly ListedPrice[] {
   const list = isObject(reply) ? reply['data'] : reply

@@ -17,7 +17,7 @@ export function answersInChat(operation: Operation, reply: JsonObject): boolean 
 /** Messages need a list of blocks. The list may be empty, because the model may have nothing to say. */
 export const answersInMessages = (_operation: Operation, reply: JsonObject): boolean => isTyped(reply['content'])
 
-/** Returns whether a reply of the Responses API is an answer: it has a list of items, which may be empty, and has not failed or been cancelled. */
+/** Returns whether a reply of the Responses API is an answer. An answer has a list of items, which may be empty, and has not failed or been cancelled. */
 export function answersInResponses(_operation: Operation, { output, status }: JsonObject): boolean {
   return isTyped(output) && status !== 'failed' && status !== 'cancelled'
 }

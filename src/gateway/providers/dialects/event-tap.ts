@@ -2,7 +2,7 @@ import { type LineSink, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { StreamTap } from '../dialect.ts'
 
-/** Maximum length of a model name. The catalog has no longer name, so a longer one is not kept. */
+/** Maximum length of a model name. Every name in the catalog is shorter, so a longer one is dropped. */
 const modelMaxChars = 200
 
 /** Returns the model that a reply or its beginning names. Returns null when it names none. */

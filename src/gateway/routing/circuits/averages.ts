@@ -53,7 +53,7 @@ export class ToolCallAverage {
     if (nowMs - this.#atMs > toolCallsStaleMs) this.#seen = 0
     this.#seen++
     this.#atMs = nowMs
-    // For the first replies this is the plain mean, so that one broken reply does not decide. Later it is a moving average.
+    // The plain mean is used for the first replies, so that one broken reply does not decide. Later it is a moving average.
     this.#brokenShare = blend(this.#brokenShare, isSound ? 0 : 1, Math.max(1 / this.#seen, toolCallWeight))
   }
 

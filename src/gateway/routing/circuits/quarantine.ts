@@ -84,8 +84,7 @@ export class RouteQuarantine {
 
   /**
    * Quarantines the routes that have enough signs of failure. The last route of a model that the platform can serve is never quarantined. For a route
-   * in India, the last route in India is never quarantined. In such a case the caller gets the provider's error, which is more useful than an error
-   * that there is no route.
+   * in India, the last route in India is never quarantined. The provider's error is more useful to a caller than an error that there is no route.
    */
   async run(): Promise<void> {
     const { maintenance } = this.#deps

@@ -45,8 +45,8 @@ export interface RouteCircuitsOptions {
   /** Consecutive failures that open a circuit (CIRCUIT_FAILURES). */
   readonly failuresToOpen: number
   /**
-   * Returns the founder of an organisation. Several organisations of one founder count as one. Null, or no such function, makes each organisation
-   * count alone.
+   * Returns the founder of an organisation. Several organisations of one founder count as one. When the function is left out or returns null, each
+   * organisation counts alone.
    */
   founderOf?(orgId: number): string | null | Promise<string | null>
 }

@@ -10,7 +10,7 @@ import type { Flushable } from '../../../platform/flushable.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
 import { daysOfAgent, daysOfKey, daysOfModel, type EventRow, findEventDay, listEvents, scanDay } from './activity-event-queries.ts'
 
-/** Maximum number of events that one page with filters examines. A page that has found too few by then ends early and returns where to continue. */
+/** Maximum number of events that one page with filters examines. If the page has too few matches by then, it ends early and returns where to continue. */
 export const scanMax = 20_000
 const dayMs = 24 * 3600_000
 

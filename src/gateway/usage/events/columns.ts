@@ -21,8 +21,8 @@ export const intOf = (n: number | undefined): number => Math.min(intMax, Number(
 export const wholeMs = (ms: number): number => Math.min(intMax, Math.max(0, Math.round(ms)))
 
 /**
- * Returns a model id that the tables accept. It is cut to its maximum length, without U+0000 and without unpaired surrogates. The cut can produce
- * such a surrogate, and the database refuses it in JSON.
+ * Returns a model id that the tables accept. It is cut to its maximum length, and has no U+0000 and no unpaired surrogates. The cut can produce an
+ * unpaired surrogate, and the database refuses those in JSON.
  */
 export const modelText = (id: string): string => id.slice(0, modelMaxChars).replaceAll('\u0000', '').toWellFormed()
 

@@ -7,9 +7,9 @@ import { partitionSql } from '../queries.ts'
 /** Pause between two runs of the job, in milliseconds. */
 export const partitionsEveryMs = 6 * 3600_000
 /**
- * Number of months after the present one for which partitions are created. A month whose first event arrives before its partition exists can no
- * longer get a partition. Its rows are in the default partition. Reports read them as usual, but they must be deleted row by row. That happens only
- * when the jobs have not run for three months, or when the clock jumps.
+ * Number of months after the present one for which partitions are created. When the first event of a month arrives before its partition exists, that
+ * month cannot get a partition later. Its rows are then in the default partition. Reports read them as usual, but they must be deleted row by row.
+ * That happens only when the jobs have not run for three months, or when the clock jumps.
  */
 const monthsAhead = 3
 

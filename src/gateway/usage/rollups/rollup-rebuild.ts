@@ -47,8 +47,8 @@ export class UsageRollups {
 
   /**
    * Computes the wrong sums in a span of IST days again. Both ends of the span are included. The default span is all days whose events are kept. Each
-   * day is one transaction. During it, flushes wait and calls continue. Returns the days that were wrong. A day whose events are no longer complete
-   * does not change. Throws `bad_request`.
+   * day is one transaction. Flushes wait during the transaction, and calls continue. Returns the days that were wrong. A day with deleted events does
+   * not change. Throws `bad_request`.
    */
   async rebuild(from: string | undefined, to: string | undefined): Promise<readonly Disagreement[]> {
     const { db, clock, keepDays, journal } = this.#deps

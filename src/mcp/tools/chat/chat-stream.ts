@@ -11,7 +11,7 @@ const usageShape = z.looseObject({ prompt_tokens: z.number(), completion_tokens:
 const costShape = z.looseObject({ cost_inr: z.number().nullish(), value_inr: z.number().nullish(), provider: z.string().nullish() })
 const choiceText = z.looseObject({ content: z.string().nullish(), reasoning_content: z.string().nullish() })
 
-/** A chunk of a stream, which has `delta`, or a whole completion, which has `message`. */
+/** A chunk of a stream, with `delta`, or a whole completion, with `message`. */
 const chatPart = z.looseObject({
   id: z.string().nullish(),
   model: z.string().nullish(),
