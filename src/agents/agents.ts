@@ -331,8 +331,8 @@ export class Agents {
 
   /**
    * Returns the agent that a label names by id or exact name, or null. A revoked agent is returned only while no active agent has the name. The
-   * result is synchronous when it is cached. Throws 503 when the news of this process is too old to know whether the agent is active, so a label
-   * cannot bypass the kill switch.
+   * result is synchronous when it is cached. Throws 503 when this process has not read the control log for too long to know whether the agent is
+   * active. A label therefore cannot bypass the kill switch.
    */
   byLabel(orgId: number, label: string): LabelledAgent | null | Promise<LabelledAgent | null> {
     const found = this.#byLabel.get(labelKey(orgId, label))

@@ -13,7 +13,7 @@ export interface KillSwitchDeps {
   readonly log: Log
   readonly controlLog: ControlLog
   readonly inflight: Inflight
-  /** AGENT_STALE_MS. After this time without news, a process cannot know whether an agent is still active. */
+  /** AGENT_STALE_MS. A process that has not read the control log for this long cannot know whether an agent is still active. */
   readonly staleMs: number
   /** AGENT_TOKEN_TTL_S in milliseconds. The process must remember an epoch for this long. */
   readonly tokenTtlMs: number
@@ -41,8 +41,8 @@ export class KillSwitch {
   }
 
   /**
-   * Loads the epochs and begins to watch the age of the news. It must be called after the control log has started. Otherwise it could miss a
-   * revocation.
+   * Loads the epochs, and begins to watch when the control log was last read. It must be called after the control log has started. Otherwise it could
+   * miss a revocation.
    */
   async start(): Promise<void> {
     await this.#load()
@@ -57,12 +57,15 @@ export class KillSwitch {
     for (const stop of this.#stops.splice(0)) stop()
   }
 
-  /** Throws 401 `agent_revoked` when a token of that epoch is revoked. Throws 503 when the news of this process is too old to know. */
+  /** Throws 401 `agent_revoked` when a token of that epoch is revoked. Throws 503 when this process has not read the control log for too long to know. */
   check(agentId: number, epoch: number, ancestorIds: readonly number[]): void {
     if (!this.stands({ id: agentId, epoch, ancestorIds })) throw refused('agent_revoked')
   }
 
-  /** Returns whether no revocation is known for an agent of that epoch and for the agents above it. Throws 503 when the news is too old to know. */
+  /**
+   * Returns whether the agent of that epoch and the agents above it are not revoked, as far as this process knows. Throws 503 when it has not read
+   * the control log for too long to know.
+   */
   stands({ id, epoch, ancestorIds }: { readonly id: number; readonly epoch: number; readonly ancestorIds: readonly number[] }): boolean {
     const known = this.#epochs.get(id)
     if (known !== undefined && epoch < known.epoch) return false
@@ -78,12 +81,12 @@ export class KillSwitch {
     this.#deps.inflight.abortKey(keyId, 'key_revoked')
   }
 
-  /** Returns whether the news is too old to trust an agent token. */
+  /** Returns whether the control log was last read too long ago to trust an agent token. */
   isStale(): boolean {
     return this.#deps.controlLog.lastSyncAgeMs() > this.#deps.staleMs
   }
 
-  /** Cuts all running calls of agents when the news is too old. It runs every second. */
+  /** Cuts all running calls of agents when the control log was last read too long ago. It runs every second. */
   cutWhenStale(): void {
     if (!this.isStale()) return
     const count = this.#deps.inflight.abortAllAgents('agent_stale')

@@ -191,7 +191,7 @@ test('a label is an id or an exact name, and a second look-up needs no query', a
   expect(process.db.roundTrips).toBe(before)
 })
 
-test('a label returns the ancestors of its agent, nearest first', async () => {
+test('the look-up of a label returns the ancestors of its agent, nearest first', async () => {
   const caller = await newCaller(process)
   const [a, b, c, d, e] = await family(caller, ['a', 'b', 'c', 'd', 'e'])
   expect(await process.agents.byLabel(caller.orgId, 'd')).toMatchObject({ id: d, ancestorIds: [c, b, a] })

@@ -187,7 +187,7 @@ describe('children of agents', () => {
     await until(async () => (await family.chat(top.token)).status === 200)
   })
 
-  test('the name of an agent elsewhere is refused for a child, and the name of a revoked child creates a new child', async () => {
+  test('a child cannot take the name of another agent, and the name of a revoked child creates a new child', async () => {
     const parent = await family.lead()
     const sibling = await family.lead()
     const name = newName('wanted')

@@ -88,7 +88,7 @@ test('a process that starts after the revocation knows it without an event', asy
   }
 })
 
-test('when a process has received no news for too long, it refuses agent tokens and cuts their calls. Both work again after the next news', async () => {
+test('a process that has not read the control log for too long refuses agent tokens and cuts their calls. Both work again after the next read', async () => {
   await process.stop()
   process = await startProcess(database.db, { pollMs: 3_600_000 })
   const { token, agentId, keyId } = await newToken()

@@ -105,7 +105,7 @@ describe('a stream of changes', () => {
     expect(told.stopped).toBe(1)
   })
 
-  test("a cut, the end of all streams and a reader's disconnect each stop the listening once", async () => {
+  test('a cut, the end of all streams, and a disconnecting reader each stop the listening once', async () => {
     const first = await openStream()
     first.cut.abort()
     first.streams.endAll()

@@ -65,7 +65,7 @@ test('MEMX-08 MCPX-06 a write in a readable scope is reported to the listeners o
   expect(listener.updates[3]?._meta['brigade/changes']).toMatchObject([{ action: 'delete', etag: null }])
 })
 
-test('every change is reported, whether it came through an endpoint or the other era: appends, edits, writes by tools', async () => {
+test('every change is reported, whether an endpoint or a client of the other era made it: appends, edits, writes by tools', async () => {
   const listener = await listening(app.key, ['memory://agents/log/'])
   const writer = await connectV1(app.baseUrl, app.key)
   await writer.callTool({ name: 'memory_write', arguments: { key: 'agents/log/by-tool.md', content: '1' } })

@@ -97,7 +97,7 @@ test('notifications with another prefix go to their own listeners', async () => 
   await until(() => others.includes('recall:1,2,3'), 'the other notification')
 })
 
-test('the age of the news counts from the last successful read', async () => {
+test('the age of the control log counts from the last successful read', async () => {
   const clock = movableClock()
   const log = new ControlLog({ db, clock, log: silentLog, pollMs: 20 })
   logs.push(log)

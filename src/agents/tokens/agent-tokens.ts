@@ -164,8 +164,8 @@ export class AgentTokens {
   }
 
   /**
-   * Returns the principal of a token that is valid now. Throws 401 with a `reason`, or 503 when the news is stale. The result is synchronous when the
-   * token was seen before and its key and agent are cached.
+   * Returns the principal of a token that is valid now. Throws 401 with a `reason`, or 503 when the control log was last read too long ago. The
+   * result is synchronous when the token was seen before and its key and agent are cached.
    */
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal> {
     const claims = this.verify(token)

@@ -22,7 +22,8 @@ const pruneEveryMs = 60_000
 
 /**
  * Remembers revoked tokens by their `jti`, and trust rules whose tokens were revoked as `trust:<id>`. Every process knows all revocations that still
- * matter. It reads them at start, and the control log adds new ones. The kill switch watches the age of the news. Decision 0198 says why.
+ * matter. It reads them at start, and the control log adds new ones. The kill switch checks that the control log was read recently. Decision 0198
+ * says why.
  */
 export class RevokedTokens {
   readonly #deps: RevokedTokensDeps
@@ -64,7 +65,7 @@ export class RevokedTokens {
   async revokeIn(tx: Tx, orgId: number, tokenId: string): Promise<NewsItem[]> {
     const { clock, tokenTtlMs } = this.#deps
     const nowMs = clock.nowMs()
-    // A token that was just made from this token may outlive it by this time. Later, no token can be made from it.
+    // Tokens that were made from this token just before the revocation have expired by this time. No token can be made from it afterwards.
     await tx.exec(insertRevocation, orgId, tokenId, new Date(nowMs), new Date(nowMs + tokenTtlMs + slackMs))
     return [{ kind: 'token_revoked', ref: tokenId }]
   }

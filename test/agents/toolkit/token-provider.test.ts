@@ -136,7 +136,7 @@ describe('a gateway that cannot mint', () => {
     expect(await tokens.getToken()).toMatch(/^token-/)
   })
 
-  test('the gateway is not asked before the time that it stated', async () => {
+  test('no mint is tried before the time that the gateway stated', async () => {
     const tokens = provider()
     await tokens.getToken()
     answers = [{ status: 429, code: 'rate_limit_exceeded', headers: { 'retry-after': '60' } }]

@@ -56,7 +56,7 @@ describe('news of circuits', () => {
     }, 'the other process has heard')
   })
 
-  test('an opening on another process is passed on once, and not when this process knew it already', async () => {
+  test('an opening on another process is reported once, and not when this process knew it already', async () => {
     const { clock, here, there } = pair()
     fail(here.circuits, 'a/m')
     await until(() => there.heard.length === 1, 'the opening is heard')

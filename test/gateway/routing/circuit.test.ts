@@ -111,7 +111,7 @@ describe('a circuit', () => {
     expect([at.opened, at.changes]).toEqual([[], []])
   })
 
-  test('a single 429 does not count as a failure, and from the second in a row on, each one does', () => {
+  test('a single 429 does not count as a failure, and from the second in a row on, every 429 does', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.rateLimited('a/m')
     expect(at.circuits.available('a/m')).toBe(true)

@@ -172,7 +172,7 @@ describe('on a database', () => {
     for (const day of days) await put(Date.parse(`${day}T06:30:00Z`), { valueUinr: 5n, costUinr: 5n })
     await put(Date.parse('2026-10-11T18:29:59.999Z'), { valueUinr: 5n, costUinr: 5n })
     const retention = { db, clock: movableClock(noon), log: silentLog, keepDays: 40 }
-    // One row of the default partition and two rows of the month at the edge are deleted. Three rows go with the dropped months.
+    // One row of the default partition and two rows of the month at the edge are deleted. Three more rows are dropped with their months.
     expect(await deleteOldUsage(retention, soon())).toBe(3)
     expect(await db.many(countEvents)).toEqual(['2026-10-12', '2026-10-13', '2026-11-21'].map(day => ({ day, count: 1n })))
     expect((await db.many(listPartitions)).map(({ name }) => name)[0]).toBe('usage_events_2026_10')

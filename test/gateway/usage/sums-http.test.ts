@@ -68,7 +68,7 @@ const sumOf = (rows: readonly Sum[]): Sum =>
 
 let named = 0
 
-test('USAGE-12 models, agents, days and CSV add up to the totals and to the debits of the ledger, for calls over the end of an IST month', async () => {
+test('USAGE-12 the sums by model, agent and day and the CSV equal the totals and the debits of the ledger, even over the end of an IST month', async () => {
   await fc.assert(
     fc.asyncProperty(callsOf, async calls => {
       clock.moveTo(edgeMs)

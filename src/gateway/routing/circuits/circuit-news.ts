@@ -17,7 +17,7 @@ export interface CircuitNewsDeps {
   readonly clock: Clock
   readonly log: Log
   readonly controlLog: Pick<ControlLog, 'on' | 'change'>
-  /** Identifies this process, so that it ignores its own news. */
+  /** Identifies this process, so that it ignores its own events. */
   readonly processName: string
   /** Is called when another process reports that a circuit opened, if this process did not know that. */
   opened?(routeId: RouteId): void

@@ -5,7 +5,7 @@ import type { Attempt, ResolveRequest } from '../plan.ts'
 import { factsOf, type RoutingWorld } from '../routing-world.ts'
 import { type Preference, rank } from './rank.ts'
 
-/** Returns the allowed attempts on the candidates. Each attempt has its credential. */
+/** Returns the allowed attempts on the candidates, each with its credential. */
 export function reachable(candidates: readonly Candidate[], request: ResolveRequest, world: RoutingWorld): readonly Attempt[] {
   const { upstreamKey, provider } = request.fields
   if (upstreamKey !== null) {

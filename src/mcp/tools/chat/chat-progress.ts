@@ -58,7 +58,7 @@ export class ChatProgress {
     return this.#route
   }
 
-  /** Reports that the call begins. Until `end`, it also reports every 15 s without news that the call continues. */
+  /** Reports that the call begins. Until `end`, it also reports after every 15 s of silence that the call continues. */
   begin(model: string): void {
     this.#say(0, `asking ${model}`)
     if (this.#context.report) this.#waitOn()

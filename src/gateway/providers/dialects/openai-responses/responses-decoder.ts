@@ -108,7 +108,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return [this.#chunk({ tool_calls: [{ index: call.index, ...said }] })]
   }
 
-  /** Returns the chunks for what a provider sends only with the complete item, and for the signature of its thinking. */
+  /** Returns the chunks for a complete item: the parts that the provider sends only now, and the signature of its thinking. */
   #itemDone(place: number | null, item: JsonObject): readonly ChatStreamEvent[] {
     if (isCall(item)) {
       const opening = this.#calls.has(place) ? [] : this.#openCall(place, item)
