@@ -89,7 +89,7 @@ export class AgentBudgets {
     if (capUinr !== null && own.capUinr !== null && capUinr <= own.capUinr) return
     const given = await this.#givenIn(tx, orgId, Number(parent.id), agent.id)
     const leftUinr = remaining(parent.capUinr, parent)
-    // The child's own spending counts in the parent too, and it is part of the child's new cap.
+    // What the parent has left already excludes the child's own spending. The child's new cap covers that spending, so it is added back.
     const most = least(parent.capUinr - given, leftUinr + usedUinr(own))
     if (capUinr !== null && capUinr <= most) return
     throw notAvailable(parent, { capUinr: parent.capUinr, givenUinr: given, leftUinr, mostUinr: most }, capUinr)

@@ -188,7 +188,7 @@ export class Agents {
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
-      // An active agent of that name is used again, even when the organisation may not create more agents.
+      // An active agent of that name is returned, even when the organisation may not create more agents.
       const found = await db.maybe(findActiveByName, orgId, forms)
       const made = found === null ? await db.tx(insert) : null
       if (made !== null) {

@@ -214,7 +214,7 @@ export interface SigningKeyRow {
   readonly privateSealed: string
 }
 
-/** Returns the keys that sign, that will sign, and that signed tokens which may still be valid. */
+/** Returns the current key, the next key, and the retired keys whose tokens may still be valid. */
 export const loadSigningKeys = statement<[keepMs: number], SigningKeyRow>(
   'signing_keys.load',
   `select kid, state, public_jwk as "publicJwk", private_sealed as "privateSealed" from signing_keys

@@ -79,7 +79,7 @@ export class TokenExchange {
     return (await this.#ofIssuer(form, said, scopesOf, call)).minted
   }
 
-  /** Returns the grant of the rules for a token of this issuer and this audience. Throws the errors of `exchange` and of `scopesOf`. */
+  /** Returns the grant that the trust rules give to a token of this issuer and this audience. Throws the errors of `exchange` and of `scopesOf`. */
   async forResource(token: string, resource: { readonly issuer: string; readonly audience: string }, scopesOf: ScopesOf, call: ExchangeCall) {
     const said = readUnverified(token)
     if (said.issuer !== resource.issuer) throw notTaken(`its issuer is not ${resource.issuer}`)

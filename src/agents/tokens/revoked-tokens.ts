@@ -61,7 +61,7 @@ export class RevokedTokens {
     await this.#deps.controlLog.change(async tx => ({ value: undefined, news: await this.revokeIn(tx, orgId, tokenId) }))
   }
 
-  /** Does the same as `revoke` inside a transaction of the caller, who appends the event. */
+  /** Revokes a token as `revoke` does, inside the caller's transaction. The caller appends the returned event to the control log. */
   async revokeIn(tx: Tx, orgId: number, tokenId: string): Promise<NewsItem[]> {
     const { clock, tokenTtlMs } = this.#deps
     const nowMs = clock.nowMs()

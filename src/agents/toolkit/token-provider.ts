@@ -4,7 +4,7 @@ import type { TokenParams, TokenSource } from './token-source.ts'
 
 /** The agent that needs tokens, and options. */
 export interface AgentTokenOptions extends TokenMintOptions {
-  /** Is called once, when the gateway says that the agent is revoked. It can end the run. */
+  /** Is called once, when the gateway says that the agent is revoked. The function can end the run. */
   readonly onRevoked?: ((error: AgentRevokedError) => void) | undefined
   /** Returns milliseconds of a clock that never jumps. Tests replace it. */
   readonly now?: (() => number) | undefined

@@ -28,7 +28,7 @@ export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
       .split('/')
       .map(decodeURIComponent)
     const key = parts.pop() ?? ''
-    // A key that another program wrote may decode to an item that has another key.
+    // Another program may have written a key that decodes to an item but is not the key of that item.
     return keyOfItem(root, { namespace: parts, key }) === memoryKey ? { namespace: parts, key } : null
   } catch {
     return null

@@ -9,7 +9,7 @@ export interface Decimal {
 /** A number, plain or with an exponent. Prices and rates never have more digits than this allows. */
 const pattern = /^(\d{1,20})(?:\.(\d{1,30}))?(?:e([+-]?\d{1,2}))?$/i
 
-/** Reads a decimal text, or a JSON number by its shortest text. Returns null when it is invalid or negative. */
+/** Reads a decimal from a text or a JSON number. A number is read in its shortest decimal form. Returns null when the value is invalid or negative. */
 export function decimalOf(value: unknown): Decimal | null {
   const match = typeof value === 'string' || typeof value === 'number' ? pattern.exec(String(value).trim()) : null
   if (match === null) return null
