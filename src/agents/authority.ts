@@ -46,7 +46,7 @@ function answersBelow(actor: AgentPrincipal, self: Pick<AgentRow, 'createdByUser
   return userId === null || role === 'owner' || role === 'admin' || [self, below].some(agent => agent.createdByUser === userId)
 }
 
-/** Throws `forbidden` unless the person whose key minted the token of the agent `self` may loosen limits of the agent below it. */
+/** Checks the person whose key minted the token of the agent `self`. Throws `forbidden` unless that person may loosen limits of the agent below it. */
 export function checkBelow(actor: AgentPrincipal, self: AgentRow, below: AgentRow): void {
   if (answersBelow(actor, self, below)) return
   throw fail('forbidden', {
