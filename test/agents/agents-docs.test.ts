@@ -1,4 +1,4 @@
-/** The commands of docs/guides/agents.md, run as they stand there. */
+/** The commands of docs/guides/agents.md, run as they are written there. */
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'

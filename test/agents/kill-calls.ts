@@ -20,7 +20,7 @@ export interface Caller {
 /** One call on its way. */
 export interface RunningCall {
   readonly name: string
-  /** How many calls of it stand in the books: one, but for the panel. */
+  /** The number of settled calls that one request leaves: one, and more for the panel. */
   readonly events: number
   /** The client has read something of the answer, or where nothing can be read before the end, the provider has been asked. */
   readonly begun: Promise<void>

@@ -1,4 +1,4 @@
-/** The commands of docs/guides/workload-tokens.md, run as they stand there. */
+/** The commands of docs/guides/workload-tokens.md, run as they are written there. */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

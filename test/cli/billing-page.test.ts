@@ -1,4 +1,4 @@
-/** The commands and the page of docs/guides/billing.md, run as they stand there. */
+/** The commands and the page of docs/guides/billing.md, run as they are written there. */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

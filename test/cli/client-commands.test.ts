@@ -296,7 +296,7 @@ describe('client commands, as typed', () => {
     }
   })
 
-  test('the lines of docs/guides/cli.md work as they stand, from the first to the last', async () => {
+  test('the lines of docs/guides/cli.md work as they are written, from the first to the last', async () => {
     const lines = documentedLines()
     expect(lines.length).toBeGreaterThan(20)
     for (const words of lines) await ran(words)

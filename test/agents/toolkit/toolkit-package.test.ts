@@ -1,4 +1,4 @@
-/** The toolkit as a package: its types in other people's projects, its pages run as they stand, and what npm would publish. */
+/** The toolkit as a package: its types in other people's projects, its pages run as they are written, and what npm would publish. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

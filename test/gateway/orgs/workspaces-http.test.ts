@@ -160,7 +160,7 @@ describe('workspaces over HTTP', () => {
       expect([archived.status, archived.json]).toEqual([200, { ok: true, ...before, archived: true }])
     }
     expect(await found(id)).toEqual({ ...before, archived: true })
-    expect((await list()).at(-1).archived, 'archived ones stand last').toBe(true)
+    expect((await list()).at(-1).archived, 'archived workspaces are last').toBe(true)
     expect((await app.call('GET', '/v1/usage')).json.totals).toEqual(usage)
     expect((await chat(key)).status).toBe(200)
     const { spend_month_inr: spent } = await found(id)
