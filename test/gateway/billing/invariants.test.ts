@@ -55,7 +55,7 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
   ['a redemption without its bonus', "delete from ledger where reason = 'promo'", /HELLO gave organisation 1 ₹0, its redemption says ₹50/],
 ]
 
-it.each(broken)('%s is found', async (what, sql, sentence) => {
+it.each(broken)('the check finds %s', async (what, sql, sentence) => {
   let found: string[] = []
   const undone = new Error('undone')
   const work = database.db.tx(async tx => {
