@@ -22,12 +22,12 @@ test.each([
   expect(inactivityStep(key(over), rule, now)).toBe(step)
 })
 
-test('a rule that is switched off gives no notice and withdraws existing ones, so that switching it on again starts with a notice', () => {
+test('a rule that is switched off gives no notice and withdraws existing ones, so that it starts with a new notice when it is switched on again', () => {
   const off = { days: null, noticeDays: 14 }
   expect(inactivityStep(key(), off, now)).toBe('none')
   expect(inactivityStep(key({ noticeAtMs: now - 500 * day }), off, now)).toBe('withdraw')
 })
 
-test('a longer window withdraws a notice that it would not have given', () => {
+test('lengthening the window withdraws a notice that is too early for the new window', () => {
   expect(inactivityStep(key({ lastUsedAtMs: now - 104 * day, noticeAtMs: now - 14 * day }), { days: 365, noticeDays: 14 }, now)).toBe('withdraw')
 })
