@@ -73,8 +73,8 @@ async function tokenOf(settings: ClientSettings, agent: string, flags: TokenFlag
 }
 
 /**
- * Returns whether the gateway accepts a cached token. A token can end early when its key or agent is revoked or the database is replaced. Only a 401
- * means that it is refused, because a gateway that is stopped, slow or busy says nothing about the token.
+ * Returns whether the gateway accepts a cached token. A token can end before its expiry, for example when its key or agent is revoked, or when the
+ * gateway has a new database. Only a 401 means that the token is refused. A gateway that is stopped, slow or busy says nothing about the token.
  */
 async function isStillTaken({ access_token, base_url }: KeptToken): Promise<boolean> {
   const { gatewayFetch } = await import('../gateway-fetch.ts')
