@@ -84,7 +84,7 @@ function readKeyFile(path: string): string {
 }
 
 /**
- * Returns the credential. Throws CommandError unless it is visible ASCII without spaces, because the error of the HTTP client would print such a
+ * Returns the credential. Throws CommandError unless it is visible ASCII without spaces, because the error of the HTTP client would print an invalid
  * credential.
  */
 function usable(credential: Secret, from: string): Secret {

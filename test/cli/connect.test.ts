@@ -155,7 +155,7 @@ describe('Claude Code', () => {
     write('claude-code', { trustTools: true })
     expect(jsonIn('.claude.json')).toEqual({
       numStartups: 7,
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code puts the variable in.
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code replaces the variable.
       mcpServers: { other: { command: 'x' }, brigade: { type: 'http', url: 'http://127.0.0.1:8787/mcp', headers: { Authorization: 'Bearer ${BRIGADE_KEY}' } } },
       projects: { '/w': { allowedTools: [] } },
     })
@@ -196,7 +196,7 @@ describe('editors and opencode', () => {
   test('Cursor reads the key from the variable, and has no models that can be connected', () => {
     write('cursor')
     expect(jsonIn('.cursor', 'mcp.json')).toEqual({
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor puts the variable in.
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor replaces the variable.
       mcpServers: { brigade: { url: 'http://127.0.0.1:8787/mcp', headers: { Authorization: 'Bearer ${env:BRIGADE_KEY}' } } },
     })
     expect(() => write('cursor', { models: 'yes' })).toThrow('Leave --models out')
@@ -214,7 +214,7 @@ describe('editors and opencode', () => {
     expect(text).toContain('// mine')
     expect(text).toContain('// x')
     expect(text).toMatch(/"other": \{\s+"command": "y"/)
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code puts the input in.
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code replaces the input.
     expect(text).toContain('Bearer ${input:brigade-key}')
     const paths = (platform: string, env = {}): string => planConnect('vscode', paramsOf(), placeOf({ platform, home: '/srv/a', env })).files[0]?.path ?? ''
     expect(paths('linux')).toBe('/srv/a/.config/Code/User/mcp.json')

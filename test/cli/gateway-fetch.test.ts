@@ -7,7 +7,7 @@ import { gatewayFetch } from '../../src/cli/gateway-fetch.ts'
 
 const key = 'br-a-secret-key-00001'
 
-describe('replies that do not come from a gateway, or do not come', () => {
+describe('replies that are wrong or missing', () => {
   const open: SocketServer[] = []
   const sockets = new Set<Socket>()
   afterEach(async () => {

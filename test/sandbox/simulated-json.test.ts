@@ -14,10 +14,10 @@ describe('answers of the sandbox in a requested format', () => {
     ['choices', z.object({ kind: z.enum(['a', 'b']), one: z.literal('x'), either: z.union([z.number(), z.string()]), maybe: z.string().nullable() })],
     ['lists', z.object({ tags: z.array(z.string()).min(2), pair: z.tuple([z.string(), z.number()]) })],
     ['formats and lengths', z.object({ day: z.iso.date(), at: z.iso.datetime(), mail: z.email(), link: z.url(), id: z.uuid(), short: z.string().max(5) })],
-    ['a schema that contains itself', tree],
+    ['a recursive schema', tree],
     ['a list at the top', z.array(z.object({ n: z.number() }))],
-    ['parts put together', z.intersection(z.object({ a: z.string() }), z.object({ b: z.int() }))],
-    ['bounds from above', z.object({ low: z.number().max(-3), long: z.string().min(200) })],
+    ['an intersection of objects', z.intersection(z.object({ a: z.string() }), z.object({ b: z.int() }))],
+    ['a maximum number and a minimum length', z.object({ low: z.number().max(-3), long: z.string().min(200) })],
   ])('%s: the answer is valid for the schema of the request', (_, schema) => {
     const { pattern: _free, ...asked } = z.toJSONSchema(schema)
     const value: unknown = JSON.parse(JSON.stringify(simulatedJson(asked, 'simulated')))

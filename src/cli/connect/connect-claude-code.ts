@@ -12,7 +12,7 @@ import {
   tokenRefreshMs,
 } from './connect-plan.ts'
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code puts the variable in.
+// biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code replaces the variable.
 const keyReference = '${BRIGADE_KEY}'
 
 /** Returns the plan for Claude Code. It puts servers into .claude.json or .mcp.json, and models and permissions into settings.json. */

@@ -9,7 +9,7 @@ const waysOfTransport = ['type', 'url', 'headers', 'command', 'args', 'env'] as 
 /** Returns the plan for Cursor. It changes mcp.json of the user or of the project. The person sets the models in Cursor's own dialog. */
 export function connectCursor(params: ConnectParams, place: ConnectPlace): ConnectPlan {
   if (params.models === 'yes') throw wrongUsage('Cursor takes models of your own in its settings only, and calls them from its servers. Leave --models out.')
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor puts the variable in.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor replaces the variable.
   const key = '${env:BRIGADE_KEY}'
   const isBridge = params.bridge || params.agent !== null
   const fields = isBridge

@@ -26,9 +26,9 @@ export function readTextFile(given: string): ReadFile {
 }
 
 /**
- * Replaces the file that was read by the text, completely or not at all. The new file has the mode and owner of the old one. When the file has
- * changed since it was read, it is not touched, and the result is false. A file that did not exist is readable only for its owner, unless `isShared`
- * is true. Throws CommandError.
+ * Writes `text` in place of the file that was read, completely or not at all. The new file has the mode and owner of the old one. When the
+ * file has changed since it was read, it is not touched, and the result is false. A file that did not exist is readable only for its owner, unless
+ * `isShared` is true. Throws CommandError.
  */
 export function replaceTextFile(read: ReadFile, text: string, isShared: boolean, unique: string): boolean {
   const beside = `${read.path}.${unique}.new`

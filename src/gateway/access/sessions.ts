@@ -22,7 +22,7 @@ export interface SessionsDeps {
   /** Receives the founder of an organisation when a session of the organisation is loaded. Optional. */
   readonly founders?: Pick<Founders, 'note'>
   readonly masterKey: Buffer
-  /** Former master keys. Cookies that they signed stay valid while the master key is changed. */
+  /** The other master keys. Cookies that they signed stay valid while the master key is changed. */
   readonly otherMasterKeys?: readonly Buffer[]
   /** The setting SESSION_TTL_S. */
   readonly ttlSeconds: number

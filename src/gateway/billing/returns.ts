@@ -1,7 +1,7 @@
 /**
- * Takes money from the balance when it went back to the payer by a refund or a dispute. Reports come in any order, repeatedly, and even before the
- * payment itself. For each refund or dispute, the provider's last report counts. The gateway takes the sum of all returns of a payment, at most the
- * credited amount. So no order of reports takes money twice. Decision 0382 says why.
+ * Takes back money that a refund or a dispute returned to the payer. Reports come in any order, repeatedly, and even before the payment itself. For
+ * each refund or dispute, the provider's last report counts. The gateway takes the sum of all returns of a payment, at most the credited amount. So
+ * no order of reports takes money twice. Decision 0382 says why.
  */
 import type { Tx } from '../../platform/db/db.ts'
 import type { NewsItem } from '../../platform/db/db-control-log.ts'

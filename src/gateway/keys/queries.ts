@@ -51,7 +51,7 @@ export const findForAuth = statement<[id: number], KeyRow>(
    where k.id = $1::int`,
 )
 
-/** Returns whether a key other than `exceptId` that is not revoked has one of these names. */
+/** Returns whether a key has one of these names. Revoked keys and the key `exceptId` do not count. */
 export const isNameTaken = statement<[orgId: number, names: readonly string[], exceptId: number], { taken: boolean }>(
   'keys.is_name_taken',
   `select exists (select 1 from api_keys where org_id = $1::int and name = any($2::text[]) and revoked_at is null and id <> $3::int) as "taken"`,

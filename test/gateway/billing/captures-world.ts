@@ -21,7 +21,7 @@ import { addAddress, addPromo, paymentsOf } from './top-ups.ts'
  */
 export type Crash = number | 'before commit' | 'behind commit' | null
 
-/** One report about a refund or dispute. `payment` is the position of the payment in its order, and `id` tells several returns of a payment apart. */
+/** One report about a refund or dispute. `payment` is the position of the payment in its order, and `id` distinguishes the returns of a payment. */
 export interface ReturnStep {
   readonly what: 'refund.created' | 'refund.processed' | 'refund.failed' | `payment.dispute.${'created' | 'won' | 'lost' | 'closed'}`
   readonly order: number
@@ -178,7 +178,10 @@ function paymentsOn(db: Db): Payments {
   })
 }
 
-/** Returns a database whose process dies in its next transaction. A transaction that is not committed by then is rolled back. A committed one stays. */
+/**
+ * Returns a database whose process dies in its next transaction. A transaction that is not committed when the process dies is rolled back. A
+ * committed transaction stays.
+ */
 function crashing(db: Db, crash: Crash): Db {
   if (crash === null) return db
   return {

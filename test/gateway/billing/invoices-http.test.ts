@@ -124,7 +124,7 @@ describe('invoices and receipts', () => {
       expect(mail?.text).toContain(word)
   })
 
-  test('INV-04 PERM-06 every role reads the other billing data and the invoices, newest first and in pages; each invoice is a printable page', async () => {
+  test('INV-04 PERM-06 every role reads invoices, newest first and in pages, and the other open billing data; each invoice is a printable page', async () => {
     const payer = await newPayer(app)
     const paid: string[] = []
     for (const amountInr of [100, 200, 300]) paid.unshift(await topUp(payer, amountInr))

@@ -191,7 +191,7 @@ describe('prepaid credit', () => {
     let served = replies.filter(reply => reply.status === 200).length
     for (const { status, json, headers } of replies.filter(reply => reply.status !== 200)) {
       expect([status, json.error.code]).toEqual([402, 'insufficient_credits'])
-      // A retry makes sense while running calls hold money that may come back. It does not when all money is spent.
+      // A retry can succeed while running calls hold money that may come back. A retry cannot succeed when all money is spent.
       expect(headers.get('x-should-retry')).toBe(String(json.balance_inr > 0))
     }
     while ((await on.chat(org.key, quiet)).status === 200) served++

@@ -95,7 +95,7 @@ describe('the test of a custom endpoint', () => {
     ['a wrong status', { status: 503, body: { error: { message: 'model is loading' } } }, '503: model is loading'],
     ['a redirect', { status: 307, body: '', headers: { location: 'http://127.0.0.1:1/' } }, 'redirects are not followed'],
     ['a broken connection', { reset: true }, 'closed the connection'],
-    ['too much', { body: 'x'.repeat(300_000) }, 'larger than'],
+    ['a reply that is too large', { body: 'x'.repeat(300_000) }, 'larger than'],
   ])('a server that answers a chat with %s fails, and no other check runs', async (_what, script, detail) => {
     server.misbehave(() => script)
     const result = await run()
@@ -106,13 +106,13 @@ describe('the test of a custom endpoint', () => {
   })
 
   test.each([
-    ['plain JSON', { body: { choices: [] } }, 'content-type'],
-    ['an error frame', { errorFrameAfterChunks: 1 }, 'carried an error'],
-    ['no end mark', { rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"OK"}}]}\n\n'] }, '[DONE]'],
-    ['no chunks', { rawStream: ['data: [DONE]\n\n'] }, 'no chunk'],
-    ['something else than JSON', { rawStream: ['data: hello\n\ndata: [DONE]\n\n'] }, 'no JSON'],
-    ['a break', { breakAfterChunks: 2 }, 'closed the connection'],
-  ])('a server whose stream is %s fails', async (_what, script, detail) => {
+    ['is plain JSON', { body: { choices: [] } }, 'content-type'],
+    ['has an error frame', { errorFrameAfterChunks: 1 }, 'carried an error'],
+    ['has no end mark', { rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"OK"}}]}\n\n'] }, '[DONE]'],
+    ['has no chunks', { rawStream: ['data: [DONE]\n\n'] }, 'no chunk'],
+    ['contains a text that is not JSON', { rawStream: ['data: hello\n\ndata: [DONE]\n\n'] }, 'no JSON'],
+    ['breaks before its end', { breakAfterChunks: 2 }, 'closed the connection'],
+  ])('a server whose stream %s fails', async (_what, script, detail) => {
     server.misbehave(request => (isStream(request) ? script : null))
     const result = await run()
     expect(result.pass).toBe(false)

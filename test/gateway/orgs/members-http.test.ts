@@ -84,7 +84,7 @@ describe('members over HTTP', () => {
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token: key })).json.role).toBe('member')
   })
 
-  test('ORG-08 the last owner cannot be demoted, removed or leave, also when two owners demote or remove each other concurrently', async () => {
+  test('ORG-08 the last owner cannot be demoted, cannot be removed and cannot leave, also when two owners demote or remove each other concurrently', async () => {
     const { orgId, owner, admin } = await teams.team()
     const call = teams.as(owner)
     for (const role of ['member', 'admin']) expect(codeOf(await call('PATCH', `/me/members/${owner.userId}`, { role }))).toEqual([400, 'last_owner'])

@@ -12,7 +12,7 @@ export interface Envelope {
   readonly type: EventType
   readonly created: number
   readonly org_id: number
-  // biome-ignore lint/suspicious/noExplicitAny: what it carries depends on its type; `checked` has compared it with the catalog.
+  // biome-ignore lint/suspicious/noExplicitAny: the data depends on the type of the event; `checked` has compared the data with the catalog.
   readonly data: any
 }
 

@@ -1,4 +1,4 @@
-/** Changes the text of JSON with comments. Everything else in the text keeps its characters. */
+/** Changes values in the text of JSON with comments. The rest of the text stays as it was typed. */
 import { type Node, parseTree } from 'jsonc-parser'
 import type { SettingValue } from '../connect-edits.ts'
 

@@ -39,9 +39,9 @@ export function worstOf(metric: AlertMetric, figures: readonly StepFigures[]): R
 const isCrossed = (threshold: number, value: number): boolean => value >= threshold && value > 0
 
 /**
- * Decides about a notification. An alert notifies once when the metric crosses the threshold. While the metric stays there, it notifies again after
- * each cool-down. When the metric falls below the threshold, it notifies once, but only if the crossing was notified. A second crossing within the
- * cool-down is notified only after the cool-down.
+ * Decides about a notification. An alert notifies once when the metric crosses the threshold. While the metric stays at or above the threshold, the
+ * alert notifies again after each cool-down. When the metric falls below the threshold, the alert notifies once, but only if the crossing was
+ * notified. A second crossing within the cool-down is notified only after the cool-down.
  */
 export function judge(
   alert: Pick<AlertRow, 'metric' | 'threshold' | 'firingSince' | 'notifiedAt'>,

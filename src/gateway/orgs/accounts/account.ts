@@ -52,7 +52,7 @@ export class Accounts {
     return { person, org }
   }
 
-  /** Sets the display name, or removes the picture. An absent name stays as it is. Throws `bad_name`. */
+  /** Sets the display name, or removes the picture. Without a name, the display name does not change. Throws `bad_name`. */
   async update(userId: number, params: { name?: string; dropsAvatar: boolean }): Promise<void> {
     await this.#deps.db.exec(updatePerson, userId, params.name === undefined ? null : cleanName(params.name), params.dropsAvatar)
   }
