@@ -45,7 +45,7 @@ describe.runIf(hasTools)('the guide about billing', () => {
     return ran.out
   }
 
-  // On PostgreSQL, commands connect to the database, and these commands have no URL of it.
+  // On PostgreSQL, commands need the URL of the database, and these commands do not have it.
   test.runIf(!onPostgres)("the operator's commands work", async () => {
     const printed = []
     for (const words of commands.filter(words => !words.includes('end'))) printed.push(await operate(words))

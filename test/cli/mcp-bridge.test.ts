@@ -122,7 +122,7 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     expect(client.stderr()).toContain('The request may have been carried out')
   })
 
-  test('a text of 200 KiB passes complete in both directions', async () => {
+  test('a text of 200 KiB passes completely in both directions', async () => {
     const client = await kept(connect({ env: env() }))
     const content = 'ü–\u2028"\\ '.repeat(20_000).slice(0, 80_000)
     await client.call('memory_write', { key: 'agents/big/text.md', content })

@@ -47,7 +47,7 @@ describe('the sandbox in the Gemini format', () => {
     expect(whole.usageMetadata['thoughtsTokenCount']).toBeGreaterThan(0)
   })
 
-  test('signs its calls, and accepts back only the signature that it gave', async () => {
+  test('signs its calls, and accepts only the signature that it gave', async () => {
     const first = await ask('sandbox-chat', { contents: contents('call weather {"city":"Pune"}'), tools })
     const [part] = first.candidates[0]?.content.parts ?? []
     expect(part?.functionCall).toEqual({ name: 'weather', args: { city: 'Pune' } })

@@ -1,4 +1,4 @@
-/** An organisation's own keys at providers and own servers. Routing uses them in its plans. */
+/** An organisation's own provider keys and own servers. Routing uses them in its plans. */
 import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from '../providers/provider.ts'
 

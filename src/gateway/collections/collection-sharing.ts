@@ -30,7 +30,7 @@ export interface Forked {
 }
 
 export interface Imported extends Chain {
-  /** The collection of the organisation that became its routing. */
+  /** The organisation's collection that is now its routing. */
   readonly id: number
   /** Slug of the organisation's fork, whether new or existing. Null when the collection already belongs to the organisation. */
   readonly forkedAs: string | null

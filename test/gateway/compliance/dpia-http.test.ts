@@ -128,7 +128,7 @@ describe('data-protection impact assessments', () => {
       expect(new Set(block.split('\n').map(line => line.replaceAll('\\|', '').split('|').length)).size, block).toBe(1)
   })
 
-  test('DPIA-06 an assessment says that nothing is retained or names the days of the window; it names the kind of the memory store, without credentials', async () => {
+  test('DPIA-06 an assessment says that content is not stored, or for how many days; it names the kind of the memory store, without credentials', async () => {
     const cookie = await app.signIn()
     expect((await assess()).content_retention).toMatchObject({ mode: 'zero', days: 0, stored: expect.stringMatching(/^Nothing/) })
     expect((await assess()).memory).toMatchObject({ configured: false, store: null })

@@ -131,7 +131,7 @@ describe('changing and revoking keys', () => {
     expect(said(await patch(other.keyId, {}, member.cookie))).toEqual([403, 'forbidden'])
   })
 
-  test('KEY-13 enabled:true makes a key active again that was disabled for inactivity, and does not change its last use', async () => {
+  test('KEY-13 enabled:true reactivates a key that was disabled for inactivity, and does not change its last use', async () => {
     const { key, id } = await make()
     await app.db.exec(disableForInactivity, app.orgId, id)
     await patch(id, { rpm_limit: 500 })

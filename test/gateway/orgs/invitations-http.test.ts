@@ -115,7 +115,7 @@ describe('invitations over HTTP', () => {
     expect(await teams.invitations(two.member)).toEqual([])
   })
 
-  test('ORG-12 accepting makes the person a member with the invited role and closes the invitation; their session stays in its organisation', async () => {
+  test('ORG-12 accepting makes the person a member with the invited role and closes the invitation; their session does not move', async () => {
     const { orgId, owner } = await teams.team()
     const person = await teams.stranger()
     const { json: made } = await teams.invite(owner, person.email, 'admin')

@@ -42,7 +42,7 @@ export function withoutValueAt(text: string, path: readonly string[]): string {
   if (property === undefined) return text
   const comma = commaAfter(text, endOf(property))
   const before = members[members.indexOf(property) - 1]
-  // When the removed member is the last and has no comma after it, the comma before it is removed too.
+  // When the removed member is the last one and has no comma after it, the comma before it is removed too.
   const commaBefore = comma === null && before !== undefined ? commaAfter(text, endOf(before)) : null
   const cuts = [...(commaBefore === null ? [] : [[commaBefore, commaBefore + 1] as const]), [property.offset, endOf(property)] as const]
   if (comma !== null) cuts.push([comma, comma + 1])

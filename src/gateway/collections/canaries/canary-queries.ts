@@ -77,8 +77,8 @@ export const deleteOldChecks = statement<[before: Date]>('collections.delete_old
 export const deleteOldCanaries = statement<[before: Date]>('collections.delete_old_canaries', 'delete from collection_canaries where at < $1::timestamptz')
 
 /**
- * Adds to the count of a span that begins at `startsAt`. Returns no row and counts nothing when the sum would exceed `max`. A process whose clock is
- * one span late counts in the newer span. A process whose clock differs more from the row, in either direction, begins a new count.
+ * Adds to the count of a span that begins at `startsAt`. Returns no row and counts nothing when the sum would exceed `max`. A process whose clock
+ * still shows the previous span counts in the newer span. A process whose clock differs more from the row, in either direction, begins a new count.
  */
 export const takeUse = statement<[orgId: number, kind: string, startsAt: Date, spanS: number, count: bigint, max: bigint], { used: bigint }>(
   'collections.take_use',
