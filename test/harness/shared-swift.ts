@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-// biome-ignore lint/correctness/useImportExtensions: the script is JavaScript; its types stand in the .d.mts beside it.
+// biome-ignore lint/correctness/useImportExtensions: the script is JavaScript; its types are in the .d.mts beside it.
 import { startSwift } from '../../scripts/swift-s3.mjs'
 
 export interface SwiftAddress {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { inject } from 'vitest'
-// biome-ignore lint/correctness/useImportExtensions: the script is JavaScript; its types stand in the .d.mts beside it.
+// biome-ignore lint/correctness/useImportExtensions: the script is JavaScript; its types are in the .d.mts beside it.
 import { isSwiftInstalled } from '../../scripts/swift-s3.mjs'
 import type { StoreInput } from '../../src/memory/config/store-input.ts'
 import type { ObjectStore } from '../../src/memory/stores/object-store.ts'

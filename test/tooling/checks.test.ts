@@ -91,7 +91,7 @@ test('code that uses time, chance, environment or SQL outside the files meant fo
   ).toEqual(['1 chance', '4 the clock', '5 a timer', '6 chance', '7 the environment', '8 SQL text'].sort())
 })
 
-test('up to three statements that are not exported may stand in the file that uses them', () => {
+test('up to three statements that are not exported may be in the file that uses them', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-sql-'))
   const statements = (count: number, prefix = '') =>
     Array.from({ length: count }, (_, index) => `${prefix}const find${index} = statement<[], never>('find', 'select id from orgs')\n`).join('')
@@ -121,10 +121,12 @@ test('words that the project does not use are reported in comments, texts and do
     mkdirSync(join(folder, 'test'))
     writeFileSync(join(folder, 'src', 'a.ts'), `/** Runs ${once}. */\nexport const ${again} = check.${is}('', ${again}, '')\n  // It ${lies} a folder.\n`)
     writeFileSync(join(folder, 'test', 'a.test.ts'), `test('it runs ${once}', () => {})\ntest('what a stand-in stands for', () => {})\n`)
+    writeFileSync(join(folder, 'src', 'b.ts'), `/**\n * Runs ${once.replace(' ', '\n * ')}.\n */\nconst file = 1\n`)
     writeFileSync(join(folder, 'README.md'), `The key is made ${again}.\n`)
     expect(bannedWords(folder).map(line => line.split(':').slice(0, 3).join(':'))).toEqual([
       `src/a.ts:1: ${once}`,
       `src/a.ts:3: ${lies}`,
+      `src/b.ts:2: ${once}`,
       `test/a.test.ts:1: ${once}`,
       `README.md:1: ${again}`,
     ])

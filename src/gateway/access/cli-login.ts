@@ -21,8 +21,8 @@ export interface CliLoginDeps {
 }
 
 /**
- * The port where the command line waits for its code, and the SHA-256 (base64url) of a verifier that only the command line knows. Decision 0104 says
- * why.
+ * The command line that waits for a code: its port and state, and its challenge. The challenge is the SHA-256 (base64url) of a verifier that only the
+ * command line knows. Decision 0104 says why.
  */
 export interface Waiting {
   readonly port: number
@@ -30,19 +30,19 @@ export interface Waiting {
   readonly challenge: string
 }
 
-/** Number of random bytes in the name of a key. They make two keys of one day distinct. */
+/** Number of random bytes in the name of a key, so that two keys of the same day have different names. */
 const nameBytes = 4
 const codeBytes = 32
-/** Maximum time from the click in the browser to the fetch of the key. The command line waits for the code during this time. */
+/** The time from the click to the fetch of the key. It is short, because the command line is already waiting for the code. */
 const codeLifeMs = 60_000
-/** Life in days of a key that was created through a browser. A person who still needs a key signs in again. */
+/** The life of a key that the command line got through the browser. A person who needs the key for longer signs in again. */
 export const cliKeyDays = 90
 const notValid = 'This code was used already, has run out, or is not for this verifier. Run brigade login again.'
 const notMember = 'The person of this code does not belong to the organisation any more. Sign in again and run brigade login again.'
 
 /**
- * Gives a key to a command line on the same computer as the browser. The browser passes on a one-time code. The command line exchanges the code and
- * its verifier for the key.
+ * Gives a key to the command line on the same computer as the browser. A one-time code goes through the browser, and the verifier of the command line
+ * fetches the key.
  */
 export class CliLogin {
   readonly #deps: CliLoginDeps
@@ -50,7 +50,10 @@ export class CliLogin {
     this.#deps = deps
   }
 
-  /** Makes a code for a signed-in person in that person's current organisation. Returns the URL on this computer that receives the code. */
+  /**
+   * Makes a code for a signed-in person in that person's current organisation. Returns the address on this computer to which the browser carries the
+   * code.
+   */
   async grant({ orgId, userId }: SessionPrincipal, { port, state, challenge }: Waiting): Promise<string> {
     const { db, clock, ids } = this.#deps
     const code = ids.secret('', codeBytes)
@@ -59,8 +62,8 @@ export class CliLogin {
   }
 
   /**
-   * Creates a full key with an expiry for the holder of the code and its verifier. The first try uses up the code, even with a wrong verifier. Throws
-   * `bad_request`, also when the person has left the organisation meanwhile. Decision 0464 says why.
+   * Makes a full key that expires, for the holder of the code and its verifier. The first attempt uses up the code, even with a wrong verifier.
+   * Throws `bad_request`, also when the person has left the organisation in the meantime. Decision 0464 says why.
    */
   async redeem(code: string, verifier: string, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<CreatedKey> {
     const { db, clock, ids, keys, audit } = this.#deps
@@ -72,7 +75,7 @@ export class CliLogin {
     const made = await keys.create(
       { orgId, userId, workspaceId: null, name, scope: 'full', expiresDays: cliKeyDays },
       {
-        // Creating a key locks the row of the organisation, and so does removing a member. One of the two therefore happens before the other.
+        // Both the creation of a key and the removal of a member lock the row of the organisation. So one of them always happens before the other.
         async also(tx) {
           if ((await membershipOf(tx, orgId, userId)) === null) throw fail('bad_request', { message: notMember })
           return []
@@ -90,7 +93,7 @@ export class CliLogin {
   }
 }
 
-/** Returns the path of the hand-over page. The browser returns to it after sign-in. None of the values needs to be escaped. */
+/** Returns the path of the hand-over page, to which the browser returns after sign-in. All values are safe in a URL, so they are not escaped. */
 export function cliLoginPath({ port, state, challenge }: Waiting): string {
   return `/cli/login?port=${port}&state=${state}&code_challenge=${challenge}&code_challenge_method=S256`
 }

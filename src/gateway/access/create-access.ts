@@ -48,11 +48,11 @@ export interface Access {
   readonly signIn: SignIn
   readonly signInLinks: SignInLinks
   readonly cliLogin: CliLogin
-  /** The origins of pages from which a browser may send requests with a session. */
+  /** The pages from which a browser may send requests with a session. */
   readonly ownPages: OwnPages
 }
 
-/** Constructs the sign-in services, and registers the job that deletes expired rows. */
+/** Constructs the sign-in services, and registers the job that deletes what has expired. */
 export function createAccess(deps: AccessDeps): Access {
   const { db, clock, ids, log, config, sealer, sessions, audit, keys, invitations, jobs, baseUrl } = deps
   const people = new People({ db, clock })

@@ -5,10 +5,10 @@ import { founderSql } from '../orgs/founders.ts'
 export interface SessionRow {
   readonly userId: number
   readonly orgId: number
-  /** The founder of the organisation. */
+  /** A text for the founder of the organisation. */
   readonly founder: string
   readonly email: string
-  /** Role of the active membership in that organisation. Null without a membership. */
+  /** Role of the person's active membership in that organisation. Null without an active membership. */
   readonly role: Role | null
   readonly capabilities: readonly Capability[] | null
   readonly expiresAt: Date
@@ -33,7 +33,7 @@ export const revokeSession = statement<[idHash: Buffer, now: Date], { userId: nu
   `update sessions set revoked_at = $2::timestamptz where id_hash = $1::bytea and revoked_at is null returning user_id as "userId"`,
 )
 
-/** Moves a session to an organisation, if the person is an active member there. */
+/** Moves a session only to an organisation in which the person is an active member. */
 export const moveSession = statement<[orgId: number, idHash: Buffer], { userId: number }>(
   'access.move_session',
   `update sessions s set org_id = $1::int

@@ -19,10 +19,10 @@ export interface SessionsDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
-  /** Is notified of the founder of an organisation when one of its sessions is loaded. The founder is the person who created the organisation. */
+  /** Receives the founder of an organisation when a session of the organisation is loaded. Optional. */
   readonly founders?: Pick<Founders, 'note'>
   readonly masterKey: Buffer
-  /** Other keys whose cookies are valid too, while the master key is being changed. */
+  /** The other master keys. Cookies that they signed stay valid while the master key is changed. */
   readonly otherMasterKeys?: readonly Buffer[]
   /** The setting SESSION_TTL_S. */
   readonly ttlSeconds: number
@@ -31,22 +31,22 @@ export interface SessionsDeps {
   readonly baseUrl: () => string
 }
 
-/** The kind of event that reports an ended or moved session. Its ref is the session's id. */
+/** Kind of the news that a session was ended or moved. The ref is the session's id. */
 const sessionChanged = 'session_changed'
 const idBytes = 32
 const sessionsCachedMax = 50_000
-/** How long this process remembers that a session does not exist in the database. */
+/** How long this process remembers that a session id is not in the database. */
 const unknownTtlMs = 2_000
 
 /**
- * Sessions of signed-in people. The cookie contains a random id and a signature of it, and the database contains the hash of the id. Neither a forged
- * cookie nor a copy of the table therefore gives access, and a forged cookie costs no query. An ended session is refused immediately in this process,
- * and within a second in other processes.
+ * Sessions of signed-in people. The cookie has a random id and a signature over this id. The database has the hash of the id. So neither a forged
+ * cookie nor a copy of the table gives access, and a forged cookie costs no query. An ended session is refused immediately in this process, and
+ * within a second in other processes.
  */
 export class Sessions {
   readonly #deps: SessionsDeps
   readonly #key: Buffer
-  /** The key that signs, followed by the other keys whose signatures are valid. */
+  /** The first key signs. Signatures of the other keys are also valid. */
   readonly #keys: readonly Buffer[]
   readonly #rows: ExpiringCache<string, SessionRow>
 
@@ -88,8 +88,8 @@ export class Sessions {
   }
 
   /**
-   * Returns the principal of a cookie header. Throws `no_session`, or the database's own error when the database is unreachable. The result is
-   * synchronous when it is cached.
+   * Returns the principal of a cookie header. Throws `no_session`. When the database is unreachable, its own error is thrown. Returns without a
+   * promise when the session is cached.
    */
   principalOf(cookieHeader: string | undefined): SessionPrincipal | Promise<SessionPrincipal> {
     const sessionId = this.#idOf(cookieHeader)
@@ -133,7 +133,7 @@ export class Sessions {
     }
   }
 
-  /** Returns the id of the session (base64 of the hash) when the cookie has a valid signature. Returns null otherwise. */
+  /** Returns the id of the session (base64 of the hash) when the cookie has a valid signature, otherwise null. */
   #idOf(cookieHeader: string | undefined): string | null {
     const value = cookieHeader === undefined ? undefined : parseCookie(cookieHeader)[sessionCookie]
     const [id, mac, ...rest] = value?.split('.') ?? []

@@ -10,7 +10,7 @@ describe('requests without a valid credential', () => {
   let clock: MovableClock
   beforeAll(async () => {
     clock = movableClock()
-    // The tests stand behind a proxy that is trusted, so that each of them can have addresses of its own.
+    // The gateway trusts the proxy of the tests, so each test can have its own addresses.
     app = await startApp({ clock, env: { TRUSTED_PROXIES: '127.0.0.1, ::1' } })
   })
   afterAll(() => app.stop())

@@ -1,4 +1,4 @@
-/** Calls that would cost more than is held and charged: what a provider bills beside the tokens, names that stand twice, several answers. */
+/** Calls that would cost more than is held and charged: what a provider bills beside the tokens, names that occur twice, several answers. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'

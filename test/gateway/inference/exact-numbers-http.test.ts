@@ -89,7 +89,7 @@ describe('numbers that a double cannot hold', () => {
   })
 
   test('EDGE-07 a heavy body keeps its digits in every place, on every route', async () => {
-    // Longer than what is put back in one piece, so that some of the numbers stand where it is cut.
+    // The text is longer than one piece that is restored, so some numbers are where a piece ends.
     const numbers = Array.from({ length: 9000 }, (_, index) => `9007199254${740_993 + 2 * index}`)
     const content = numbers.map(digits => `{"type":"text","text":"${'x'.repeat(1200 + (Number(digits) % 7))}","at":${digits}}`)
     const parts = [content.slice(0, 4500), content.slice(4500)].map(some => `{"role":"user","content":[${some.join(',')}]}`)

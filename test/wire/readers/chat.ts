@@ -89,7 +89,7 @@ function hearDelta(hearing: Hearing, delta: Record<string, unknown>): void {
       must(call['type'] === 'function' && call['id'] !== '', 'the first delta of a call names it', call)
       hearing.calls.push({ id: textOf(call['id'], 'id'), name: textOf(made['name'], 'name'), arguments: textOf(made['arguments'] ?? '', 'arguments') })
     } else {
-      must(call['id'] === undefined && made['name'] === undefined, 'id and name stand in the first delta alone', call)
+      must(call['id'] === undefined && made['name'] === undefined, 'only the first delta has id and name', call)
       known.arguments += textOf(made['arguments'] ?? '', 'arguments')
     }
   }

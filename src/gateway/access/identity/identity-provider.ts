@@ -4,12 +4,12 @@ import type { ProvenIdentity } from '../../orgs/accounts/people.ts'
 export const providerNames = ['google', 'github'] as const
 export type ProviderName = (typeof providerNames)[number]
 
-/** The secrets of one sign-in, from its start to its end. */
+/** The secrets of one sign-in. They are made at its start and kept until its end. */
 export interface SignInSecrets {
   readonly state: string
   /** PKCE code verifier. */
   readonly verifier: string
-  /** A random value that the id token must contain, if the provider issues one. */
+  /** The provider puts this value into the id token, if it makes one. */
   readonly nonce: string
 }
 
@@ -18,13 +18,13 @@ export interface IdentityProvider {
   readonly name: ProviderName
   /** The name for people, such as "Google". */
   readonly title: string
-  /** Returns the URL to which the browser is sent. */
+  /** Returns the address to which the browser is sent. */
   authorizationUrl(redirectUri: string, secrets: SignInSecrets): Promise<URL>
   /** Exchanges the code of the callback and returns the identity of the person. */
   identify(callbackUrl: URL, secrets: SignInSecrets): Promise<ProvenIdentity>
 }
 
-/** The supported providers by name. Null for a provider that is not configured. */
+/** The supported providers by name; null when a provider is not configured. */
 export type IdentityProviders = Readonly<Record<ProviderName, IdentityProvider | null>>
 
 /** Returns the name as a ProviderName, or null when it is unknown. */

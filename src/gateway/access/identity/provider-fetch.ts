@@ -1,21 +1,21 @@
 import type { CustomFetch } from 'openid-client'
 import type { Outbound } from '../../../platform/outbound/outbound.ts'
 
-/** The error when an identity provider did not reply within the bounds of time and size. */
+/** An identity provider did not reply, or its reply exceeded the limit of time or size. */
 export class ProviderUnreachableError extends Error {
   override readonly name = 'ProviderUnreachableError'
 }
 
 /** Maximum time of one call to an identity provider. */
 export const providerTimeoutMs = 10_000
-/** Maximum size of a reply. Discovery documents, keys, tokens and profiles are a few KiB. */
+/** Discovery documents, keys, tokens and profiles are a few KiB. */
 const replyMaxBytes = 512 * 1024
-/** Statuses of replies without a body. The constructor of `Response` refuses a body with these statuses. */
+/** Statuses without a body. The `Response` constructor refuses a body with them. */
 const bodiless = new Set([101, 204, 205, 304])
 
 /**
- * Returns the `fetch` of openid-client. It uses the gateway's own outbound client, is bounded in time and size, and follows no redirects. It throws
- * ProviderUnreachableError.
+ * Makes the `fetch` of openid-client from the gateway's own outbound client. It has limits of time and size and follows no redirects. The returned
+ * function throws ProviderUnreachableError.
  */
 export function providerFetch(outbound: Pick<Outbound, 'toProvider'>): CustomFetch {
   return async (url, { method, headers, body, signal }) => {

@@ -25,7 +25,7 @@ export class InvitationPages {
     this.#deps = deps
   }
 
-  /** Shows the open invitations of the signed-in person. A person who is not signed in is redirected to sign-in. */
+  /** Shows the open invitations of the signed-in person. A person who is not signed in is sent to sign in first. */
   async show(cookie: string | undefined): Promise<Reply> {
     const { signInCompletion, invitations } = this.#deps
     const person = await signInCompletion.currentSession(cookie)
@@ -33,7 +33,7 @@ export class InvitationPages {
     return invitationsPage(person.email, await invitations.ofPerson(person.userId))
   }
 
-  /** Accepts an invitation and moves the session to that organisation, or declines the invitation. Throws `not_found` and `member_cap`. */
+  /** Accepts an invitation and moves the session to that organisation, or declines it. Throws `not_found` and `member_cap`. */
   async decide(cookie: string | undefined, id: number, isAccepted: boolean, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<Reply> {
     const { signInCompletion, invitations, sessions } = this.#deps
     const person = await signInCompletion.currentSession(cookie)

@@ -21,7 +21,7 @@ export interface SignInLinksDeps {
 }
 
 export interface SignInLink {
-  /** The stored mail address of the person. */
+  /** The address of the person as it is stored. */
   readonly email: string
   readonly url: string
   readonly expiresAt: Date
@@ -30,14 +30,14 @@ export interface SignInLink {
 const tokenBytes = 32
 const notValid = 'This sign-in link was used already, has run out or was not copied whole. Ask the operator for another one.'
 
-/** One-time links with which the operator lets a person sign in. Gateways without an identity provider use them, and so does the very first sign-in. */
+/** One-time links with which the operator lets a person sign in. They are for gateways without an identity provider, and for the very first sign-in. */
 export class SignInLinks {
   readonly #deps: SignInLinksDeps
   constructor(deps: SignInLinksDeps) {
     this.#deps = deps
   }
 
-  /** Creates a link for the person with this mail address. The person must be known or invited. Throws `not_found`. */
+  /** Makes a link for the person with this address. The person must be a known user or have an invitation. Throws `not_found`. */
   async make(email: string): Promise<SignInLink> {
     const { db, clock, ids, people, audit, ttlSeconds, baseUrl } = this.#deps
     const person = await people.findInvited(email)
@@ -52,7 +52,7 @@ export class SignInLinks {
     return { email: person.email, url: `${baseUrl()}/auth/link?token=${token}`, expiresAt }
   }
 
-  /** Returns the mail address of the person without using up the link. Throws `bad_request`. */
+  /** Returns the address of the person without using up the link. Throws `bad_request`. */
   async look(token: string): Promise<{ email: string }> {
     const found = await this.#deps.db.maybe(findLink, hashKey(token), new Date(this.#deps.clock.nowMs()))
     if (found === null) throw fail('bad_request', { message: notValid })

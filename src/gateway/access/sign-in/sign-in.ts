@@ -48,7 +48,7 @@ const underWayShape = z.object({
 })
 type UnderWay = z.output<typeof underWayShape>
 
-/** The URL to which the browser is sent, and the cookies to set. */
+/** The address to which the browser is sent, and the cookies to set. */
 export interface Onward {
   readonly location: string
   readonly cookies: readonly string[]
@@ -69,7 +69,7 @@ export class SignIn {
     return providerNames.flatMap(name => (providers[name] === null ? [] : [{ name, title: providers[name].title }]))
   }
 
-  /** Starts a sign-in and returns the provider's URL. Throws `not_found`, `provider_not_configured`, `unavailable`. */
+  /** Starts a sign-in and returns the provider's address. Throws `not_found`, `provider_not_configured`, `unavailable`. */
   async start(name: string, returnTo: string | null, { cookie }: Arriving): Promise<Onward> {
     const provider = this.#provider(name)
     const { db, clock, ids, sealer } = this.#deps
@@ -85,9 +85,9 @@ export class SignIn {
   }
 
   /**
-   * Finishes a sign-in when the browser returns, and creates the session. `query` contains the parameters that the provider sent. Throws `not_found`,
-   * `provider_not_configured`, and `unavailable` when the provider does not reply. Throws `bad_request` when the state belongs to another browser,
-   * was used or has expired, and when the provider refuses or its reply is invalid.
+   * Finishes a sign-in when the browser comes back, and makes the session. `query` has the parameters that the provider sent. Throws `not_found` and
+   * `provider_not_configured`. Throws `unavailable` when the provider does not reply. Throws `bad_request` when the state belongs to another browser,
+   * was used or has expired, when the provider refused, and when its reply is invalid.
    */
   async finish(name: string, query: Readonly<Record<string, string>>, arriving: Arriving): Promise<Onward> {
     const provider = this.#provider(name)
@@ -117,7 +117,7 @@ export class SignIn {
     return provider
   }
 
-  /** Takes the stored sign-in of a state. Returns null when there is none, when it has expired, or when it belongs to another provider. */
+  /** Takes the stored sign-in of a state. Returns null when there is no such sign-in, when it has expired, and when it belongs to another provider. */
   async #take(state: string, provider: IdentityProvider): Promise<UnderWay | null> {
     const { db, clock, sealer } = this.#deps
     const hash = hashKey(state)
@@ -133,7 +133,7 @@ export class SignIn {
     return await provider.identify(url, secrets).catch((cause: unknown) => this.#fail(provider, cause))
   }
 
-  /** Logs only the code of the failure, never a token or a reply, and throws the error for the person. */
+  /** Logs only the code of the failure, never a token or a reply. Throws the error that the person sees. */
   #fail(provider: IdentityProvider, cause: unknown): never {
     this.#deps.log.warn('sign_in_failed', { provider: provider.name, code: oauthErrorOf(cause) })
     throw identityFailure(provider, cause)
@@ -149,7 +149,7 @@ export class SignIn {
   }
 }
 
-/** Returns the name that binds a sealed sign-in to its row. */
+/** Returns the name that ties the sealed data of a sign-in to its row. Data that is copied to another row cannot be opened. */
 export const signInOwner = (stateHash: Buffer): string => `sign_in_state:${stateHash.toString('hex')}`
 
 function browserOf(cookieHeader: string | undefined): string | null {

@@ -12,7 +12,7 @@ const path = z.object({
     .string()
     .max(256)
     .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-    .describe('Id of a model of the catalog; slashes and colons may stand as they are or encoded.'),
+    .describe('Id of a model of the catalog; slashes and colons may be written plainly or percent-encoded.'),
 })
 const step = z.object({ model: z.string(), provider: z.string().optional() })
 const chain = z.object({ model: z.string(), steps: z.array(step) })
