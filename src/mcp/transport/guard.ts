@@ -39,8 +39,8 @@ export function checkOrigin({ host, origin }: IncomingHttpHeaders, hostNames: re
 const gatewayShaped = /^(?:br-\S+|[\w-]+\.[\w-]+\.[\w-]+)$/
 
 /**
- * Returns the headers with the caller's credential in Authorization. Some clients cannot set that header. For them, x-br-api-key and then x-api-key
- * count too, when their value looks like a gateway credential.
+ * Returns the headers with the caller's credential in Authorization, for clients that cannot set that header. x-br-api-key takes precedence over
+ * Authorization, and Authorization over x-api-key. The two other headers count only when their value looks like a gateway credential.
  */
 export function withBearer(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const own = headers['x-br-api-key']

@@ -41,8 +41,8 @@ export function refuseRelayed(value: unknown): void {
 }
 
 /**
- * Returns the provider's answer. Throws the refusal if the answer is one. Throws `all_routes_failed` for an answer of another shape, because that is
- * no failure of the gateway.
+ * Returns the provider's answer. Throws the refusal if the answer is one. Throws `all_routes_failed` for an answer of another shape, because the
+ * provider failed and not the gateway.
  */
 export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
   refuseRelayed(value)
