@@ -34,7 +34,7 @@ describe('budgets of child agents', () => {
     return caps.reduce((sum: number, cap: number) => sum + cap, 0)
   }
 
-  test("BUDX-06 the budgets of active children stay within their parent's budget. A child's call counts in all agents above it. A revocation ends the family in one transaction", async () => {
+  test("BUDX-06 the budgets of active children together fit into their parent's budget. A child's call counts in all agents above it. A revocation ends the family in one transaction", async () => {
     const top = await family.lead(0.004)
     const middle = await family.born(top, { may_delegate: true, monthly_budget_inr: 0.002 })
     const lowest = await family.born(middle, { monthly_budget_inr: 0.0015 })

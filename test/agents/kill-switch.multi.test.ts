@@ -51,7 +51,7 @@ describe.runIf(onPostgres)('a revocation on another process', () => {
     return calls
   }
 
-  test('KILL-01 a revocation cuts calls of every format on two other processes and closes their providers. Each call leaves one event. Later calls are refused, even when notifications are lost', {
+  test('KILL-01 a revocation cuts calls of every format on two other processes and closes their providers. Each call leaves exactly one event. Later calls are refused, even when notifications are lost', {
     timeout: 60_000,
   }, async () => {
     for (const isHeard of [true, false]) {

@@ -104,7 +104,7 @@ describe('attacks with tokens and trust rules', () => {
     await untrust(made.json.id)
   })
 
-  test("a child's token never outlives the token that requested it, and a refused request creates no child", async () => {
+  test("a child's token gets at most the life of the token that requested it, and a refused request creates no child", async () => {
     const lead = await family.lead()
     const short = { id: lead.id, token: (await family.mint(lead.id, { ttl_s: 60 })).json.access_token }
     const child = await family.child(short, { may_delegate: true })

@@ -38,7 +38,7 @@ const earlyMs = 60_000
 const mandatoryMs = 30_000
 const backoffFirstMs = 500
 const backoffMaxMs = 30_000
-/** Maximum wait that a reply may ask for. The reply may come from a proxy. */
+/** A longer wait that a reply asks for is reduced to this one. The reply may come from a proxy. */
 const askedMaxMs = 15 * 60_000
 /** Maximum number of tries of one call that has no valid token, and the longest wait between two tries. */
 const attemptsMax = 3

@@ -228,8 +228,8 @@ export class RouteCircuits {
       } else byFounder.set(founder ?? String(orgId), this.#atMostHalf((byFounder.get(founder ?? String(orgId)) ?? 0) + failures))
     }
     const count = [...byFounder.values()].reduce((sum, each) => sum + each, 0)
-    // A half-open circuit needs no count. It opens again when two founders see its probe fail. When one founder sees that, the next probe comes from
-    // another organisation.
+    // A circuit that has opened for all organisations needs no count. It opens again when two founders see its probe fail. When one founder sees
+    // that, the next probe comes from another organisation.
     const wanted = this.#circuits.isKnown(routeId) ? 0 : this.#failuresToOpen
     if (byFounder.size < witnessesMin || count < wanted) return unknown
     seen.clear()

@@ -16,7 +16,7 @@ const founderPartMax = 0.04
 const partMin = 0.001
 /** Maximum number of founders that are remembered for a route. Above it, the founder with the oldest last sample is dropped. */
 const foundersKept = 50
-/** How long a computed median is reused, in milliseconds. */
+/** How long a computed median is reused while no new sample arrives, in milliseconds. */
 const middleFreshMs = 1000
 
 /** The part of the shared failure rate that one founder's failures contribute. */

@@ -135,7 +135,7 @@ const byWord: ReadonlyMap<string, readonly Language[]> = (() => {
   return made
 })()
 
-/** Words in the lists that are also English words or common names. They count towards the share, but not as one of the two required words. */
+/** Words in the lists that are also English words or common names. Two of these words can replace one of the two required words, but not both. */
 const shared: ReadonlySet<string> = new Set(
   'ka ke ko se ye kam alli illi anna ide idu adu kana hun che pan mane menu mora mote hu eh sada chan mari maru saru ki nei nai keno ache anga inga enga seri kay kem kone hati tha thi dil sab jab tak tame mai mere nale heli undo repu ela bata entha naan veno dass bolo chala randi kab kon ani moro ente enna malayalam telugu kannada gujarati punjabi marathi odia bangla namaste namaskaram namaskara'.split(
     ' ',

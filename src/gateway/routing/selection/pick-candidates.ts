@@ -75,7 +75,7 @@ function capableOf(entry: Preset, request: ResolveRequest, world: RoutingWorld):
   )
 }
 
-/** Returns every candidate that the preset may consider: the chat models on the providers that the caller may use. */
+/** Returns every candidate that the preset may consider: the chat models that the caller may use, on the providers that the caller may use. */
 export function poolOf(entry: Preset, request: ResolveRequest, world: RoutingWorld): readonly Candidate[] {
   const { org, fields, policies } = request
   const allowance = allowanceOf(policies)

@@ -109,7 +109,7 @@ function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Reco
   return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')
 }
 
-/** Maximum number of characters of a message. Some messages repeat a long refused input, and others write some messages. */
+/** Maximum number of characters of a message. Some messages repeat the refused input, and some are written by others. Both may be long. */
 const messageCharsMax = 2_000
 
 /**
