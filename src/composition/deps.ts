@@ -27,6 +27,8 @@ export interface AppDeps {
   readonly workers?: Workers | undefined
   /** The disk for the usage journal. Default: the disk of the machine. */
   readonly journalDisk?: JournalDisk
+  /** True: usage is flushed in the thread of the caller. For tests that replace the clock or run from source. Default: a thread of its own. */
+  readonly flushesHere?: boolean | undefined
 }
 
 /** The processes that share a port with this one, as far as this one uses them. */
