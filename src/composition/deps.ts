@@ -27,6 +27,8 @@ export interface AppDeps {
   readonly workers?: Workers | undefined
   /** The disk for the usage journal. The default is the disk of the machine. */
   readonly journalDisk?: JournalDisk
+  /** True: usage is flushed in the thread of the caller. For tests that replace the clock or run from source. Default: a thread of its own. */
+  readonly flushesHere?: boolean | undefined
 }
 
 /** The other processes that share a port with this one, and the services that they offer to this one. */

@@ -32,6 +32,7 @@ import { makeSealer, type Sealer } from '../platform/security/secrets.ts'
 import { heldReplies } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
 import { webhookServices } from './domains/webhooks.ts'
+import { flushThreadOf } from './flush-thread/flush-thread-of.ts'
 import { otherMasterKeys } from './foundation.ts'
 import { usageAccount } from './usage-account.ts'
 
@@ -97,8 +98,8 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
   const keys = keysOf(deps, { controlLog, orgLimits, founders })
   const onDebited = onDebitedOf({ clock, ids, mail, baseUrl })
-  const disk = deps.journalDisk ? { disk: deps.journalDisk } : {}
-  const limits = await createLimits({ orgLimits, db, config, clock, ids, log, dataDir, controlLog, ...usageAccount(ids), onDebited, ...disk })
+  const journal = { ...(deps.journalDisk ? { disk: deps.journalDisk } : {}), ...(deps.flushesHere ? {} : flushThreadOf(deps, baseUrl)) }
+  const limits = await createLimits({ orgLimits, db, config, clock, ids, log, dataDir, controlLog, ...usageAccount(ids), onDebited, ...journal })
   const idempotency = new Idempotency({ db, clock, ids, ...masterKeys, processId: () => limits.processId })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const familyBounds = { budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }

@@ -31,6 +31,8 @@ export interface ServeOptions {
   readonly lookup?: LookupFunction
   /** The disk for the usage journal. The default is the disk of the machine. */
   readonly journalDisk?: JournalDisk
+  /** True when usage is flushed in this thread. The default is a thread of its own. */
+  readonly flushesHere?: boolean
   /** The other processes that share the port. When it is left out, there are none. */
   readonly workers?: Workers
   /** Whether the first organisation is created in an empty embedded database. The default is true. */
@@ -47,8 +49,18 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   const foundation = options.foundation ?? (await openFoundation(config, clock, log, options.onGivenUp))
   let app: App
   try {
-    const { lookup, journalDisk, workers } = options
-    app = await createApp({ config, clock, ids, log, ...foundation, ...(lookup ? { lookup } : {}), ...(journalDisk ? { journalDisk } : {}), workers })
+    const { lookup, journalDisk, flushesHere, workers } = options
+    app = await createApp({
+      config,
+      clock,
+      ids,
+      log,
+      ...foundation,
+      ...(lookup ? { lookup } : {}),
+      ...(journalDisk ? { journalDisk } : {}),
+      flushesHere,
+      workers,
+    })
   } catch (error) {
     await foundation.db.close()
     throw error

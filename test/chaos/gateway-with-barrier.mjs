@@ -58,6 +58,8 @@ const kindOfTransaction = { 'limits.advance_flush': 'flush', 'limits.return_all_
 function guarded(db) {
   return new Proxy(db, {
     get(target, name) {
+      // Without an address the flush thread uses this database, so that its transactions have the barriers too.
+      if (name === 'address') return undefined
       const value = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       if (name === 'tx') return fn => transaction(target, fn)

@@ -27,6 +27,8 @@ export interface TestOptions {
   readonly lookup?: LookupFunction
   /** Where the usage journal goes; default: the disk of this machine. */
   readonly journalDisk?: JournalDisk
+  /** True: usage is flushed in a thread of its own, from dist, as in a real process. Default: by this process, from the source. */
+  readonly flushThread?: boolean
   /** Adds the providers and models of dialect-upstreams.ts, one of every dialect that the build speaks, and starts their servers (`app.others`). */
   readonly dialects?: boolean
   /** Replaces or adds to the models and providers below. */
@@ -178,6 +180,7 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     ...(options.clock ? { clock: options.clock } : {}),
     ...(options.lookup ? { lookup: options.lookup } : {}),
     ...(options.journalDisk ? { journalDisk: options.journalDisk } : {}),
+    flushesHere: options.flushThread !== true && process.env['TEST_FLUSH_THREAD'] !== 'on',
     log: makeLog('info', { write: line => logLines.push(line) }),
     foundation: { dataDir, masterKey: randomBytes(32), db: database.db },
     makesFirstOrg: false,

@@ -60,6 +60,8 @@ function interrupted(db: Db): { db: Db; away(is: boolean): void } {
   let isAway = false
   const wrapped = new Proxy(db, {
     get(target, name) {
+      // A thread that flushes must use this database, too.
+      if (name === 'address') return undefined
       const value: unknown = Reflect.get(target, name, target)
       if (name === 'tx') return (fn: Parameters<Db['tx']>[0]) => (isAway ? Promise.reject(new DatabaseUnavailableError('away')) : target.tx(fn))
       return typeof value === 'function' ? value.bind(target) : value

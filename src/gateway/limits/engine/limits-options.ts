@@ -6,6 +6,7 @@ import type { ControlLog } from '../../../platform/db/db-control-log.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { ApplyEvents, Debited } from '../journal/flush-batch.ts'
+import type { FlushPort } from '../journal/flush-work.ts'
 import type { JournalDisk } from '../journal/journal-disk.ts'
 import type { EventText } from '../journal/journal-records.ts'
 import type { OrgLimits } from '../org-limits.ts'
@@ -47,6 +48,11 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly eventText?: EventText<E>
   /** The limits of whole organisations. Absent when there are none. */
   readonly orgLimits?: OrgLimits
+  /**
+   * Makes the port that flushes the journals of a folder, for example in another thread. `nowMs` returns the time of the database's clock. Default:
+   * this thread does the work.
+   */
+  readonly flushPort?: (folder: string, nowMs: () => number) => FlushPort<E>
   /** The composition root starts it. */
   readonly controlLog: ControlLog
   /** Is called with every organisation whose prepaid balance has just fallen, in the transaction in which it fell. */

@@ -5,7 +5,8 @@ import { newsChannel } from '../../../platform/db/db-control-log.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { BudgetCache } from '../budgets/budget-cache.ts'
 import { type BudgetStatus, Budgets, capChanged, parseCapRef } from '../budgets/budgets.ts'
-import { type FlushResult, type FlushTools, inOrder } from '../journal/flush-batch.ts'
+import { type FlushTools, inOrder } from '../journal/flush-batch.ts'
+import { type AmountsById, type Flushed, FlushWork } from '../journal/flush-work.ts'
 import { Flusher } from '../journal/flusher.ts'
 import { Janitor } from '../journal/janitor.ts'
 import { Journal, journalFolder } from '../journal/journal.ts'
@@ -254,24 +255,24 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       const isEmpty = [...this.#counters.all()].every(counter => counter.lease === 0n || counter.offline)
       if (isEmpty && this.#opened.size === 0) await this.#options.db.exec(closeProcess, this.processId)
     } finally {
-      this.#flusher.close()
+      await this.#flusher.close()
       this.#registry.release()
     }
   }
 
   #makeFlusher(tools: FlushTools<E>): Flusher<E> {
-    const { clock, log, config } = this.#options
+    const { clock, log, config, flushPort } = this.#options
     return new Flusher<E>(
       {
-        tools,
+        port: flushPort?.(this.#folder, () => this.#registry.nowMs()) ?? new FlushWork(tools, this.#folder),
         clock,
         log,
         folder: this.#folder,
         flushMs: config.JOURNAL_FLUSH_MS,
         maxBytes: config.JOURNAL_MAX_BYTES,
-        onFlushed: result => this.#flushed(result),
+        onFlushed: flushed => this.#flushed(flushed),
         onFenced: () => this.#refence(),
-        onRewound: released => this.#rewound(tools, released),
+        onRewound: released => this.#rewound(released),
         onRotated: () => {
           for (const permit of this.#opened) permit.repeat()
         },
@@ -285,18 +286,16 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return new Journal<E>(this.#folder, this.#registry.id, this.#options.eventText ?? null, this.#options.disk)
   }
 
-  #flushed(result: Extract<FlushResult, { kind: 'done' }>): void {
+  #flushed({ released, spent }: Pick<Flushed, 'released' | 'spent'>): void {
     this.#registry.touch()
-    for (const [id, amount] of result.released) {
+    for (const [id, amount] of released) {
       const counter = this.#counters.byId(id)
       if (counter === undefined) continue
       counter.unflushed = counter.unflushed > amount ? counter.unflushed - amount : 0n
       // The counter has room again. A rate is the exception, because its units never come back within their minute.
       if (counter.metric !== 'rpm') counter.refusal = null
     }
-    for (const row of result.rows) {
-      this.#counters.byId(row.id)?.learnSpent(row.spent)
-    }
+    for (const [id, amount] of spent) this.#counters.byId(id)?.learnSpent(amount)
   }
 
   async #beatOnce(): Promise<void> {
@@ -335,9 +334,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   }
 
   /** Handles a failover that has set the database back. Every known row may be older, belong to another owner, or be gone. The leases are read again. */
-  #rewound(tools: FlushTools<E>, released: ReadonlyMap<bigint, bigint>): void {
+  #rewound(released: AmountsById): void {
     this.#options.log.warn('database_went_back', { processId: String(this.#registry.id) })
-    tools.spendIds.clear()
     this.#counters.doubt(released)
     this.#wentBack = true
   }

@@ -4,7 +4,7 @@
  * The byte offset in `beats` decides whether a range is already in the database. The primary key of an event decides whether its charge counts.
  * So nothing is lost and nothing counts twice, whatever the result of an earlier commit was.
  */
-import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { StatementDb, Tx } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { type Crossed, crossed, emitCrossings } from '../budgets/crossings.ts'
@@ -30,7 +30,7 @@ export function inOrder<E extends ChargedEvent>(appliers: readonly ApplyEvents<E
 }
 
 export interface FlushTools<E extends ChargedEvent> {
-  readonly db: Db
+  readonly db: StatementDb
   readonly ids: Ids
   readonly log: Log
   readonly nowMs: () => number

@@ -4,7 +4,7 @@
  *
  * The files are segments `<process>.<offset of their first byte>`. Offsets count over all segments of a process.
  */
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ChargedEvent } from '../engine/admission.ts'
 import { type JournalDisk, machineDisk } from './journal-disk.ts'
@@ -59,6 +59,39 @@ export function* readJournal<E extends ChargedEvent>(folder: string, processId: 
     const next = segments[index + 1]
     if (next !== undefined && next.start <= fromOffset) continue
     for (const entry of decodeRecords<E>(readFileSync(segment.path), segment.start)) if (entry.endOffset > fromOffset) yield entry
+  }
+}
+
+/** The most bytes that are read together. It is more than the longest record. */
+const portionBytes = 4 * 1024 * 1024
+
+/**
+ * Returns the first records between two ends of records, at most `recordsMax` of them. Both offsets must be known from the writer, so that no torn
+ * bytes are in between. Segments that were deleted are skipped. Throws the system's error.
+ */
+export function readRange<E extends ChargedEvent>(folder: string, processId: bigint, from: number, to: number, recordsMax: number): Entry<E>[] {
+  const entries: Entry<E>[] = []
+  const segments = segmentsOf(folder, processId)
+  let left = portionBytes
+  for (const [index, { path, start }] of segments.entries()) {
+    const at = Math.max(from, start)
+    const end = Math.min(to, segments[index + 1]?.start ?? to)
+    if (at >= end) continue
+    const bytes = readPart(path, at - start, Math.min(end - at, left))
+    for (const entry of decodeRecords<E>(bytes, at)) if (entries.push(entry) >= recordsMax) return entries
+    left -= bytes.length
+    if (left <= 0) break
+  }
+  return entries
+}
+
+function readPart(path: string, position: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length)
+  const fd = openSync(path, 'r')
+  try {
+    return bytes.subarray(0, readSync(fd, bytes, 0, length, position))
+  } finally {
+    closeSync(fd)
   }
 }
 

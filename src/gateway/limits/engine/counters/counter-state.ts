@@ -201,10 +201,10 @@ export class CounterTable {
     return new Map([...this.#byId].flatMap(([id, counter]) => (counter.lease > 0n ? [[id, counter.lease] as const] : [])))
   }
 
-  /** Marks all counters after the database was set back. It does not contain the amounts that these records release, and the leases must be read again. */
+  /** Marks all counters after the database was set back. It has lost the records that release these amounts, and the leases must be read again. */
   doubt(released: ReadonlyMap<bigint, bigint>): void {
     for (const [id, counter] of this.#byId) {
-      counter.unflushed = released.get(id) ?? 0n
+      counter.unflushed += released.get(id) ?? 0n
       counter.unsure = true
     }
   }
