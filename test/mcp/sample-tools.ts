@@ -5,6 +5,7 @@ import { jsonOf, rowTool, type Tool } from '../../src/mcp/tools/toolbox/tool.ts'
 import { endpointOf, reply } from '../../src/platform/endpoint.ts'
 import { type ErrorName, errorTable, fail } from '../../src/platform/errors.ts'
 import { abortSignalOf } from '../../src/platform/loop/cancellation.ts'
+import type { StreamPump } from '../../src/platform/loop/stream-sink.ts'
 
 const row = endpointOf<object>()
 const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
@@ -85,7 +86,7 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
     errors: [],
     handle: (_s, _i, call) => {
       seen.started++
-      return reply.stream(watch(chunks(abortSignalOf(call.signal)), seen, abortSignalOf(call.signal)), {
+      return reply.stream(pumpOf(watch(chunks(abortSignalOf(call.signal)), seen, abortSignalOf(call.signal))), {
         'content-type': 'text/event-stream',
         'x-br-provider': 'test-provider',
       })
@@ -153,6 +154,15 @@ export async function* streamOf(frames: readonly object[]): AsyncGenerator<Uint8
   for (const frame of frames) yield Buffer.from(`data: ${JSON.stringify(frame)}\n\n`)
   yield Buffer.from('data: [DONE]\n\n')
 }
+
+const pumpOf =
+  (chunks: AsyncIterable<Uint8Array>): StreamPump =>
+  async sink => {
+    for await (const chunk of chunks) {
+      if (!sink.push(chunk)) await sink.room()
+      if (sink.isGone) return
+    }
+  }
 
 async function* watch(chunks: AsyncIterable<Uint8Array>, seen: Seen, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {

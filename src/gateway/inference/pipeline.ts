@@ -282,7 +282,7 @@ function withRemaining(error: unknown, meter: Meter): unknown {
 
 function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {
   const { plan, meter } = leavable
-  const { chunks, keepAlive } = relayStream(answer, {
+  const { pump, keepAlive } = relayStream(answer, {
     ...chargingOf(answer, leavable, watch.departure, deps),
     clock: deps.clock,
     signal: watch.signal,
@@ -292,7 +292,7 @@ function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'st
       else answer.served()
     },
   })
-  return reply.livingStream(chunks, keepAlive, {
+  return reply.livingStream(pump, keepAlive, {
     ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
@@ -301,7 +301,7 @@ function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'st
 }
 
 function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, meter: Meter, watch: Watch, deps: InferenceDeps): Reply {
-  const chunks = relayBytes(answer, {
+  const pump = relayBytes(answer, {
     meter,
     signal: watch.signal,
     onEnd(broke) {
@@ -312,5 +312,5 @@ function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, mete
   })
   // The cost header is sent when the cost is known before the first byte.
   const cost = answer.reading.exact ? { [brHeader.costInr]: String(meter.billOf(answer.reading.usage()).cost_inr) } : {}
-  return reply.stream(chunks, { ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
+  return reply.stream(pump, { ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
 }

@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { type AnyRow, Reply, type ReplyBody } from '../../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../../platform/errors.ts'
+import type { StreamSink } from '../../../platform/loop/stream-sink.ts'
 import { messagesErrorBody } from '../../wire/messages/reply/error-body.ts'
 import { endsConnection, endWith } from '../linger.ts'
 import { notStored, oauthErrorBody } from '../oauth-wire.ts'
 import type { UnreadReplies, UnreadReply } from '../unread-replies.ts'
-import type { OpenStreams } from './open-streams.ts'
+import type { OpenStream, OpenStreams } from './open-streams.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
@@ -125,52 +126,70 @@ function drained(response: ServerResponse): Promise<void> {
 
 type StreamBody = Extract<ReplyBody, { kind: 'stream' }>
 
-/** Sends chunks with backpressure. When the client leaves, the iterator's `return()` runs, which settles the call. */
-async function writeStream(
-  response: ServerResponse,
-  { chunks, keepAlive }: StreamBody,
-  { orgId }: ReplyOwner,
-  { streams, unread }: ReplyKeepers,
-): Promise<void> {
-  const iterator = chunks[Symbol.asyncIterator]()
-  let gone = response.destroyed
-  let wake = (): void => {}
-  const onClose = (): void => {
-    gone = true
-    wake()
-  }
-  // The whole stream has one listener for each event. One listener per wait would accumulate while the stream lasts.
-  const onDrain = (): void => wake()
-  response.once('close', onClose)
-  response.on('drain', onDrain)
-  const stream = keepAlive === undefined ? null : streams.open(response, keepAlive)
+/** Sends a stream with backpressure. When the client leaves, the stream's writer sees it at its next chunk, and settles the call. */
+async function writeStream(response: ServerResponse, { pump, keepAlive }: StreamBody, { orgId }: ReplyOwner, { streams, unread }: ReplyKeepers): Promise<void> {
+  const sink = new ResponseSink(response, orgId, unread)
+  if (keepAlive !== undefined) sink.open = streams.open(response, keepAlive)
   try {
-    for (;;) {
-      const next = await iterator.next()
-      if (next.done) break
-      if (gone) break
-      if (stream !== null) stream.silentTicks = 0
-      if (!response.write(next.value) && !gone) {
-        const bytes = response.writableLength
-        const waiting = unread.open(response, orgId, bytes, bytes)
-        await new Promise<void>(resolve => {
-          wake = resolve
-        })
-        unread.close(waiting)
-      }
-      if (gone) break
-    }
+    await pump(sink)
+    if (response.writableNeedDrain) await sink.room()
   } catch (error) {
     // The headers are sent, so breaking the connection is the only way to show that the body is incomplete.
     response.destroy()
     throw error
   } finally {
-    if (stream !== null) streams.close(stream)
-    response.off('close', onClose)
-    response.off('drain', onDrain)
-    await iterator.return?.()
+    if (sink.open !== null) streams.close(sink.open)
+    sink.close()
   }
-  if (!gone) response.end()
+  if (!sink.isGone) response.end()
+}
+
+/** The client of a stream. */
+class ResponseSink implements StreamSink {
+  isGone: boolean
+  /** The stream's place among those that get keep-alive bytes; null: it has none. */
+  open: OpenStream | null = null
+  readonly #response: ServerResponse
+  readonly #orgId: number | null
+  readonly #unread: UnreadReplies
+  #wake = (): void => {}
+  // The whole stream has one listener for each event. One listener per wait would accumulate while the stream lasts.
+  readonly #onDrain = (): void => this.#wake()
+  readonly #onClose = (): void => {
+    this.isGone = true
+    this.#wake()
+  }
+
+  constructor(response: ServerResponse, orgId: number | null, unread: UnreadReplies) {
+    this.isGone = response.destroyed
+    this.#response = response
+    this.#orgId = orgId
+    this.#unread = unread
+    response.once('close', this.#onClose)
+    response.on('drain', this.#onDrain)
+  }
+
+  push(bytes: Uint8Array): boolean {
+    if (this.isGone) return false
+    if (this.open !== null) this.open.silentTicks = 0
+    return this.#response.write(bytes)
+  }
+
+  async room(): Promise<void> {
+    const response = this.#response
+    if (this.isGone || !response.writableNeedDrain) return
+    const bytes = response.writableLength
+    const waiting = this.#unread.open(response, this.#orgId, bytes, bytes)
+    await new Promise<void>(resolve => {
+      this.#wake = resolve
+    })
+    this.#unread.close(waiting)
+  }
+
+  close(): void {
+    this.#response.off('close', this.#onClose)
+    this.#response.off('drain', this.#onDrain)
+  }
 }
 
 /**

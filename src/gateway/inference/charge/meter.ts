@@ -209,11 +209,15 @@ export class Meter {
     return this.#input.agent.agentId === null ? null : this.#permit.agentRemainingUinr
   }
 
-  /** Records the progress of a stream in the journal, at most once a second. */
-  progress(tokens: TokenUsage): void {
+  /** Records the progress of a stream in the journal, at most once a second. A function is called only when there is something to record. */
+  progress(usage: TokenUsage | (() => TokenUsage)): void {
     const nowMs = this.#clock.monotonicMs()
+    if (this.#lastProgressMs !== 0 && nowMs - this.#lastProgressMs < 1000) {
+      this.#lastChunkMs = nowMs
+      return
+    }
+    const tokens = typeof usage === 'function' ? usage() : usage
     this.#lastChunkMs = nowMs
-    if (this.#lastProgressMs !== 0 && nowMs - this.#lastProgressMs < 1000) return
     this.#lastProgressMs = nowMs
     this.#permit.progress(this.#event(cappedAt(tokens, this.#input.request.maxTokens), true, 'interrupted', 200))
   }

@@ -4,6 +4,7 @@ import { brHeader } from '../../../gateway/wire/response-headers.ts'
 import { type AnyRow, Reply } from '../../../platform/endpoint.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
+import { pulled } from '../../../platform/loop/stream-sink.ts'
 import { customTool, type Tool, type ToolContext, type ToolResult } from '../toolbox/tool.ts'
 import { BrokenAnswer, refuseRelayed } from '../toolbox/tool-errors.ts'
 import { type ChatArguments, chatArguments, chatBody } from './chat-arguments.ts'
@@ -87,7 +88,7 @@ function asReply(value: unknown): Reply {
 /** Reads the reply into the answer, and returns how the reading ended. Throws the provider's refusal. */
 async function readReply(reply: Reply, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<ReadingEnd> {
   const { body } = reply
-  if (body.kind === 'stream' && reply.status < 400) return readChatStream(body.chunks, answer, signal, onPiece)
+  if (body.kind === 'stream' && reply.status < 400) return readChatStream(pulled(body.pump), answer, signal, onPiece)
   refuseRelayed(reply)
   answer.add(body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'bytes' ? Buffer.from(body.bytes).toString('utf8') : '')
   return answer.isTooLong ? 'too-long' : 'whole'
