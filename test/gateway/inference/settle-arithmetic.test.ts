@@ -136,6 +136,7 @@ class Ledger implements Permit<UsageEvent> {
   readonly heldUinr = 0n
   readonly refusedBy = null
   readonly strictUinr = null
+  readonly balanceLeftUinr = null
   readonly agentRemainingUinr = null
   readonly admittedAtMs = 0
   readonly ends: (UsageEvent | 'released')[] = []
