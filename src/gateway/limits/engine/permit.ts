@@ -28,6 +28,7 @@ export interface PermitTools<E extends ChargedEvent> {
 interface Hold {
   readonly counters: readonly Counter[]
   readonly amounts: readonly bigint[]
+  readonly beyondUinr: readonly bigint[] | null
   readonly charge: Charge
   /** The `capsVersion` at the time when the counters were found. */
   readonly capsVersion: number
@@ -41,6 +42,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   readonly #counters: readonly Counter[]
   readonly #amounts: bigint[]
   readonly #charge: Charge
+  readonly balanceLeftUinr: bigint | null
   readonly #capsVersion: number
   readonly #generation: number
   #heldUinr: bigint
@@ -57,6 +59,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#counters = hold.counters
     this.#amounts = [...hold.amounts]
     this.#charge = hold.charge
+    this.balanceLeftUinr = balanceLeftOf(hold)
     this.#capsVersion = hold.capsVersion
     this.#generation = tools.acquirer.generation
   }
@@ -187,7 +190,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#refusedBy = null
     const asked = this.#tools.acquirer.obtain(counters, needs, true).then(
       answer => {
-        if (!('counter' in answer)) return this.#extended(totalUinr, short, answer, debits)
+        if (!('counter' in answer)) return this.#extended(totalUinr, short, answer.amounts, debits)
         this.#refused(answer.counter)
         return false
       },
@@ -318,6 +321,14 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#ended = true
     this.#tools.opened.delete(this)
   }
+}
+
+/** Returns what the balance had for a call whose hold it does not cover, otherwise null. */
+function balanceLeftOf({ counters, amounts, beyondUinr }: Hold): bigint | null {
+  if (beyondUinr === null) return null
+  const at = counters.findIndex(({ metric }) => metric === 'prepaid')
+  const beyond = beyondUinr[at] ?? 0n
+  return beyond > 0n ? (amounts[at] ?? 0n) - beyond : null
 }
 
 const nothing = (): void => {}

@@ -80,6 +80,8 @@ export class Counter {
   unsure = false
   /** True when a last call was granted beyond the cap. Nothing of it may serve another call, so all of it goes back when its call ends. */
   overdrawn = false
+  /** The part of the last grant that is beyond the cap. */
+  beyond = 0n
   /**
    * True when calls may have cost more than they held here and the database may not have that yet. The process then flushes before it asks. It
    * is true at first.
