@@ -4,6 +4,7 @@ import { Agent as HttpsAgent } from 'node:https'
 import { Readable } from 'node:stream'
 import { type _Object, GetBucketVersioningCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler'
+import { outsideStoreTime } from '../../store-time.ts'
 import { compareKeys, type ListedObject, type ListOptions, type ListPage, listPageMax, ObjectStoreError } from '../object-store.ts'
 import { bucketUrl, isAwsEndpoint, isPathForced } from './s3-endpoint.ts'
 import { etagOf, substituteEtag } from './s3-etags.ts'
@@ -112,7 +113,7 @@ class BoundedHandler extends NodeHttpHandler {
       if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) throw refused('a document type in its XML')
       refuseHeavyList(text, entriesMax)
     }
-    if (text.length > heavyBytes) await this.#inTurn(scan)
+    if (text.length > heavyBytes) await outsideStoreTime(signal, () => this.#inTurn(scan, signal))
     else scan()
     response.body = Readable.from([text])
     return { response }
