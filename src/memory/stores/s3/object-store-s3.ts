@@ -197,7 +197,8 @@ export class S3Store implements ObjectStore {
         try {
           return await send(signal)
         } catch (error) {
-          if (options.signal?.aborted) throw options.signal.reason
+          // The client of lists throws its own error when its signal aborts.
+          if (signal.aborted) throw signal.reason
           if (isExpired(error) && !hasNewKeys) {
             hasNewKeys = true
             await this.#lists.renewKeys()
