@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { Cancellation } from '../../src/platform/loop/cancellation.ts'
 import { HeavyTurns } from '../../src/platform/loop/heavy-turns.ts'
 
 /** Returns turns whose clock moves only during work and rests. Organisations below 10 belong to one person. */
@@ -45,4 +46,14 @@ test('an error of the work reaches its caller, and the next turn begins', async 
   })
   await expect(failing).rejects.toThrow('not a page')
   expect(await turns.run(1, () => 'next')).toBe('next')
+})
+
+test('work whose signal aborts gives up its place, and work whose signal has aborted gets none', async () => {
+  const { turns, done, work } = turnsOf()
+  const leaving = new Cancellation()
+  const all = [turns.run(1, () => work('first', 20)), turns.run(1, () => work('left', 20), leaving), turns.run(2, () => work('last', 20), new Cancellation())]
+  leaving.abort(new Error('gone'))
+  const ends = await Promise.allSettled([...all, turns.run(3, () => work('late', 20), leaving)])
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected'])
+  expect(done.filter(each => !each.startsWith('rest'))).toEqual(['first', 'last'])
 })

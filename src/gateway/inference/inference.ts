@@ -64,7 +64,7 @@ export class Inference {
 
   async images(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
     const { serviceId } = this.#deps.images
-    const inTurn = inTurnOf({ bytes }, bearer(call.principal), this.#deps)
+    const inTurn = inTurnOf({ bytes }, call, this.#deps)
     const read = (): ImagesRequest => imagesRequest(bytes, serviceId)
     const request = inTurn === undefined ? read() : await inTurn(read)
     const deps = { ...this.#deps, exact: exactNumbersOf(bytes) }

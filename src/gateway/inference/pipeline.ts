@@ -58,7 +58,7 @@ async function serveCall(
 ): Promise<Reply> {
   const principal = bearer(call.principal)
   const startedAtMs = base.clock.monotonicMs()
-  const inTurn = inTurnOf(input, principal, base)
+  const inTurn = inTurnOf(input, call, base)
   const parsed = inTurn === undefined ? kind.parse(input) : await inTurn(() => kind.parse(input))
   if (parsed.stream) call.holdStream?.()
   const exact = exactNumbersOf(input.bytes)
@@ -132,8 +132,12 @@ async function serveCall(
 }
 
 /** Returns the function that does work on a heavy body. Undefined when the body is light. Throws `bad_request`. */
-export function inTurnOf({ bytes }: Pick<CallInput, 'bytes'>, { orgId }: BearerPrincipal, { heavyTurns }: InferenceDeps): InferenceDeps['inTurn'] {
-  return isHeavy(bytes, inferenceBounds) ? work => heavyTurns.run(orgId, work) : undefined
+export function inTurnOf(
+  { bytes }: Pick<CallInput, 'bytes'>,
+  { principal: { orgId }, signal: left }: Pick<Call<Principal>, 'principal' | 'signal'>,
+  { heavyTurns }: InferenceDeps,
+): InferenceDeps['inTurn'] {
+  return isHeavy(bytes, inferenceBounds) ? (work, signal = left) => heavyTurns.run(orgId, work, signal) : undefined
 }
 
 /** Returns the approximate size of the part of a call that is kept. For a form that is its text fields without the files. */

@@ -81,12 +81,14 @@ export const performInDialect: Performer = (attempt, context) => {
  */
 function writtenInTurn(
   write: () => UpstreamRequest,
-  { deps: { inTurn, exact } }: PerformContext,
+  { signal, deps: { inTurn, exact } }: PerformContext,
   send: (outgoing: UpstreamRequest) => Promise<Performed>,
 ): Promise<Performed> {
   if (inTurn === undefined) return send(written(write))
-  return inTurn(() => written(write))
-    .then(outgoing => (exact === undefined && typeof outgoing.body === 'string' ? inTurn(() => ({ ...outgoing, body: Buffer.from(outgoing.body) })) : outgoing))
+  return inTurn(() => written(write), signal)
+    .then(outgoing =>
+      exact === undefined && typeof outgoing.body === 'string' ? inTurn(() => ({ ...outgoing, body: Buffer.from(outgoing.body) }), signal) : outgoing,
+    )
     .then(send)
 }
 

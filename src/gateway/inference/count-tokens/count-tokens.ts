@@ -38,7 +38,7 @@ const refusals: ReadonlySet<string> = new Set(['model_not_found', 'model_not_all
  */
 export async function countTokens(input: CallInput, call: Call<Principal>, base: InferenceDeps): Promise<Reply> {
   const principal = bearer(call.principal)
-  const inTurn = inTurnOf(input, principal, base)
+  const inTurn = inTurnOf(input, call, base)
   const request = inTurn === undefined ? parseMessages(input) : await inTurn(() => parseMessages(input))
   const deps = { ...base, exact: exactNumbersOf(input.bytes) }
   const { policies } = await chargedAgent(principal, call.agentLabel, deps)

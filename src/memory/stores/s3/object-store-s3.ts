@@ -7,6 +7,7 @@ import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { KeyQueue, QueueTimeoutError } from '../../access/key-queue.ts'
+import { withinTime } from '../../store-time.ts'
 import {
   type CallOptions,
   type CopyOptions,
@@ -189,17 +190,15 @@ export class S3Store implements ObjectStore {
    * Runs one call, including its body, within its time limit. A conditional call is repeated when the store says that another conditional write was
    * running.
    */
-  async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = new AbortController()
-    const cancel = this.#clock.after(this.#timeoutMs * attemptsMax + pauseMsMax, () => limit.abort(late()))
-    const signal = options.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, options.signal])
-    let hasNewKeys = false
-    try {
+  #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withinTime(this.#clock, options.signal, this.#timeoutMs * attemptsMax + pauseMsMax, late, async signal => {
+      let hasNewKeys = false
       for (let tries = 1; ; tries++) {
         try {
           return await send(signal)
         } catch (error) {
-          if (options.signal?.aborted) throw options.signal.reason
+          // The client of lists throws its own error when its signal aborts.
+          if (signal.aborted) throw signal.reason
           if (isExpired(error) && !hasNewKeys) {
             hasNewKeys = true
             await this.#lists.renewKeys()
@@ -209,9 +208,7 @@ export class S3Store implements ObjectStore {
           await this.#clock.sleep(20 * tries * (1 + this.#ids.random()), signal)
         }
       }
-    } finally {
-      cancel()
-    }
+    })
   }
 }
 
