@@ -27,7 +27,7 @@ import { mcpIdentity } from '../documents/instructions.ts'
 import { isListen } from '../news/listen-body.ts'
 import type { Listener } from '../news/listen-stream.ts'
 import type { SurfaceOf } from '../surface.ts'
-import { Eras } from './eras.ts'
+import type { Eras } from './eras.ts'
 import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallenge } from './guard.ts'
 import { PaidUnits, payForBatch } from './message-rate.ts'
 import { parseRpcBody, writeRefusal } from './rpc-body.ts'
@@ -106,7 +106,7 @@ const bodyLimitBytes = 4 * 1024 * 1024
 
 /** Returns the /mcp handler. */
 export function createMcp(deps: McpDeps): Mcp {
-  const eras = new Eras(mcpIdentity(deps.serviceId, deps.version), bodyLimitBytes, deps)
+  const eras = new LazyEras(deps)
   const bearer: McpMount = {
     authenticate: headers => deps.authenticate(withBearer(headers)),
     challenge: (error, headers) => withChallenge(error, deps.serviceId, headers),
@@ -161,7 +161,7 @@ export function createMcp(deps: McpDeps): Mcp {
       })
       const isStillGood = () => isTaken(() => mount.authenticate(request.headers, from), deps)
       const listener = { ...listenerOf(principal, response), cut: cut.signal, isStillGood }
-      await eras.serve({ request, response, body, refused: unpaid, surface, cancelOwner: cancelOwner(principal, request), listener })
+      await (await eras.get()).serve({ request, response, body, refused: unpaid, surface, cancelOwner: cancelOwner(principal, request), listener })
     } catch (thrown) {
       refuse(thrown, { requestId, ...traceFields(trace) }, response, deps)
     } finally {
@@ -169,6 +169,39 @@ export function createMcp(deps: McpDeps): Mcp {
     }
   }
   return { handle, endSubscriptions: () => eras.endSubscriptions(), close: () => eras.close() }
+}
+
+/** The SDKs of the protocol. They are loaded at the first message, because they take 13 MiB of memory. Decision 0540 says why. */
+class LazyEras {
+  readonly #deps: McpDeps
+  #loading: Promise<Eras> | null = null
+  #isEnding = false
+
+  constructor(deps: McpDeps) {
+    this.#deps = deps
+  }
+
+  get(): Promise<Eras> {
+    this.#loading ??= this.#load()
+    return this.#loading
+  }
+
+  endSubscriptions(): void {
+    this.#isEnding = true
+    void this.#loading?.then(eras => eras.endSubscriptions())
+  }
+
+  async close(): Promise<void> {
+    this.#isEnding = true
+    await (await this.#loading)?.close()
+  }
+
+  async #load(): Promise<Eras> {
+    const { Eras } = await import('./eras.ts')
+    const eras = new Eras(mcpIdentity(this.#deps.serviceId, this.#deps.version), bodyLimitBytes, this.#deps)
+    if (this.#isEnding) eras.endSubscriptions()
+    return eras
+  }
 }
 
 const described = z.object({
