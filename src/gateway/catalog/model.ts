@@ -25,9 +25,17 @@ export interface RoutePrice {
   readonly uinrPerInputImage?: bigint
   /** The provider chooses the quality of a picture when the request does not, and charges for pictures in the request. */
   readonly picksQuality?: true
+  /** Prices of calls with long prompts, by rising length. Each replaces all of the above. Omitted: the length changes nothing. */
+  readonly tiers?: readonly PriceTier[]
   /** The source of the price and its date, for people. They are never shown as a quote. */
   readonly source: string
   readonly asOf: string
+}
+
+/** The price of every token of a call whose prompt is longer than `abovePromptTokens`. */
+export interface PriceTier {
+  readonly abovePromptTokens: number
+  readonly price: Omit<RoutePrice, 'tiers'>
 }
 
 /** One way to serve a model: a provider, its name for the model, and a price. */
