@@ -3,7 +3,7 @@ import { systemClock } from '../../src/platform/clock.ts'
 import { Cancellation } from '../../src/platform/loop/cancellation.ts'
 import { AudioLengths, assumedBytesPerSecond } from '../../src/platform/media/audio-length.ts'
 import { lyingRecordings } from '../harness/lying-recordings.ts'
-import { amrOf, flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
+import { amrCafOf, amrOf, flacOf, m4aOf, mp3Of, oggOpusOf, opusMp4Of, plainCafOf, threeGpOf, webmOf, wideThreeGpOf } from '../harness/recordings.ts'
 import { wavOf } from '../harness/wav.ts'
 
 const formats = [
@@ -16,6 +16,11 @@ const formats = [
   ['wav', wavOf, 'audio/wav'],
   ['amr', amrOf, 'audio/amr'],
   ['amr wide', (seconds: number) => amrOf(seconds, true), 'audio/amr-wb'],
+  ['3gp', threeGpOf, 'audio/3gpp'],
+  ['3gp with wide amr', wideThreeGpOf, 'audio/3gpp'],
+  ['mp4 with opus', opusMp4Of, 'audio/mp4'],
+  ['caf with amr', amrCafOf, 'audio/x-caf'],
+  ['caf', plainCafOf, 'audio/x-caf'],
 ] as const
 
 /** Returns more audio data than the head of the file announces. */

@@ -25,9 +25,17 @@ export interface RoutePrice {
   readonly uinrPerInputImage?: bigint
   /** True when the provider chooses the quality of a picture that the request leaves open. Such a provider also charges for pictures in the request. */
   readonly picksQuality?: true
+  /** Prices of calls with long prompts, by rising length. Each tier replaces all prices above. When it is left out, the length of a prompt changes no price. */
+  readonly tiers?: readonly PriceTier[]
   /** The source of the price and its date, for people to read. They are not a quote. */
   readonly source: string
   readonly asOf: string
+}
+
+/** The price of every token of a call whose prompt is longer than `abovePromptTokens`. */
+export interface PriceTier {
+  readonly abovePromptTokens: number
+  readonly price: Omit<RoutePrice, 'tiers'>
 }
 
 /** One way to serve a model: a provider, its name for the model, and a price. */

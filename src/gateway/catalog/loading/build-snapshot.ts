@@ -118,8 +118,43 @@ const picksQuality = ({ id }: ModelEntry, { image_style: style, upstream_model: 
  * Returns the price of cache writes that are kept for an hour. Only Anthropic offers them, at twice the input price. Null means the price of other
  * cache writes.
  */
-function longWritePrice({ input_inr_per_mtok: input = 0, cache_write_inr_per_mtok: write, cache_write_hour_inr_per_mtok: long }: RouteEntry): number | null {
+function longWritePrice({ input_inr_per_mtok: input = 0, cache_write_inr_per_mtok: write, cache_write_hour_inr_per_mtok: long }: TokenPrices): number | null {
   return long ?? (write === undefined ? null : Math.max(write, 2 * input))
+}
+
+type TokenPrices = Pick<
+  RouteEntry,
+  | 'input_inr_per_mtok'
+  | 'output_inr_per_mtok'
+  | 'cached_input_inr_per_mtok'
+  | 'cache_write_inr_per_mtok'
+  | 'cache_write_hour_inr_per_mtok'
+  | 'audio_input_inr_per_mtok'
+>
+
+/** Returns the prices of tokens other than input. */
+function tokenPrices(entry: TokenPrices) {
+  const long = longWritePrice(entry)
+  return {
+    outputUinrPerMtok: uinrFromInr(entry.output_inr_per_mtok ?? 0),
+    cachedInputUinrPerMtok: entry.cached_input_inr_per_mtok === undefined ? null : uinrFromInr(entry.cached_input_inr_per_mtok),
+    cacheWriteUinrPerMtok: entry.cache_write_inr_per_mtok === undefined ? null : uinrFromInr(entry.cache_write_inr_per_mtok),
+    ...(long === null ? {} : { cacheWriteLongUinrPerMtok: uinrFromInr(long) }),
+    ...(entry.audio_input_inr_per_mtok === undefined ? {} : { audioInputUinrPerMtok: uinrFromInr(entry.audio_input_inr_per_mtok) }),
+  }
+}
+
+/** Returns the price with its tiers. Everything that is not a price of tokens is the same in each. */
+function withTiers(price: RoutePrice, { tiers = [] }: RouteEntry): RoutePrice {
+  if (tiers.length === 0) return price
+  const { cacheWriteLongUinrPerMtok: _long, audioInputUinrPerMtok: _audio, ...shared } = price
+  return {
+    ...price,
+    tiers: tiers.map(tier => ({
+      abovePromptTokens: tier.above_prompt_tokens,
+      price: { ...shared, inputUinrPerMtok: uinrFromInr(tier.input_inr_per_mtok), ...tokenPrices(tier) },
+    })),
+  }
 }
 
 /** Returns the prices of a route. Prices of audio are per million units too: seconds for transcription, characters for speech. */
@@ -127,14 +162,9 @@ function toPrice(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
   const source = entry.source === undefined ? undefined : sources[entry.source]
   const perSecond = entry.inr_per_minute === undefined ? undefined : (uinrFromInr(entry.inr_per_minute) * 1_000_000n) / 60n
   const perMillion = entry.input_inr_per_mtok ?? entry.inr_per_million_characters ?? 0
-  const long = longWritePrice(entry)
-  return {
+  const price: RoutePrice = {
     inputUinrPerMtok: perSecond ?? uinrFromInr(perMillion),
-    outputUinrPerMtok: uinrFromInr(entry.output_inr_per_mtok ?? 0),
-    cachedInputUinrPerMtok: entry.cached_input_inr_per_mtok === undefined ? null : uinrFromInr(entry.cached_input_inr_per_mtok),
-    cacheWriteUinrPerMtok: entry.cache_write_inr_per_mtok === undefined ? null : uinrFromInr(entry.cache_write_inr_per_mtok),
-    ...(long === null ? {} : { cacheWriteLongUinrPerMtok: uinrFromInr(long) }),
-    ...(entry.audio_input_inr_per_mtok === undefined ? {} : { audioInputUinrPerMtok: uinrFromInr(entry.audio_input_inr_per_mtok) }),
+    ...tokenPrices(entry),
     uinrPerImage: model.kind === 'image' ? uinrFromInr(entry.inr_per_image ?? model.inr_per_image ?? 0) : 0n,
     ...(entry.inr_per_image_most === undefined ? {} : { uinrPerImageMost: uinrFromInr(entry.inr_per_image_most) }),
     ...(entry.inr_per_input_image === undefined ? {} : { uinrPerInputImage: uinrFromInr(entry.inr_per_input_image) }),
@@ -142,4 +172,5 @@ function toPrice(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
     source: source?.text ?? entry.source ?? 'operator file',
     asOf: entry.as_of ?? source?.as_of ?? '',
   }
+  return withTiers(price, entry)
 }

@@ -32,6 +32,6 @@ export class ItemChars {
 const itemsMax = 4096
 
 /** Returns the parts of an item that are output. Results of a provider's tool are not output of the model. */
-function saidIn({ content, summary, arguments: args, input, action, code }: JsonObject): JsonObject {
-  return { content, summary, arguments: args, input, action, code }
+function saidIn({ name, content, summary, arguments: args, input, action, code }: JsonObject): JsonObject {
+  return { name, content, summary, arguments: args, input, action, code }
 }

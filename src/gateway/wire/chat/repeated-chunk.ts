@@ -2,6 +2,7 @@
  * Recognises chunks that differ from an earlier one only in their text. Most chunks of a stream do, because a provider repeats the id, the model and the frame
  * for each piece of text. Two comparisons then replace a scan.
  */
+import { digitExtraBytes, isDigit } from '../output-chars.ts'
 import type { ChunkFacts } from './chat-chunk-scan.ts'
 
 /** The comparisons stop after this number of learnt chunks in a row that no later chunk repeated. Some providers add something random to each chunk. */
@@ -17,7 +18,7 @@ export class RepeatedChunk {
   #after: Uint8Array = noBytes
   #misses = 0
 
-  /** Returns the UTF-8 bytes of the text of a chunk that repeats the learnt one. Returns -1 if it does not; the chunk must then be scanned. */
+  /** Returns the bytes of the text of a chunk that repeats the learnt one, as they count. Returns -1 if it does not; the chunk must then be scanned. */
   textBytes(bytes: Uint8Array, start: number, end: number): number {
     const before = this.#before
     if (before === null) return -1
@@ -26,9 +27,14 @@ export class RepeatedChunk {
     let at = start + before.length
     if (at > to || !isAt(bytes, start, before) || !isAt(bytes, to, after)) return -1
     // A text with an escape must be scanned, because the scan counts the encoded character.
-    for (; at < to; at++) if (bytes[at] === quote || bytes[at] === backslash) return -1
+    let digits = 0
+    for (; at < to; at++) {
+      const byte = bytes[at] as number
+      if (byte === quote || byte === backslash) return -1
+      digits += isDigit(byte)
+    }
     this.#misses = 0
-    return to - start - before.length
+    return to - start - before.length + digits * digitExtraBytes
   }
 
   /** Learns a scanned chunk if it has exactly one text and no finish reason, usage, error or odd thinking. */

@@ -1,7 +1,7 @@
 import { isObject } from '../../../../platform/values/json.ts'
 import { errorOfChoices } from '../../../wire/chat/chat-choice-error.ts'
 import { type ChatStreamEvent, faultFrom } from '../../../wire/chat/chat-stream.ts'
-import { outputChars } from '../../../wire/output-chars.ts'
+import { outputChars, spokenBytes } from '../../../wire/output-chars.ts'
 import type { SseEvent } from '../../../wire/sse/sse-events.ts'
 import { EventDecoder } from '../event-decoder.ts'
 import { ToolCalls } from './openai-tool-calls.ts'
@@ -27,7 +27,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
   protected read(event: SseEvent): readonly ChatStreamEvent[] {
     if (event.kind === 'comment') return [{ kind: 'alive' }]
     const repeated = event.name === undefined ? this.#repeated.read(event.data) : null
-    if (repeated !== null) return [...this.#waiting(repeated), { kind: 'chunk', chunk: repeated, outputChars: Buffer.byteLength(this.#repeated.text) }]
+    if (repeated !== null) return [...this.#waiting(repeated), { kind: 'chunk', chunk: repeated, outputChars: spokenBytes(this.#repeated.text) }]
     if (event.data.trimStart().startsWith('[DONE]')) return [...this.#waiting({}), { kind: 'done' }]
     const value = this.object(event.data)
     if (value === null) return []
