@@ -6,6 +6,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { type ExactNumbers, withStandIns } from './exact-numbers.ts'
 import { type JsonBounds, JsonScan } from './json-scan.ts'
+import { JsonSlices } from './json-slices.ts'
 
 /** A longer body is scanned in pieces of this length. */
 export const pieceBytes = 256 * 1024
@@ -30,8 +31,10 @@ const lightValuesMax = 10_000
 interface Seen {
   readonly values: number
   readonly wide: readonly number[] | null
-  /** The body as text. It is null after the body was parsed. */
+  /** The body as text. It is null for a body that is parsed in slices, and after the body was parsed. */
   text: string | null
+  /** The value of a body that was parsed in slices. It is null until then, and `taken` after `parseExactJson` has returned it. */
+  parsed: { readonly value: unknown } | 'taken' | null
 }
 
 const seen = new WeakMap<Buffer, Seen>()
@@ -52,7 +55,7 @@ async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
     if (surrogates > surrogatesMax) throw tooManySurrogates()
   }
   let text: string | null = null
-  if (scan.wide === null) {
+  if (scan.wide === null && !isHeavySize(bytes, scan.values)) {
     const decoder = new StringDecoder('utf8')
     text = ''
     for (let offset = 0; offset < bytes.length; offset += textPieceBytes) {
@@ -60,7 +63,7 @@ async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
       text += decoder.write(bytes.subarray(offset, offset + textPieceBytes))
     }
   }
-  seen.set(bytes, { values: scan.values, wide: scan.wide, text })
+  seen.set(bytes, { values: scan.values, wide: scan.wide, text, parsed: null })
 }
 
 /** Returns how many escapes of surrogates begin in a part of a body. */
@@ -105,8 +108,32 @@ export const pieceTurn = (): Promise<void> => turns.next()
 /** Whether work on a body can take long enough to delay other requests. Throws `bad_request`. */
 export function isHeavy(bytes: Buffer, bounds: JsonBounds): boolean {
   if (bytes.length <= lightBytes) return false
-  if (bytes.length > heavyBytes) return true
-  return look(bytes, bounds).values > lightValuesMax
+  return bytes.length > heavyBytes || isHeavySize(bytes, look(bytes, bounds).values)
+}
+
+const isHeavySize = ({ length }: Buffer, values: number): boolean => length > heavyBytes || values > lightValuesMax
+
+/**
+ * Parses a heavy body in slices. Each slice is one call of `inTurn`. The first `parseExactJson` of the same bytes then returns the value without work. Rejects
+ * with `bad_request`, also for a text that is not JSON.
+ */
+export async function parseAhead(bytes: Buffer, bounds: JsonBounds, inTurn: <T>(work: () => T) => Promise<T>): Promise<void> {
+  const found = look(bytes, bounds)
+  if (found.parsed !== null) return
+  const { wide } = found
+  const slices = new JsonSlices(wide === null ? bytes : await inTurn(() => replaceWide(bytes, wide)))
+  const next = (): unknown => wellFormed(() => slices.next())
+  while ((await inTurn(next)) === false);
+  found.text = null
+  found.parsed = { value: slices.value }
+  seen.set(bytes, found)
+}
+
+/** Returns the body with replacements for the numbers that a double cannot hold, and keeps their digits. */
+function replaceWide(bytes: Buffer, wide: readonly number[]): Buffer {
+  const { replaced, exact } = withStandIns(bytes, wide)
+  exactOf.set(bytes, exact)
+  return replaced
 }
 
 function look(bytes: Buffer, bounds: JsonBounds): Seen {
@@ -114,7 +141,7 @@ function look(bytes: Buffer, bounds: JsonBounds): Seen {
   if (known !== undefined) return known
   const scan = new JsonScan(bytes, bounds)
   scan.to(bytes.length)
-  const found = { values: scan.values, wide: scan.wide, text: null }
+  const found: Seen = { values: scan.values, wide: scan.wide, text: null, parsed: null }
   if (bytes.length > keptScanBytes) seen.set(bytes, found)
   return found
 }
@@ -144,11 +171,12 @@ export function parseJson(bytes: Buffer, bounds: JsonBounds): unknown {
  */
 export function parseExactJson(bytes: Buffer, bounds: JsonBounds): unknown {
   const found = look(bytes, bounds)
-  if (found.wide === null) return JSON.parse(takeText(bytes, found))
-  const { text, exact } = withStandIns(bytes, found.wide)
-  const value: unknown = JSON.parse(text)
-  exactOf.set(bytes, exact)
-  return value
+  const { parsed, wide } = found
+  if (parsed !== null && parsed !== 'taken') {
+    found.parsed = 'taken'
+    return parsed.value
+  }
+  return JSON.parse(wide === null ? takeText(bytes, found) : replaceWide(bytes, wide).toString('utf8'))
 }
 
 /** Returns the replaced numbers of a body that `parseExactJson` has read; undefined if there are none. */
