@@ -3,6 +3,7 @@ import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { Meter } from '../charge/meter.ts'
 import type { BytesAnswer } from '../replies/answer.ts'
+import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 
 export interface BytesRelayDeps {
@@ -17,10 +18,11 @@ const brokenOff: StreamEnd = { name: 'upstream_stream_error', message: 'The prov
 /**
  * Relays a reply byte for byte. It reads the next chunk when the client has taken the one before. The cost does not grow during the reply, so
  * the hold is not extended. The call is settled exactly once, before the end of the reply is sent. When the reply breaks off or the caller is
- * revoked, the bytes report it if their format can. Otherwise this throws, which closes the client's connection.
+ * revoked, the bytes report it if their format can. Otherwise this throws, which closes the client's connection. A reply also ends when this process
+ * has no room for the event that its reading keeps.
  */
 export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
-  const { rest, body, reading } = answer
+  const { rest, body, reading, held } = answer
   const { meter, signal } = deps
   let broke = false
   const settle = (outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> => meter.settle(reading.usage(), !reading.exact, outcome, 200)
@@ -37,6 +39,13 @@ export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): As
       const next: IteratorResult<Uint8Array> = await rest.next()
       if (next.done) break
       reading.push(next.value)
+      const lacking = held.keeps(reading.heldBytes)
+      if (lacking !== null) {
+        await settle('cut')
+        const frame = reading.fail(faultOf(noRoomEnd(lacking)))
+        if (frame !== null) yield frame
+        return
+      }
       yield next.value
     }
     if (!reading.complete) throw new Error('ended early')
@@ -56,6 +65,7 @@ export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): As
   } finally {
     signal.removeEventListener('abort', onAbort)
     body.destroy()
+    held.release()
     deps.onEnd(broke)
     if (!meter.ended) await settle('client_gone')
   }
