@@ -348,6 +348,26 @@ const pageCases: HostileCase[] = [
     },
   },
   {
+    name: 'mcp: addresses, names and arguments of a megabyte, in halves of surrogates, escapes and combining marks',
+    isShort: true,
+    async run(field) {
+      const frame = (method: string, params: string): Buffer => Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`)
+      const texts = ['\\ud800'.repeat(170_000), '%zz'.repeat(340_000), `a${'\u0301\u0323'.repeat(250_000)}`]
+      const got: Got[] = []
+      for (const text of texts) {
+        const bodies = [
+          frame('resources/read', `{"uri":"memory://${text}"}`),
+          frame('tools/call', `{"name":"${text}"}`),
+          frame('tools/call', `{"name":"whoami","arguments":{"${text}":1}}`),
+          frame('tools/call', `{"name":"memory_list","arguments":{"prefix":"${text}"}}`),
+        ]
+        for (const body of bodies) got.push(await post(field, '/mcp', body, { 'mcp-protocol-version': '2025-06-18' }))
+        got.push(await post(field, '/v1/me/agents', Buffer.from(`{"name":"${text}"}`)))
+      }
+      return got
+    },
+  },
+  {
     name: 'mcp: arguments of 30 MB, nested and long',
     isShort: false,
     expects: isAnything,

@@ -1,5 +1,5 @@
 /**
- * Bounds the number of members and values of a JSON-RPC body. The SDKs read each of them several times, so they are counted in the bytes, before a
+ * Bounds the members, values and names of a JSON-RPC body. The SDKs read each of them several times, so they are counted in the bytes, before a
  * parser makes objects of them. It does not check that the bytes are JSON, because the parser does. Decision 0460 says why. The functions are pure.
  */
 import { isWordAt, stringEnd } from '../../gateway/wire/json/json-bytes.ts'
@@ -10,6 +10,9 @@ export const envelopeMembersMax = 64
 export const objectMembersMax = 1000
 /** Maximum number of values of a body outside the `arguments` of its messages: members, items, objects and lists. The whole body has another bound. */
 export const envelopeValuesMax = 5000
+
+/** Maximum bytes of a name of a member, and of a text outside of `arguments`, as JSON writes them. Errors and the SDKs repeat them several times. */
+export const envelopeTextMaxBytes = 64 * 1024
 
 /** Maximum depth. The parser's own bound is the same and refuses deeper bodies. */
 const depthMax = 128
@@ -36,6 +39,8 @@ export function excessOf(bytes: Uint8Array): string | null {
     switch (bytes[at]) {
       case 34: {
         const end = stringEnd(bytes, at + 1, bytes.length)
+        if (end - at > envelopeTextMaxBytes && (isNameNext || top?.role !== 'arguments'))
+          return `a name, or a text outside of "arguments", has more than ${envelopeTextMaxBytes} bytes`
         if (isNameNext) name = roleNamed(bytes, at + 1, end)
         isNameNext = false
         at = end

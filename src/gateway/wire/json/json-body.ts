@@ -12,8 +12,10 @@ import { JsonSlices } from './json-slices.ts'
 export const pieceBytes = 256 * 1024
 /** Most numbers of a piece that are examined. Each takes some microseconds. */
 const pieceLooksMax = 2000
-/** Most escapes of surrogates, `\ud800` to `\udfff`. A half without its other half takes a writer as long as fifty plain characters. */
+/** Most escapes of surrogates, `\ud800` to `\udfff`. */
 const surrogatesMax = 400_000
+/** Most escapes of half a surrogate pair. A half takes every writer as long as fifty plain characters, and no text has more than a few. */
+const halvesMax = 10_000
 /** Bytes are decoded to text in pieces of this length. One piece takes little time for any content. */
 const textPieceBytes = 1024 * 1024
 /** A longer body is heavy, whatever it contains. */
@@ -47,12 +49,11 @@ export function lookAhead(bytes: Buffer, bounds: JsonBounds): Promise<void> | un
 
 async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
   const scan = new JsonScan(bytes, bounds)
-  let surrogates = 0
+  const surrogates = new SurrogateCount()
   for (let from = 0, isDone = false; !isDone; from = scan.at) {
     await turns.next()
     isDone = scan.to(scan.at + pieceBytes, pieceLooksMax)
-    surrogates += surrogatesIn(bytes, from, scan.at)
-    if (surrogates > surrogatesMax) throw tooManySurrogates()
+    surrogates.add(bytes.subarray(from, scan.at))
   }
   let text: string | null = null
   if (scan.wide === null && !isHeavySize(bytes, scan.values)) {
@@ -66,18 +67,40 @@ async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
   seen.set(bytes, { values: scan.values, wide: scan.wide, text, parsed: null })
 }
 
-/** Returns how many escapes of surrogates begin in a part of a body. */
-function surrogatesIn(bytes: Buffer, from: number, to: number): number {
-  const part = bytes.subarray(from, to)
-  let count = 0
-  for (const start of surrogateStarts) for (let at = part.indexOf(start); at !== -1; at = part.indexOf(start, at + start.length)) count++
-  return count
+/** Counts the escapes of surrogates in a body, and those of them without their other half. A pair on the border of two parts counts as two halves. */
+class SurrogateCount {
+  #surrogates = 0
+  #halves = 0
+
+  /** Adds a part of the body. Throws `bad_request` beyond a bound. */
+  add(part: Buffer): void {
+    for (const start of surrogateStarts)
+      for (let at = part.indexOf(start); at !== -1; at = part.indexOf(start, at + start.length)) {
+        this.#surrogates++
+        // A pair is the escape of a high half and, 6 bytes later, that of a low half.
+        if (!(isHigh(part, at) && isLow(part, at + escapeBytes)) && !(isLow(part, at) && isHigh(part, at - escapeBytes))) this.#halves++
+      }
+    if (this.#surrogates > surrogatesMax) throw tooManySurrogates(surrogatesMax, 'escapes of surrogates')
+    if (this.#halves > halvesMax) throw tooManySurrogates(halvesMax, 'halves of surrogate pairs')
+  }
 }
 
 const surrogateStarts = [Buffer.from('\\ud'), Buffer.from('\\uD')]
+/** The bytes of `\ud800`. */
+const escapeBytes = 6
 
-const tooManySurrogates = (): GatewayError =>
-  fail('bad_request', { message: `The body has more than ${surrogatesMax} escapes of surrogates (\\ud800 to \\udfff). Send the characters themselves.` })
+/** Whether the escape of a high half, `\ud800` to `\udbff`, begins at the offset. */
+const isHigh = (bytes: Buffer, at: number): boolean => isSurrogate(bytes, at) && !isLowDigit(bytes[at + 3])
+/** Whether the escape of a low half, `\udc00` to `\udfff`, begins at the offset. */
+const isLow = (bytes: Buffer, at: number): boolean => isSurrogate(bytes, at) && isLowDigit(bytes[at + 3])
+
+const isSurrogate = (bytes: Buffer, at: number): boolean => bytes[at] === 92 && bytes[at + 1] === 117 && ((bytes[at + 2] ?? 0) | 32) === 100
+
+/** Whether the byte is one of the digits `c` to `f`. */
+const isLowDigit = (byte = 0): boolean => (byte | 32) >= 99
+
+const tooManySurrogates = (max: number, what: string): GatewayError =>
+  fail('bad_request', { message: `The body has more than ${max} ${what} (\\ud800 to \\udfff). Send the characters themselves.` })
 
 /**
  * Hands out turns of the event loop, in the order of the requests. Each turn scans one piece of one body of the process, so many concurrent bodies never make a
@@ -141,6 +164,7 @@ function look(bytes: Buffer, bounds: JsonBounds): Seen {
   if (known !== undefined) return known
   const scan = new JsonScan(bytes, bounds)
   scan.to(bytes.length)
+  if (bytes.length > lightBytes) new SurrogateCount().add(bytes)
   const found: Seen = { values: scan.values, wide: scan.wide, text: null, parsed: null }
   if (bytes.length > keptScanBytes) seen.set(bytes, found)
   return found
