@@ -2,6 +2,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { StreamFault } from '../../wire/chat/chat-stream.ts'
+import { EmptyLinesError } from '../../wire/sse/sse-lines.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
 import { type Charging, leftUsage, readOn, settleUnread, type UnreadOutcome } from '../leaving/read-on.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
@@ -110,11 +111,7 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
     if (cutter.wanted === null && signal.aborted && !(signal.reason instanceof CallCutError)) return
     if (cutter.wanted === null) deps.broke = true
     deps.isSilent = cutter.wanted === null && isIdleTimeout(error)
-    yield* lastFrames(
-      answer,
-      deps,
-      cutter.wanted ?? { name: 'upstream_stream_error', message: `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).` },
-    )
+    yield* lastFrames(answer, deps, cutter.wanted ?? { name: 'upstream_stream_error', message: brokenMessage(error) })
   } finally {
     cutter.dispose()
     if (!meter.ended && cutter.wanted === null) departure?.leave(new Error('nobody reads the stream any more'))
@@ -169,6 +166,11 @@ async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd 
   else if (wanted.name === 'upstream_stream_error') await settle(answer, deps, 'upstream_broke')
   else await settleUnread(answer, deps, 'cut')
   yield adapter.fail(faultOf(wanted))
+}
+
+function brokenMessage(error: unknown): string {
+  if (error instanceof EmptyLinesError) return error.message
+  return `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).`
 }
 
 /** The end of a stream of which this gateway takes no more. */
