@@ -7,7 +7,7 @@ import { assertNever } from '../../platform/values/assert.ts'
 import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/events/record.ts'
-import { exactNumbersOf, isHeavy } from '../wire/json/json-body.ts'
+import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { admitCall, isDebited } from './admit-call.ts'
@@ -59,7 +59,7 @@ async function serveCall(
   const principal = bearer(call.principal)
   const startedAtMs = base.clock.monotonicMs()
   const inTurn = inTurnOf(input, call, base)
-  const parsed = inTurn === undefined ? kind.parse(input) : await inTurn(() => kind.parse(input))
+  const parsed = inTurn === undefined ? kind.parse(input) : await parsedInTurns(input.bytes, inTurn, () => kind.parse(input))
   if (parsed.stream) call.holdStream?.()
   const exact = exactNumbersOf(input.bytes)
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
@@ -138,6 +138,12 @@ export function inTurnOf(
   { heavyTurns }: InferenceDeps,
 ): InferenceDeps['inTurn'] {
   return isHeavy(bytes, inferenceBounds) ? (work, signal = left) => heavyTurns.run(orgId, work, signal) : undefined
+}
+
+/** Returns the result of `parse`, which parses a heavy body. Its JSON is parsed before, in many turns. Throws `bad_request`. */
+export async function parsedInTurns<T>(bytes: Buffer, inTurn: NonNullable<InferenceDeps['inTurn']>, parse: () => T): Promise<T> {
+  await parseAhead(bytes, inferenceBounds, inTurn)
+  return inTurn(parse)
 }
 
 /** Returns the approximate size of the part of a call that is kept. For a form that is its text fields without the files. */

@@ -33,6 +33,15 @@ export interface Target {
   readonly credential: Secret | null
   readonly forwarded: Forwarded | null
   readonly traits: ModelTraits
+  /** True: a dialect may return `unwritten` in place of a body, because the body is heavy. */
+  readonly writesLater?: boolean
+}
+
+/** A body that is not written as JSON yet. */
+export interface UnwrittenJson {
+  readonly value: unknown
+  /** Returns JSON of a part of the value as the provider must get it. */
+  mend(json: string): string
 }
 
 /** A request in the hub format: OpenAI chat or embeddings, without the fields that only the router reads. Unknown fields are kept. */
@@ -69,6 +78,8 @@ export interface UpstreamRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | string
+  /** The body, for a target that writes later. `body` is then empty. Left out: `body` is the body. */
+  readonly unwritten?: UnwrittenJson
   /** Fields of the hub request that this dialect cannot express. The reply names them to the caller. */
   readonly dropped: readonly string[]
 }

@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { lookAhead, parseJson } from '../../gateway/wire/json/json-body.ts'
-import { managementBounds } from '../../gateway/wire/json/json-scan.ts'
+import { type JsonBounds, managementBounds } from '../../gateway/wire/json/json-scan.ts'
 import { GatewayError } from '../../platform/errors.ts'
 import { issuesText } from '../tools/toolbox/tool.ts'
 import { excessOf } from './rpc-bounds.ts'
@@ -21,6 +21,8 @@ export interface BodyRefusal {
 
 /** Maximum number of messages of a batch. The SDK refuses longer batches. */
 export const messagesMax = 100
+/** The members of an object have a lower bound in rpc-bounds.ts, whose error names it. */
+const rpcJsonBounds: JsonBounds = { ...managementBounds, membersMax: managementBounds.valuesMax }
 /** Maximum length of a progress token. Every progress notification repeats its token, even when the client does not read. */
 const progressTokenCharsMax = 1_000
 
@@ -34,11 +36,11 @@ export async function parseRpcBody(
 ): Promise<{ readonly body: unknown } | { readonly refusal: BodyRefusal }> {
   let body: unknown
   try {
-    const looked = lookAhead(bytes, managementBounds)
+    const looked = lookAhead(bytes, rpcJsonBounds)
     if (looked !== undefined) await looked
     const excess = excessOf(bytes)
     if (excess !== null) return { refusal: invalidRequest(`Invalid Request: ${excess}.`) }
-    body = parseJson(bytes, managementBounds)
+    body = parseJson(bytes, rpcJsonBounds)
   } catch (error) {
     if (error instanceof GatewayError) return { refusal: invalidRequest(`Invalid Request: ${error.message}`) }
     return { refusal: { status: 400, code: -32700, message: 'Parse error: the body is not valid JSON.', id: null } }

@@ -1,7 +1,6 @@
 /**
- * Bounds the number of members and values of a JSON-RPC body. The SDKs read each of them several times, so they are counted in the bytes, before a
- * parser creates objects. The count does not check that the bytes are valid JSON. The parser does that. Decision 0460 says why. The functions are
- * pure.
+ * Bounds the members, values and names of a JSON-RPC body. The SDKs read each of them several times, so they are counted in the bytes, before a
+ * parser makes objects of them. It does not check that the bytes are JSON, because the parser does. Decision 0460 says why. The functions are pure.
  */
 import { isWordAt, stringEnd } from '../../gateway/wire/json/json-bytes.ts'
 
@@ -14,6 +13,9 @@ export const objectMembersMax = 1000
  * another bound.
  */
 export const envelopeValuesMax = 5000
+
+/** Maximum bytes of a name of a member, and of a text outside of `arguments`, as JSON writes them. Errors and the SDKs repeat them several times. */
+export const envelopeTextMaxBytes = 64 * 1024
 
 /** Maximum depth. The parser has the same bound and refuses deeper bodies. */
 const depthMax = 128
@@ -40,6 +42,8 @@ export function excessOf(bytes: Uint8Array): string | null {
     switch (bytes[at]) {
       case 34: {
         const end = stringEnd(bytes, at + 1, bytes.length)
+        if (end - at > envelopeTextMaxBytes && (isNameNext || top?.role !== 'arguments'))
+          return `a name, or a text outside of "arguments", has more than ${envelopeTextMaxBytes} bytes`
         if (isNameNext) name = roleNamed(bytes, at + 1, end)
         isNameNext = false
         at = end

@@ -5,6 +5,7 @@ import type { StreamPump, StreamSink } from '../../../platform/loop/stream-sink.
 import type { FlowEnd } from '../../../platform/outbound/upstream-body.ts'
 import type { Meter } from '../charge/meter.ts'
 import type { BytesAnswer } from '../replies/answer.ts'
+import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 
 export interface BytesRelayDeps {
@@ -19,13 +20,14 @@ const brokenOff: StreamEnd = { name: 'upstream_stream_error', message: 'The prov
 /**
  * Returns the relay of a reply, byte for byte. It reads the next chunk when the client has taken the one before. The cost does not grow during the
  * reply, so the hold is not extended. The call is settled exactly once, before the end of the reply is sent. When the reply breaks off or the caller is
- * revoked, the bytes report it if their format can. Otherwise the relay rejects, which closes the client's connection.
+ * revoked, the bytes report it if their format can. Otherwise the relay rejects, which closes the client's connection. A reply also ends when this
+ * process has no room for the event that its reading keeps.
  */
 export function relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): StreamPump {
   return sink => relay(answer, deps, sink)
 }
 
-async function relay({ first, body, reading }: BytesAnswer, { meter, signal, onEnd }: BytesRelayDeps, sink: StreamSink): Promise<void> {
+async function relay({ first, body, reading, held }: BytesAnswer, { meter, signal, onEnd }: BytesRelayDeps, sink: StreamSink): Promise<void> {
   let broke = false
   const settle = (outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> => meter.settle(reading.usage(), !reading.exact, outcome, 200)
   // A client that does not read must not keep the hold of a call that was cut.
@@ -33,9 +35,11 @@ async function relay({ first, body, reading }: BytesAnswer, { meter, signal, onE
     if (signal.reason instanceof CallCutError) Promise.resolve(settle('cut')).catch(() => undefined)
   }
   signal.addEventListener('abort', onAbort, { once: true })
+  let lacking: ReturnType<typeof held.keeps> = null
   const take = (chunk: Uint8Array): boolean => {
     reading.push(chunk)
-    return sink.push(chunk)
+    lacking = held.keeps(reading.heldBytes)
+    return lacking === null && sink.push(chunk)
   }
   try {
     meter.progress(reading.usage())
@@ -45,6 +49,12 @@ async function relay({ first, body, reading }: BytesAnswer, { meter, signal, onE
       if (sink.isGone) return
       signal.throwIfAborted()
       end = await body.flow(take)
+      if (lacking !== null) {
+        await settle('cut')
+        const frame = reading.fail(faultOf(noRoomEnd(lacking)))
+        if (frame !== null) sink.push(frame)
+        return
+      }
     }
     if (!reading.complete) throw new Error('ended early')
     await settle('ok')
@@ -63,6 +73,7 @@ async function relay({ first, body, reading }: BytesAnswer, { meter, signal, onE
   } finally {
     signal.removeEventListener('abort', onAbort)
     body.destroy()
+    held.release()
     onEnd(broke)
     if (!meter.ended) await settle('client_gone')
   }

@@ -3,6 +3,7 @@ import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { StreamPump, StreamSink } from '../../../platform/loop/stream-sink.ts'
 import type { StreamFault } from '../../wire/chat/chat-stream.ts'
+import { EmptyLinesError } from '../../wire/sse/sse-lines.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
 import { type Charging, leftUsage, readOn, settleUnread, type UnreadOutcome } from '../leaving/read-on.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
@@ -110,12 +111,7 @@ async function relay(answer: StreamAnswer, deps: Relay, sink: StreamSink): Promi
     if (cutter.wanted === null && signal.aborted && !(signal.reason instanceof CallCutError)) return
     if (cutter.wanted === null) deps.broke = true
     deps.isSilent = cutter.wanted === null && isIdleTimeout(error)
-    await lastFrames(
-      answer,
-      deps,
-      cutter.wanted ?? { name: 'upstream_stream_error', message: `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).` },
-      sink,
-    )
+    await lastFrames(answer, deps, cutter.wanted ?? { name: 'upstream_stream_error', message: brokenMessage(error) }, sink)
   } finally {
     cutter.dispose()
     if (!meter.ended && cutter.wanted === null) departure?.leave(new Error('nobody reads the stream any more'))
@@ -226,6 +222,11 @@ async function lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd |
   else if (wanted.name === 'upstream_stream_error') await settle(answer, deps, 'upstream_broke')
   else await settleUnread(answer, deps, 'cut')
   sink.push(adapter.fail(faultOf(wanted)))
+}
+
+function brokenMessage(error: unknown): string {
+  if (error instanceof EmptyLinesError) return error.message
+  return `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).`
 }
 
 /** The end of a stream of which this gateway takes no more. */

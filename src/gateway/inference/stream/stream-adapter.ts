@@ -8,6 +8,7 @@ import { outputChars as outputCharsOf } from '../../wire/output-chars.ts'
 import { GrowingBytes } from '../../wire/sse/growing-bytes.ts'
 import { estimateTokens, noUsage, type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import { ReplyBounds } from '../replies/reply-bounds.ts'
+import { joinedCalls } from './joined-calls.ts'
 
 /** Returns the charge of a call with some usage. */
 export type BillOf = (usage: TokenUsage) => Bill
@@ -267,7 +268,7 @@ export class TranslatedAdapter implements StreamAdapter {
 
   #write(events: readonly ChatStreamEvent[]): Uint8Array | null {
     let text = ''
-    for (const event of events) {
+    for (const event of joinedCalls(events)) {
       if (this.finished || this.failed) break
       text += this.#writeEvent(event)
     }

@@ -1,6 +1,7 @@
 /** Helpers for the dialects to read values from outside. */
 import { isObject } from '../../../platform/values/json.ts'
 import type { JsonTexts } from '../../wire/json/json-texts.ts'
+import type { Target, UpstreamRequest } from '../dialect.ts'
 
 /** Returns whether the caller left the value out. Null counts as left out. */
 export function isAbsent(value: unknown): value is null | undefined {
@@ -12,10 +13,18 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Returns the value as JSON that every parser accepts. */
-export function wellFormedJson(value: unknown): string {
-  return withoutHalves(JSON.stringify(value))
+/** The body of a request to a provider. */
+type WrittenBody = Pick<UpstreamRequest, 'body' | 'unwritten'>
+
+/** Returns the value as the body of a request. Its JSON has no halves of surrogate pairs, so that every parser accepts it. */
+export const mendedBody = (value: unknown, target: Target): WrittenBody => jsonBody(value, target, withoutHalves)
+
+/** Returns the value as the body of a request. `mend` changes its JSON. A target that writes later gets the value. */
+export function jsonBody(value: unknown, { writesLater }: Target, mend = same): WrittenBody {
+  return writesLater === true ? { body: '', unwritten: { value, mend } } : { body: mend(JSON.stringify(value)) }
 }
+
+const same = (json: string): string => json
 
 /**
  * Replaces unpaired surrogates in JSON that this gateway wrote with the replacement character. JSON can contain unpaired surrogates, but many parsers

@@ -9,6 +9,7 @@ import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
 import { userAgent } from '../../user-agent.ts'
 import { blockChars, deltaChars } from '../anthropic-output.ts'
 import { EventTap, modelNamed } from '../event-tap.ts'
+import { jsonBody } from '../json-values.ts'
 
 /** The version that is sent when the caller names none. */
 export const anthropicVersion = '2023-06-01'
@@ -31,7 +32,7 @@ function relayTo(path: string, request: NativeRequest, target: Target): Upstream
     method: 'POST',
     url: `${target.provider.baseUrl}/${path}${request.query === '' ? '' : `?${request.query}`}`,
     headers: { ...anthropicHeaders(target, request.stream), ...request.headers },
-    body: bodyOf(request, target),
+    ...bodyOf(request, target),
     dropped: none,
   }
 }
@@ -61,10 +62,11 @@ export function anthropicHeaders({ provider, credential, forwarded }: Target, st
 }
 
 /** Returns the body. A body with a repeated name is written again. The gateway reads the last occurrence, and a provider may read the first. */
-function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buffer | string {
+function bodyOf({ body, bytes }: NativeRequest, target: Target): Pick<UpstreamRequest, 'body' | 'unwritten'> {
+  const { upstreamModel } = target
   const isNamedAsIs = body['model'] === upstreamModel
-  if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify(isNamedAsIs ? body : { ...body, model: upstreamModel })
-  return isNamedAsIs ? bytes : editMembers(bytes, new Map([['model', JSON.stringify(upstreamModel)]]))
+  if (bytes === null || hasDoubles(bytes, body)) return jsonBody(isNamedAsIs ? body : { ...body, model: upstreamModel }, target)
+  return { body: isNamedAsIs ? bytes : editMembers(bytes, new Map([['model', JSON.stringify(upstreamModel)]])) }
 }
 
 /**

@@ -7,7 +7,7 @@ import type { TokenUsage } from '../../../wire/usage.ts'
 import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../../dialect.ts'
 import { classifyFailure } from '../../failure.ts'
 import { answersInMessages } from '../answers.ts'
-import { textOf, wellFormedJson } from '../json-values.ts'
+import { mendedBody, textOf } from '../json-values.ts'
 import { AnthropicStreamDecoder } from './anthropic-decoder.ts'
 import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
 import { completionOf } from './anthropic-reply.ts'
@@ -25,7 +25,7 @@ export const anthropicDialect: Dialect = {
       method: 'POST',
       url: `${target.provider.baseUrl}/messages`,
       headers: anthropicHeaders(target, request.stream),
-      body: wellFormedJson(body),
+      ...mendedBody(body, target),
       dropped,
     }
   },

@@ -8,7 +8,7 @@ import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest }
 import { classifyFailure } from '../../failure.ts'
 import type { Provider } from '../../provider.ts'
 import { answersInGemini } from '../answers.ts'
-import { textOf, wellFormedJson } from '../json-values.ts'
+import { mendedBody, textOf } from '../json-values.ts'
 import { GeminiStreamDecoder } from './gemini-decoder.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 import { geminiBody } from './gemini-request.ts'
@@ -19,7 +19,7 @@ export const geminiDialect: Dialect = {
     if (request.operation !== 'chat')
       throw fail('bad_request', { message: 'The provider of this model serves no embeddings here. Use another model of kind embedding.' })
     const { body, dropped } = geminiBody(request, target)
-    return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), body: wellFormedJson(body), dropped }
+    return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), ...mendedBody(body, target), dropped }
   },
   relay: null,
   reply: (_operation, reply): Record<string, unknown> => completionOf(reply),

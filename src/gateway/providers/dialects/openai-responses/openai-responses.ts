@@ -5,7 +5,7 @@ import type { TokenUsage } from '../../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../../dialect.ts'
 import { classifyFailure } from '../../failure.ts'
 import { answersInResponses } from '../answers.ts'
-import { wellFormedJson } from '../json-values.ts'
+import { mendedBody } from '../json-values.ts'
 import { openAiHeaders } from '../openai/openai.ts'
 import { ResponsesStreamDecoder } from './responses-decoder.ts'
 import { ResponsesStreamTap, responsesRelay } from './responses-relay.ts'
@@ -21,7 +21,7 @@ export const openAiResponsesDialect: Dialect = {
       method: 'POST',
       url: `${target.provider.baseUrl}/responses`,
       headers: openAiHeaders(request, target),
-      body: wellFormedJson(body),
+      ...mendedBody(body, target),
       dropped,
     }
   },

@@ -8,7 +8,7 @@ import { foreignThinkingName, isPackedHere } from '../../../wire/responses/reaso
 import { isWebSearch, webSearchName, withoutWebSearch } from '../../../wire/responses/request/tools.ts'
 import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
 import { EventTap, modelNamed } from '../event-tap.ts'
-import { textOf } from '../json-values.ts'
+import { jsonBody, textOf } from '../json-values.ts'
 import { openAiHeaders } from '../openai/openai.ts'
 import { eventChars, ItemChars } from '../responses-output.ts'
 import { usageOfResponse } from './responses-reply.ts'
@@ -20,7 +20,7 @@ import { effortOf } from './responses-request.ts'
  */
 export function responsesRelay(request: NativeRequest, target: Target): UpstreamRequest {
   const { edits, dropped } = editsOf(request.body, target.upstreamModel)
-  return { method: 'POST', url: `${target.provider.baseUrl}/responses`, headers: openAiHeaders(request, target), body: bodyOf(request, edits), dropped }
+  return { method: 'POST', url: `${target.provider.baseUrl}/responses`, headers: openAiHeaders(request, target), ...bodyOf(request, edits, target), dropped }
 }
 
 type Edits = ReadonlyMap<string, unknown>
@@ -52,11 +52,11 @@ const offersWebSearch = (item: unknown): boolean => isObject(item) && Array.isAr
 const withoutItsWebSearch = (item: unknown): unknown =>
   isObject(item) && Array.isArray(item['tools']) ? { ...item, tools: withoutWebSearch(item['tools']) } : item
 
-function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
+function bodyOf({ body, bytes }: NativeRequest, edits: Edits, target: Target): Pick<UpstreamRequest, 'body' | 'unwritten'> {
   // When a name occurs twice, the gateway reads the last occurrence, and a provider may read the first.
-  if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify({ ...body, ...Object.fromEntries(edits) })
-  if (edits.size === 0) return bytes
-  return editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)])))
+  if (bytes === null || hasDoubles(bytes, body)) return jsonBody({ ...body, ...Object.fromEntries(edits) }, target)
+  if (edits.size === 0) return { body: bytes }
+  return { body: editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)]))) }
 }
 
 /** Events that name the model, contain output, or end the stream. The bytes of other events are not read. */

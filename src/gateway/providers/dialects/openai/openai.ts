@@ -9,7 +9,7 @@ import { classifyFailure } from '../../failure.ts'
 import type { Provider } from '../../provider.ts'
 import { userAgent } from '../../user-agent.ts'
 import { answersInChat } from '../answers.ts'
-import { withoutHalves } from '../json-values.ts'
+import { jsonBody, withoutHalves } from '../json-values.ts'
 import { withoutSignedIds } from '../signed-ids.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { plainRequest } from './openai-plain.ts'
@@ -19,12 +19,11 @@ export const openAiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     const { chat, embeddings } = urlsOf(target.provider)
     const plain = request.translated ? plainRequest(request, target) : null
-    const body = bodyOf(plain === null ? request : { ...request, body: plain.body }, target)
     return {
       method: 'POST',
       url: request.operation === 'chat' ? chat : embeddings,
       headers: openAiHeaders(request, target),
-      body: plain !== null && typeof body === 'string' ? withoutHalves(body) : body,
+      ...(plain === null ? bodyOf(request, target) : bodyOf({ ...request, body: plain.body }, target, withoutHalves)),
       dropped: plain === null ? none : plain.dropped,
     }
   },
@@ -90,17 +89,18 @@ export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, c
  * Returns the client's bytes if nothing must change. Otherwise returns its fields in their order, with the few edits that the target needs. A body
  * with a repeated name is written again. A provider that reads the first occurrence would otherwise serve a request other than the priced one.
  */
-function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
+function bodyOf(request: HubRequest, target: Target, mend?: (json: string) => string): Pick<UpstreamRequest, 'body' | 'unwritten'> {
   const { body, bytes } = request
+  const { provider, upstreamModel } = target
   const edits = editsOf(request, provider, upstreamModel)
-  if (edits === null && bytes !== null && !hasDoubles(bytes, body)) return bytes
-  if (edits === null) return JSON.stringify(body)
+  if (edits === null && bytes !== null && !hasDoubles(bytes, body)) return { body: bytes }
+  if (edits === null) return jsonBody(body, target, mend)
   const edited: Record<string, unknown> = { ...body }
   for (const [name, value] of Object.entries(edits)) {
     if (value === undefined) delete edited[name]
     else edited[name] = value
   }
-  return JSON.stringify(edited)
+  return jsonBody(edited, target, mend)
 }
 
 /** Returns the fields to set. A field with the value undefined is removed. Null means that nothing must change. */

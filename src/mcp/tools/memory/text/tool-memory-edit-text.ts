@@ -1,4 +1,5 @@
 /** Replaces a part of a text for memory_edit. The functions are pure. */
+import { normalFormC } from '../../../../platform/values/normal-form.ts'
 
 export interface EditParams {
   readonly oldText: string
@@ -71,7 +72,7 @@ function lineAt(text: string, place: number): number {
 }
 
 function hintFor(text: string, oldText: string): string {
-  const loose = (some: string): string => some.normalize('NFC').replace(/\s+/g, ' ').trim()
+  const loose = (some: string): string => normalFormC(some).replace(/\s+/g, ' ').trim()
   const looseOld = loose(oldText)
   if (looseOld === '') return ''
   if (loose(text).includes(looseOld)) return 'The object has the same words with other white space, line ends or Unicode form: copy them exactly.'
