@@ -87,6 +87,8 @@ export interface LabelledAgent extends AgentWithAncestors {
 const labelsCachedMax = 50_000
 /** Maximum number of agents in one list. Active agents come first. */
 const agentsListedMax = 1_000
+/** Maximum number of bytes of the rules of all agents in one list. A page ends before it has more. Decision 0526 says why. */
+const listedRulesMaxBytes = 1024 * 1024
 /**
  * Maximum number of tries to create an agent. A try fails when the name is taken and revoked between two statements. More failures than this are no
  * coincidence.
@@ -226,10 +228,11 @@ export class Agents {
   async list(orgId: number, page: { limit?: number | undefined; cursor?: string | undefined } = {}): Promise<AgentPage> {
     const { limit = agentsListedMax } = page
     const after = page.cursor === undefined ? null : cursorOf(page.cursor)
-    const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1)
+    const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1, listedRulesMaxBytes)
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
-    return { agents: await this.#views(orgId, shown), nextCursor: rows.length > limit && last !== undefined ? cursorBehind(last) : null }
+    const hasMore = last !== undefined && last.found > shown.length
+    return { agents: await this.#views(orgId, shown), nextCursor: hasMore ? cursorBehind(last) : null }
   }
 
   /**
