@@ -87,6 +87,8 @@ export interface LabelledAgent extends AgentWithAncestors {
 const labelsCachedMax = 50_000
 /** Maximum number of agents in one list. Active agents come first. */
 const agentsListedMax = 1_000
+/** Maximum number of bytes of the rules of all agents in one list. A page ends before it has more. Decision 0526 says why. */
+const listedRulesMaxBytes = 1024 * 1024
 /**
  * Maximum number of tries to create an agent. A try fails when another request creates or revokes an agent of that name between two statements. After
  * this many failures, chance is not the cause.
@@ -104,7 +106,7 @@ const revokePassesMax = 8
  */
 export class Agents {
   readonly #deps: AgentsDeps
-  readonly #byLabel: ExpiringCache<string, LabelledAgent>
+  readonly #byLabel: ExpiringCache<string, AgentWithAncestors>
   readonly #rules: FamilyRules
   readonly killSwitch: KillSwitch
   readonly pauses: Pauses
@@ -135,9 +137,6 @@ export class Agents {
     this.budgets = new AgentBudgets(deps)
     this.children = new Children({ ...deps, tokens: this.tokens, agentBudgets: this.budgets, made: (orgId, row) => this.#forgetLabels(orgId, row) })
     this.#byLabel = new ExpiringCache({ max: labelsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: key => this.#loadLabel(key) })
-    deps.controlLog.on(news => {
-      if (news.kind === 'agent_revoked' || news.kind === 'agent_changed') this.#byLabel.clear()
-    })
     deps.controlLog.onGap(() => this.#byLabel.clear())
   }
 
@@ -228,10 +227,11 @@ export class Agents {
   async list(orgId: number, page: { limit?: number | undefined; cursor?: string | undefined } = {}): Promise<AgentPage> {
     const { limit = agentsListedMax } = page
     const after = page.cursor === undefined ? null : cursorOf(page.cursor)
-    const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1)
+    const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1, listedRulesMaxBytes)
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
-    return { agents: await this.#views(orgId, shown), nextCursor: rows.length > limit && last !== undefined ? cursorBehind(last) : null }
+    const hasMore = last !== undefined && last.found > shown.length
+    return { agents: await this.#views(orgId, shown), nextCursor: hasMore ? cursorBehind(last) : null }
   }
 
   /**
@@ -335,8 +335,9 @@ export class Agents {
    * active. A label therefore cannot bypass the kill switch.
    */
   byLabel(orgId: number, label: string): LabelledAgent | null | Promise<LabelledAgent | null> {
-    const found = this.#byLabel.get(labelKey(orgId, label))
-    return found instanceof Promise ? found.then(agent => this.#standing(agent)) : this.#standing(found)
+    const key = labelKey(orgId, label)
+    const found = this.#byLabel.get(key)
+    return found instanceof Promise ? found.then(agent => this.#labelled(key, agent)) : this.#labelled(key, found)
   }
 
   /** Returns names by id, for reports. Ids of other organisations are left out. */
@@ -346,19 +347,33 @@ export class Agents {
     return new Map(rows.map(row => [row.id, row.name]))
   }
 
-  /** Brings a cached agent up to date: it marks the agent as revoked when the kill switch says so, and throws when the agent is paused. */
-  #standing(agent: LabelledAgent | null): LabelledAgent | null {
-    if (agent === null || agent.status === 'revoked') return agent
-    if (!this.killSwitch.stands(agent)) return { ...agent, status: 'revoked' }
-    this.pauses.check(agent.id, agent.ancestorIds)
-    return agent
+  /**
+   * Returns the agent of a cached label as it is now. News does not drop labels, because it names no organisation: the kill switch, the pauses and the
+   * rules are asked instead, which know each agent by its id. Decision 0525 says why.
+   */
+  #labelled(key: string, agent: AgentWithAncestors | null): LabelledAgent | null | Promise<LabelledAgent | null> {
+    if (agent === null) return null
+    if (agent.status === 'active' && this.killSwitch.stands(agent)) {
+      this.pauses.check(agent.id, agent.ancestorIds)
+      return this.#withRules(agent)
+    }
+    if (agent.status === 'revoked') return this.#withRules(agent)
+    // The agent was revoked after the label was read, and a new agent may have its name.
+    this.#byLabel.invalidate(key)
+    return Promise.resolve(this.#byLabel.get(key)).then(found =>
+      found === null ? null : this.#withRules(found.status === 'revoked' || this.killSwitch.stands(found) ? found : { ...found, status: 'revoked' }),
+    )
   }
 
-  async #loadLabel(key: string): Promise<LabelledAgent | null> {
+  #withRules(agent: AgentWithAncestors): LabelledAgent | Promise<LabelledAgent> {
+    const policies = this.#rules.of(agent.id, agent.ancestorIds)
+    return policies instanceof Promise ? policies.then(found => ({ ...agent, policies: found ?? [] })) : { ...agent, policies: policies ?? [] }
+  }
+
+  #loadLabel(key: string): Promise<AgentWithAncestors | null> {
     const cut = key.indexOf(':')
     const label = key.slice(cut + 1)
-    const found = await this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), rowId(label), label)
-    return found === null ? null : { ...found, policies: (await this.#rules.of(found.id, found.ancestorIds)) ?? [] }
+    return this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), rowId(label), label)
   }
 
   async #loadPolicies(agentId: number): Promise<readonly CallPolicy[] | null> {

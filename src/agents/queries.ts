@@ -149,11 +149,26 @@ export const findAgents = statement<[orgId: number, agentIds: readonly number[]]
  * Lists active agents first, then revoked agents, with the newest first in each group. The list begins after the agent of that status and id. When
  * they are null, it begins with the first agent.
  */
-export const listAgents = statement<[orgId: number, afterStatus: AgentStatus | null, afterId: number, limit: number], AgentRow>(
+/**
+ * Returns agents after a position, active ones first. The result ends before the row with which the rules of all rows have more than `rulesBytesMax` bytes,
+ * but has at least one row. `found` is the number of rows without that bound.
+ */
+export const listAgents = statement<
+  [orgId: number, afterStatus: AgentStatus | null, afterId: number, limit: number, rulesBytesMax: number],
+  AgentRow & { readonly found: number }
+>(
   'agents.list',
-  `select ${agentColumns} from agents
-   where org_id = $1::int and ($2::text is null or status > $2::text or (status = $2::text and id < $3::int))
-   order by status, id desc limit $4::int`,
+  `with page as (
+     select * from agents
+     where org_id = $1::int and ($2::text is null or status > $2::text or (status = $2::text and id < $3::int))
+     order by status, id desc limit $4::int
+   ), measured as (
+     select page.*, count(*) over () as found, row_number() over (order by status, id desc) as place,
+       sum(coalesce(octet_length(array_to_string(allowed_models, ',')), 0) + coalesce(octet_length(array_to_string(allowed_providers, ',')), 0))
+         over (order by status, id desc) as rules_bytes
+     from page
+   )
+   select ${agentColumns}, found::int as found from measured where place = 1 or rules_bytes <= $5::int order by status, id desc`,
 )
 
 /** Returns the names of the active agents among these ids. */

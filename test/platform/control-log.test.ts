@@ -150,3 +150,28 @@ test.runIf(onPostgres)('two processes notify each other, even of rows that commi
     await otherDb.close()
   }
 })
+
+test('however many notifications arrive, the log rests after each read for as long as the read took', async () => {
+  const readMs = 40
+  const reads: { startMs: number; endMs: number }[] = []
+  let notify = (_payload: string): void => {}
+  const slow = {
+    listen: async (_channel: string, onPayload: (payload: string) => void) => {
+      notify = onPayload
+      return async () => {}
+    },
+    many: async () => {
+      const startMs = performance.now()
+      await systemClock.sleep(readMs)
+      reads.push({ startMs, endMs: performance.now() })
+      return [{ now: new Date(), seq: null, kind: null, ref: null, epoch: null }]
+    },
+  } as unknown as Db
+  await started(slow, neverMs)
+  const flood = setInterval(() => notify('c:1'), 1)
+  await until(() => reads.length >= 6, 'six reads')
+  clearInterval(flood)
+  // The read at the start is not followed by a rest.
+  const rests = reads.slice(2).map(({ startMs }, at) => startMs - (reads[at + 1]?.endMs ?? 0))
+  for (const restMs of rests) expect(restMs).toBeGreaterThan(readMs / 2)
+})

@@ -1,4 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
+import type { HeldReplies } from '../../platform/outbound/held-replies.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { MemoryCallers } from '../access/callers.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
@@ -17,6 +18,8 @@ export interface MemoryObjectsDeps {
   configured(orgId: number): Promise<ConfiguredStore>
   /** Drops the cached configuration, so that the next call reads it again. */
   forget(orgId: number): void
+  /** Room for whole lists. When it is left out, there is no limit. */
+  readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
   /** Returns the founder of an organisation. Founders have shares of the places for lists. */
   founderOf(orgId: number): string
   /** Returns the registered agent that a label names. Returns null when the label names no agent. */

@@ -2,13 +2,20 @@
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
+import { fail } from '../../../platform/errors.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
+import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { inrTextOf } from '../../../platform/values/money.ts'
 import { labelsMax, otherLabels } from '../events/agent-labels.ts'
 import { csvLine } from './csv.ts'
 import { type StatementRow, sumByDayAndProvider, sumStatement } from './usage-queries.ts'
 import { type DaySpan, monthSpan } from './usage-span.ts'
 import { differenceOf, sumOf, type Totals, type TotalsRow, totalsOf } from './usage-totals.ts'
+
+/** Maximum number of lines of one CSV reply. 20 models at two providers have 14,600 lines a year. */
+const linesMax = 50_000
+/** Number of lines that are written before other work of the process gets its turn. */
+const linesAtOnce = 1_000
 
 export interface UsageReport {
   from: string
@@ -72,11 +79,20 @@ export class UsageReports {
     }
   }
 
-  /** Returns the same usage as CSV: one line for each day, model and provider. Amounts in rupees are exact. */
+  /**
+   * Returns the same usage as CSV: one line for each day, model and provider. Amounts in rupees are exact. Throws `bad_request` for a span with more lines
+   * than one reply may have.
+   */
   async csv(orgId: number, span: DaySpan): Promise<string> {
     await this.#options.journal.flushNow()
-    const rows = await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to)
-    return csvHead + rows.map(row => csvLine([row.day, row.model, row.provider, ...cellsOf(row)])).join('')
+    const rows = await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to, linesMax + 1)
+    if (rows.length > linesMax) throw fail('bad_request', { message: `This span has more than ${linesMax} lines of CSV. Ask for fewer days.` })
+    let text = csvHead
+    for (let at = 0; at < rows.length; at += linesAtOnce) {
+      for (const row of rows.slice(at, at + linesAtOnce)) text += csvLine([row.day, row.model, row.provider, ...cellsOf(row)])
+      await nextTurn()
+    }
+    return text
   }
 }
 

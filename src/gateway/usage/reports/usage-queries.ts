@@ -47,10 +47,13 @@ export const sumStatement = statement<[orgId: number, from: string, to: string, 
    order by "part", "day", "valueUinr" desc, "requests" desc, "model", "agentId" nulls last, "agentLabel" nulls last`,
 )
 
-export const sumByDayAndProvider = statement<[orgId: number, from: string, to: string], TotalsRow & { day: string; model: string; provider: string }>(
+export const sumByDayAndProvider = statement<
+  [orgId: number, from: string, to: string, limit: number],
+  TotalsRow & { day: string; model: string; provider: string }
+>(
   'usage.sum_by_day',
   `select day as "day", model as "model", provider as "provider", ${sumColumns}
-   from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model, provider order by day, model, provider`,
+   from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model, provider order by day, model, provider limit $4::int`,
 )
 
 export const sumByDayAndModel = statement<[orgId: number, from: string, to: string], TotalsRow & { day: string; model: string }>(
