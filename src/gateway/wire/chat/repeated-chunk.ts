@@ -2,6 +2,8 @@
  * Recognises chunks that differ from an earlier one only in their text. Most chunks of a stream do, because a provider repeats the id, the model and the frame
  * for each piece of text. Two comparisons then replace a scan.
  */
+
+import { RepeatedEvents } from '../sse/repeated-events.ts'
 import type { ChunkFacts } from './chat-chunk-scan.ts'
 
 /** The comparisons stop after this number of learnt chunks in a row that no later chunk repeated. Some providers add something random to each chunk. */
@@ -12,6 +14,8 @@ const backslash = 92
 
 /** The last scanned chunk, without its text. */
 export class RepeatedChunk {
+  /** The same chunk as a whole event, with its line and its blank line. */
+  readonly events = new RepeatedEvents()
   /** null: that chunk cannot be repeated. */
   #before: Uint8Array | null = null
   #after: Uint8Array = noBytes
@@ -31,8 +35,16 @@ export class RepeatedChunk {
     return to - start - before.length
   }
 
-  /** Learns a scanned chunk if it has exactly one text and no finish reason, usage, error or odd thinking. */
-  learn(bytes: Uint8Array, start: number, end: number, facts: ChunkFacts): void {
+  /** Notes that events were read as a whole. */
+  repeats(): void {
+    this.#misses = 0
+  }
+
+  /**
+   * Learns a scanned chunk if it has exactly one text and no finish reason, usage, error or odd thinking. `line` is the offset at which its line begins, and
+   * `start` that of its data.
+   */
+  learn(bytes: Uint8Array, line: number, start: number, end: number, facts: ChunkFacts): void {
     const { textFrom, textTo } = facts
     const isPlain =
       facts.texts === 1 &&
@@ -41,11 +53,17 @@ export class RepeatedChunk {
       !(facts.hasFinish || facts.hasOddThinking || facts.hasUsage || facts.hasError || facts.mayHaveFailedChoice)
     if (!isPlain || this.#misses >= missesMax || end - start > learntMaxBytes) {
       this.#before = null
+      this.events.frame = null
       return
     }
     this.#misses++
-    this.#before = copied(bytes, start, textFrom)
-    this.#after = copied(bytes, textTo, end)
+    const before = copied(bytes, line, textFrom)
+    const after = Buffer.allocUnsafe(end - textTo + blankLine.length)
+    after.set(bytes.subarray(textTo, end))
+    after.set(blankLine, end - textTo)
+    this.#before = before.subarray(start - line)
+    this.#after = after.subarray(0, end - textTo)
+    this.events.frame = { before, after }
   }
 }
 
@@ -53,6 +71,7 @@ export class RepeatedChunk {
 const learntMaxBytes = 4096
 
 const noBytes = new Uint8Array()
+const blankLine = Buffer.from('\n\n')
 
 const copied = (bytes: Uint8Array, from: number, to: number): Uint8Array => Uint8Array.prototype.slice.call(bytes, from, to)
 

@@ -39,6 +39,11 @@ export class ToolCalls {
     return out
   }
 
+  /** True when `flush` would return a delta. */
+  get isWaiting(): boolean {
+    return this.#current !== null && !this.#current.isOut
+  }
+
   /** Returns the waiting first delta. It is called when something else comes next, or at the end. */
   flush(): readonly Fields[] {
     const held = this.#current

@@ -3,6 +3,7 @@
  * model and the frame for each piece of text.
  */
 import { isObject } from '../../../../platform/values/json.ts'
+import { RepeatedEvents } from '../../../wire/sse/repeated-events.ts'
 
 /** The comparisons stop after this number of learnt chunks in a row that no later chunk repeated. Some providers add something random to each chunk. */
 const missesMax = 8
@@ -20,6 +21,8 @@ type Frame = Readonly<Record<string, unknown>>
 export class RepeatedDelta {
   /** The text of the last chunk that `read` returned. */
   text = ''
+  /** The same chunk as a whole event. */
+  readonly events = new RepeatedEvents()
   #frame: Frame | null = null
   /** Members of its delta other than the text. */
   #rest: Frame = noMembers
@@ -40,9 +43,22 @@ export class RepeatedDelta {
     return { ...frame, choices: [{ index: 0, delta: { ...this.#rest, content: text }, finish_reason: null }] }
   }
 
+  /** The model of the learnt chunk. */
+  get model(): unknown {
+    return this.#frame?.['model']
+  }
+
+  /** Reads the whole events at `at` that repeat the learnt chunk. Returns the offset after them; `events` then has their texts. */
+  readEvents(bytes: Uint8Array, at: number): number {
+    const end = this.events.read(bytes, at, true)
+    if (end > at) this.#misses = 0
+    return end
+  }
+
   /** Learns a parsed hub chunk if it has a text and nothing else that matters. */
   learn(data: string, chunk: Frame): void {
     this.#frame = null
+    this.events.frame = null
     if (this.#misses >= missesMax || data.length > learntMaxChars) return
     const from = data.indexOf(contentKey)
     // Without a backslash, every member name is written in its plain form.
@@ -56,6 +72,7 @@ export class RepeatedDelta {
     this.#after = data.slice(end)
     this.#frame = chunk
     this.#rest = delta.rest
+    this.events.frame = { before: Buffer.from(`data: ${this.#before}`), after: Buffer.from(`${this.#after}\n\n`) }
   }
 }
 
