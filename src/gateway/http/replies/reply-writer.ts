@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { type AnyRow, Reply, type ReplyBody } from '../../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../../platform/errors.ts'
-import type { StreamSink } from '../../../platform/loop/stream-sink.ts'
 import { messagesErrorBody } from '../../wire/messages/reply/error-body.ts'
 import { endsConnection, endWith } from '../linger.ts'
 import { notStored, oauthErrorBody } from '../oauth-wire.ts'
 import type { UnreadReplies, UnreadReply } from '../unread-replies.ts'
-import type { OpenStream, OpenStreams } from './open-streams.ts'
+import type { OpenStreams } from './open-streams.ts'
+import { ResponseSink } from './response-sink.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
@@ -51,7 +51,6 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
       return
     case 'stream':
       writeHead(response, value.status, requestId, value.headers, null)
-      response.flushHeaders()
       return writeStream(response, value.body, owner, keepers)
   }
 }
@@ -129,66 +128,19 @@ type StreamBody = Extract<ReplyBody, { kind: 'stream' }>
 /** Sends a stream with backpressure. When the client leaves, the stream's writer sees it at its next chunk, and settles the call. */
 async function writeStream(response: ServerResponse, { pump, keepAlive }: StreamBody, { orgId }: ReplyOwner, { streams, unread }: ReplyKeepers): Promise<void> {
   const sink = new ResponseSink(response, orgId, unread)
-  if (keepAlive !== undefined) sink.open = streams.open(response, keepAlive)
+  const stream = keepAlive === undefined ? null : streams.open(sink, keepAlive)
   try {
-    await pump(sink)
-    if (response.writableNeedDrain) await sink.room()
+    const pumped = pump(sink)
+    sink.start()
+    await pumped
+    await sink.end()
   } catch (error) {
     // The headers are sent, so breaking the connection is the only way to show that the body is incomplete.
     response.destroy()
     throw error
   } finally {
-    if (sink.open !== null) streams.close(sink.open)
+    if (stream !== null) streams.close(stream)
     sink.close()
-  }
-  if (!sink.isGone) response.end()
-}
-
-/** The client of a stream. */
-class ResponseSink implements StreamSink {
-  isGone: boolean
-  /** The stream's place among those that get keep-alive bytes; null: it has none. */
-  open: OpenStream | null = null
-  readonly #response: ServerResponse
-  readonly #orgId: number | null
-  readonly #unread: UnreadReplies
-  #wake = (): void => {}
-  // The whole stream has one listener for each event. One listener per wait would accumulate while the stream lasts.
-  readonly #onDrain = (): void => this.#wake()
-  readonly #onClose = (): void => {
-    this.isGone = true
-    this.#wake()
-  }
-
-  constructor(response: ServerResponse, orgId: number | null, unread: UnreadReplies) {
-    this.isGone = response.destroyed
-    this.#response = response
-    this.#orgId = orgId
-    this.#unread = unread
-    response.once('close', this.#onClose)
-    response.on('drain', this.#onDrain)
-  }
-
-  push(bytes: Uint8Array): boolean {
-    if (this.isGone) return false
-    if (this.open !== null) this.open.silentTicks = 0
-    return this.#response.write(bytes)
-  }
-
-  async room(): Promise<void> {
-    const response = this.#response
-    if (this.isGone || !response.writableNeedDrain) return
-    const bytes = response.writableLength
-    const waiting = this.#unread.open(response, this.#orgId, bytes, bytes)
-    await new Promise<void>(resolve => {
-      this.#wake = resolve
-    })
-    this.#unread.close(waiting)
-  }
-
-  close(): void {
-    this.#response.off('close', this.#onClose)
-    this.#response.off('drain', this.#onDrain)
   }
 }
 

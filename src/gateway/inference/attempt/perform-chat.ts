@@ -192,22 +192,20 @@ async function beginStream(reply: OutboundReply, attemptContext: AttemptContext)
 
 /** Reads a stream up to the first output for the client that is not a comment, ping or error. Until then another route can still serve the call. */
 async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContext, held: HeldReply): Promise<Performed> {
-  const rest = reply.body[Symbol.asyncIterator]()
   const adapter = adapterOf(attemptContext)
-  let read = await rest.next()
-  let first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
+  const begin: { first: Uint8Array | Failed | null } = { first: null }
   // Half a line is not enough to begin, because it may be the provider's error.
-  while (first === null && !read.done && !adapter.failed && !adapter.finished) {
+  const end = await reply.body.flow(chunk => {
+    begin.first = pushed(adapter, chunk, reply, attemptContext)
+    if (begin.first !== null || adapter.failed || adapter.finished) return false
     const lacking = held.keeps(adapter.heldBytes)
-    if (lacking !== null) {
-      reply.body.destroy()
-      throw noRoomError(lacking)
-    }
-    read = await rest.next()
-    first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
-  }
+    if (lacking === null) return true
+    reply.body.destroy()
+    throw noRoomError(lacking)
+  })
+  let { first } = begin
   if (first !== null && 'failure' in first) return first
-  if (read.done && !adapter.failed) {
+  if (end === 'ended' && !adapter.failed) {
     const { bytes, complete } = adapter.end()
     if (complete) first = bytes
   }
@@ -223,7 +221,16 @@ async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContex
     return failed(attemptContext.attempt, reply.status, withoutBegin(adapter, attemptContext))
   }
   return {
-    answer: { kind: 'stream', attempt: attemptContext.attempt, headers: attemptContext.headers, first, rest, body: reply.body, adapter, held },
+    answer: {
+      kind: 'stream',
+      attempt: attemptContext.attempt,
+      headers: attemptContext.headers,
+      first,
+      rest: reply.body[Symbol.asyncIterator](),
+      body: reply.body,
+      adapter,
+      held,
+    },
     replyHeaders: reply.headers,
   }
 }

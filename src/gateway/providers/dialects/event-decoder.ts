@@ -47,6 +47,16 @@ export abstract class EventDecoder implements ChatStreamDecoder {
     return out
   }
 
+  /** True between two events, until the stream is over. */
+  protected get atBoundary(): boolean {
+    return !this.#isOver && this.#events.atBoundary
+  }
+
+  /** Notes that events with output were read as a whole. */
+  protected passed(): void {
+    this.#alive = 0
+  }
+
   protected abstract read(event: SseEvent): readonly ChatStreamEvent[]
 
   /** Returns the JSON object in the data of an event. Returns null when there is none. */

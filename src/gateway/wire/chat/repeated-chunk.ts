@@ -3,6 +3,7 @@
  * for each piece of text. Two comparisons then replace a scan.
  */
 import { digitExtraBytes, isDigit } from '../output-chars.ts'
+import { RepeatedEvents } from '../sse/repeated-events.ts'
 import type { ChunkFacts } from './chat-chunk-scan.ts'
 
 /** The comparisons stop after this number of learnt chunks in a row that no later chunk repeated. Some providers add something random to each chunk. */
@@ -13,6 +14,8 @@ const backslash = 92
 
 /** The last scanned chunk, without its text. */
 export class RepeatedChunk {
+  /** The same chunk as a whole event, with its line and its blank line. */
+  readonly events = new RepeatedEvents()
   /** null: that chunk cannot be repeated. */
   #before: Uint8Array | null = null
   #after: Uint8Array = noBytes
@@ -37,8 +40,16 @@ export class RepeatedChunk {
     return to - start - before.length + digits * digitExtraBytes
   }
 
-  /** Learns a scanned chunk if it has exactly one text and no finish reason, usage, error or odd thinking. */
-  learn(bytes: Uint8Array, start: number, end: number, facts: ChunkFacts): void {
+  /** Notes that events were read as a whole. */
+  repeats(): void {
+    this.#misses = 0
+  }
+
+  /**
+   * Learns a scanned chunk if it has exactly one text and no finish reason, usage, error or odd thinking. `line` is the offset at which its line begins, and
+   * `start` that of its data.
+   */
+  learn(bytes: Uint8Array, line: number, start: number, end: number, facts: ChunkFacts): void {
     const { textFrom, textTo } = facts
     const isPlain =
       facts.texts === 1 &&
@@ -47,11 +58,17 @@ export class RepeatedChunk {
       !(facts.hasFinish || facts.hasOddThinking || facts.hasUsage || facts.hasError || facts.mayHaveFailedChoice)
     if (!isPlain || this.#misses >= missesMax || end - start > learntMaxBytes) {
       this.#before = null
+      this.events.frame = null
       return
     }
     this.#misses++
-    this.#before = copied(bytes, start, textFrom)
-    this.#after = copied(bytes, textTo, end)
+    const before = copied(bytes, line, textFrom)
+    const after = Buffer.allocUnsafe(end - textTo + blankLine.length)
+    after.set(bytes.subarray(textTo, end))
+    after.set(blankLine, end - textTo)
+    this.#before = before.subarray(start - line)
+    this.#after = after.subarray(0, end - textTo)
+    this.events.frame = { before, after }
   }
 }
 
@@ -59,6 +76,7 @@ export class RepeatedChunk {
 const learntMaxBytes = 4096
 
 const noBytes = new Uint8Array()
+const blankLine = Buffer.from('\n\n')
 
 const copied = (bytes: Uint8Array, from: number, to: number): Uint8Array => Uint8Array.prototype.slice.call(bytes, from, to)
 

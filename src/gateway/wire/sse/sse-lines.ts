@@ -71,17 +71,17 @@ export class SseLineScanner {
     return this.#line.roomBytes
   }
 
-  /** Splits the bytes of one chunk. Throws `EmptyLinesError`. */
-  push(chunk: Uint8Array): void {
-    let from = 0
-    for (;;) {
+  /** Splits the bytes of a chunk from `start` to `end`. Throws `EmptyLinesError`. */
+  push(chunk: Uint8Array, start = 0, end = chunk.length): void {
+    let from = start
+    while (from < end) {
       const at = chunk.indexOf(lf, from)
-      if (at === -1) break
+      if (at === -1 || at >= end) break
       if (this.isInLine || bareLength(chunk, from, at) > this.#maxBytes) this.#emitJoined(chunk, from, at)
       else this.#emit(chunk, from, at, at + 1)
       from = at + 1
     }
-    if (from < chunk.length) this.#keep(chunk.subarray(from))
+    if (from < end) this.#keep(chunk.subarray(from, end))
   }
 
   #emit(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
@@ -116,6 +116,15 @@ export class SseLineScanner {
     this.#isOverlong = true
     this.#sink.overlong?.(this.#line.take())
   }
+}
+
+const blankLine = Buffer.from('\n\n')
+
+/** Returns the offset after the first event that ends at or after `at`, or the length of the chunk when none ends in it. */
+export function eventEndIn(chunk: Uint8Array, at: number): number {
+  const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  const found = bytes.indexOf(blankLine, at)
+  return found === -1 ? chunk.length : found + blankLine.length
 }
 
 /** Returns the length without a CR at the end. That CR belongs to the line end, so a line has the same length for any chunking. */

@@ -2,6 +2,7 @@ import { isObject } from '../../../../platform/values/json.ts'
 import { errorOfChoices } from '../../../wire/chat/chat-choice-error.ts'
 import { type ChatStreamEvent, faultFrom } from '../../../wire/chat/chat-stream.ts'
 import { outputChars, spokenBytes } from '../../../wire/output-chars.ts'
+import type { RepeatedEvents } from '../../../wire/sse/repeated-events.ts'
 import type { SseEvent } from '../../../wire/sse/sse-events.ts'
 import { EventDecoder } from '../event-decoder.ts'
 import { ToolCalls } from './openai-tool-calls.ts'
@@ -19,6 +20,21 @@ export class OpenAiStreamDecoder extends EventDecoder {
   readonly #repeated = new RepeatedDelta()
   #hasFinished = false
   #hasSaid = false
+
+  get texts(): RepeatedEvents {
+    return this.#repeated.events
+  }
+
+  get textModel(): unknown {
+    return this.#repeated.model
+  }
+
+  readTexts(bytes: Uint8Array, at: number): number {
+    if (!this.atBoundary || this.#calls.isWaiting) return at
+    const end = this.#repeated.readEvents(bytes, at)
+    if (end > at) this.passed()
+    return end
+  }
 
   override end(): readonly ChatStreamEvent[] {
     return [...super.end(), ...this.#waiting({})]

@@ -42,6 +42,11 @@ export class ToolCalls {
     return out
   }
 
+  /** True when `flush` would return a delta. */
+  get isWaiting(): boolean {
+    return this.#current !== null && !this.#current.isOut
+  }
+
   /** Returns the waiting first delta of a call. It is called when another part of the stream comes next, or at the end. */
   flush(): readonly Fields[] {
     const held = this.#current

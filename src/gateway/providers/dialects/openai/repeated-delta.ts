@@ -3,6 +3,7 @@
  * the model and the frame for each piece of text.
  */
 import { isObject } from '../../../../platform/values/json.ts'
+import { RepeatedEvents } from '../../../wire/sse/repeated-events.ts'
 
 /**
  * Maximum number of consecutive learnt chunks that no later chunk repeats. After that, no chunk is compared any more. Some providers add a random
@@ -23,6 +24,8 @@ type Frame = Readonly<Record<string, unknown>>
 export class RepeatedDelta {
   /** The text of the last chunk that `read` returned. */
   text = ''
+  /** The same chunk as a whole event. */
+  readonly events = new RepeatedEvents()
   #frame: Frame | null = null
   /** The members of the delta other than the text. */
   #rest: Frame = noMembers
@@ -43,9 +46,22 @@ export class RepeatedDelta {
     return { ...frame, choices: [{ index: 0, delta: { ...this.#rest, content: text }, finish_reason: null }] }
   }
 
+  /** The model of the learnt chunk. */
+  get model(): unknown {
+    return this.#frame?.['model']
+  }
+
+  /** Reads the whole events at `at` that repeat the learnt chunk. Returns the offset after them; `events` then has their texts. */
+  readEvents(bytes: Uint8Array, at: number): number {
+    const end = this.events.read(bytes, at, true)
+    if (end > at) this.#misses = 0
+    return end
+  }
+
   /** Learns a parsed hub chunk if it contains a text and nothing else that matters. */
   learn(data: string, chunk: Frame): void {
     this.#frame = null
+    this.events.frame = null
     if (this.#misses >= missesMax || data.length > learntMaxChars) return
     const from = data.indexOf(contentKey)
     // Without a backslash, every member name is written in its plain form.
@@ -59,6 +75,7 @@ export class RepeatedDelta {
     this.#after = data.slice(end)
     this.#frame = chunk
     this.#rest = delta.rest
+    this.events.frame = { before: Buffer.from(`data: ${this.#before}`), after: Buffer.from(`${this.#after}\n\n`) }
   }
 }
 
