@@ -1,6 +1,5 @@
 /**
- * The work of flushes in a thread of its own, so that no call waits while a batch is read, added up and sent to the database. The thread starts
- * with the first flush. When it ends, its request fails as if the database were away, and the next request starts another thread: the journal
+ * The work of flushes in a thread of its own, so that no call waits while a batch is read, added up and sent to the database. When it ends, its request fails as if the database were away, and the next request starts another thread: the journal
  * has everything. Decision 0530 gives the reasons.
  */
 import { MessageChannel, Worker } from 'node:worker_threads'
@@ -42,8 +41,10 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
   #lastId = 0
   #isClosing = false
 
+  /** On PostgreSQL the thread starts now, because other processes may soon ask for what this one has leased. Otherwise it starts with the first flush. */
   constructor(options: FlushThreadOptions) {
     this.#options = options
+    if (options.db.address !== undefined) this.#thread()
   }
 
   flush(range: JournalRange): Promise<FlushAnswer> {
@@ -75,7 +76,6 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
       const worker = this.#thread()
       this.#lastId++
       this.#waiting.set(this.#lastId, { done, failed })
-      // Only a thread that works keeps the process running.
       worker.ref()
       worker.postMessage({ kind: 'ask', id: this.#lastId, request, facts: this.#options.facts() } satisfies ToFlushThread<E>)
     })
@@ -100,6 +100,8 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
       cause = error
     })
     worker.on('exit', () => this.#onExit(cause))
+    // Only a thread that works keeps the process running.
+    worker.unref()
     this.#worker = worker
     return worker
   }
