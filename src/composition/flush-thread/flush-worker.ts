@@ -47,13 +47,15 @@ if (parentPort !== null) {
   serveFlushes<UsageEvent>(parentPort, {
     async open(facts) {
       const { db, close } = await openDb(start, log)
+      const { appliers, codec } = usageAccount(systemIds)
       const tools = {
         db,
         log,
         ids: systemIds,
         nowMs: () => facts().nowMs,
         spendIds: new SpendIds(),
-        applyEvents: inOrder(usageAccount(systemIds).appliers),
+        applyEvents: inOrder(appliers),
+        codec,
         onDebited: onDebitedIn(db, facts),
       }
       const work = new FlushWork<UsageEvent>(tools, start.folder)

@@ -1,7 +1,8 @@
+import { crc32 } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { type Charge, decodeRecords, type JournalRecord, RecordBuffer } from '../../../src/gateway/limits/journal/journal-records.ts'
+import { type Charge, type JournalRecord, RecordBuffer, RecordDecoder } from '../../../src/gateway/limits/journal/journal-records.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
-import { usageEventText } from '../../../src/gateway/usage/events/record-text.ts'
+import { usageEventCodec } from '../../../src/gateway/usage/events/record-bytes.ts'
 
 const charge: Charge = { orgId: 1, month: '2026-11', monthEndsAtMs: 1, scopes: [['org', '1']] }
 const event: UsageEvent = {
@@ -38,13 +39,19 @@ const event: UsageEvent = {
 }
 const odd = '"\\ \n é 😀 \u2028'
 
-const roundTrip = (events: readonly UsageEvent[], eventText: typeof usageEventText | null): UsageEvent[] => {
-  const buffer = new RecordBuffer<UsageEvent>(eventText)
-  for (const each of events) buffer.add({ kind: 'open', event: each, charge, counts: [] })
-  return [...decodeRecords<UsageEvent>(buffer.bytes, 0)].map(({ record }) => (record as Extract<JournalRecord<UsageEvent>, { event: UsageEvent }>).event)
+type Settle = Extract<JournalRecord<UsageEvent>, { kind: 'settle' }>
+
+/** Writes the events as records, each with its own amounts, and reads them. */
+function roundTrip(events: readonly UsageEvent[], codec: typeof usageEventCodec | null): Settle[] {
+  const buffer = new RecordBuffer<UsageEvent>(codec)
+  const base = 5000
+  for (const [i, each] of events.entries()) buffer.add({ kind: 'settle', event: each, charge, counts: [[9n, 1n]], released: released(i) }, base)
+  return [...new RecordDecoder<UsageEvent>(codec, () => null).decode(buffer.bytes, base)].map(({ record }) => record as Settle)
 }
 
-// Callers 3, 259 and the agents share a place of the remembered texts; every field differs from its neighbour once.
+const released = (i: number): [bigint, bigint][] => Array.from({ length: i % 3 }, (_, n) => [BigInt(n + 1), 2n ** BigInt(3 * i)])
+
+// Every field differs from its neighbour once.
 const events: readonly UsageEvent[] = [
   event,
   event,
@@ -64,13 +71,49 @@ const events: readonly UsageEvent[] = [
   { ...event, byok: true },
   { ...event, requestId: odd },
   { ...event, valueUinr: 2n ** 60n, costUinr: 2n ** 60n },
+  // These have no place in the bytes and are written as JSON.
+  { ...event, valueUinr: 2n ** 70n },
+  { ...event, requestId: 'r'.repeat(300) },
+  { ...event, valueUinr: -5n, status: 3e9, atMs: 1.5, latencyMs: 0.1 + 0.2 },
+  { ...event, idempotent: true, requestId: '' },
   event,
 ]
 
-it('a usage event is read from the journal as it was written, whatever caller came before', () => {
-  expect(roundTrip(events, usageEventText)).toEqual(events)
+it.each([
+  ['bytes', usageEventCodec],
+  ['JSON', null],
+] as const)('a usage event is read from the journal as it was written, in %s', (_, codec) => {
+  const read = roundTrip(events, codec)
+  expect(read.map(record => record.event)).toEqual(events)
+  expect(read.map(record => record.released)).toEqual(events.map((_event, i) => released(i)))
+  for (const record of read) expect(record).toMatchObject({ kind: 'settle', charge, counts: [[9n, 1n]] })
 })
 
-it('an event is read from the journal as it was written, also without its own JSON writer', () => {
-  expect(roundTrip(events, null)).toEqual(events)
+it('a call of a known caller takes less than 300 bytes of the journal for each record', () => {
+  const buffer = new RecordBuffer<UsageEvent>(usageEventCodec)
+  const size = (): number => {
+    const before = buffer.bytes.length
+    buffer.add({ kind: 'settle', event, charge, counts: [], released: released(2) }, 0)
+    return buffer.bytes.length - before
+  }
+  const first = size()
+  expect(first).toBeGreaterThan(size())
+  expect(size()).toBeLessThan(300)
 })
+
+it('a record of a later version is reported and not skipped', () => {
+  const buffer = new RecordBuffer<UsageEvent>(usageEventCodec)
+  buffer.add({ kind: 'open', event, charge, counts: [] }, 0)
+  const read = (bytes: Buffer) => [...new RecordDecoder<UsageEvent>(usageEventCodec, () => null).decode(bytes, 0)]
+  expect(read(buffer.bytes)).toHaveLength(1)
+  expect(() => read(withFirstByte(buffer.bytes, 77))).toThrow('cannot read a journal record of type 77')
+})
+
+/** Returns the bytes with another type of the last record. */
+function withFirstByte(bytes: Buffer, type: number): Buffer {
+  const factsLength = 8 + bytes.readUInt32LE(0)
+  const changed = Buffer.from(bytes)
+  changed[factsLength + 8] = type
+  changed.writeUInt32LE(crc32(changed.subarray(factsLength + 8)), factsLength + 4)
+  return changed
+}

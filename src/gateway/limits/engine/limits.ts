@@ -90,6 +90,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       spendIds: new SpendIds(),
       applyEvents: inOrder(options.appliers),
       onDebited: options.onDebited ?? (async () => {}),
+      codec: options.codec ?? null,
     }
     this.#flusher = this.#makeFlusher(tools)
     this.#acquirer = new Acquirer({
@@ -134,7 +135,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     })
     this.budgets = new Budgets({ db, ids, controlLog: options.controlLog, counters: this.#counters, nowMs, silentMs })
     this.recovery = new Recovery({ db, folder, silentMs, ...(options.onGivenUp ? { onGivenUp: options.onGivenUp } : {}) })
-    this.parkedRecords = new ParkedRecords<E>(tools, options.eventText)
+    this.parkedRecords = new ParkedRecords<E>(tools)
     this.janitor = new Janitor<E>({
       tools,
       clock,
@@ -268,6 +269,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
         clock,
         log,
         folder: this.#folder,
+        codec: tools.codec,
         flushMs: config.JOURNAL_FLUSH_MS,
         maxBytes: config.JOURNAL_MAX_BYTES,
         onFlushed: flushed => this.#flushed(flushed),
@@ -283,7 +285,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   }
 
   #newJournal(): Journal<E> {
-    return new Journal<E>(this.#folder, this.#registry.id, this.#options.eventText ?? null, this.#options.disk)
+    return new Journal<E>(this.#folder, this.#registry.id, this.#options.codec ?? null, this.#options.disk)
   }
 
   #flushed({ released, spent }: Pick<Flushed, 'released' | 'spent'>): void {

@@ -5,7 +5,7 @@
 import type { ChargedEvent } from '../engine/admission.ts'
 import { batchOf, type FlushResult, type FlushTools, releasedBy } from './flush-batch.ts'
 import { flushEntries, PortionSize } from './flush-entries.ts'
-import { readRange } from './journal.ts'
+import { RangeReader } from './journal-reader.ts'
 import type { JournalRecord } from './journal-records.ts'
 
 /** The most records of one transaction. */
@@ -59,17 +59,17 @@ export interface FlushPort<E extends ChargedEvent> {
 /** The work in the thread of its caller. */
 export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
   readonly #tools: FlushTools<E>
-  readonly #folder: string
+  readonly #reader: RangeReader<E>
   readonly #portion = new PortionSize(batchRecords)
 
   constructor(tools: FlushTools<E>, folder: string) {
     this.#tools = tools
-    this.#folder = folder
+    this.#reader = new RangeReader<E>(folder, tools.codec)
   }
 
   async flush({ processId, from, to }: JournalRange): Promise<FlushAnswer> {
     for (;;) {
-      const entries = readRange<E>(this.#folder, processId, from, to, this.#portion.records)
+      const entries = this.#reader.read(processId, from, to, this.#portion.records)
       const last = entries.at(-1)
       if (last === undefined) throw new Error('the journal has bytes that no record explains')
       const result = await flushEntries(this.#tools, { processId, states: ownStates, from }, entries)
@@ -99,7 +99,7 @@ export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
   #releasedIn({ processId, from, to }: JournalRange): AmountsById {
     const released = new Map<bigint, bigint>()
     for (let at = from; at < to; ) {
-      const entries = readRange<E>(this.#folder, processId, at, to, batchRecords)
+      const entries = this.#reader.read(processId, at, to, batchRecords)
       const last = entries.at(-1)
       if (last === undefined) break
       for (const [id, amount] of releasedBy(batchOf(entries.map(entry => entry.record)))) released.set(id, (released.get(id) ?? 0n) + amount)

@@ -10,7 +10,8 @@ import { askSocket, bootId, removeSocket } from '../engine/liveness.ts'
 import { findProcess, lockLeasedCounters, lockProcessForAdoption, returnAllLeases, setProcessState } from '../engine/queries.ts'
 import type { FlushRange, FlushTools } from './flush-batch.ts'
 import { flushEntries, PortionSize } from './flush-entries.ts'
-import { deleteJournal, type Entry, journalsIn, lastWriteMs, readJournal } from './journal.ts'
+import { deleteJournal, journalsIn, lastWriteMs } from './journal.ts'
+import { type Entry, readJournal } from './journal-reader.ts'
 import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
 import { insertForgotten } from './restored-queries.ts'
 
@@ -115,10 +116,10 @@ export class Janitor<E extends ChargedEvent> {
     })
     if (from === null) return false
     const states = ['lost']
-    const endOffset = await this.#write({ processId: id, states, from }, readJournal<E>(folder, id, from))
+    const endOffset = await this.#write({ processId: id, states, from }, readJournal<E>(folder, id, from, tools.codec))
     if (endOffset === null) return false
     // These rows are written before the leases go back, so that the running calls are counted before their holds are free.
-    const running = runningCalls(readJournal<E>(folder, id))
+    const running = runningCalls(readJournal<E>(folder, id, 0, tools.codec))
     if (
       (await this.#write(
         { processId: id, states, from: endOffset },
