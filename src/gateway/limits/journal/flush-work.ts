@@ -1,10 +1,15 @@
 /**
- * The work of a flush: it reads a range of the journal file and writes it to the database. The flusher decides when which range is flushed. The
- * work keeps nothing that must survive, so the thread in which it runs may end at any time. Decision 0530 gives the reasons.
+ * The work on journals: it reads a range of the journal file and writes it to the database, and adopts the journals of dead processes. The flusher
+ * decides when which range is flushed. The work keeps nothing that must survive, so the thread in which it runs may end at any time. Decision 0530
+ * gives the reasons.
  */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Tx } from '../../../platform/db/db.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
+import { SpendIds } from '../engine/counters/counter-rows.ts'
 import { batchOf, type FlushResult, type FlushTools, releasedBy } from './flush-batch.ts'
 import { flushEntries, PortionSize } from './flush-entries.ts'
+import { type AdoptionRound, Janitor } from './janitor.ts'
 import { RangeReader } from './journal-reader.ts'
 import type { JournalRecord } from './journal-records.ts'
 
@@ -45,7 +50,7 @@ export type FlushAnswer =
    */
   | { readonly kind: 'elsewhere'; readonly flushTo: number; readonly released: AmountsById }
 
-/** Flushes on request, in this thread or in another one. Only one request is made at a time. */
+/** Works on request, in this thread or in another one. Only one request is made at a time, and one round of adoptions beside it. */
 export interface FlushPort<E extends ChargedEvent> {
   /** Flushes the first records of a range. Throws when the database is away; the outcome is unknown then. */
   flush(range: JournalRange): Promise<FlushAnswer>
@@ -53,7 +58,18 @@ export interface FlushPort<E extends ChargedEvent> {
   write(processId: bigint, record: JournalRecord<E>): Promise<FlushAnswer>
   /** Returns the amounts of the records in a range that the database has lost. Known rows of counters are looked up again. */
   lost(range: JournalRange): Promise<AmountsById>
+  /** Adopts the dead processes whose journal is in the folder. Returns their number. */
+  adopt(round: AdoptionRound): Promise<number>
   close(): Promise<void>
+}
+
+export interface FlushWorkOptions<E extends ChargedEvent> {
+  readonly tools: FlushTools<E>
+  readonly clock: Clock
+  /** The folder of the journals. */
+  readonly folder: string
+  /** Ends other work of a dead process, in the transaction that closes it. */
+  readonly endOf?: ((tx: Tx, processId: bigint) => Promise<void>) | undefined
 }
 
 /** The work in the thread of its caller. */
@@ -61,10 +77,13 @@ export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
   readonly #tools: FlushTools<E>
   readonly #reader: RangeReader<E>
   readonly #portion = new PortionSize(batchRecords)
+  readonly #janitor: Janitor<E>
 
-  constructor(tools: FlushTools<E>, folder: string) {
+  constructor({ tools, clock, folder, endOf }: FlushWorkOptions<E>) {
     this.#tools = tools
     this.#reader = new RangeReader<E>(folder, tools.codec)
+    // Adoptions run beside flushes, and each forgets known rows when one of them is gone.
+    this.#janitor = new Janitor<E>({ tools: { ...tools, spendIds: new SpendIds() }, clock, log: tools.log, folder, ...(endOf ? { endOf } : {}) })
   }
 
   async flush({ processId, from, to }: JournalRange): Promise<FlushAnswer> {
@@ -90,6 +109,10 @@ export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
   async lost(range: JournalRange): Promise<AmountsById> {
     this.#tools.spendIds.clear()
     return this.#releasedIn(range)
+  }
+
+  adopt(round: AdoptionRound): Promise<number> {
+    return this.#janitor.runOnce(round)
   }
 
   async close(): Promise<void> {

@@ -10,8 +10,9 @@ import { errorOf } from '../../../../platform/db/thread/db-messages.ts'
 import type { Log } from '../../../../platform/observe/log.ts'
 import type { ChargedEvent } from '../../engine/admission.ts'
 import type { AmountsById, FlushAnswer, FlushPort, JournalRange } from '../flush-work.ts'
+import type { AdoptionRound } from '../janitor.ts'
 import type { JournalRecord } from '../journal-records.ts'
-import type { FlushFacts, FlushRequest, FlushThreadStart, FromFlushThread, ToFlushThread } from './messages.ts'
+import type { FlushFacts, FlushReply, FlushRequest, FlushThreadStart, FromFlushThread, ToFlushThread } from './messages.ts'
 
 /** The most memory for the objects of the thread, in MiB. A batch needs a tenth of it. */
 const heapMaxMib = 256
@@ -29,7 +30,7 @@ export interface FlushThreadOptions {
 }
 
 interface Waiting {
-  readonly done: (answer: FlushAnswer | AmountsById) => void
+  readonly done: (answer: FlushReply) => void
   readonly failed: (error: Error) => void
 }
 
@@ -59,6 +60,10 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
     return this.#ask({ kind: 'lost', range }) as Promise<AmountsById>
   }
 
+  adopt(round: AdoptionRound): Promise<number> {
+    return this.#ask({ kind: 'adopt', round }) as Promise<number>
+  }
+
   async close(): Promise<void> {
     const worker = this.#worker
     if (worker === null) return
@@ -71,7 +76,7 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
     stopTimer()
   }
 
-  #ask(request: FlushRequest<E>): Promise<FlushAnswer | AmountsById> {
+  #ask(request: FlushRequest<E>): Promise<FlushReply> {
     return new Promise((done, failed) => {
       const worker = this.#thread()
       this.#lastId++
