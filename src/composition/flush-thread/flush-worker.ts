@@ -16,8 +16,8 @@ import { Secret } from '../../platform/security/secret.ts'
 import { systemIds } from '../../platform/values/ids.ts'
 import { usageAccount } from '../usage-account.ts'
 
-/** The statements of a flush run one after the other. */
-const connectionsMax = 1
+/** One for the flush, and one for the adoption of a dead process. The statements of each run one after the other. */
+const connectionsMax = 2
 
 /** The database of the thread. `close` closes the connections that the thread itself has opened. */
 interface Opened {
@@ -47,17 +47,25 @@ if (parentPort !== null) {
   serveFlushes<UsageEvent>(parentPort, {
     async open(facts) {
       const { db, close } = await openDb(start, log)
+      const { appliers, codec, endOf } = usageAccount(systemIds)
       const tools = {
         db,
         log,
         ids: systemIds,
         nowMs: () => facts().nowMs,
         spendIds: new SpendIds(),
-        applyEvents: inOrder(usageAccount(systemIds).appliers),
+        applyEvents: inOrder(appliers),
+        codec,
         onDebited: onDebitedIn(db, facts),
       }
-      const work = new FlushWork<UsageEvent>(tools, start.folder)
-      return { flush: range => work.flush(range), write: (id, record) => work.write(id, record), lost: range => work.lost(range), close }
+      const work = new FlushWork<UsageEvent>({ tools, clock: systemClock, folder: start.folder, endOf })
+      return {
+        flush: range => work.flush(range),
+        write: (id, record) => work.write(id, record),
+        lost: range => work.lost(range),
+        adopt: round => work.adopt(round),
+        close,
+      }
     },
   })
 }

@@ -8,6 +8,7 @@ import { createLimits, type LimitsEngine } from '../../../src/gateway/limits/eng
 import type { JournalDisk } from '../../../src/gateway/limits/journal/journal-disk.ts'
 import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
+import { usageEventCodec } from '../../../src/gateway/usage/events/record-bytes.ts'
 import { type Clock, systemClock } from '../../../src/platform/clock.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 import type { Db } from '../../../src/platform/db/db.ts'
@@ -60,6 +61,7 @@ export async function startEngine(db: Db, options: EngineOptions = {}): Promise<
     log,
     ...((options.flushThread ?? process.env['TEST_FLUSH_THREAD'] === 'on') ? flushThreadOf({ db, clock, log }, () => 'http://brigade.test') : {}),
     appliers: [insertUsageEvents],
+    codec: usageEventCodec,
     ...(options.disk ? { disk: options.disk } : {}),
     followDatabaseClock: options.followDatabaseClock ?? false,
   })

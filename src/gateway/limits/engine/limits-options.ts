@@ -8,7 +8,7 @@ import type { Ids } from '../../../platform/values/ids.ts'
 import type { ApplyEvents, Debited } from '../journal/flush-batch.ts'
 import type { FlushPort } from '../journal/flush-work.ts'
 import type { JournalDisk } from '../journal/journal-disk.ts'
-import type { EventText } from '../journal/journal-records.ts'
+import type { EventCodec } from '../journal/journal-records.ts'
 import type { OrgLimits } from '../org-limits.ts'
 import type { ChargedEvent } from './admission.ts'
 
@@ -44,8 +44,8 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly onGivenUp?: (tx: Tx, processId: bigint) => Promise<void>
   /** The disk of the journal. Default: the disk of this machine. */
   readonly disk?: JournalDisk
-  /** Writes events to the journal. Default: field by field. */
-  readonly eventText?: EventText<E>
+  /** Writes events to the journal and reads them. Default: JSON. */
+  readonly codec?: EventCodec<E>
   /** The limits of whole organisations. Absent when there are none. */
   readonly orgLimits?: OrgLimits
   /**

@@ -278,26 +278,17 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   /** Returns the daily unit of the call. */
   #counts(): Amounts {
-    const counts: (readonly [string, string])[] = []
-    for (const { metric, id, idText } of this.#counters) if (metric === 'daily' && id !== null) counts.push([idText, '1'])
-    return counts
+    for (const { metric, id } of this.#counters) if (metric === 'daily' && id !== null) return [[id, 1n]]
+    return noAmounts
   }
 
   #released(parts: readonly bigint[]): Amounts {
-    if (this.#generation !== this.#tools.acquirer.generation) return []
-    const released: (readonly [string, string])[] = []
-    let last = 1n
-    let text = '1'
+    if (this.#generation !== this.#tools.acquirer.generation) return noAmounts
+    const released: (readonly [bigint, bigint])[] = []
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i] as bigint
-      const { id, idText } = this.#counters[i] as Counter
-      if (part <= 0n || id === null) continue
-      // The budgets of a call usually lose the same amount, so its text is reused.
-      if (part !== last) {
-        last = part
-        text = String(part)
-      }
-      released.push([idText, text])
+      const { id } = this.#counters[i] as Counter
+      if (part > 0n && id !== null) released.push([id, part])
     }
     return released
   }
@@ -332,6 +323,7 @@ function balanceLeftOf({ counters, amounts, beyondUinr }: Hold): bigint | null {
 }
 
 const nothing = (): void => {}
+const noAmounts: Amounts = []
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 

@@ -1,11 +1,16 @@
 /**
- * The work of a flush: it reads a range of the journal file and writes it to the database. The flusher decides when which range is flushed. The
- * work keeps nothing that must survive, so the thread in which it runs may end at any time. Decision 0530 gives the reasons.
+ * The work on journals: it reads a range of the journal file and writes it to the database, and adopts the journals of dead processes. The flusher
+ * decides when which range is flushed. The work keeps nothing that must survive, so the thread in which it runs may end at any time. Decision 0530
+ * gives the reasons.
  */
+import type { Clock } from '../../../platform/clock.ts'
+import type { Tx } from '../../../platform/db/db.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
+import { SpendIds } from '../engine/counters/counter-rows.ts'
 import { batchOf, type FlushResult, type FlushTools, releasedBy } from './flush-batch.ts'
 import { flushEntries, PortionSize } from './flush-entries.ts'
-import { readRange } from './journal.ts'
+import { type AdoptionRound, Janitor } from './janitor.ts'
+import { RangeReader } from './journal-reader.ts'
 import type { JournalRecord } from './journal-records.ts'
 
 /** The most records of one transaction. */
@@ -45,7 +50,7 @@ export type FlushAnswer =
    */
   | { readonly kind: 'elsewhere'; readonly flushTo: number; readonly released: AmountsById }
 
-/** Flushes on request, in this thread or in another one. Only one request is made at a time. */
+/** Works on request, in this thread or in another one. Only one request is made at a time, and one round of adoptions beside it. */
 export interface FlushPort<E extends ChargedEvent> {
   /** Flushes the first records of a range. Throws when the database is away; the outcome is unknown then. */
   flush(range: JournalRange): Promise<FlushAnswer>
@@ -53,23 +58,37 @@ export interface FlushPort<E extends ChargedEvent> {
   write(processId: bigint, record: JournalRecord<E>): Promise<FlushAnswer>
   /** Returns the amounts of the records in a range that the database has lost. Known rows of counters are looked up again. */
   lost(range: JournalRange): Promise<AmountsById>
+  /** Adopts the dead processes whose journal is in the folder. Returns their number. */
+  adopt(round: AdoptionRound): Promise<number>
   close(): Promise<void>
+}
+
+export interface FlushWorkOptions<E extends ChargedEvent> {
+  readonly tools: FlushTools<E>
+  readonly clock: Clock
+  /** The folder of the journals. */
+  readonly folder: string
+  /** Ends other work of a dead process, in the transaction that closes it. */
+  readonly endOf?: ((tx: Tx, processId: bigint) => Promise<void>) | undefined
 }
 
 /** The work in the thread of its caller. */
 export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
   readonly #tools: FlushTools<E>
-  readonly #folder: string
+  readonly #reader: RangeReader<E>
   readonly #portion = new PortionSize(batchRecords)
+  readonly #janitor: Janitor<E>
 
-  constructor(tools: FlushTools<E>, folder: string) {
+  constructor({ tools, clock, folder, endOf }: FlushWorkOptions<E>) {
     this.#tools = tools
-    this.#folder = folder
+    this.#reader = new RangeReader<E>(folder, tools.codec)
+    // Adoptions run beside flushes, and each forgets known rows when one of them is gone.
+    this.#janitor = new Janitor<E>({ tools: { ...tools, spendIds: new SpendIds() }, clock, log: tools.log, folder, ...(endOf ? { endOf } : {}) })
   }
 
   async flush({ processId, from, to }: JournalRange): Promise<FlushAnswer> {
     for (;;) {
-      const entries = readRange<E>(this.#folder, processId, from, to, this.#portion.records)
+      const entries = this.#reader.read(processId, from, to, this.#portion.records)
       const last = entries.at(-1)
       if (last === undefined) throw new Error('the journal has bytes that no record explains')
       const result = await flushEntries(this.#tools, { processId, states: ownStates, from }, entries)
@@ -92,6 +111,10 @@ export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
     return this.#releasedIn(range)
   }
 
+  adopt(round: AdoptionRound): Promise<number> {
+    return this.#janitor.runOnce(round)
+  }
+
   async close(): Promise<void> {
     // The caller owns the database.
   }
@@ -99,7 +122,7 @@ export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
   #releasedIn({ processId, from, to }: JournalRange): AmountsById {
     const released = new Map<bigint, bigint>()
     for (let at = from; at < to; ) {
-      const entries = readRange<E>(this.#folder, processId, at, to, batchRecords)
+      const entries = this.#reader.read(processId, at, to, batchRecords)
       const last = entries.at(-1)
       if (last === undefined) break
       for (const [id, amount] of releasedBy(batchOf(entries.map(entry => entry.record)))) released.set(id, (released.get(id) ?? 0n) + amount)

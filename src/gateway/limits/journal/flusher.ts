@@ -8,8 +8,9 @@ import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
 import { type AmountsById, batchRecords, type FlushAnswer, type Flushed, type FlushPort } from './flush-work.ts'
-import { type Journal, readJournal } from './journal.ts'
-import type { JournalRecord } from './journal-records.ts'
+import type { Journal } from './journal.ts'
+import { readJournal } from './journal-reader.ts'
+import type { EventCodec, JournalRecord } from './journal-records.ts'
 
 /** The pause after a failed flush. */
 const retryMs = 500
@@ -19,6 +20,7 @@ export interface FlusherOptions<E extends ChargedEvent> {
   readonly clock: Clock
   readonly log: Log
   readonly folder: string
+  readonly codec: EventCodec<E> | null
   readonly flushMs: number
   readonly maxBytes: number
   /** Is called after every commit. */
@@ -177,7 +179,7 @@ export class Flusher<E extends ChargedEvent> {
   /** Takes over a new process id and journal. Returns the records that are not in the database yet, so that the caller writes them again. */
   renew(processId: bigint, journal: Journal<E>): readonly JournalRecord<E>[] {
     this.#writeTurn()
-    const rest = [...readJournal<E>(this.#options.folder, this.#processId, this.#flushedTo)]
+    const rest = [...readJournal<E>(this.#options.folder, this.#processId, this.#flushedTo, this.#options.codec)]
     this.#journal.close()
     this.#journal = journal
     this.#processId = processId

@@ -50,8 +50,6 @@ export class Counter {
   readonly endsAtMs: number
   /** The row's id, or null until `ensure` has run. */
   id: bigint | null = null
-  /** The id as text. Every call writes it, so it is made once. */
-  idText = ''
   cap: bigint | null
   strict = false
   /** The leased and free amount. */
@@ -176,7 +174,6 @@ export class CounterTable {
 
   identify(counter: Counter, id: bigint): void {
     counter.id = id
-    counter.idText = String(id)
     this.#byId.set(id, counter)
   }
 

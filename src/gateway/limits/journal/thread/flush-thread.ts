@@ -1,6 +1,5 @@
 /**
- * The work of flushes in a thread of its own, so that no call waits while a batch is read, added up and sent to the database. The thread starts
- * with the first flush. When it ends, its request fails as if the database were away, and the next request starts another thread: the journal
+ * The work of flushes in a thread of its own, so that no call waits while a batch is read, added up and sent to the database. When it ends, its request fails as if the database were away, and the next request starts another thread: the journal
  * has everything. Decision 0530 gives the reasons.
  */
 import { MessageChannel, Worker } from 'node:worker_threads'
@@ -11,8 +10,9 @@ import { errorOf } from '../../../../platform/db/thread/db-messages.ts'
 import type { Log } from '../../../../platform/observe/log.ts'
 import type { ChargedEvent } from '../../engine/admission.ts'
 import type { AmountsById, FlushAnswer, FlushPort, JournalRange } from '../flush-work.ts'
+import type { AdoptionRound } from '../janitor.ts'
 import type { JournalRecord } from '../journal-records.ts'
-import type { FlushFacts, FlushRequest, FlushThreadStart, FromFlushThread, ToFlushThread } from './messages.ts'
+import type { FlushFacts, FlushReply, FlushRequest, FlushThreadStart, FromFlushThread, ToFlushThread } from './messages.ts'
 
 /** The most memory for the objects of the thread, in MiB. A batch needs a tenth of it. */
 const heapMaxMib = 256
@@ -30,7 +30,7 @@ export interface FlushThreadOptions {
 }
 
 interface Waiting {
-  readonly done: (answer: FlushAnswer | AmountsById) => void
+  readonly done: (answer: FlushReply) => void
   readonly failed: (error: Error) => void
 }
 
@@ -42,8 +42,10 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
   #lastId = 0
   #isClosing = false
 
+  /** On PostgreSQL the thread starts now, because other processes may soon ask for what this one has leased. Otherwise it starts with the first flush. */
   constructor(options: FlushThreadOptions) {
     this.#options = options
+    if (options.db.address !== undefined) this.#thread()
   }
 
   flush(range: JournalRange): Promise<FlushAnswer> {
@@ -58,6 +60,10 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
     return this.#ask({ kind: 'lost', range }) as Promise<AmountsById>
   }
 
+  adopt(round: AdoptionRound): Promise<number> {
+    return this.#ask({ kind: 'adopt', round }) as Promise<number>
+  }
+
   async close(): Promise<void> {
     const worker = this.#worker
     if (worker === null) return
@@ -70,12 +76,11 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
     stopTimer()
   }
 
-  #ask(request: FlushRequest<E>): Promise<FlushAnswer | AmountsById> {
+  #ask(request: FlushRequest<E>): Promise<FlushReply> {
     return new Promise((done, failed) => {
       const worker = this.#thread()
       this.#lastId++
       this.#waiting.set(this.#lastId, { done, failed })
-      // Only a thread that works keeps the process running.
       worker.ref()
       worker.postMessage({ kind: 'ask', id: this.#lastId, request, facts: this.#options.facts() } satisfies ToFlushThread<E>)
     })
@@ -100,6 +105,8 @@ export class FlushThread<E extends ChargedEvent> implements FlushPort<E> {
       cause = error
     })
     worker.on('exit', () => this.#onExit(cause))
+    // Only a thread that works keeps the process running.
+    worker.unref()
     this.#worker = worker
     return worker
   }

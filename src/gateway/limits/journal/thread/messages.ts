@@ -4,6 +4,7 @@ import type { SentError } from '../../../../platform/db/thread/db-messages.ts'
 import type { LogFields } from '../../../../platform/observe/log.ts'
 import type { ChargedEvent } from '../../engine/admission.ts'
 import type { AmountsById, FlushAnswer, JournalRange } from '../flush-work.ts'
+import type { AdoptionRound } from '../janitor.ts'
 import type { JournalRecord } from '../journal-records.ts'
 
 /** How the thread starts. */
@@ -27,12 +28,16 @@ export type FlushRequest<E extends ChargedEvent> =
   | { readonly kind: 'flush'; readonly range: JournalRange }
   | { readonly kind: 'write'; readonly processId: bigint; readonly record: JournalRecord<E> }
   | { readonly kind: 'lost'; readonly range: JournalRange }
+  | { readonly kind: 'adopt'; readonly round: AdoptionRound }
+
+/** What the thread answers to a request. */
+export type FlushReply = FlushAnswer | AmountsById | number
 
 export type ToFlushThread<E extends ChargedEvent> =
   | { readonly kind: 'ask'; readonly id: number; readonly request: FlushRequest<E>; readonly facts: FlushFacts }
   | { readonly kind: 'close' }
 
 export type FromFlushThread =
-  | { readonly kind: 'answered'; readonly id: number; readonly answer: FlushAnswer | AmountsById }
+  | { readonly kind: 'answered'; readonly id: number; readonly answer: FlushReply }
   | { readonly kind: 'failed'; readonly id: number; readonly error: SentError }
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly event: string; readonly fields: LogFields; readonly error: SentError | null }
