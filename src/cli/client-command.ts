@@ -10,7 +10,7 @@ export interface CalledGateway {
   readonly client: GatewayClient
 }
 
-/** Adds the flags of every client command, and the help text that says where address and key come from. */
+/** Adds the flags of every client command. Also adds the help text that says where the address and the key come from. */
 export function addClientFlags(command: Command): Command {
   return command
     .addOption(new Option('--base-url <url>', 'address of the gateway (default: $BRIGADE, then that of brigade login, then http://127.0.0.1:8787)'))
@@ -18,14 +18,14 @@ export function addClientFlags(command: Command): Command {
     .addOption(new Option('--json', 'print the JSON of the gateway'))
 }
 
-/** Adds the examples of the help. Each is a command line and its purpose. */
+/** Adds the examples of the help. Each example is a command line and its purpose. */
 export function addExamples(command: Command, examples: readonly (readonly [line: string, what: string])[]): Command {
   const width = Math.max(...examples.map(([line]) => line.length))
   const lines = examples.map(([line, what]) => `  ${line.padEnd(width)}  # ${what}`)
   return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
 }
 
-/** Runs `act` with the gateway of the flags. Errors are reported as CommandError. Throws CommandError (3) when there is no credential. */
+/** Runs `act` with the gateway that the flags name. Errors are thrown as CommandError. Throws CommandError (3) when there is no credential. */
 export async function withGateway<T>(flags: ClientFlags, act: (gateway: CalledGateway) => Promise<T>): Promise<T> {
   const settings = clientSettings(flags)
   const credential = credentialOf(settings).reveal()

@@ -17,7 +17,7 @@ export interface ClientSettings {
   readonly baseUrl: string
   /** An API key or agent token. Null when there is none. */
   readonly credential: Secret | null
-  /** Where `credential` was found, in the words of messages: `BRIGADE_KEY`, `--key-file k.txt`. */
+  /** Where `credential` was found, in the form that messages use, such as `BRIGADE_KEY` or `--key-file k.txt`. */
   readonly credentialFrom: string
 }
 
@@ -25,9 +25,9 @@ const defaultAddress = 'http://127.0.0.1:8787'
 const loopback = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
 /**
- * Returns address and credential, each from the first place that has it: the flags, the environment (BRIGADE; BRIGADE_KEY, BRIGADE_KEY_FILE), and the
- * stored login. The last place of the address is the gateway of this computer. A stored key is sent only to the gateway that issued it. Throws
- * CommandError when one of them cannot be used. Tests pass `env` in place of the environment.
+ * Returns the address and the credential. Each comes from the first of these places that has it: the flags, the environment (BRIGADE; BRIGADE_KEY,
+ * BRIGADE_KEY_FILE), and the stored login. When none of them has an address, it is that of the gateway on this computer. A stored key is sent only to
+ * the gateway that issued it. Throws CommandError when one of the values cannot be used. Tests pass `env` in place of the environment.
  */
 export function clientSettings(flags: ClientFlags, env?: Readonly<Record<string, string | undefined>>): ClientSettings {
   const environment = clientEnvironmentOrError(env)
@@ -83,13 +83,16 @@ function readKeyFile(path: string): string {
   }
 }
 
-/** Returns the credential. Throws CommandError unless it is visible ASCII without spaces. The error of the HTTP client would show any other text. */
+/**
+ * Returns the credential. Throws CommandError unless it is visible ASCII without spaces, because the error of the HTTP client would print an invalid
+ * credential.
+ */
 function usable(credential: Secret, from: string): Secret {
   if (/^[!-~]+$/.test(credential.reveal())) return credential
   throw wrongUsage(`${from} does not hold a key: ${credential.reveal() === '' ? 'it is empty' : 'it has spaces, line breaks or letters that no key has'}.`)
 }
 
-/** Returns whether both addresses are the same gateway. Host names that mean this computer are interchangeable. */
+/** Returns whether both addresses are the same gateway. Host names that mean this computer count as equal. */
 function isSameGateway(kept: string, called: string): boolean {
   const plain = (text: string): string => {
     const url = new URL(text)

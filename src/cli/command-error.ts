@@ -7,9 +7,9 @@ export const exitCodes = { failed: 1, wrongUsage: 2, refused: 3, notFound: 4, ov
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: number
-  /** The gateway's code, or a code of this program: usage, not_signed_in, unreachable, not_a_gateway, failed. */
+  /** The gateway's error code, or a code of this program: usage, not_signed_in, unreachable, not_a_gateway, failed. */
   readonly code: string
-  /** The status of the gateway's reply. Null when the failure is not about a reply. */
+  /** The status of the gateway's reply. Null when the failure does not come from a reply. */
   readonly status: number | null
   /** The other fields of the gateway's error, such as the current etag. */
   readonly evidence: Readonly<Record<string, unknown>>
@@ -26,7 +26,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Returns the error for a command with invalid words or flags. */
+/** Returns the error for a command with invalid arguments or flags. */
 export function wrongUsage(message: string, cause?: unknown): CommandError {
   return new CommandError(message, { exitCode: exitCodes.wrongUsage, code: 'usage', cause })
 }
@@ -51,15 +51,15 @@ export interface Called {
   readonly credentialFrom: string
 }
 
-/** Returns the error of a call to a gateway in words for a person. Every other error is returned unchanged. */
+/** Returns the error of a call to a gateway as a CommandError with a message for people. Returns every other error unchanged. */
 export function commandErrorOf(thrown: unknown, called: Called): unknown {
-  // Only a reply in another form than the gateway's causes these errors.
+  // Only a reply that does not have the gateway's format causes these errors.
   if (thrown instanceof BrigadeError && thrown.code === 'wrong_address') return notAGateway(called.baseUrl, 'its reply has another shape', thrown)
   if (thrown instanceof BrigadeError) return ofReply(thrown, called)
   return thrown
 }
 
-/** Returns the error for an address where something other than a gateway answers. */
+/** Returns the error for an address where something other than a gateway replies. */
 export function notAGateway(baseUrl: string, why: string, cause?: unknown): CommandError {
   return new CommandError(`what answers at ${baseUrl} is no Brigade gateway: ${why}. Set BRIGADE or --base-url to the address of yours.`, {
     code: 'not_a_gateway',
@@ -67,14 +67,14 @@ export function notAGateway(baseUrl: string, why: string, cause?: unknown): Comm
   })
 }
 
-/** Maximum wait that a person accepts. For a longer wait, the gateway's message says when it ends. */
+/** The longest wait that the message suggests. For a longer wait, the gateway's own message says when it ends. */
 const soonS = 600
 
 function ofReply(error: BrigadeError, called: Called): CommandError {
   if (error.code.startsWith('http_')) return notAGateway(called.baseUrl, `it answered with status ${error.status} and no error of a gateway`, error)
   const { status, code, requestId } = error
   const { error: _shown, ...said } = error.body
-  // The operator finds a failure of the gateway by its request id.
+  // The operator can find a failure of the gateway by its request id.
   const evidence = {
     ...said,
     ...(status >= 500 && requestId !== null ? { request_id: requestId } : {}),

@@ -1,4 +1,4 @@
-/** Prints the output of commands. Text that others wrote is shown without control characters, so that it cannot control the terminal. */
+/** Prints the output of commands. Text that others wrote is printed without control characters, so that it cannot control the terminal. */
 
 /** Control characters, and characters that change the direction of text. */
 const steering = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu
@@ -55,7 +55,7 @@ function lengthOf(text: string): number {
   return [...text].length
 }
 
-/** Returns the rupees of one column with the same number of decimals: 2, or as many as the smallest amount needs, at most 6. */
+/** Returns the rupees of one column, all with the same number of decimals. The number is 2, or what the smallest amount needs, up to 6. */
 export function rupees(amounts: readonly number[]): string[] {
   const smallest = Math.min(...amounts.map(Math.abs).filter(amount => amount > 0), 1)
   const decimals = Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(smallest))))

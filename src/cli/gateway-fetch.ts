@@ -1,11 +1,12 @@
 import { CommandError, notAGateway } from './command-error.ts'
 
-/** Maximum time of one request, its body included. */
+/** Maximum time of one request, including its body. */
 const requestTimeoutMs = 120_000
 
 /**
- * Returns a `fetch` for commands. A failure on the way (address, connection, TLS, a proxy's page, a redirect) throws CommandError that says what to
- * do. Replies of a gateway are returned unchanged, whatever their status. `timeoutMs: null` waits without a limit.
+ * Returns a `fetch` for commands. When no reply of a gateway arrives (wrong address, connection, TLS, a proxy's page, a redirect), it throws a
+ * CommandError that says what to do. Replies of a gateway are returned unchanged, whatever their status. With `timeoutMs: null`, it waits without a
+ * limit.
  */
 export function gatewayFetch(baseUrl: string, timeoutMs: number | null = requestTimeoutMs): typeof fetch {
   return async (input, init) => {
@@ -14,7 +15,7 @@ export function gatewayFetch(baseUrl: string, timeoutMs: number | null = request
     try {
       reply = await fetch(input, { ...init, redirect: 'manual', ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }) })
     } catch (thrown) {
-      // The caller handles its own abort. Its deadline counts like the deadline of this function.
+      // The caller handles its own abort. A timeout of the caller is reported like the timeout of this function.
       if (init?.signal?.aborted && !isTimeout(thrown)) throw thrown
       throw unreachable(baseUrl, thrown)
     }
@@ -23,7 +24,7 @@ export function gatewayFetch(baseUrl: string, timeoutMs: number | null = request
   }
 }
 
-/** Throws CommandError unless a reply names its request, is not a web page and does not redirect, as every reply of a gateway. */
+/** Throws CommandError unless the reply comes from a gateway: it has a request id, is not a web page and does not redirect. */
 async function expectGateway(baseUrl: string, reply: Response): Promise<void> {
   const location = reply.headers.get('location')
   const isPage = (reply.headers.get('content-type') ?? '').startsWith('text/html')
@@ -38,7 +39,7 @@ async function expectGateway(baseUrl: string, reply: Response): Promise<void> {
   throw notAGateway(baseUrl, `it answered with ${isPage ? 'a web page' : 'no x-request-id'}, status ${reply.status}`)
 }
 
-/** Returns the address without query and fragment, which may contain secrets of a sign-in. */
+/** Returns the URL without query and fragment, which may contain secrets of a sign-in. */
 function printable(location: string): string {
   return location.replace(/[?#].*$/s, '').replace(/[^!-~]/g, '')
 }

@@ -14,7 +14,7 @@ export function count(text: string): number {
   return value
 }
 
-/** Returns rupees a month, more than 0. It refuses 0, because some people mean "nothing more" with it and others "no limit". */
+/** Returns rupees per month, more than 0. It refuses 0, because some people mean "nothing more" by it and others mean "no limit". */
 export function budget(text: string): number {
   const value = number(text)
   if (value <= 0)
@@ -31,7 +31,7 @@ export function amount(text: string): number {
   return value
 }
 
-/** Returns the ids in a text with commas between them. */
+/** Returns the ids in a comma-separated text. */
 export function list(text: string): string[] {
   const ids = text
     .split(',')
@@ -41,7 +41,7 @@ export function list(text: string): string[] {
   return ids
 }
 
-/** Returns a reader that accepts the word `none`, which lifts a rule, in addition to the texts that `value` accepts. */
+/** Returns a reader for an option. It accepts the texts that `value` accepts, and the word `none`, which removes a rule. */
 export function orNone<T>(value: (text: string) => T): (text: string) => T | 'none' {
   return text => (text.trim() === 'none' ? 'none' : value(text))
 }

@@ -1,4 +1,4 @@
-/** Assembles the command line. Each family of commands has a file. The code that a command needs beyond its flags is loaded when it runs. */
+/** Assembles the command line. Each family of commands has a file. The code that a command needs in addition to its flags is loaded when it runs. */
 import { Command } from 'commander'
 import { version } from '../version.ts'
 import { addLoginCommand } from './account/login-command.ts'
@@ -31,7 +31,7 @@ Examples:
 
 docs/guides/cli.md has more; brigade <command> --help has the flags and examples of a command.`
 
-/** Returns a whole command line. It can run only one list of words. */
+/** Returns a complete command line. It can parse only one list of arguments. */
 export function brigadeProgram(): Command {
   const program = prepareProgram(new Command('brigade').description('Brigade, the model gateway for people who run agents').version(version))
 

@@ -2,25 +2,25 @@ import { type Command, CommanderError } from 'commander'
 import { CommandError, exitCodes } from './command-error.ts'
 import { plain } from './command-output.ts'
 
-/** Prepares a program before it has commands. The program then throws instead of ending the process, and leaves the printing of errors to runProgram. */
+/** Prepares a program before commands are added. The program then throws instead of ending the process, and runProgram prints the errors. */
 export function prepareProgram(program: Command): Command {
-  // Options of a command come after its name, so that `memory get --version` is not the version of the program.
+  // Options after the name of a command belong to the command, so `memory get --version` does not print the version of the program.
   return program
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => {} })
 }
 
-/** Ends the process without a message when the reader of the output stops reading, as in `brigade memory ls | head`. */
+/** Ends the process without a message when the program that reads the output stops reading, as in `brigade memory ls | head`. */
 export function endWithReader(): void {
   process.stdout.on('error', error => process.exit('code' in error && error.code === 'EPIPE' ? 0 : 1))
-  // A failure of stderr changes neither the work of a command nor its exit code.
+  // A failed write to stderr changes neither the work of a command nor its exit code.
   process.stderr.on('error', () => undefined)
 }
 
 /**
- * Runs the typed words. Returns the exit code of a failure, or null when the command has set it. A failure is one line on stderr, or with --json
- * `{"error":{"message","code","status"}}` and the other fields of the gateway's error.
+ * Runs the given arguments. Returns the exit code of a failure, or null when the command has set it. A failure prints one line on stderr. With
+ * --json, the line is `{"error":{"message","code","status"}}` with the other fields of the gateway's error.
  */
 export async function runProgram(program: Command, words: readonly string[]): Promise<number | null> {
   try {

@@ -12,10 +12,10 @@ export interface BackupFile {
   readonly sha256: string
 }
 
-/** Files that no copy contains: locks and sockets of the running process. */
+/** Files that are never copied: locks and sockets of the running process. */
 const leftOut = /(^|\/)(postmaster\.pid|brigade\.lock\.[^/]*|[^/]*\.sock)$/
 
-/** Number of concurrent copies. Queries wait while the memory folder, which may have many small files, is copied. */
+/** Maximum number of concurrent copies. Queries wait while the memory folder is copied, and this folder may have many small files. */
 const filesAtOnce = 16
 
 interface Tree {
@@ -23,7 +23,7 @@ interface Tree {
   readonly files: readonly string[]
 }
 
-/** Returns the folders and files below `root` as sorted relative paths. Empty when the folder does not exist. */
+/** Returns the folders and files below `root` as sorted relative paths. Returns empty lists when the folder does not exist. */
 export async function treeOf(root: string): Promise<Tree> {
   const entries = await readdir(root, { withFileTypes: true, recursive: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -44,8 +44,8 @@ export async function treeOf(root: string): Promise<Tree> {
 }
 
 /**
- * Copies a folder, including empty folders. With `share`, makes hard links where the file system supports them; use it only for files that
- * are never written again. With `mayVanish`, skips files that are deleted during the copy.
+ * Copies a folder, including empty folders. With `share`, makes hard links where the file system supports them. Use `share` only for files that are
+ * never written again. With `mayVanish`, skips files that are deleted during the copy.
  */
 export async function copyTree(from: string, to: string, { share = false, mayVanish = false } = {}): Promise<void> {
   const { folders, files } = await treeOf(from)
@@ -61,7 +61,7 @@ export async function copyTree(from: string, to: string, { share = false, mayVan
   })
 }
 
-/** Copies a file. Shares the blocks on disk where the file system supports it. */
+/** Copies a file. The copy shares the blocks on disk where the file system supports it. */
 function copyOf(from: string, to: string): Promise<void> {
   return copyFile(from, to, constants.COPYFILE_FICLONE)
 }
@@ -72,7 +72,7 @@ export async function sumsOf(root: string): Promise<BackupFile[]> {
   return await inParallel(files, filesAtOnce, async path => ({ path, bytes: (await stat(join(root, path))).size, sha256: await sha256Of(join(root, path)) }))
 }
 
-/** Returns a description of the first file that is missing or differs from the list. Null when all files match. */
+/** Returns a description of the first file that is missing or differs from the list. Returns null when all files match. */
 export async function damageOf(root: string, files: readonly BackupFile[]): Promise<string | null> {
   for (const { path, bytes, sha256 } of files) {
     const found = await stat(join(root, path)).catch(() => null)

@@ -1,6 +1,6 @@
 /**
- * Backup and restore of an embedded installation: the database, usage journal and memory folder of one moment, in one folder. Decision 0357
- * gives the reasons.
+ * Backup and restore of an embedded installation. A backup is one folder with the database, the usage journal and the memory folder as they were at
+ * one moment. Decision 0357 gives the reasons.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ const manifestShape = z.object({
   format: z.literal(1),
   version: z.string(),
   made_at: z.string(),
-  /** Id of the master key with which the values in the backup are sealed. */
+  /** Id of the master key under which the values in the backup are sealed. */
   master_key_id: z.string(),
   folders: z.array(z.string()),
   files: z.array(z.object({ path: z.string(), bytes: z.number(), sha256: z.string() })),
@@ -52,7 +52,7 @@ export interface BackupSource {
   readonly clock: Clock
 }
 
-/** A backup or restore is not possible. The message says what to do. */
+/** The error when a backup or restore is not possible. The message says what to do. */
 export class BackupError extends Error {
   override readonly name = 'BackupError'
 }
@@ -60,7 +60,7 @@ export class BackupError extends Error {
 const underWay = new Set<string>()
 
 /**
- * Copies the running installation at one moment. Queries wait while the database files are copied; calls continue. The copy contains
+ * Copies the running installation as it is at one moment. Queries wait while the database files are copied, and calls continue. The copy contains
  * everything that was acknowledged before. The target folder appears only when it is complete. Throws BackupError.
  */
 export async function backUp(source: BackupSource, { to, withMasterKey }: { readonly to: string; readonly withMasterKey: boolean }): Promise<BackupReport> {
@@ -92,8 +92,8 @@ export async function backUp(source: BackupSource, { to, withMasterKey }: { read
 }
 
 /**
- * Copies files that are changed in place, and links files that are only replaced. No query runs meanwhile, so no journal segment is deleted
- * and no memory write begins.
+ * Copies files that are changed in place, and makes hard links to files that are only replaced. No query runs during this time, so no journal segment
+ * is deleted and no memory write begins.
  */
 async function stage(dataDir: string, staging: string): Promise<void> {
   for (const { name, place } of parts) await copyTree(join(dataDir, place), join(staging, name), { share: name === 'memory', mayVanish: name !== 'postgres' })
@@ -118,16 +118,16 @@ function reportOf(folder: string, { files, made_at, master_key_id }: Manifest): 
 }
 
 /**
- * Restores a backup into a data folder without an installation. Checks every file first. `givenKey` is the key of the setting MASTER_KEY.
- * Without it and without a key in the backup, the folder must already contain `master.key`. After an interruption, the next run starts
- * again; until it has finished, no gateway starts on the folder. Throws BackupError.
+ * Restores a backup into a data folder that has no installation. Checks every file first. `givenKey` is the key in the setting MASTER_KEY. Without it
+ * and without a key in the backup, the folder must already contain `master.key`. When a restore is interrupted, the next run starts again. No gateway
+ * starts on the folder until a restore has finished. Throws BackupError.
  */
 export async function restore(from: string, { dataDir, givenKey }: { readonly dataDir: string; readonly givenKey: Buffer | null }): Promise<BackupReport> {
   const source = resolve(from)
   const target = resolve(dataDir)
   const manifest = manifestIn(source)
   const staging = join(target, restoreStaging)
-  // After an interrupted restore, the folders in the target come from that restore, so they may be deleted.
+  // After an interrupted restore, that restore made the folders in the target, so they may be deleted.
   const isAgain = existsSync(staging)
   if (!isAgain) refuseFull(target)
   checkKey(source, target, manifest, givenKey)
@@ -171,7 +171,7 @@ function refuseFull(dataDir: string): void {
 }
 
 /**
- * Throws BackupError unless the master key can open the sealed values of the backup. Otherwise the restore would seem to succeed, but saved
+ * Throws BackupError unless the master key can open the sealed values of the backup. Without this check, the restore would seem to succeed, but saved
  * keys would not work.
  */
 function checkKey(source: string, dataDir: string, { master_key_id: wanted }: Manifest, givenKey: Buffer | null): void {

@@ -1,4 +1,4 @@
-/** Every column with sealed values, and the operator's view of a change of the master key. Decision 0358 gives the reasons. */
+/** Lists every column with sealed values, and shows the operator how far a change of the master key is. Decision 0358 gives the reasons. */
 import { signingKeyOwner } from '../agents/tokens/signing-keys.ts'
 import type { AppDeps } from '../composition/deps.ts'
 import { otherMasterKeys } from '../composition/foundation.ts'
@@ -24,7 +24,7 @@ const column = (table: string, name: string, keys: readonly string[], ownerOf: (
 
 const bytesOf = (text: string): Buffer => Buffer.from(text.replace(/^\\x/, ''), 'hex')
 
-/** All columns with sealed values. Add a row for every new one; a test searches the whole schema for columns that are missing here. */
+/** All columns with sealed values. Add a row for every new column. A test searches the whole schema for columns that are missing here. */
 export const sealedValues: readonly SealedValues[] = [
   column('signing_keys', 'private_sealed', ['kid'], (kid = '') => signingKeyOwner(kid)),
   column('attestation_keys', 'sealed_private_key', ['key_id'], (id = '') => `attestation_keys:${id}:private_key`),
@@ -37,9 +37,9 @@ export const sealedValues: readonly SealedValues[] = [
   column('content_log', 'sealed', ['org_id int', 'request_id'], (org, request = '') => contentOwner(Number(org), request)),
 ].map(made => new SealedValues(made))
 
-/** The sealed values of an installation by master key. */
+/** Which sealed values of an installation belong to which master key. */
 export interface MasterKeyStatus {
-  /** Id of the key that seals new values. An id identifies a key but does not reveal it. */
+  /** Id of the key that seals new values. The id does not reveal the key. */
   readonly current: string
   /** Ids of other keys that can open values (MASTER_KEY_OTHER, master.key.old). */
   readonly others: readonly string[]
@@ -74,7 +74,7 @@ export class MasterKeys {
     return { current, others, inUse }
   }
 
-  /** Seals every value again whose key is not the current one, when its key is known. */
+  /** Seals the values again that are sealed under another known key. */
   async reseal(): Promise<Resealed[]> {
     const { db, masterKey } = this.#deps
     const sealer = makeSealer(masterKey, this.#others)

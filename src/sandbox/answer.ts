@@ -5,7 +5,10 @@ import { simulatedJson } from './simulated-json.ts'
 export interface Conversation {
   readonly model: string
   readonly lastUserText: string
-  /** The last piece of text in the last user message. Only this piece is read as a command, because programs put their notes before the typed text. */
+  /**
+   * The last text part of the last user message. Only this part is read as a command, because programs put their own notes before the text that a
+   * person typed.
+   */
   readonly command: string
   /** Text of all messages together. */
   readonly allText: string
@@ -13,15 +16,15 @@ export interface Conversation {
   readonly images: number
   /** Names of the tools that may be called. */
   readonly tools: readonly string[]
-  /** The text of the last message, if that is the result of a tool; else null. */
+  /** The text of the last message if that message is the result of a tool. Otherwise null. */
   readonly toolResult: string | null
-  /** The JSON schema of the requested answer. An empty schema means any object. Left out: the answer is text. */
+  /** The JSON schema of the requested answer. An empty schema means any JSON object. When absent, the answer is text. */
   readonly schema?: unknown
-  /** The most completion tokens, including reasoning. */
+  /** The maximum number of completion tokens, including reasoning. */
   readonly maxTokens: number | null
 }
 
-/** The simulation's decision. */
+/** What the simulation decides to answer. */
 export type Answer =
   | {
       readonly kind: 'text'
@@ -36,9 +39,9 @@ export type Answer =
   | { readonly kind: 'fail'; readonly status: number }
   | { readonly kind: 'hang' }
 
-/** Tokens of an image part. */
+/** Number of tokens of an image part. */
 const imageTokens = 85
-/** Tokens of each message in addition to its words. */
+/** Number of tokens of each message in addition to its words. */
 const messageTokens = 3
 const slowPauseMs = 100
 const slowMax = 6000
@@ -46,17 +49,18 @@ const longMax = 100_000
 const callPieceChars = 16
 
 /**
- * Splits a text into tokens by the sandbox's own rule: one token for each word, with the white space before it. Each message has 3 more tokens, each image 85.
- * A tool call has one token for each 16 characters of its arguments. There is no model, so the count is exact, streamed or not.
+ * Splits a text into tokens by the sandbox's own rule. Each word with the white space before it is one token. Each message has 3 more tokens, and
+ * each image has 85. A tool call has one token for each 16 characters of its arguments. There is no model, so the count is exact in streams and in
+ * plain replies.
  */
 export function pieces(text: string): string[] {
   return text.match(/\s*\S+/g) ?? []
 }
 
 /**
- * Returns the answer to the last text of the last user message. `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and `long <n>` are
- * commands. The answer to a question about the best of several images is the number of one image, as JSON. The answer to any other text is a sentence that says
- * that it is simulated.
+ * Returns the answer to the last text part of the last user message. `call <tool> <json>`, `fail <status>`, `fail stream`, `hang`, `slow <n>` and
+ * `long <n>` are commands. When the text asks which of several images is best, the answer is the number of one image, as JSON. The answer to any
+ * other text is a sentence that says that the answer is simulated.
  */
 export function answerTo(talk: Conversation): Answer {
   const promptTokens = pieces(talk.allText).length + talk.messages * messageTokens + talk.images * imageTokens
@@ -82,7 +86,7 @@ export function answerTo(talk: Conversation): Answer {
   return text(pieces(talk.schema === undefined ? sentence(talk) : JSON.stringify(simulatedJson(talk.schema, sentence(talk)))))
 }
 
-/** Returns the best image. The same request always gives the same result. */
+/** Returns the number of the image that is called best. The same request always gives the same result. */
 function bestOf(count: number, prompt: string): number {
   return 1 + (Number.parseInt(digest(prompt), 16) % Math.max(1, count))
 }
@@ -92,7 +96,7 @@ function sentence(talk: Conversation): string {
   return `This is a simulated reply from the sandbox provider; no model was asked. The last message had ${pieces(talk.lastUserText).length} words${images} (digest ${digest(talk.lastUserText)}).`
 }
 
-/** Returns twelve hex characters of the SHA-256. Equal digests show that two replies answer the same message. */
+/** Returns the first twelve hex digits of the SHA-256. Equal digests show that two replies answer the same message. */
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }
@@ -109,7 +113,7 @@ function capped(talk: Conversation, words: readonly string[], promptTokens: numb
   return { kind: 'text', reasoning, pieces: kept, cut: reasoning.length + kept.length < thoughts.length + words.length, pauseMs, breakAfter, promptTokens }
 }
 
-/** Returns the JSON of the command if it is valid, else wraps it, so that arguments are always valid JSON. */
+/** Returns the JSON of the command if it is valid. Otherwise wraps the text in JSON, so that arguments are always valid JSON. */
 function toolArguments(text: string): string {
   const trimmed = text.trim()
   if (trimmed === '') return '{}'

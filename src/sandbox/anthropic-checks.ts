@@ -2,7 +2,7 @@ import { objectOrNull } from './exchange.ts'
 
 const objectsOf = (value: unknown): Record<string, unknown>[] => (Array.isArray(value) ? value.map(objectOrNull).filter(item => item !== null) : [])
 
-/** Returns the error that the real API would give for a request, in similar words; null: the real API would accept it. */
+/** Returns the error that the real API would give for a request, in similar words. Returns null when the real API would accept the request. */
 export function messagesFault(body: Record<string, unknown>): string | null {
   return samplingFault(body) ?? thinkingFault(body) ?? turnsFault(objectsOf(body['messages']))
 }
@@ -44,5 +44,5 @@ function turnsFault(messages: readonly Record<string, unknown>[]): string | null
   return open.length === 0 ? null : '`tool_use` ids were found without `tool_result` blocks at the end.'
 }
 
-/** The signature of the sandbox's thinking. */
+/** The signature of the thinking blocks that the sandbox returns. */
 export const sandboxSignature = 'sandbox'

@@ -33,7 +33,7 @@ export async function anthropicMessages(exchange: Exchange): Promise<void> {
   }
 }
 
-/** Removes the reasoning if the request has turned thinking off. */
+/** Removes the reasoning from an answer if the request has turned thinking off. */
 function spokenAs(answer: Answer, body: Record<string, unknown>): Answer {
   return answer.kind === 'text' && objectOrNull(body['thinking'])?.['type'] === 'disabled' ? { ...answer, reasoning: [] } : answer
 }

@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/values/ids.ts'
 
-/** The largest request body that the sandbox reads. */
+/** The largest request body that the sandbox reads, in bytes. */
 const bodyMaxBytes = 64 * 1024 * 1024
 
-/** One request to the sandbox, and the ways to answer it. */
+/** One request to the sandbox, and the methods that answer it. */
 export class Exchange {
   readonly clock: Clock
   readonly ids: Ids
@@ -68,7 +68,7 @@ export class Exchange {
     this.#response.writeHead(200, { 'content-type': contentType, 'content-length': bytes.length }).end(bytes)
   }
 
-  /** Begins a reply whose bytes come in pieces. */
+  /** Begins a reply whose bytes are written in several pieces. */
   beginBytes(contentType: string): void {
     this.#response.writeHead(200, { 'content-type': contentType })
     this.#response.flushHeaders()
@@ -90,10 +90,10 @@ export class Exchange {
     this.#response.end()
   }
 
-  /** Breaks the connection after the written bytes, as a crashing provider does. */
+  /** Breaks the connection after the bytes that are already written, as a crashing provider does. */
   async break(): Promise<void> {
     this.gone.throwIfAborted()
-    // The write's callback runs when the kernel has the bytes. If the connection is destroyed earlier, they can be lost.
+    // The callback of `write` runs when the kernel has the bytes. If the connection is destroyed earlier, they can be lost.
     if (this.#response.headersSent) await new Promise<void>(resolve => this.#response.write('', () => resolve()))
     this.#response.destroy()
   }

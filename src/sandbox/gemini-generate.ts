@@ -6,10 +6,13 @@ import { chatModels } from './models.ts'
 type Spoken = Extract<Answer, { kind: 'text' | 'call' }>
 type Part = Record<string, unknown>
 
-/** Matches `/v1/models/<model>:generateContent` and its stream. */
+/** Matches `/v1/models/<model>:generateContent` and `:streamGenerateContent`. */
 export const geminiPath = /^\/v1(?:beta)?\/models\/([^/:]+):(generateContent|streamGenerateContent)$/
 
-/** Serves Gemini's wire format, streamed and not. Calls are signed, and a returned signature must equal the one that was given. */
+/**
+ * Serves Gemini's wire format, streamed and not. Function calls have a signature. When a request returns a signature, it must be the one that the
+ * sandbox gave.
+ */
 export async function geminiGenerate(exchange: Exchange, path: string): Promise<void> {
   const [, model = '', method] = geminiPath.exec(path) ?? []
   const body = await exchange.body()
@@ -66,8 +69,8 @@ function conversationOf(model: string, body: Record<string, unknown>): Conversat
 }
 
 /**
- * Returns the error that the real API would give: for keywords that its schemas do not have, for answers to calls that were not made, and for signatures that
- * it did not give.
+ * Returns the error that the real API would give. It gives errors for schema keywords that it does not support, for answers to calls that were not
+ * made, and for signatures that it did not give.
  */
 function faultOf(body: Record<string, unknown>): string | null {
   const called = new Set<unknown>()

@@ -3,10 +3,10 @@ import { crc32, deflateSync } from 'node:zlib'
 
 /** The number of squares along an edge of the pattern. */
 const squares = 8
-/** The longest edge of a picture. Larger requests are reduced to it. */
+/** The longest edge of a picture in pixels. Larger requests are reduced to it. */
 const edgeMax = 2048
 
-/** The source of a simulated picture: a digest of the request, and the size. Both together are the picture's name. */
+/** What a simulated picture is made from: a digest of the request, and the size. Both together are the picture's name. */
 export interface Picture {
   /** 32 hex characters. */
   readonly digest: string
@@ -33,7 +33,7 @@ export function pictureNamed(name: string): Picture | null {
   return picture.width <= edgeMax && picture.height <= edgeMax ? picture : null
 }
 
-/** Returns a PNG of two colours with eight by eight mirrored squares. It has one bit a pixel, so that a large picture takes little time. */
+/** Returns a PNG of two colours with eight by eight mirrored squares. It has one bit per pixel, so that a large picture takes little time. */
 export function pngOf({ digest, width, height }: Picture): Buffer {
   const bytes = Buffer.from(digest, 'hex')
   const rowBytes = Math.ceil(width / 8)
@@ -42,7 +42,7 @@ export function pngOf({ digest, width, height }: Picture): Buffer {
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(height, 4)
-  // One bit a pixel, with colours from a palette.
+  // One bit per pixel, with colours from a palette.
   head.set([1, 3], 8)
   const palette = Buffer.concat([bytes.subarray(8, 11), bytes.subarray(11, 14).map(channel => 255 - (channel >> 2))])
   return Buffer.concat([

@@ -17,7 +17,7 @@ export interface SandboxOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly host: string
-  /** Default: a free port. */
+  /** The port. By default, a free port is chosen. */
   readonly port?: number
 }
 
@@ -36,8 +36,8 @@ const routes: Readonly<Record<string, Serve>> = {
 }
 
 /**
- * Starts the simulated provider, a real HTTP server with the wire formats of OpenAI, Anthropic and Gemini. Its answers are deterministic and say that they are
- * simulated. It accepts any credential or none, and stores nothing. `url` ends in /v1. `close` also ends running answers.
+ * Starts the simulated provider. It is a real HTTP server with the wire formats of OpenAI, Anthropic and Gemini. Its answers are deterministic and
+ * say that they are simulated. It accepts any credential or none, and stores nothing. `url` ends in /v1. `close` also ends running answers.
  */
 export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOptions): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
@@ -47,7 +47,7 @@ export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOption
     const isGemini = request.method === 'POST' && geminiPath.test(path)
     const byPath = isPicture ? () => picture(exchange, path) : isGemini ? () => geminiGenerate(exchange, path) : undefined
     const serve = byPath ?? routes[`${request.method} ${path}`] ?? unknownPath
-    // A failure after the client has disconnected has no effect. Every other failure ends as a broken connection.
+    // A failure after the client has disconnected has no effect. Every other failure breaks the connection.
     Promise.resolve(serve(exchange)).catch(() => response.destroy())
   })
   server.listen(port, host)

@@ -2,11 +2,11 @@
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Below this depth only required fields are made, so that recursive schemas end. */
+/** Below this depth only required fields are made, so that a recursive schema ends. */
 const optionalDepthMax = 4
-/** The deepest level of a schema that is followed. */
+/** The deepest level of a schema for which values are made. */
 const depthMax = 24
-/** The most values that are made. A schema that asks for more gets null for the rest. */
+/** The maximum number of values that are made. A schema that asks for more gets null for the rest. */
 const valuesMax = 5_000
 
 const formats: Readonly<Record<string, string>> = {

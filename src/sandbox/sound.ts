@@ -1,10 +1,10 @@
-/** The samples a second of all sounds in the sandbox: one channel, 16 bits, little-endian. */
+/** The number of samples per second of all sounds in the sandbox. They have one channel and 16 bits, little-endian. */
 const pcmRate = 24_000
 /** The duration of one character. */
 const charMs = 60
 const loudness = 6000
 
-/** Returns a tone for each character; the character sets the pitch. White space is silence. The same text gives the same bytes. */
+/** Returns a tone for each character. The character sets the pitch, and white space is silence. The same text gives the same bytes. */
 export function spokenSamples(text: string, speed: number): Buffer {
   const samples = Math.round((pcmRate * charMs) / 1000 / speed)
   const tones = new Map<number, Buffer>()
@@ -48,7 +48,7 @@ export function wavHeader(sampleBytes: number): Buffer {
   return head
 }
 
-/** Returns the length of a WAV file in seconds, from the number of its bytes and the rate in its header; null for any other file. */
+/** Returns the length of a WAV file in seconds, from the number of its bytes and the rate in its header. Returns null for any other file. */
 export function wavSeconds(bytes: Buffer): number | null {
   if (bytes.length < 44 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 16) !== 'WAVEfmt ') return null
   const bytesPerSecond = bytes.readUInt32LE(28)

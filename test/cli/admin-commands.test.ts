@@ -13,7 +13,7 @@ describe("the operator's commands", () => {
   afterAll(() => app.stop())
   const run = (name: string, args: Record<string, unknown>) => adminHandler(app.gateway.app)({ name, args })
 
-  test('revoke-key ends a key immediately, and a key of another organisation is not found', async () => {
+  test('revoke-key ends a key immediately, and does not find a key of another organisation', async () => {
     const { key, keyId } = await app.newKey()
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token: key })).status).toBe(200)
     await expect(run('revoke-key', { org: app.orgId + 1000, key: keyId })).rejects.toThrow('no such key')
@@ -30,7 +30,7 @@ describe("the operator's commands", () => {
       expect.objectContaining({ scope: 'key', id: String(keyId), cap_inr: 12.5, strict: false }),
       expect.objectContaining({ scope: 'org', id: String(app.orgId), cap_inr: 100, strict: true }),
     ])
-    // EDGE-24: no number lifts a limit.
+    // EDGE-24: no amount removes a limit.
     for (const wrong of [{ inr: 0 }, {}, { inr: 5, clear: true }]) await expect(run('budget', { org: app.orgId, scope: 'org', ...wrong })).rejects.toThrow()
     expect(await budgets()).toHaveLength(2)
     await run('budget', { org: app.orgId, scope: 'key', id: keyId, clear: true })
@@ -38,7 +38,7 @@ describe("the operator's commands", () => {
     expect(await budgets()).toEqual([])
   })
 
-  test('wrong arguments are named in one line', async () => {
+  test('one line names the wrong arguments of a command', async () => {
     await expect(run('budget', { org: app.orgId, scope: 'galaxy', inr: 1 })).rejects.toThrow(/^scope: /)
     await expect(run('create', { email: 'a@b.test' })).rejects.toThrow(/^org: /)
     await expect(run('dance', {})).rejects.toThrow('unknown command')
@@ -50,7 +50,7 @@ describe("the operator's commands", () => {
     expect(findings.map(finding => finding.what)).toEqual(expect.arrayContaining(['database', 'master key', 'notifications', 'money', 'providers']))
   })
 
-  test('doctor tells a master key that does not open what is sealed', async () => {
+  test('doctor reports a master key that cannot open the sealed values', async () => {
     await app.newAgent('sealed')
     await app.db.exec(sealWithAnotherKey)
     const findings = (await run('doctor', {})) as { what: string; state: string; detail: string }[]

@@ -13,7 +13,7 @@ const shown = async (id: number) => {
   return keys.find((key: { id: number }) => key.id === id)
 }
 
-test('the operator makes a key with a life, a budget and caps of a call', async () => {
+test('the operator makes a key with a life, a budget and caps for each call', async () => {
   const { key_id } = await run({
     org: app.orgId,
     name: 'robot',
@@ -36,12 +36,12 @@ test('the operator makes a key with a life, a budget and caps of a call', async 
   })
 })
 
-test('a key without caps has none', async () => {
+test('a key that is made without caps has none', async () => {
   const { key_id } = await run({ org: app.orgId, name: 'plain', email: 'owner@test-org.test' })
   expect(await shown(key_id)).toMatchObject({ owner: { uid: app.userId }, expires_at: null, max_concurrency: null, max_cost_inr_per_call: null })
 })
 
-test('an organisation or workspace that is not there is said to be so', async () => {
+test('an unknown organisation or workspace is reported as such', async () => {
   await expect(run({ org: 999_999, name: 'x' })).rejects.toThrow('no organisation')
   await expect(run({ org: app.orgId, name: 'x', workspace: 999_999 })).rejects.toThrow('no such workspace')
   await expect(run({ org: app.orgId, name: 'x', expiresDays: 366 })).rejects.toThrow('expires_days')

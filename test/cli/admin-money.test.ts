@@ -1,4 +1,4 @@
-/** The operator's commands about money as they are typed, against the process that owns the database. */
+/** The operator's commands about money on the command line, run by the process that owns the database. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { onPostgres } from '../harness/database.ts'
@@ -18,8 +18,8 @@ afterAll(async () => {
   await provider.close()
 })
 
-// On PostgreSQL commands go to the database itself, and this program has none to give them.
-test.runIf(!onPostgres)('as typed: tables for people, JSON for programs, wrong words in one line', async () => {
+// On PostgreSQL, commands connect to the database, and this test has no database URL for them.
+test.runIf(!onPostgres)('commands print tables for people and JSON for programs, and one line for wrong arguments', async () => {
   const address = { name: 'Asha Rao', line1: '1 Fort Road', city: 'Bengaluru', state: 'Karnataka', pincode: '560001' }
   expect((await app.call('POST', '/me/billing/address', address, { cookie })).status).toBe(200)
   const { order_id: orderId } = (await app.call('POST', '/me/billing/orders', { amount_inr: 200 }, { cookie })).json

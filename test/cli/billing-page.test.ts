@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 /** The commands and the page of docs/guides/billing.md, run as they are written there. */
+=======
+/** Runs the commands and the page of docs/guides/billing.md exactly as they are written there. */
+>>>>>>> keep/words1
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,14 +20,14 @@ const [operators = '', owners = ''] = page.split('## For owners')
 const shell = (text: string): string[] => [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(match => match[1] ?? '')
 const hasTools = process.platform !== 'win32' && ['bash', 'curl', 'node'].every(name => spawnSync(name, ['--version']).status === 0)
 
-/** Commands of ours, with nothing to fill in, as words. */
+/** The brigade commands of the page that need no values filled in, as lists of words. */
 const commands = shell(operators)
   .flatMap(block => block.split('\n'))
   .map(line => line.replace(/\s+# .*$/, ''))
   .filter(line => line.startsWith('npx brigade ') && !line.includes('…'))
   .map(line => [...line.slice('npx brigade '.length).matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? ''))
 
-describe.runIf(hasTools)('the page about money', () => {
+describe.runIf(hasTools)('the guide about billing', () => {
   let app: TestApp
   let provider: PaymentProvider
   let cookie: string
@@ -45,7 +49,7 @@ describe.runIf(hasTools)('the page about money', () => {
     return ran.out
   }
 
-  // On PostgreSQL commands go to the database itself; which one this is they are not told.
+  // On PostgreSQL, commands need the URL of the database, and these commands do not have it.
   test.runIf(!onPostgres)("the operator's commands work", async () => {
     const printed = []
     for (const words of commands.filter(words => !words.includes('end'))) printed.push(await operate(words))
@@ -54,7 +58,7 @@ describe.runIf(hasTools)('the page about money', () => {
     expect(await operate(['admin', 'payments', 'flagged'])).toBe('no payment is flagged\n')
   })
 
-  test.runIf(!onPostgres)('every line of the owner does what the page says', async () => {
+  test.runIf(!onPostgres)('every command of the owner does what the guide says', async () => {
     const [address = '', order = '', proof = '', settings = ''] = shell(owners)
     const checkout = `PAYMENT=pay_page1; SIGNATURE=$(node -pe "require('crypto').createHmac('sha256', process.env.KEY_SECRET).update('$ORDER|$PAYMENT').digest('hex')")`
     const script = [
@@ -87,11 +91,11 @@ describe.runIf(hasTools)('the page about money', () => {
     expect(await operate(['admin', 'promo', 'end', '--code', 'WELCOME'])).toMatch(/state +ended/)
   })
 
-  test('the page with the checkout tops up', async () => {
+  test('the HTML page with the checkout makes a top-up', async () => {
     const code = /<script>\n([\s\S]*?)<\/script>/.exec(page)?.[1] ?? ''
     const said: string[] = []
     const button: { onclick?: () => Promise<unknown> } = {}
-    // Replaces the provider's script: it pays immediately, and returns what a browser would get.
+    // Replaces the provider's script. It pays immediately and returns what a browser would get.
     class Checkout {
       readonly options: { order_id: string; key: string; amount: number; currency: string; handler: (paid: object) => Promise<void> }
       constructor(options: Checkout['options']) {
@@ -112,7 +116,7 @@ describe.runIf(hasTools)('the page about money', () => {
     const before = (await app.call('GET', '/me/billing', undefined, { cookie })).json.balance_inr
     await button.onclick?.()
     await expect.poll(() => said).toEqual([`Your balance is ₹${before + 500}.`])
-    // The list for the books has it.
+    // The guide's list of invoices for the accounts contains the new invoice.
     const list = /--csv -c "([^"]+)"/.exec(operators)?.[1]?.replace("'BR/26-27'", '(select max(series) from invoice_series)') ?? ''
     const listed = await app.db.many(statement<[], { number: string; buyer: string; total: string; igst: string }>('test.list_of_invoices', list))
     expect(listed.at(-1)).toMatchObject({ number: expect.stringMatching(/^BR\//), buyer: expect.any(String), place_of_supply: '29' })

@@ -1,4 +1,4 @@
-/** The client commands against a gateway that runs: as processes where that matters, else the same program in this process, which starts faster. */
+/** The client commands against a running gateway. Some run as processes. The others run in this process, which starts faster. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,12 +14,12 @@ import { brigade } from './stdio-clients.ts'
 
 interface Typing {
   readonly stdin?: string | Buffer
-  /** The credential; null: none in the environment. */
+  /** The credential in the environment. Null means no credential. */
   readonly key?: string | null
   readonly address?: string
 }
 
-describe('client commands, as typed', () => {
+describe('client commands', () => {
   let app: TestApp
   let home: string
   beforeAll(async () => {
@@ -36,21 +36,21 @@ describe('client commands, as typed', () => {
     const env = { HOME: home, BRIGADE: address, ...(key === null ? {} : { BRIGADE_KEY: key }) }
     return startProgram(process.execPath, [brigade, ...words], { env, cwd: home, ...(stdin === undefined ? {} : { stdin }) })
   }
-  /** Types a command and waits for its end. */
+  /** Runs a command as a process and waits for its end. */
   async function type(words: readonly string[], typing: Typing = {}): Promise<Ran> {
     const { ended, bytes, err } = start(words, typing)
     const code = await ended
     return shown({ code, bytes: bytes(), err: err() })
   }
-  /** The same program in this process. */
+  /** Runs the same program in this process. */
   const run = async (words: readonly string[], { key = app.key, address = app.baseUrl }: Omit<Typing, 'stdin'> = {}): Promise<Ran> =>
     shown(await runHere(words, { XDG_CONFIG_HOME: join(home, '.config'), BRIGADE: address, BRIGADE_KEY: key ?? undefined }))
   function shown({ code, bytes, err }: Omit<Ran, 'out'>): Ran {
-    // Whatever happens, a key is never shown.
+    // No output ever contains a key.
     expect(bytes.toString() + err).not.toContain(app.key)
     return { code, out: bytes.toString(), err, bytes }
   }
-  /** What a command printed that must work. */
+  /** Returns the output of a command, which must have succeeded. */
   function worked(words: readonly string[], { code, out, err }: Ran): string {
     expect([code, err], words.join(' ')).toEqual([0, ''])
     return out
@@ -72,7 +72,7 @@ describe('client commands, as typed', () => {
     expect((await fetch(handOver.headers.get('location') ?? '')).status).toBe(200)
     expect(await login.ended).toBe(0)
 
-    // From here on nothing but what login keeps says who is calling.
+    // From here on, only the stored login identifies the caller.
     const asUser: Typing = { key: null }
     expect(JSON.parse(await typed(['whoami', '--json'], asUser))).toMatchObject({ org: { name: 'Test Org' }, role: 'owner', scope: 'full' })
     const agent = await json(['agent', 'create', 'reviewer', '--budget-inr', '500', '--models', 'test-model'], asUser)
@@ -94,7 +94,7 @@ describe('client commands, as typed', () => {
     expect(await json(['budget'], asUser)).toEqual({ budgets: [] })
   })
 
-  test('agent token prints one thing only, keeps it, and mints again for another request, for --fresh and for a broken file', async () => {
+  test('agent token prints only the token and stores it; it mints a new token for other parameters, for --fresh, and when the stored file is broken', async () => {
     const { id } = await json(['agent', 'create', 'helper'])
     const first = await ran(['agent', 'token', 'helper'])
     expect(first).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/)
@@ -112,7 +112,7 @@ describe('client commands, as typed', () => {
     expect(tokenFiles().filter(name => !name.endsWith('.json'))).toEqual([])
   })
 
-  test('agent token: one that was ended early is not given out again; while the gateway is away the kept one is', async () => {
+  test('agent token does not return a stored token that was revoked; it returns the stored token while the gateway is unreachable', async () => {
     const proxy = await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(app.baseUrl).port) })
     const address = `http://127.0.0.1:${proxy.port}`
     try {
@@ -131,7 +131,7 @@ describe('client commands, as typed', () => {
       const second = await ran(['agent', 'token', 'parent'], { address })
       expect(second).not.toBe(first)
       expect((await app.call('GET', '/v1/me/whoami', undefined, { token: second.trim() })).status).toBe(200)
-      // A child ends with its parent, whoever revokes it; what was kept of it is gone after the next question.
+      // A child ends with its parent, whoever revokes the parent. The child's stored token is deleted at the next request for one.
       const child = await app.call('POST', `/v1/me/agents/${parent.id}/children`, { name: 'child' }, { token: second.trim() })
       expect(child.status).toBe(201)
       await ran(['agent', 'token', 'child'], { address })
@@ -143,7 +143,7 @@ describe('client commands, as typed', () => {
     }
   })
 
-  test('agent update changes and lifts rules, and leaves the others alone', async () => {
+  test('agent update changes and removes rules, and does not change the others', async () => {
     await json(['agent', 'create', 'ruled', '--models', 'test-model', '--max-cost-inr', '2', '--max-concurrency', '3'])
     expect(await json(['agent', 'update', 'ruled', '--models', 'none', '--max-output-tokens', '50', '--may-delegate'])).toMatchObject({
       allowed_models: null,
@@ -160,7 +160,7 @@ describe('client commands, as typed', () => {
     expect((await run(['agent', 'update', 'nobody-of-that-name', '--models', 'none'])).code).toBe(4)
   })
 
-  test('logout leaves no key and no token on this computer, with or without the gateway', async () => {
+  test('logout leaves no key and no token on this computer, whether or not the gateway is reachable', async () => {
     const folder = join(home, '.config', 'brigade')
     const { key } = await app.newKey({ name: 'CLI of mine' })
     const kept = JSON.stringify({ base_url: app.baseUrl, key })
@@ -187,7 +187,7 @@ describe('client commands, as typed', () => {
     }
   })
 
-  test('a revoked agent: revoke asks first, forgets what was kept, and there is no further token', async () => {
+  test('agent revoke asks for confirmation and deletes the stored tokens of the agent; afterwards the agent gets no token', async () => {
     await json(['agent', 'create', 'leaving'])
     const token = (await ran(['agent', 'token', 'leaving'])).trim()
     const unasked = await run(['agent', 'revoke', 'leaving'])
@@ -205,7 +205,7 @@ describe('client commands, as typed', () => {
     expect(list).not.toContain('leaving')
   })
 
-  test('a home that cannot be written costs a note on stderr, not the token', async () => {
+  test('when the home folder cannot be written, agent token prints the token and a note on stderr', async () => {
     await json(['agent', 'create', 'homeless'])
     mkdirSync(join(home, '.config'), { recursive: true })
     writeFileSync(join(home, '.config', 'brigade'), 'a file where the folder should be')
@@ -214,7 +214,7 @@ describe('client commands, as typed', () => {
     expect(err).toContain('not kept')
   })
 
-  test('memory: bytes in and out as they are, conditions, versions, search and lists', async () => {
+  test('the memory commands write and read bytes unchanged, and support conditions, versions, search and lists', async () => {
     const bytes = Buffer.from(Array.from({ length: 5000 }, (_byte, at) => (at * 7) % 256))
     writeFileSync(join(home, 'in.bin'), bytes)
     const key = 'agents/cli/data.bin'
@@ -241,14 +241,14 @@ describe('client commands, as typed', () => {
     expect(level).toBe('agents/cli/data.bin\nagents/cli/log/\n')
   })
 
-  test('a reader that goes away ends the command quietly', async () => {
+  test('when the reader of the output disconnects, the command ends without an error', async () => {
     await app.call('PUT', '/v1/me/memory/o?key=agents/large.txt', 'large '.repeat(500_000))
     const { child, ended, err } = start(['memory', 'get', 'agents/large.txt'], {})
     child.stdout?.once('data', () => child.stdout?.destroy())
     expect([await ended, err()]).toEqual([0, ''])
   })
 
-  test('usage by agent, model and day, and as CSV', async () => {
+  test('usage is shown by agent, model and day, and as CSV', async () => {
     const agent = await app.newAgent('spender')
     const body = { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }] }
     expect((await app.call('POST', '/v1/chat/completions', body, { token: agent.token })).status).toBe(200)
@@ -263,7 +263,7 @@ describe('client commands, as typed', () => {
     expect(csv).toBe((await app.call('GET', '/v1/usage?format=csv')).text)
   })
 
-  test('an agent has a budget that is shown, set and cleared', async () => {
+  test('the budget of an agent can be shown, set and cleared', async () => {
     await json(['agent', 'create', 'saver'])
     expect(await ran(['agent', 'budget', 'saver', '--inr', '12.5'])).toMatch(/^monthly budget +₹12\.50$/m)
     expect((await json(['agent', 'budget', 'saver'])).monthly_budget_inr).toBe(12.5)
@@ -271,7 +271,7 @@ describe('client commands, as typed', () => {
     expect((await run(['agent', 'budget', 'nobody-of-that-name'])).code).toBe(4)
   })
 
-  test('each kind of failure has its exit code and a line that says what to do', async () => {
+  test('each kind of failure has its own exit code and a line that says what to do', async () => {
     const { key: narrow } = await app.newKey({ scope: 'inference' })
     const { key: slow } = await app.newKey({ rpm: 1 })
     await app.call('GET', '/v1/me/whoami', undefined, { token: slow })
@@ -296,7 +296,7 @@ describe('client commands, as typed', () => {
     }
   })
 
-  test('the lines of docs/guides/cli.md work as they are written, from the first to the last', async () => {
+  test('the commands of docs/guides/cli.md work as they are written, from first to last', async () => {
     const lines = documentedLines()
     expect(lines.length).toBeGreaterThan(20)
     for (const words of lines) await ran(words)

@@ -9,7 +9,7 @@ import { CommandError } from '../../src/cli/command-error.ts'
 const kept = 'br-kept-by-login-0001'
 const given = 'br-of-the-environment-1'
 
-describe('which gateway a command calls, and as whom', () => {
+describe('the gateway and the credential of a command', () => {
   let home: string
   let env: Record<string, string>
   beforeEach(() => {
@@ -19,7 +19,7 @@ describe('which gateway a command calls, and as whom', () => {
   })
 
   const login = (base_url: string): string => saveCredentials(join(home, 'brigade'), { base_url, key: kept })
-  /** Address, key and where it is from. */
+  /** Returns the address, the key, and where the key was found. */
   const settled = (flags: ClientFlags = {}, more: Record<string, string> = {}): unknown[] => {
     const { baseUrl, credential, credentialFrom } = clientSettings(flags, { ...env, ...more })
     return [baseUrl, credential?.reveal() ?? null, credentialFrom]
@@ -33,7 +33,7 @@ describe('which gateway a command calls, and as whom', () => {
     throw new Error('it did not fail as commands do')
   }
 
-  test('flags come before the environment, that before what login keeps, and the last address is this computer', () => {
+  test('flags come before the environment, the environment before the stored login; without any address, the gateway of this computer is used', () => {
     expect(settled()).toEqual(['http://127.0.0.1:8787', null, 'brigade login'])
     login('https://gw.example.com')
     expect(settled()).toEqual(['https://gw.example.com', kept, 'brigade login'])
@@ -50,7 +50,7 @@ describe('which gateway a command calls, and as whom', () => {
     expect(settled({}, { BRIGADE_KEY_FILE: keyFile })).toEqual(['https://gw.example.com', 'br-of-the-file-00001', 'BRIGADE_KEY_FILE'])
   })
 
-  test('the key of brigade login goes to the gateway that issued it, under every loopback name, and to no other gateway', () => {
+  test('the key of brigade login is sent to the gateway that issued it, under every loopback name, and to no other gateway', () => {
     login('http://127.0.0.1:8787')
     for (const baseUrl of ['http://localhost:8787', 'http://[::1]:8787/', 'http://127.0.0.1:8787/v1']) expect(settled({ baseUrl })[1], baseUrl).toBe(kept)
     for (const baseUrl of ['http://127.0.0.1:8788', 'https://127.0.0.1:8787', 'http://127.0.0.1.example.com:8787', 'http://gw.example.com'])
@@ -60,7 +60,7 @@ describe('which gateway a command calls, and as whom', () => {
     expect(refused.message).toContain('brigade login --base-url http://gw.example.com')
   })
 
-  test('an address is taken as people write it', () => {
+  test('an address is accepted in the forms that people write', () => {
     for (const [typed, meant] of [
       ['https://gw.example.com/v1', 'https://gw.example.com'],
       ['https://gw.example.com/v1/', 'https://gw.example.com'],
@@ -71,7 +71,7 @@ describe('which gateway a command calls, and as whom', () => {
       expect(settled({}, { BRIGADE: typed ?? '' })[0]).toBe(meant)
   })
 
-  test('what is no address or no key is one line that says so, without the key', () => {
+  test('for an invalid address or key, the error is one line and does not contain the key', () => {
     const secret = 'br-secret-äöü-00001'
     const unreadable = join(home, 'folder')
     for (const [more, message] of [
@@ -91,7 +91,7 @@ describe('which gateway a command calls, and as whom', () => {
     expect(failure(() => settled({ keyFile: home })).message).toContain('it is a folder')
   })
 
-  test('a credentials file that nobody can read counts as not signed in', () => {
+  test('a credentials file that cannot be read counts as not signed in', () => {
     const path = login('http://127.0.0.1:8787')
     for (const text of ['', '{', '[]', 'null', '{"base_url":"nonsense","key":"x"}', '{"base_url":"http://127.0.0.1:8787"}']) {
       writeFileSync(path, text)

@@ -1,4 +1,4 @@
-/** The commands as somebody types them: processes of their own, on the embedded database of a gateway that runs. */
+/** The commands as separate processes, on the embedded database of a running gateway. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ interface Ran {
   readonly err: string
 }
 
-describe('brigade, as typed', () => {
+describe('brigade commands as processes', () => {
   let gateway: GatewayProcess
   beforeAll(async () => {
     gateway = await startProcess({ SANDBOX: 'on' })
@@ -26,7 +26,7 @@ describe('brigade, as typed', () => {
     rmSync(gateway.dataDir, { recursive: true, force: true })
   })
 
-  /** Starts the command; `output` is what it has printed so far. */
+  /** Starts the command. `output` returns what it has printed so far. */
   function type(...words: string[]): { readonly output: () => string; readonly ended: Promise<Ran> } {
     const env = { HOME: gateway.dataDir, DATA_DIR: gateway.dataDir, LOG_LEVEL: 'error' }
     const { out, err, ended } = startProgram(process.execPath, [brigade, ...words], { env })
@@ -51,7 +51,7 @@ describe('brigade, as typed', () => {
     expect((await browser.open(`${gateway.baseUrl}/me`)).json).toMatchObject({ email: 'ops@team.test', role: 'owner' })
   })
 
-  test('without --json the link is on its own line; an unknown address ends with 1 and says what to do', async () => {
+  test('without --json, the link is on its own line; for an unknown address, the command exits with 1 and says what to do', async () => {
     const { code, out } = await type('admin', 'sign-in', '--email', 'owner@localhost').ended
     expect([code, /^url +http:\/\/\S+$/m.test(out)]).toEqual([0, true])
     const unknown = await type('admin', 'sign-in', '--email', 'nobody@x.test').ended
@@ -59,7 +59,7 @@ describe('brigade, as typed', () => {
     expect(unknown.err).toContain('brigade admin create --email nobody@x.test')
   })
 
-  test('brigade login waits for the browser, keeps the key and ends with 0', async () => {
+  test('brigade login waits for the browser, stores the key and exits with 0', async () => {
     const browser = new TestBrowser()
     const { url } = await json('admin', 'sign-in', '--email', 'owner@localhost')
     await browser.open(`${gateway.baseUrl}/auth/link`, { form: { token: new URL(url).searchParams.get('token') ?? '' } })
@@ -76,23 +76,23 @@ describe('brigade, as typed', () => {
     expect(await whoami(kept.key)).toMatchObject({ role: 'owner', scope: 'full' })
   })
 
-  test('brigade login where no gateway answers ends with 1 in one line', async () => {
+  test('brigade login exits with 1 and one line when no gateway answers at the address', async () => {
     const { code, out, err } = await type('login', '--base-url', 'http://127.0.0.1:9').ended
     expect([code, out]).toEqual([1, ''])
     expect(err).toBe('brigade: there is no gateway at http://127.0.0.1:9. Give its address with --base-url.\n')
   })
 
-  test('the lines of the page about clients write memory over MCP with Node alone, in a clean home, on the gateway of a first start', async () => {
+  test('the commands of the page about clients write memory over MCP with only Node, in an empty home folder, on the gateway of a first start', async () => {
     const key = /API key +(br-\S+)/.exec(gateway.output())?.[1] ?? ''
     const lines = blockWith('| npx brigade mcp')
-    // With npm start and the export of the key, these are all commands from a fresh clone to a memory that is written.
+    // Together with npm start and the export of the key, these are all the commands from a fresh clone to the first write of memory.
     expect(lines.length).toBeLessThanOrEqual(2)
     const home = mkdtempSync(join(gateway.dataDir, 'clean-'))
     const { ended, out, err } = startProgram('sh', ['-e', '-c', lines.join('\n')], {
       cwd: checkout,
       env: { HOME: home, BRIGADE: gateway.baseUrl, BRIGADE_KEY: key },
     })
-    // npm may warn about the settings of this computer.
+    // npm may print warnings about the settings of this computer.
     const code = await ended
     expect([code, code === 0 ? '' : err()]).toEqual([0, ''])
     const [answer = '', ...content] = out().split('\n')

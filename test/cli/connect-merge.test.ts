@@ -19,7 +19,7 @@ describe('JSON with comments', () => {
     { kind: 'include', path: ['inputs'], item: { id: 'brigade-key', type: 'promptString' } },
   ]
 
-  /** Settings as a person might have typed them: comments anywhere, trailing commas, any indentation. */
+  /** Settings as a person might write them, with comments anywhere, trailing commas, and any indentation. */
   const typed = fc
     .tuple(
       fc.dictionary(name, fc.oneof(leaf, fc.array(leaf, { maxLength: 3 }), fc.dictionary(name, leaf, { maxKeys: 3 })), { maxKeys: 5 }),
@@ -53,7 +53,7 @@ describe('JSON with comments', () => {
       return { value: value as Settings, text: `${note('')}${write(value, 0)}${eol}` }
     })
 
-  test('keeps every other value and comment, makes what is asked for, and does nothing the second time', () => {
+  test('an edit keeps every other value and comment, makes the requested change, and changes nothing the second time', () => {
     fc.assert(
       fc.property(typed, ({ value, text }) => {
         let expected: Settings
@@ -66,7 +66,7 @@ describe('JSON with comments', () => {
         const after = editJsonc(text, edits)
         expect(parse(after, [], { allowTrailingComma: true })).toEqual(expected)
         const lost = commentsIn(text).filter(comment => !after.includes(comment))
-        // Text between the parts of a removed entry may be removed too.
+        // Comments between the parts of a removed entry may be removed too.
         const dropped = isDeepStrictEqual(
           value,
           edited(
@@ -82,7 +82,7 @@ describe('JSON with comments', () => {
     )
   })
 
-  test('an empty file, a missing final line break and a byte order mark are fine', () => {
+  test('an empty file, a file without a final line break and a file with a byte order mark can be edited', () => {
     const after = editJsonc('', edits)
     expect(JSON.parse(after)).toMatchObject({ model: 'auto', mcpServers: { brigade: { type: 'http' } }, inputs: [{ id: 'brigade-key' }] })
     expect(editJsonc('\uFEFF{"a":1}', edits)).toMatch(/^\uFEFF\{/)
@@ -97,7 +97,7 @@ describe('JSON with comments', () => {
     ['{\n  "mcpServers": { "brigade": { "command": "x", } },\n}\n', ['}']],
     ['// mine\n', ['// mine']],
     ['/* mine */', ['/* mine */']],
-  ])('%j: what was typed stays as it was typed, comments where they were', (text, lines) => {
+  ])('%j: the text that was typed stays unchanged, and comments stay in place', (text, lines) => {
     const after = editJsonc(text, edits)
     expect(after.split('\n')).toEqual(expect.arrayContaining(lines.map(line => expect.stringContaining(line))))
     expect(parse(after, [], { allowTrailingComma: true })).toEqual(edited(parse(text, [], { allowTrailingComma: true }) ?? {}, edits))
@@ -167,7 +167,7 @@ describe('TOML', () => {
       return { value: { ...more, ...known } as Settings, text }
     })
 
-  test('keeps every other value and comment, makes what is asked for, and does nothing the second time', () => {
+  test('an edit keeps every other value and comment, makes the requested change, and changes nothing the second time', () => {
     let refused = 0
     const runs = propertyRuns(300)
     fc.assert(
@@ -182,7 +182,7 @@ describe('TOML', () => {
           return
         }
         expect(plain(parseToml(after))).toEqual(plain(edited(value, edits)))
-        // A comment behind an assignment that is taken out goes with it.
+        // A comment on the line of a removed assignment is removed too.
         const gone = text
           .split(/\r?\n/)
           .filter(line => /^\s*(command|args|env_key) =/.test(line))
@@ -197,7 +197,7 @@ describe('TOML', () => {
   })
   const eolOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n')
 
-  test('a file as Codex users have it: only what is asked for changes', () => {
+  test('in a file as Codex users have it, only the requested settings change', () => {
     const text = `# my settings
 model = "gpt-5" # the good one
 approval_policy = "on-request"
@@ -239,14 +239,14 @@ args = ["a", "b"]
     )
   })
 
-  test('dotted keys get a dotted sibling', () => {
+  test('next to dotted keys, a new setting is a dotted key too', () => {
     const after = editToml('mcp_servers.brigade.url = "http://old" # mine\n[x]\ny = 1\n', edits.slice(-1))
     expect(after).toBe('mcp_servers.brigade.url = "http://x/mcp" # mine\n[x]\ny = 1\n')
     const beside = editToml('[mcp_servers]\nbrigade.timeout = 1\nother.url = "x"\n', edits.slice(-1))
     expect(beside).toBe('[mcp_servers]\nbrigade.timeout = 1\nbrigade.url = "http://x/mcp"\nother.url = "x"\n')
   })
 
-  test('a table goes with what is below it, comments stay', () => {
+  test('a table is removed with the tables below it, and comments stay', () => {
     const text = '[a.b]\nx = 1\n# kept\n[a.b.auth]\ncommand = "c"\n# kept too\n[z]\nq = 1\n'
     expect(editToml(text, [{ kind: 'drop', path: ['a', 'b', 'auth'] }])).toBe('[a.b]\nx = 1\n# kept\n# kept too\n[z]\nq = 1\n')
   })

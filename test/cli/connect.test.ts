@@ -55,7 +55,7 @@ function put(text: string, ...path: string[]): string {
 }
 
 describe.each(clientNames)('%s', client => {
-  test('what is written comes back unchanged from a second time, holds no key, and leaves nothing else behind', () => {
+  test('a second run changes nothing, and the written files contain no key and leave no temporary file', () => {
     for (const params of [{}, { agent: 'reviewer', models: 'no' as const }, { scope: 'project' as const }]) {
       const [first, second] = [write(client, params), write(client, params)]
       expect(first.map(({ outcome }) => outcome)).not.toContain('unchanged')
@@ -67,7 +67,7 @@ describe.each(clientNames)('%s', client => {
     }
   })
 
-  test('from a key to an agent and back: nothing of the other way stays', () => {
+  test('changing from a key to an agent and back leaves no setting of the other way', () => {
     write(client, { models: 'no' })
     const before = planConnect(client, paramsOf({ models: 'no' }), placeOf()).files.map(({ path }) => [path, readFileSync(path, 'utf8')])
     write(client, { models: 'no', agent: 'reviewer' })
@@ -80,7 +80,7 @@ describe.each(clientNames)('%s', client => {
     for (const [path = '', text = ''] of before) expect(readFileSync(path, 'utf8').split('\n').sort()).toEqual(text.split('\n').sort())
   })
 
-  test('what the person has added to the entry stays', () => {
+  test('settings that the person has added to the entry stay', () => {
     const [first] = write(client, { models: 'no' })
     const path = first?.path ?? ''
     const before = readFileSync(path, 'utf8')
@@ -94,7 +94,7 @@ describe.each(clientNames)('%s', client => {
     expect([/x-mine|startup_timeout_sec/.test(after), after.includes('8787'), after.includes('9999')]).toEqual([true, true, false])
   })
 
-  test('a file that cannot be read as what it is stays as it is, and the message names it', () => {
+  test('a file that is not in its format stays unchanged, and the message names it', () => {
     for (const { path } of planConnect(client, paramsOf(), placeOf()).files) {
       rmSync(join(home, '.claude.json'), { force: true })
       put('{ "a": [ = ', path.slice(home.length + 1))
@@ -106,7 +106,7 @@ describe.each(clientNames)('%s', client => {
 })
 
 describe('Codex', () => {
-  test('models and tools, with the key in the environment', () => {
+  test('connects models and tools, with the key in the environment', () => {
     write('codex')
     expect(tomlIn('.codex', 'config.toml')).toEqual({
       model: 'auto',
@@ -116,7 +116,7 @@ describe('Codex', () => {
     })
   })
 
-  test('as an agent: a command prints its tokens, and the bridge carries the tools', () => {
+  test('with an agent, a command prints its tokens, and the bridge passes the tools on', () => {
     write('codex', { agent: 'rev iewer', trustTools: true, toolsets: 'memory' })
     const { model_providers, mcp_servers } = tomlIn('.codex', 'config.toml')
     expect(model_providers.brigade).not.toHaveProperty('env_key')
@@ -131,7 +131,7 @@ describe('Codex', () => {
     })
   })
 
-  test('a provider that was chosen stays chosen, unless --models says otherwise', () => {
+  test('a provider that the person chose stays chosen, unless --models changes it', () => {
     put('model = "gpt-5"\nmodel_provider = "openai"\n', '.codex', 'config.toml')
     expect(write('codex')[0]).toMatchObject({ outcome: 'changed', kept: ['model', 'model_provider'] })
     expect(tomlIn('.codex', 'config.toml')).toMatchObject({ model: 'gpt-5', model_provider: 'openai' })
@@ -139,7 +139,7 @@ describe('Codex', () => {
     expect(tomlIn('.codex', 'config.toml')).toMatchObject({ model: 'auto', model_provider: 'brigade' })
   })
 
-  test('CODEX_HOME moves the file; a project gets the tools alone', () => {
+  test('CODEX_HOME changes where the file is, and a project gets only the tools', () => {
     write('codex', {}, { env: { CODEX_HOME: join(home, 'moved') } })
     expect(tomlIn('moved', 'config.toml').model).toBe('auto')
     write('codex', { scope: 'project' })
@@ -155,7 +155,7 @@ describe('Claude Code', () => {
     write('claude-code', { trustTools: true })
     expect(jsonIn('.claude.json')).toEqual({
       numStartups: 7,
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code puts the variable in.
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code replaces the variable.
       mcpServers: { other: { command: 'x' }, brigade: { type: 'http', url: 'http://127.0.0.1:8787/mcp', headers: { Authorization: 'Bearer ${BRIGADE_KEY}' } } },
       projects: { '/w': { allowedTools: [] } },
     })
@@ -179,7 +179,7 @@ describe('Claude Code', () => {
     )
   })
 
-  test('--tools leaves its models alone; a project has .mcp.json; CLAUDE_CONFIG_DIR moves both files', () => {
+  test('--tools does not change the models, a project has .mcp.json, and CLAUDE_CONFIG_DIR changes where both files are', () => {
     expect(write('claude-code', { models: 'no' }).map(({ path }) => path)).toEqual([join(home, '.claude.json')])
     expect(write('claude-code', { scope: 'project' }).map(({ path }) => path)).toEqual([
       join(home, 'project', '.mcp.json'),
@@ -193,16 +193,16 @@ describe('Claude Code', () => {
 })
 
 describe('editors and opencode', () => {
-  test('Cursor takes the variable, and has no models to connect', () => {
+  test('Cursor reads the key from the variable, and has no models that can be connected', () => {
     write('cursor')
     expect(jsonIn('.cursor', 'mcp.json')).toEqual({
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor puts the variable in.
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor replaces the variable.
       mcpServers: { brigade: { url: 'http://127.0.0.1:8787/mcp', headers: { Authorization: 'Bearer ${env:BRIGADE_KEY}' } } },
     })
     expect(() => write('cursor', { models: 'yes' })).toThrow('Leave --models out')
   })
 
-  test('VS Code asks for the key once, beside inputs that are there, and comments stay', () => {
+  test('VS Code asks for the key once; its existing inputs and comments stay', () => {
     put(
       '{\n  // mine\n  "inputs": [{ "id": "x", "type": "promptString" }], // x\n  "servers": {\n    "other": { "command": "y" },\n  },\n}\n',
       'project',
@@ -214,7 +214,7 @@ describe('editors and opencode', () => {
     expect(text).toContain('// mine')
     expect(text).toContain('// x')
     expect(text).toMatch(/"other": \{\s+"command": "y"/)
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code puts the input in.
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code replaces the input.
     expect(text).toContain('Bearer ${input:brigade-key}')
     const paths = (platform: string, env = {}): string => planConnect('vscode', paramsOf(), placeOf({ platform, home: '/srv/a', env })).files[0]?.path ?? ''
     expect(paths('linux')).toBe('/srv/a/.config/Code/User/mcp.json')
@@ -222,7 +222,7 @@ describe('editors and opencode', () => {
     expect(paths('win32', { APPDATA: 'C:\\Users\\a\\AppData\\Roaming' })).toBe('C:\\Users\\a\\AppData\\Roaming\\Code\\User\\mcp.json')
   })
 
-  test('opencode keeps its .jsonc; as an agent only the tools are connected', () => {
+  test('opencode keeps its .jsonc file, and with an agent only the tools are connected', () => {
     put('// hello\n{ "theme": "dark", "model": "x/y" }\n', '.config', 'opencode', 'opencode.jsonc')
     expect(write('opencode')[0]).toMatchObject({ path: join(home, '.config', 'opencode', 'opencode.jsonc'), kept: ['model'] })
     expect(textOf('.config', 'opencode', 'opencode.jsonc')).toMatch(/^\/\/ hello\n\{\s+"theme": "dark",\s+"model": "x\/y"/)
@@ -234,7 +234,7 @@ describe('editors and opencode', () => {
   })
 })
 
-test('a file with the key is named wherever the client can read one', () => {
+test('with a key file, the settings of every client that can read a file name the file', () => {
   const keyFile = join(home, 'my key')
   const params = { keyFile, bridge: true }
   for (const client of clientNames) write(client, params)
@@ -247,8 +247,8 @@ test('a file with the key is named wherever the client can read one', () => {
   }
 })
 
-describe('the file itself', () => {
-  test('mode and links stay; a new file is for its owner only, one of a project for all', () => {
+describe('the settings file itself', () => {
+  test('mode and links of a file stay; a new file is readable only for its owner, and in a project for everybody', () => {
     const real = put('{"a": 1}\n', 'dotfiles', 'claude.json')
     chmodSync(real, 0o640)
     symlinkSync(join('dotfiles', 'claude.json'), join(home, '.claude.json'))
@@ -261,7 +261,7 @@ describe('the file itself', () => {
     expect(statSync(join(home, 'project', '.cursor', 'mcp.json')).mode & 0o777).toBe(0o644)
   })
 
-  test('a link to nothing makes the file that it names; links in a circle are refused', () => {
+  test('when a link points to a missing file, that file is made; a circle of links is refused', () => {
     mkdirSync(join(home, '.cursor'))
     symlinkSync(join('..', 'dotfiles', 'mcp.json'), join(home, '.cursor', 'mcp.json'))
     write('cursor')
@@ -271,7 +271,7 @@ describe('the file itself', () => {
     expect(() => readTextFile(join(home, 'a'))).toThrow('circle')
   })
 
-  test('what another program wrote meanwhile is not overwritten', () => {
+  test('a change that another program made in the meantime is not overwritten', () => {
     const path = put('{"a": 1}', 'f.json')
     const read = readTextFile(path)
     writeFileSync(path, '{"a": 2}')
@@ -279,7 +279,7 @@ describe('the file itself', () => {
     expect([textOf('f.json'), readdirSync(home)]).toEqual(['{"a": 2}', ['f.json']])
   })
 
-  test('a file that nobody may write stays as it is', () => {
+  test('a read-only file stays unchanged', () => {
     const path = put('{"a": 1}', '.cursor', 'mcp.json')
     chmodSync(path, 0o444)
     expect(() => write('cursor')).toThrow(`${path} was left as it is: it is read-only`)
@@ -292,20 +292,20 @@ describe('the file itself', () => {
     expect(existsSync(join(home, '.claude.json'))).toBe(false)
   })
 
-  test('bytes that are no text are left alone', () => {
+  test('a file that is not UTF-8 text stays unchanged', () => {
     writeFileSync(put('', '.claude.json'), Buffer.from([0x7b, 0xff, 0x7d]))
     expect(() => write('claude-code')).toThrow('no UTF-8')
   })
 })
 
-describe('as typed', () => {
+describe('brigade connect as a process', () => {
   async function type(...words: string[]): Promise<{ code: number | null; out: string; err: string }> {
     const env = { HOME: home, BRIGADE: 'https://gw.example.com/', BRIGADE_KEY: 'br-secret-secret-secret' }
     const { ended, out, err } = startProgram(process.execPath, [brigade, 'connect', ...words], { env, cwd: home })
     return { code: await ended, out: out(), err: err() }
   }
 
-  test('without --write it prints where what belongs and writes nothing', async () => {
+  test('without --write, it prints what belongs into which file and writes nothing', async () => {
     const { code, out, err } = await type('codex')
     expect([code, err, readdirSync(home)]).toEqual([0, '', []])
     expect(out).toContain(join(home, '.codex', 'config.toml'))
@@ -314,7 +314,7 @@ describe('as typed', () => {
     expect(out).not.toContain('br-secret')
   })
 
-  test('--write says what changed and names the program that the settings start; --json is for programs', async () => {
+  test('--write says what changed and puts the path of this program into the settings; --json prints JSON for programs', async () => {
     const { code, out } = await type('codex', '--write', '--agent', 'reviewer')
     expect([code, out]).toEqual([0, expect.stringContaining('mcp_servers.brigade.command')])
     expect(tomlIn('.codex', 'config.toml').mcp_servers.brigade).toMatchObject({

@@ -1,4 +1,4 @@
-/** Every line of docs/start/with-curl.md, in order and in one shell, on the gateway of a first start. */
+/** Runs every line of docs/start/with-curl.md, in order and in one shell, on the gateway of a first start. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,12 +10,12 @@ import { brigade } from './stdio-clients.ts'
 
 const hasTools = process.platform !== 'win32' && ['sh', 'curl', 'awk', 'npx'].every(name => spawnSync(name, ['--version']).error === undefined)
 
-describe.runIf(hasTools)('the curl tour', () => {
+describe.runIf(hasTools)('the tour with curl', () => {
   let gateway: GatewayProcess
   let folder: string
   beforeAll(async () => {
     gateway = await startProcess({ SANDBOX: 'on' })
-    // A folder in which `npx brigade` is what it is in a clone, and which is gone afterwards.
+    // A temporary folder in which `npx brigade` works as it does in a clone.
     folder = mkdtempSync(join(gateway.dataDir, 'clone-'))
     mkdirSync(join(folder, '.brigade'))
     mkdirSync(join(folder, 'node_modules', '.bin'), { recursive: true })
@@ -26,7 +26,7 @@ describe.runIf(hasTools)('the curl tour', () => {
     rmSync(gateway.dataDir, { recursive: true, force: true })
   })
 
-  test('every line works as it is on the page, and only the call of the revoked agent is refused', async () => {
+  test('every line works as it is written on the page, and only the call of the revoked agent is refused', async () => {
     const key = /API key +(br-\S+)/.exec(gateway.output())?.[1] ?? ''
     const blocks = blocksOf('with-curl.md')
     const script = blocks
@@ -34,7 +34,7 @@ describe.runIf(hasTools)('the curl tour', () => {
       .join('')
       .replace('http://127.0.0.1:8787', gateway.baseUrl)
       .replace('br-…', key)
-      // The one address that a reader fills in; a number needs no name server.
+      // This is the one address that a reader fills in. An IP address needs no name server.
       .replace('hooks.example.com', '1.1.1.1')
     const { ended, out, err } = startProgram('sh', ['-e', '-c', script], {
       cwd: folder,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Lines of the page's shell blocks that are one command of ours with nothing to fill in. */
+/** Returns the lines of the guide's shell blocks that are one brigade command and need no values filled in. */
 export function documentedLines(): string[][] {
   const page = readFileSync(new URL('../../docs/guides/cli.md', import.meta.url), 'utf8')
   const lines = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = '']) => block.split('\n'))

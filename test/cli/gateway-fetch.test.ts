@@ -7,7 +7,7 @@ import { gatewayFetch } from '../../src/cli/gateway-fetch.ts'
 
 const key = 'br-a-secret-key-00001'
 
-describe('what answers is not as a gateway should be', () => {
+describe('replies that are wrong or missing', () => {
   const open: SocketServer[] = []
   const sockets = new Set<Socket>()
   afterEach(async () => {
@@ -27,7 +27,7 @@ describe('what answers is not as a gateway should be', () => {
   }
   const answering = (listener: RequestListener): Promise<string> => listening(createServer(listener))
 
-  /** The error that a command would end with. */
+  /** Returns the error with which a command would end. */
   async function failureAt(baseUrl: string, timeoutMs = 20_000): Promise<CommandError> {
     const client = gatewayClient({ baseUrl, credential: key, fetch: gatewayFetch(baseUrl, timeoutMs) })
     const thrown = await client.json('GET', '/v1/me/whoami').then(
@@ -41,7 +41,7 @@ describe('what answers is not as a gateway should be', () => {
     return thrown
   }
 
-  test("a proxy's page, a redirect, another program's JSON: it is no gateway, and the key went nowhere else", async () => {
+  test('a web page of a proxy, a redirect and JSON of another program are reported as no gateway, and the key is sent nowhere else', async () => {
     const page: RequestListener = (_request, response) => response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<h1>Sign in</h1>')
     let followed = 0
     const elsewhere = await answering((_request, response) => {
@@ -65,12 +65,12 @@ describe('what answers is not as a gateway should be', () => {
     expect(followed).toBe(0)
   })
 
-  test('a proxy whose gateway is away', async () => {
+  test('an error page of a proxy is reported as an unreachable gateway', async () => {
     const baseUrl = await answering((_request, response) => response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>'))
     expect(await failureAt(baseUrl)).toMatchObject({ code: 'unreachable', status: 502, message: expect.stringContaining('is away') })
   })
 
-  test('nothing listens, no TLS, no HTTP, cut, no answer in time', async () => {
+  test('a closed port, a port without TLS or without HTTP, a cut connection and a missing answer have errors of their own', async () => {
     const silent = await listening(createSocketServer(() => {}))
     const cutting = await listening(createSocketServer(socket => socket.destroy()))
     const other = await listening(createSocketServer(socket => socket.on('error', () => {}).once('data', () => socket.end('220 mail.example.com ESMTP\r\n'))))

@@ -32,7 +32,7 @@ describe('brigade login', () => {
     return () => rmSync(home, { recursive: true, force: true })
   })
 
-  /** Signs in, presses the button of the page, and goes to the command line; the page that it shows. */
+  /** Signs in, presses the button of the page, and follows the redirect to the command line. Returns the page that it shows. */
   const pressed = async (url: string) => {
     const browser = new TestBrowser()
     return browser.follow((await pressThrough(browser, url)).location ?? '')
@@ -41,7 +41,7 @@ describe('brigade login', () => {
   const run = (openBrowser: ((url: string) => void) | null, more: { baseUrl?: string; clock?: Clock } = {}) =>
     login({ baseUrl: app.baseUrl, folder: folder(), clock: systemClock, ids: systemIds, openBrowser, print: line => printed.push(line), ...more })
 
-  test('HARD-15 somebody who is not signed in yet signs in and presses the button, and the key is kept for this user only', async () => {
+  test('HARD-15 a person who is not signed in yet signs in and presses the button, and the key is stored so that only this user can read it', async () => {
     const pages: Promise<{ status: number; text: string }>[] = []
     await run(url => pages.push(pressed(url)), { baseUrl: `${app.baseUrl}/` })
     const file = join(folder(), 'credentials.json')
@@ -60,7 +60,7 @@ describe('brigade login', () => {
     expect(page?.text).not.toContain(key)
   })
 
-  test('a second login takes the place of the first', async () => {
+  test('a second login replaces the key of the first', async () => {
     const keys: string[] = []
     for (let round = 0; round < 2; round++) {
       await run(url => void pressed(url))
@@ -69,7 +69,7 @@ describe('brigade login', () => {
     expect(keys[0]).not.toBe(keys[1])
   })
 
-  test('a code with another state, without one, or to another path is not taken', async () => {
+  test('a code with another state, without a state, or at another path is refused', async () => {
     const refused: number[] = []
     await run(async url => {
       const { searchParams } = new URL(url)
@@ -92,7 +92,7 @@ describe('brigade login', () => {
     expect(readFileSync(join(folder(), 'credentials.json'), 'utf8')).not.toContain('planted')
   })
 
-  test('a code that the gateway does not know brings no key', async () => {
+  test('a code that the gateway does not know gives no key', async () => {
     await expect(
       run(url => {
         const { searchParams } = new URL(url)
@@ -102,7 +102,7 @@ describe('brigade login', () => {
     expect(existsSync(join(folder(), 'credentials.json'))).toBe(false)
   })
 
-  test('nobody comes: after five minutes it says so and stops listening', async () => {
+  test('when nobody comes within five minutes, the command says so and stops listening', async () => {
     let waitedMs = 0
     let late = (): void => {}
     const clock: Clock = {
@@ -127,7 +127,7 @@ describe('brigade login', () => {
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow()
   })
 
-  test('where no gateway answers, or something else does, it says so before a browser opens', async () => {
+  test('when no gateway answers at the address, the command says so before it opens a browser', async () => {
     const other = createServer((_request, response) => response.end('{}'))
     await new Promise<void>(done => other.listen(0, '127.0.0.1', done))
     const port = (other.address() as AddressInfo).port
@@ -140,7 +140,7 @@ describe('brigade login', () => {
     expect(opened).toEqual([])
   })
 
-  test("the folder is XDG_CONFIG_HOME's when that is a whole path, else below the home folder", () => {
+  test('the folder is in XDG_CONFIG_HOME when that is an absolute path, and otherwise in the home folder', () => {
     expect(userConfigFolder({ XDG_CONFIG_HOME: '/tmp/config' })).toBe('/tmp/config/brigade')
     for (const given of [undefined, '', 'relative/path']) expect(userConfigFolder({ XDG_CONFIG_HOME: given })).toMatch(/\/\.config\/brigade$/)
   })

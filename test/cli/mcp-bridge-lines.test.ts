@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { LineWriter, lineMaxBytes, linesOf } from '../../src/cli/mcp-bridge/mcp-bridge-lines.ts'
 import { messagesOf, protocolHeaders } from '../../src/cli/mcp-bridge/mcp-bridge-message.ts'
 
-test('lines are the same however their bytes arrive; a line that is too long is passed over', async () => {
+test('lines do not depend on how their bytes arrive, and a line that is too long is skipped', async () => {
   const long = 'x'.repeat(lineMaxBytes + 1)
   const bytes = Buffer.from(`{"a":"ü"}\r\n\n  \n${long}\n{"b":1}`)
   for (const size of [1000, 65_536, bytes.length]) {
@@ -20,7 +20,7 @@ test('lines are the same however their bytes arrive; a line that is too long is 
   for await (const line of linesOf(input)) expect(line).toBe('{"ü":"–"}')
 })
 
-test('a reader that does not keep up is waited for; line breaks inside a message do not cut it', async () => {
+test('the writer waits for a slow reader, and a line break inside a message does not split the message', async () => {
   const taken: string[] = []
   let go = (): void => {}
   const output = new Writable({
@@ -50,7 +50,7 @@ test('a reader that does not keep up is waited for; line breaks inside a message
   expect(taken).toHaveLength(2)
 })
 
-test('headers repeat what the 2026-07-28 era says in the message, in a form that headers can carry', () => {
+test('for protocol version 2026-07-28, headers repeat fields of the message in a form that headers can contain', () => {
   const headersOf = (params: object, method = 'tools/call'): Record<string, string> => {
     const [message] = messagesOf(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })) ?? []
     return message === undefined ? {} : protocolHeaders(message, '2025-11-25')
@@ -63,6 +63,6 @@ test('headers repeat what the 2026-07-28 era says in the message, in a form that
   expect(headersOf({ _meta }, 'tools/list')).toEqual({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' })
 })
 
-test.each(['', '1', '[]', '[1]', '{"id":1}', '{"method":1}', '{"id":null,"method":"x"}', '{'])('%s is no message', line => {
+test.each(['', '1', '[]', '[1]', '{"id":1}', '{"method":1}', '{"id":null,"method":"x"}', '{'])('%s is not a message', line => {
   expect(messagesOf(line)).toBeNull()
 })

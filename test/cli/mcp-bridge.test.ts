@@ -39,7 +39,7 @@ async function kept<T extends StdioClient>(connecting: Promise<T>): Promise<T> {
   return client
 }
 
-/** `brigade mcp` with the lines on its input; what it answers, and how it ends. */
+/** Runs `brigade mcp` with these lines on its input. Returns what it answers and how it ends. */
 async function piped(lines: readonly (object | string)[], options: { env?: Record<string, string>; args?: string[]; keepOpen?: boolean } = {}) {
   const { child, out, err, ended } = startProgram(process.execPath, [brigade, 'mcp', ...(options.args ?? [])], { env: options.env ?? env(), stdin: 'open' })
   for (const line of lines) child.stdin?.write(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
@@ -55,12 +55,12 @@ async function piped(lines: readonly (object | string)[], options: { env?: Recor
 const toolCall = (id: number | string, name: string, args: object = {}) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
 
 describe.each(eras)('brigade mcp, %s', (era, connect) => {
-  test('TOOL-03 a stdio client works as an agent on tokens that renew themselves, and what it writes is the agent’s', async () => {
+  test('TOOL-03 a stdio client works as an agent on tokens that renew themselves, and the agent is the author of what it writes', async () => {
     const agent = await app.newAgent(`bridged ${era}`)
     const client = await kept(connect({ args: ['--agent', `bridged ${era}`], env: env() }))
     expect(await client.names()).toEqual(expect.arrayContaining(['chat', 'memory_write', 'whoami']))
     expect((await client.call('whoami')).structuredContent.principal).toMatchObject({ kind: 'agent', id: agent.id })
-    // A token lives for 15 minutes. The client has never seen one and does not notice that it ends.
+    // A token lives for 15 minutes. The client never sees the token and does not notice that it expires.
     clock.advance(20 * 60_000)
     const key = `agents/${agent.id}/era.md`
     expect((await client.call('memory_write', { key, content: 'from stdio' })).isError).toBeUndefined()
@@ -69,7 +69,7 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     expect(client.stderr()).toBe('')
   })
 
-  test('progress comes while the call runs, and calls run beside each other', async () => {
+  test('progress arrives while a call runs, and calls run concurrently', async () => {
     const client = await kept(connect({ env: env() }))
     app.alpha.script([{ holdAfterChunks: 3 }])
     const progress: string[] = []
@@ -81,14 +81,14 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     expect((await chat).structuredContent.text).toBe('Hello from the test upstream')
   })
 
-  test('a cancel reaches the provider and nothing else', async () => {
+  test('a cancel ends the call at the provider and no other call', async () => {
     const client = await kept(connect({ env: env() }))
     const other = await kept(connect({ env: env() }))
     app.alpha.script([{ holdAfterChunks: 3 }, { holdAfterChunks: 3 }])
     const stop = new AbortController()
     const cancelled = client.call('chat', { model: 'alpha-only', prompt: 'mine' }, { signal: stop.signal }).catch(() => 'cancelled')
     await until(() => app.alpha.requests.length === 1, 'the provider is asked')
-    // The same JSON-RPC id, of the same key, from the same address.
+    // This call has the same JSON-RPC id and the same key, and comes from the same address.
     const going = other.call('chat', { model: 'alpha-only', prompt: 'other' })
     await until(() => app.alpha.requests.length === 2, 'the provider is asked twice')
     stop.abort()
@@ -100,7 +100,7 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     expect((await client.call('whoami')).isError).toBeUndefined()
   })
 
-  test('an agent that is revoked: each call says so', async () => {
+  test('after an agent is revoked, each call says so', async () => {
     const agent = await app.newAgent(`doomed ${era}`)
     const client = await kept(connect({ args: ['--agent', String(agent.id)], env: env() }))
     await client.call('whoami')
@@ -109,7 +109,7 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     expect(client.stderr().match(/revoked/g)).toHaveLength(1)
   })
 
-  test('while the gateway is away calls fail and say why; when it is back they work', async () => {
+  test('calls fail and say why while the gateway is unreachable, and work again afterwards', async () => {
     const client = await kept(connect({ args: ['--base-url', `http://127.0.0.1:${proxy.port}`], env: env() }))
     app.alpha.script([{ holdAfterChunks: 3 }])
     const broken = client.call('chat', { model: 'alpha-only', prompt: 'x' }).catch((error: Error) => error.message)
@@ -122,7 +122,7 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     expect(client.stderr()).toContain('The request may have been carried out')
   })
 
-  test('a text of 200 KiB goes both ways whole', async () => {
+  test('a text of 200 KiB passes completely in both directions', async () => {
     const client = await kept(connect({ env: env() }))
     const content = 'ü–\u2028"\\ '.repeat(20_000).slice(0, 80_000)
     await client.call('memory_write', { key: 'agents/big/text.md', content })
@@ -130,7 +130,7 @@ describe.each(eras)('brigade mcp, %s', (era, connect) => {
     expect((await client.call('memory_read', { key: 'agents/big/text.md' })).isError).toBeUndefined()
   })
 
-  test('closing the client ends the process and the calls', async () => {
+  test('closing the client ends the process and its calls', async () => {
     const client = await connect({ env: env() })
     app.alpha.script([{ holdAfterChunks: 3 }])
     const chat = client.call('chat', { model: 'alpha-only', prompt: 'x' }).catch(() => 'closed')
@@ -151,7 +151,7 @@ function isRunning(pid: number | null): boolean {
   }
 }
 
-test('a stream of changes goes through, and ends when the client closes it', async () => {
+test('a stream of changes is passed on, and ends when the client closes it', async () => {
   const { client } = await kept(discoverClient({ env: env() }))
   const seen: string[] = []
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => void seen.push(params.uri))
@@ -163,7 +163,7 @@ test('a stream of changes goes through, and ends when the client closes it', asy
   expect((await client.callTool({ name: 'whoami', arguments: {} })).isError).toBeUndefined()
 })
 
-test('lines from a pipe are answered, in a batch too, and the process ends with 0', async () => {
+test('lines from a pipe are answered, also in a batch, and the process exits with 0', async () => {
   const content = 'piped'
   const { messages, code, stderr } = await piped([
     toolCall('w', 'memory_write', { key: 'agents/pipe/a.md', content }),
@@ -180,7 +180,7 @@ test('lines from a pipe are answered, in a batch too, and the process ends with 
   expect((await app.call('GET', '/v1/me/memory/o?key=agents/pipe/a.md')).text).toBe(content)
 })
 
-test('a message that is too large for the gateway is refused, and the next one is answered', async () => {
+test('a message that is too large for the gateway is refused, and the next message is answered', async () => {
   const content = 'x'.repeat(5 * 1024 * 1024)
   const { messages, code } = await piped([toolCall(1, 'memory_write', { key: 'agents/big/b.md', content }), toolCall(2, 'whoami')])
   expect(await code()).toBe(0)
@@ -188,7 +188,7 @@ test('a message that is too large for the gateway is refused, and the next one i
   expect(messages().find(({ id }) => id === 2)?.result.structuredContent.key.id).toBe(app.keyId)
 })
 
-test('the end of the input gives up what still runs', async () => {
+test('calls that still run at the end of the input are ended', async () => {
   app.alpha.script([{ holdAfterChunks: 3 }])
   const { code, child } = await piped([toolCall(1, 'chat', { model: 'alpha-only', prompt: 'x' })], { keepOpen: true })
   await until(() => app.alpha.requests.length === 1, 'the provider is asked')
@@ -197,7 +197,7 @@ test('the end of the input gives up what still runs', async () => {
   await until(() => app.alpha.requests[0]?.aborted === true, 'the provider is hung up on')
 })
 
-test('a client that is gone ends the process and its calls', async () => {
+test('when the client disconnects, the process and its calls end', async () => {
   app.alpha.script([{ chunks: Array.from({ length: 2000 }, () => 'x '), chunkIntervalMs: 5 }])
   const { child, code } = await piped(
     [
@@ -214,11 +214,11 @@ test('a client that is gone ends the process and its calls', async () => {
   await until(() => app.alpha.requests[0]?.aborted === true, 'the provider is hung up on')
 })
 
-describe('a caller with a refused credential reads why in every answer, and the process ends with 3', () => {
+describe('brigade mcp with an unusable credential or agent', () => {
   test.each([
     { what: 'nobody is signed in', given: () => ({ HOME: home, BRIGADE: app.baseUrl }), says: /not signed in.*brigade login/ },
     { what: 'the key is unknown', given: () => env('br-00000000000000000000000000000000'), says: /does not accept the credential of BRIGADE_KEY/ },
-  ])('$what', async ({ given, says }) => {
+  ])('$what, so every answer says why and the process exits with 3', async ({ given, says }) => {
     const { messages, code, stderr } = await piped([toolCall(1, 'whoami'), toolCall(2, 'whoami')], { env: given() })
     expect(await code()).toBe(3)
     expect(messages().map(({ id, error }) => [id, error.code, says.test(error.message)])).toEqual(
@@ -230,7 +230,7 @@ describe('a caller with a refused credential reads why in every answer, and the 
     expect(stderr()).toMatch(says)
   })
 
-  test('the agent is revoked', async () => {
+  test('the agent is revoked, so every answer says why and the process exits with 3', async () => {
     const agent = await app.newAgent('revoked before')
     await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})
     const { messages, code } = await piped([toolCall(1, 'whoami')], { args: ['--agent', 'revoked before'] })
@@ -238,14 +238,14 @@ describe('a caller with a refused credential reads why in every answer, and the 
     expect(messages()[0].error).toMatchObject({ code: -32000, data: { reason: 'agent_revoked' } })
   })
 
-  test('there is no such agent', async () => {
+  test('the agent does not exist, so the answer says how to create it', async () => {
     const { messages, code } = await piped([toolCall(1, 'whoami')], { args: ['--agent', 'nobody'] })
     expect(await code()).toBe(0)
     expect(messages()[0].error.message).toContain('brigade agent create nobody')
   })
 })
 
-test('--toolsets narrows the tools', async () => {
+test('--toolsets limits the tools that the client sees', async () => {
   const client = await kept(discoverClient({ args: ['--toolsets', 'memory'], env: env() }))
   const names = await client.names()
   expect(names).toContain('memory_write')

@@ -2,7 +2,7 @@ import { vi } from 'vitest'
 import { brigadeProgram } from '../../src/cli/program.ts'
 import { runProgram } from '../../src/cli/run-program.ts'
 
-/** What a command printed and how it ended. */
+/** What a command printed, and how it ended. */
 export interface Ran {
   readonly code: number | null
   readonly out: string
@@ -10,7 +10,7 @@ export interface Ran {
   readonly err: string
 }
 
-/** Runs a command of the program in this process, which starts faster than one of its own. One at a time; stdin is not given. */
+/** Runs a command in this process, which starts faster than a process of its own. Run only one at a time. The command has no stdin. */
 export async function runHere(words: readonly string[], env: Readonly<Record<string, string | undefined>>): Promise<Ran> {
   const chunks: Buffer[] = []
   let err = ''

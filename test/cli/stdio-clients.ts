@@ -1,4 +1,4 @@
-/** The protocol's own clients of both eras, over stdin and stdout of `brigade mcp`. */
+/** The official MCP clients for both protocol versions. They talk to `brigade mcp` over stdin and stdout. */
 
 import { fileURLToPath } from 'node:url'
 import { Client as ClientV2 } from '@modelcontextprotocol/client'
@@ -19,13 +19,13 @@ export interface StdioClient {
   ): Promise<Reply>
   names(): Promise<string[]>
   close(): Promise<void>
-  /** Of the bridge. */
+  /** The process id of the bridge. */
   readonly pid: number | null
-  /** What the bridge has written to stderr. */
+  /** Returns what the bridge has written to stderr. */
   stderr(): string
 }
 
-/** Settings of the process: `args` behind `brigade mcp`, and all of its environment. */
+/** How the process is started: `args` come after `brigade mcp`, and `env` is its whole environment. */
 export interface BridgeProcess {
   readonly args?: readonly string[]
   readonly env: Record<string, string>
@@ -82,7 +82,7 @@ export async function discoverClient(bridge: BridgeProcess): Promise<StdioClient
   }
 }
 
-/** Both, for describe.each. */
+/** Both clients, for describe.each. */
 export const eras = [
   ['initialize era', initializeClient],
   ['discover era', discoverClient],

@@ -9,7 +9,7 @@ import { bootUuid } from '../../src/platform/values/ids.ts'
 const key = 'br-the-key-that-mints-1'
 const startMs = 1_800_000_000_000
 
-describe('tokens that are kept between two runs', () => {
+describe('tokens that are stored between two runs', () => {
   let folder: string
   let nowMs: number
   let cache: TokenCache
@@ -39,7 +39,7 @@ describe('tokens that are kept between two runs', () => {
   })
   const files = (): string[] => readdirSync(join(folder, 'tokens'))
 
-  test('a token is found until two minutes before its end, a short one for half of its life', () => {
+  test('a token is returned until two minutes before its end, and a short-lived token for half of its life', () => {
     cache.keep(paramsOf(), tokenOf())
     nowMs = startMs + 779_000
     expect(cache.find(paramsOf())).toEqual(tokenOf())
@@ -51,12 +51,12 @@ describe('tokens that are kept between two runs', () => {
     expect(cache.find(paramsOf({ ttlS: 60 }))).not.toBe(null)
     nowMs = startMs + 30_000
     expect(cache.find(paramsOf({ ttlS: 60 }))).toBe(null)
-    // A clock that was set back says nothing about the age of a token.
+    // When the clock was set back, the age of a token is unknown.
     nowMs = startMs - 61_000
     expect(cache.find(paramsOf())).toBe(null)
   })
 
-  test('another gateway, key, agent, scope or life is another token', () => {
+  test('a token is not returned for another gateway, key, agent, scope or life', () => {
     cache.keep(paramsOf(), tokenOf())
     for (const more of [
       { baseUrl: 'https://two.example.com' },
@@ -69,7 +69,7 @@ describe('tokens that are kept between two runs', () => {
     expect(cache.find(paramsOf())).not.toBe(null)
   })
 
-  test('only this user can read it, and the key that minted it is nowhere in it', () => {
+  test('only this user can read the file, and the file does not contain the key that minted the token', () => {
     cache.keep(paramsOf(), tokenOf())
     const [name = ''] = files()
     const path = join(folder, 'tokens', name)
@@ -77,7 +77,7 @@ describe('tokens that are kept between two runs', () => {
     expect(name + readFileSync(path, 'utf8')).not.toContain(key)
   })
 
-  test('a file that is no token counts as none, and the next token takes its place', () => {
+  test('a file that contains no token counts as missing, and the next token replaces it', () => {
     cache.keep(paramsOf(), tokenOf())
     const [name = ''] = files()
     for (const text of [
@@ -95,7 +95,7 @@ describe('tokens that are kept between two runs', () => {
     expect(files()).toEqual([name])
   })
 
-  test('ended tokens are deleted with the next write; those of a revoked agent immediately', () => {
+  test('the next write deletes expired tokens; the tokens of a revoked agent are deleted immediately', () => {
     cache.keep(paramsOf({ agent: 'short' }), tokenOf(10))
     cache.keep(paramsOf({ agent: 'long' }), tokenOf(900, { agent_id: 8 }))
     nowMs = startMs + 11_000
@@ -108,7 +108,7 @@ describe('tokens that are kept between two runs', () => {
     expect(cache.find(paramsOf())).not.toBe(null)
   })
 
-  test('where nothing is kept yet, nothing is found and nothing is to forget', () => {
+  test('without any stored token, nothing is found and there is nothing to delete', () => {
     expect(cache.find(paramsOf())).toBe(null)
     cache.forgetAgent('https://gw.example.com', 7)
   })

@@ -1,4 +1,4 @@
-/** Backup and restore of an embedded installation: while it runs, after a kill, onto an empty folder, with newer journals. */
+/** Backup and restore of an embedded installation: while it runs, after a kill, into an empty folder, and with journals that are newer than the backup. */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,17 +24,17 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     rmSync(around.folder, { recursive: true, force: true })
   })
 
-  test('BACK-01 a backup of the running gateway, restored elsewhere, has the keys, budgets, ledger, memory with versions and sealed values of that moment', async () => {
+  test('BACK-01 a backup of the running gateway, restored elsewhere, has the keys, budgets, ledger, memory with versions, and sealed values of that moment', async () => {
     const started = await startOn(around, dataDir)
     filled = await fill(started, around, 'folder')
-    // Calls go on while the copy is made.
+    // Calls continue while the copy is made.
     const [made, ...during] = await Promise.all([brigade(dataDir, 'backup', backup, '--json'), ...Array.from({ length: 10 }, () => chat(started, filled.key))])
     expect(made.code, made.err).toBe(0)
     expect(during.every(reply => reply.status === 200)).toBe(true)
     expect(JSON.parse(made.out)).toMatchObject({ folder: backup, with_master_key: false })
     expect(existsSync(join(backup, 'master.key'))).toBe(false)
     expect(readdirSync(dataDir)).not.toContain('backup-staging')
-    // What comes after it is not in it.
+    // These changes come after the backup, so the backup does not contain them.
     await started.call('PUT', `/v1/me/memory/o?key=${filled.notes}`, 'later', { token: filled.key })
     await started.gateway.app.keys.revoke(filled.orgId, filled.keyId)
     const again = await brigade(dataDir, 'backup', backup)
@@ -53,17 +53,17 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     expect(restored.out).toContain('what was revoked after that moment is valid again')
     const anew = await startOn(around, there)
     expect(await complaints(anew.gateway)).toEqual([])
-    // The calls that were made while it was copied are in its journal or not; those before are.
+    // The backup contains every call from before the copy. Calls during the copy may be in its journal or not.
     const spent = await spentOf(anew.gateway, filled)
     expect(spent).toBeGreaterThanOrEqual(filled.spentInr)
     await expectWhole(anew, { ...filled, spentInr: spent })
     expect(await complaints(anew.gateway)).toEqual([])
     await anew.gateway.stop()
-    // A full folder is not written over.
+    // A restore does not overwrite a folder with an installation.
     expect((await brigade(there, 'restore', backup)).err).toContain('holds an installation (db, journal, memory)')
   })
 
-  test('a stopped installation can be backed up with its key; a damaged backup and one with another key are refused', async () => {
+  test('a stopped installation can be backed up with its key; a damaged backup and a backup under another key are refused', async () => {
     const closed = folderOf('closed')
     const made = await brigade(dataDir, 'backup', closed, '--with-master-key')
     expect(made.code, made.err).toBe(0)
@@ -71,12 +71,12 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     const there = folderOf('from-closed')
     mkdirSync(join(there, 'restore-staging'), { recursive: true })
     mkdirSync(join(there, 'memory'), { recursive: true })
-    // A restore that was killed: nothing starts on it, and another run begins again.
+    // After a restore that was killed, no gateway starts on the folder, and another run of the restore begins again.
     await expect(startOn(around, there)).rejects.toThrow(/was stopped in the middle\. Run brigade restore again/)
     const restored = await brigade(there, 'restore', closed)
     expect(restored.code, restored.err).toBe(0)
     const anew = await startOn(around, there)
-    // The key was revoked before this backup.
+    // The key is refused, because it was revoked before this backup.
     expect((await chat(anew, filled.key)).status).toBe(401)
     expect(await complaints(anew.gateway)).toEqual([])
     running = anew
@@ -92,7 +92,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     expect((await brigade(folderOf('none'), 'backup', folderOf('nothing'))).err).toContain('there is no embedded database')
   })
 
-  test('journals that are newer than a restored database are replayed, so that usage since the backup counts', async () => {
+  test('journals that are newer than a restored database are replayed, so usage after the backup counts', async () => {
     const first = running
     const home = first.dataDir
     const { orgId, userId } = await first.gateway.app.orgs.createOrg({ name: 'Later', ownerEmail: 'later@people.test' })
@@ -111,7 +111,7 @@ describe('backup and restore of an embedded installation', { timeout: 180_000 },
     expect((await brigade(home, 'backup', old)).code).toBe(0)
     expect((await chat(first, key)).status).toBe(200)
     await first.gateway.stop()
-    // Another process of the time after the backup, which the older database has never seen.
+    // A second process that ran after the backup. The older database does not know it.
     const second = await startOn(around, home)
     expect((await chat(second, key)).status).toBe(200)
     await second.gateway.app.limits.flushNow()

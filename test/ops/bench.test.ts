@@ -1,4 +1,4 @@
-/** The bench measures what it promises to measure, on the built gateway. How fast the gateway is on this machine is not asserted. */
+/** Checks that the bench measures what it promises, on the built gateway. It does not check how fast the gateway is on this machine. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,7 +30,7 @@ function bench(...args: readonly string[]): string {
 }
 
 describe('npm run bench', () => {
-  test('FAST-04 prints processor time a call, loop delay p99, garbage a call, idle and peak memory, and a verdict for each bar in bars.json', {
+  test('FAST-04 prints processor time per call, loop delay p99, garbage per call, idle and peak memory, and a verdict for each limit in bars.json', {
     timeout: benchDeadlineMs,
   }, () => {
     const printed = bench('--rounds', '1', '--only', 'brigade', '--scenarios', 'chat-50', '--slow-streams', '0')
@@ -53,10 +53,10 @@ describe('npm run bench', () => {
     }
   })
 
-  test('bounds of a median come from the sign test, and fewer than six values have none', () => {
+  test('the bounds of a median come from the sign test, and fewer than six values have no bounds', () => {
     expect(medianBounds([1, 2, 3, 4, 5])).toBeNull()
     expect(medianBounds([6, 1, 5, 2, 4, 3])).toEqual({ low: 1, high: 6 })
-    // Of ten values the second and the ninth hold the median with 97.9 %, the third and the eighth with 89.1 %.
+    // Of ten values, the median is between the second and the ninth with a probability of 97.9 %, and between the third and the eighth with 89.1 %.
     expect(medianBounds([10, 9, 8, 7, 6, 5, 4, 3, 2, 1])).toEqual({ low: 2, high: 9 })
   })
 })

@@ -6,7 +6,7 @@ import type { GatewayProcess } from '../harness/process.ts'
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts'
 
 const callTokens = 10
-/** One caller of the gateway and what it was answered, in order. */
+/** A caller of the gateway and the replies that it got, in order. */
 interface Caller {
   readonly name: string
   readonly replies: FleetReply[]
@@ -14,7 +14,7 @@ interface Caller {
   owns(row: UsageRow): boolean
 }
 
-describe.runIf(onPostgres)('an unavailable database', () => {
+describe.runIf(onPostgres)('when the database is unavailable', () => {
   let fleet: Fleet
   let proxy: TcpProxy
   let gateway: GatewayProcess
@@ -37,7 +37,7 @@ describe.runIf(onPostgres)('an unavailable database', () => {
   const accepted = (caller: Caller): number => caller.replies.filter(reply => reply.status === 200).length
   const rowsOf = async (callers: readonly Caller[]): Promise<UsageRow[]> => (await fleet.usage()).filter(row => callers.some(caller => caller.owns(row)))
 
-  /** A caller without limits, one whose budget and daily limit are leased in slices, one with a token of an agent. */
+  /** Makes three callers: one without limits, one whose budget and daily limit are leased in slices, and one with an agent token. */
   async function makeCallers(tag: string): Promise<{ free: Caller; budgeted: Caller; agent: Caller }> {
     const [free, limited, identity] = await Promise.all([
       fleet.newKey({}),
@@ -57,7 +57,7 @@ describe.runIf(onPostgres)('an unavailable database', () => {
     }
   }
 
-  /** Sends one call of every caller after the other until `isEnough`; every answer is a reply or 503 database_unavailable. */
+  /** Sends one call of every caller after the other until `isEnough`. Every answer must be a normal reply or 503 database_unavailable. */
   async function keepCalling(callers: readonly Caller[], isEnough: () => boolean): Promise<void> {
     await until(async () => {
       await Promise.all(callers.map(async caller => caller.replies.push(await caller.send())))
@@ -81,7 +81,7 @@ describe.runIf(onPostgres)('an unavailable database', () => {
       }, 30_000)
   }
 
-  /** Every reply that was served is in the usage rows, with its value. */
+  /** Checks that every served call has a usage row with its value. */
   async function expectMetered(callers: readonly Caller[]): Promise<void> {
     const served = callers.reduce((sum, caller) => sum + accepted(caller), 0)
     expect(fleet.upstream.requests).toHaveLength(served)
@@ -93,23 +93,24 @@ describe.runIf(onPostgres)('an unavailable database', () => {
   const firstRefusal = (caller: Caller): number => caller.replies.findIndex(reply => reply.status === 503)
   const isRefused = (caller: Caller): boolean => caller.replies.at(-1)?.status === 503
 
-  test('OPS-02 calls are served while their leases last, and then get 503 with retry-after; no metered usage is lost', { timeout: 90_000 }, async () => {
+  test('OPS-02 calls are served while their leases last, and then get 503 with retry-after; no recorded usage is lost', { timeout: 90_000 }, async () => {
     const { free, budgeted, agent } = await makeCallers('of the cut')
     const callers = [free, budgeted, agent]
-    // Traffic makes the slices that serve on later.
+    // These calls take the leases that serve later calls during the outage.
     await keepCalling(callers, () => free.replies.length === 20)
     expect(callers.every(caller => accepted(caller) === 20)).toBe(true)
 
     await proxy.cut()
     await keepCalling(callers, () => callers.every(isRefused))
     for (const caller of callers) expect(accepted(caller), caller.name).toBeGreaterThan(21)
-    // Whose news are stale is refused before those whom only the database's absence as such stops.
+    // The agent token is refused first, because the process has read no news. The other caller is refused only later, because the database is
+    // unavailable.
     expect(firstRefusal(agent)).toBeLessThan(firstRefusal(free))
     for (const path of ['/v1/usage', '/v1/me/budgets', '/v1/me/agents']) {
       const reply = await call(gateway, fleet.key, 'GET', path)
       expect([path, reply.status, reply.json.error.code, Number(reply.headers.get('retry-after')) > 0]).toEqual([path, 503, 'database_unavailable', true])
     }
-    // A key that this process has never seen may be a good one, so it is not called a bad one.
+    // This process has never seen the key, and the key may be valid. So the error is not that the key is invalid.
     const stranger = await fleet.newKey({})
     expect((await call(gateway, stranger.key, 'GET', '/v1/me/whoami')).json.error.code).toBe('database_unavailable')
     expect((await call(gateway, fleet.key, 'GET', '/health')).status).toBe(200)
@@ -119,7 +120,7 @@ describe.runIf(onPostgres)('an unavailable database', () => {
     await expectMetered(callers)
   })
 
-  test('OPS-02 a running stream of a key survives the outage and is metered after it; one of an agent is cut when its news is stale', {
+  test('OPS-02 a running stream of a key survives the outage and is recorded after it; a stream of an agent is cut when the process has read no news for too long', {
     timeout: 90_000,
   }, async () => {
     const { free, agent } = await makeCallers('of the streams')
@@ -143,7 +144,9 @@ describe.runIf(onPostgres)('an unavailable database', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('OPS-02 a stream that the outage outlasts is ended in its own protocol, and its output is metered once', { timeout: 90_000 }, async () => {
+  test('OPS-02 a stream that still runs when the outage lasts too long is ended in its own protocol, and its output is recorded once', {
+    timeout: 90_000,
+  }, async () => {
     const { free } = await makeCallers('of the long stream')
     fleet.upstream.script([{ chunks: ['first part ', 'second part'], holdAfterChunks: 1 }])
     const stream = free.send({ stream: true, stream_options: { include_usage: true } })
@@ -160,7 +163,9 @@ describe.runIf(onPostgres)('an unavailable database', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('OPS-02 open but silent connections count as an unavailable database, and delay no call that can be served', { timeout: 120_000 }, async () => {
+  test('OPS-02 database connections that are open but silent count as an unavailable database, and delay no call that can be served', {
+    timeout: 120_000,
+  }, async () => {
     const { free, budgeted, agent } = await makeCallers('of the freeze')
     const callers = [free, budgeted, agent]
     await keepCalling(callers, () => free.replies.length === 20)

@@ -24,7 +24,7 @@ const sums = statement<[], { events: bigint; valueUinr: string }>(
 )
 const setAgentBudget = { monthly_budget_inr: 100 }
 
-// The thread of the embedded database is meant: one run, with that database, is enough.
+// These tests are about the thread of the embedded database, so they run only with that database.
 describe.skipIf(onPostgres)('the thread of the embedded database', () => {
   let upstream: UpstreamServer
   let folder: string
@@ -49,16 +49,16 @@ describe.skipIf(onPostgres)('the thread of the embedded database', () => {
     await start()
     key = /API key +(\S+)/.exec(gateway.output())?.[1] ?? ''
   }
-  /** A call that costs ten tokens; whether it was answered. */
+  /** Makes a call that costs ten tokens. Returns whether it was answered. */
   const charge = async (token: string): Promise<boolean> => {
     const reply = await chat(gateway, token, callTokens).catch(() => null)
     if (reply?.status === 200) answered++
     return reply?.status === 200
   }
-  /** A request that only the database can answer. */
+  /** Returns whether a request that needs the database is answered. */
   const isDatabaseThere = async (): Promise<boolean> => (await call(gateway, key, 'GET', '/v1/me/agents').catch(() => null))?.status === 200
 
-  /** Stops the gateway and compares what the database says was spent with what was answered. */
+  /** Stops the gateway and compares the spend in the database with the answered calls. */
   const expectExact = async (): Promise<void> => {
     expect(await gateway.terminate()).toBe(0)
     const db = await openEmbedded(join(folder, 'db'), { clock: systemClock, log: silentLog })
@@ -70,7 +70,7 @@ describe.skipIf(onPostgres)('the thread of the embedded database', () => {
     }
   }
 
-  test('EDGE-21 when it dies under load, calls continue by themselves on the same folder, and every call is charged once', async () => {
+  test('EDGE-21 when the thread dies under load, calls continue without help on the same folder, and every call is charged once', async () => {
     await begin()
     const made = await call(gateway, key, 'POST', '/v1/me/agents', { name: 'spender' })
     await call(gateway, key, 'POST', `/v1/me/agents/${made.json.id}/budget`, setAgentBudget)
@@ -94,7 +94,7 @@ describe.skipIf(onPostgres)('the thread of the embedded database', () => {
     await expectExact()
   })
 
-  test('EDGE-21 when it dies repeatedly, the process ends and says why; the next start has every charge', async () => {
+  test('EDGE-21 when the thread dies repeatedly, the process ends and says why, and the next start has every charge', async () => {
     await begin()
     const exited = new Promise<number | null>(done => gateway.child.once('exit', done))
     const isOver = (): boolean => gateway.child.exitCode !== null

@@ -12,26 +12,26 @@ import { type GatewayProcess, startProcess } from '../harness/process.ts'
 import { ask, parsed } from '../harness/prometheus.ts'
 import { until } from '../harness/until.ts'
 
-// Each of these starts processes.
+// The tests need a long timeout, because each of them starts processes.
 vi.setConfig({ testTimeout: 240_000 })
 
 const job = 'keys.inactivity'
 const token = 'figures-token-of-the-sweeps'
 const settings = { METRICS_TOKEN: token }
 
-/** Every regular job ran this long ago, by the clock of the database. */
+/** Sets when every regular job last ran, by the clock of the database. */
 const setAges = statement<[minutes: number]>('test.sweeps_set_ages', `update job_runs set ran_at = now() - $1::float8 * interval '1 minute'`)
 const readAge = statement<[name: string], { minutes: number }>(
   'test.sweeps_age',
   `select (extract(epoch from now() - ran_at) / 60)::float8 as "minutes" from job_runs where name = $1::text`,
 )
-/** All keys were last used 200 days ago, and their owners have had a notice for 20 days. */
+/** Makes all keys unused for 200 days, with a notice that is 20 days old. */
 const neglectKeys = statement<[]>(
   'test.sweeps_neglect_keys',
   `update api_keys set created_at = now() - interval '200 days', last_used_at = now() - interval '200 days', inactivity_notice_at = now() - interval '20 days'`,
 )
 
-/** How often the sweep of idle keys ran in a process. */
+/** Returns how often the sweep of idle keys ran in a process. */
 async function runsIn(process: GatewayProcess): Promise<number> {
   const { text } = await ask(`${process.baseUrl}/metrics`, { authorization: `Bearer ${token}` })
   return parsed(text).get(`brigade_job_runs_total{job="${job}",outcome="ok"}`) ?? Number.NaN
@@ -42,7 +42,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end()
 })
 
-describe.runIf(!onPostgres)('a process that lives for less than the period of a sweep', () => {
+describe.runIf(!onPostgres)('processes that live for less than the period of a sweep', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-sweeps-'))
   const start = async (): Promise<GatewayProcess> => {
     const process = await startProcess(settings, folder)
@@ -59,12 +59,12 @@ describe.runIf(!onPostgres)('a process that lives for less than the period of a 
   }
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('EDGE-18 the hourly sweep of idle keys runs in a gateway whose processes never live for an hour', async () => {
+  test('EDGE-18 the hourly sweep of idle keys runs although no process of the gateway lives for an hour', async () => {
     const first = await start()
     const key = /API key +(\S+)/.exec(first.output())?.[1] ?? ''
     expect((await call(first, key, 'GET', '/v1/usage')).status).toBe(200)
     await first.terminate()
-    // The first start has noted when the count begins; the process ended before the hour was over.
+    // The first start has recorded when the period begins. The process ended before an hour was over.
     await inDatabase(async db => {
       expect((await db.one(readAge, job)).minutes).toBeLessThan(10)
       await db.exec(neglectKeys)
@@ -79,8 +79,8 @@ describe.runIf(!onPostgres)('a process that lives for less than the period of a 
   })
 })
 
-describe.runIf(onPostgres)('a sweep of several processes', () => {
-  test('EDGE-18 is run by one of three processes that find it due', async () => {
+describe.runIf(onPostgres)('a sweep in several processes', () => {
+  test('EDGE-18 when three processes find a sweep due, only one of them runs it', async () => {
     const fleet = await startFleet(settings)
     ends.push(() => fleet.stop())
     await (await fleet.start()).terminate()
@@ -89,7 +89,7 @@ describe.runIf(onPostgres)('a sweep of several processes', () => {
     const startedMs = systemClock.monotonicMs()
     const runs = async (): Promise<number> => (await Promise.all(processes.map(runsIn))).reduce((sum, count) => sum + count, 0)
     await until(async () => (await runs()) >= 1, 'the sweep that is due')
-    // Each process has looked within five seconds of its start.
+    // Each process looks for due sweeps within five seconds of its start.
     await until(() => systemClock.monotonicMs() - startedMs > 6000, 'the first look of each process')
     expect(await runs()).toBe(1)
   })

@@ -11,16 +11,16 @@ import { fixedCostConfig, type GatewayProcess, startProcess } from '../harness/p
 import { startS3Server } from '../harness/s3-server.ts'
 import { startUpstream, type UpstreamServer } from '../harness/upstream-server.ts'
 
-// Each of these starts processes.
+// The tests need a long timeout, because each of them starts processes.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const cli = join(root, 'dist/cli/brigade.js')
-/** An empty value counts as not set: this takes away what the harness sets by itself. Only the port stays, because 8787 may be taken. */
+/** An empty value counts as not set. This removes what the test harness sets. Only the port stays set, because 8787 may be in use. */
 const nothingSet = { SANDBOX: '', LOCAL_SERVERS: '', LOG_LEVEL: '', DATA_DIR: '' }
 
-/** `brigade` as an operator types it in the folder of the gateway. */
+/** Runs `brigade` in the folder of the gateway, as an operator does. */
 async function brigade(
   folder: string,
   args: readonly string[],
@@ -49,7 +49,7 @@ describe('the first start', () => {
   }
   beforeAll(async () => {
     await start()
-    // The address is the first line; the rest of what is printed may come in a later piece.
+    // The address is on the first line. The rest of the output may arrive later.
     await until(() => gateway.output().includes('npm run demo'))
     firstOutput = gateway.output()
   })
@@ -58,7 +58,7 @@ describe('the first start', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('in an empty folder without settings it prints its address, a key and an agent token, and keeps its data in one folder', async () => {
+  test('in an empty folder without settings, the gateway prints its address, a key and an agent token, and keeps its data in one folder', async () => {
     expect(gateway.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect(key()).toMatch(/^\S{20,}$/)
     expect(agentToken().split('.')).toHaveLength(3)
@@ -68,7 +68,7 @@ describe('the first start', () => {
     expect([who.status, who.json.agent?.name]).toEqual([200, 'first-agent'])
   })
 
-  test('a second one on the same port reports in one line that the port is taken, and prints nothing else', async () => {
+  test('a second gateway on the same port prints only one line, which says that the port is in use', async () => {
     const other = mkdtempSync(join(tmpdir(), 'brigade-second-'))
     const env = { PATH: process.env['PATH'] ?? '', HOME: other, PORT: new URL(gateway.baseUrl).port, LOG_LEVEL: 'silent' }
     await expect(run(process.execPath, [cli, 'serve'], { cwd: other, env })).rejects.toMatchObject({
@@ -85,7 +85,7 @@ describe('the first start', () => {
     expect(JSON.parse(stdout).choices[0].message.content).not.toBe('')
   })
 
-  test('the printed OpenAI SDK snippet runs as it is', async () => {
+  test('the printed OpenAI SDK code runs unchanged', async () => {
     const snippet = printed(/( {2}import OpenAI[\s\S]*?console\.log\(.*\))/)
     const file = join(mkdtempSync(join(root, 'node_modules', '.first-start-')), 'snippet.mjs')
     writeFileSync(file, snippet)
@@ -126,14 +126,14 @@ describe('the first start', () => {
     expect([response.status, response.json.status]).toEqual([200, 'completed'])
   })
 
-  test('the simulated provider is on while no other is configured', async () => {
+  test('the simulated provider is on while no other provider is configured', async () => {
     const models = await call(gateway, key(), 'GET', '/v1/models')
     expect((models.json.data as { id: string }[]).some(model => model.id === 'sandbox-chat')).toBe(true)
     const reply = await call(gateway, key(), 'POST', '/v1/chat/completions', { model: 'sandbox-chat', messages: [{ role: 'user', content: 'Hello' }] })
     expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'sandbox'])
   })
 
-  test('TEST-06 admin commands reach the running gateway', async () => {
+  test('TEST-06 admin commands work on the running gateway', async () => {
     const { json: made } = await brigade(folder, ['admin', 'create', '--email', 'ops@example.test', '--org', 'Second', '--key-budget-inr', '5', '--json'])
     expect(made).toMatchObject({ org_id: expect.any(Number), key: expect.any(String), base_url: gateway.baseUrl })
     const { json: more } = await brigade(folder, ['admin', 'key', '--org', String(made['org_id']), '--scope', 'inference', '--rpm', '2', '--json'])
@@ -144,7 +144,7 @@ describe('the first start', () => {
     expect((await call(gateway, String(more['key']), 'POST', '/v1/me/agents', { name: 'x' })).status).toBe(403)
   })
 
-  test('TEST-06 admin commands work on a stopped gateway, and the next start prints no secret and keeps every key', async () => {
+  test('TEST-06 admin commands work on a stopped gateway; the next start prints no secret and keeps every key', async () => {
     expect(await gateway.terminate()).toBe(0)
     const { json: made } = await brigade(folder, ['admin', 'key', '--org', '1', '--email', 'owner@localhost', '--name', 'made while stopped', '--json'])
     await start()
@@ -178,7 +178,7 @@ describe('settings of an operator', () => {
     for (const folder of folders) rmSync(folder, { recursive: true, force: true })
   })
 
-  test('TEST-01 a provider is pointed at a stub by two environment variables', async () => {
+  test('TEST-01 two environment variables point a provider to a stub', async () => {
     const { gateway, key } = await start({ OPENAI_API_KEY: 'platform-secret', OPENAI_BASE_URL: upstream.url })
     const reply = await call(gateway, key, 'POST', '/v1/chat/completions', { model: 'auto', messages: [{ role: 'user', content: 'Hello' }] })
     expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'openai'])
@@ -186,7 +186,7 @@ describe('settings of an operator', () => {
     await gateway.kill()
   })
 
-  test('TEST-07 with only a database, unconfigured memory has its own error code', async () => {
+  test('TEST-07 with only a database, requests for memory fail with an error code of their own', async () => {
     bare = await start({})
     const { json: made } = await brigade(bare.gateway.dataDir, ['admin', 'create', '--email', 'ops@example.test', '--org', 'Bare', '--json'], {
       DATA_DIR: bare.gateway.dataDir,
@@ -196,7 +196,7 @@ describe('settings of an operator', () => {
     expect((await call(bare.gateway, String(made['key']), 'GET', '/v1/models')).status).toBe(200)
   })
 
-  test('TEST-01 TEST-03 a store at a private address is refused until the operator allows exactly that address; an operator file adds a provider', async () => {
+  test('TEST-01 TEST-03 a memory store at a private address is refused until the operator allows exactly that address; an operator file adds a provider', async () => {
     const s3 = await startS3Server()
     const store = { store: 's3', endpoint: s3.endpoint, bucket: s3.bucket, region: 'auto', access_key: s3.accessKey, secret_key: s3.secretKey }
     try {

@@ -8,7 +8,7 @@ import { layMigrated } from '../harness/migrated-folder.ts'
 
 const messages = [{ role: 'user', content: 'Hello' }]
 
-describe('a machine without settings', () => {
+describe('a gateway without settings', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-fresh-'))
   let gateway: RunningGateway
   let key = ''
@@ -64,7 +64,7 @@ describe('a machine without settings', () => {
     expect(await reply.text()).toMatch(/\[DONE\]|message_stop|response\.completed/)
   })
 
-  test('an answer in a requested format is JSON of that schema, in every client format', async () => {
+  test('an answer in a requested format is JSON that matches the schema, in every client format', async () => {
     const schema = { type: 'object', properties: { city: { type: 'string' }, people: { type: 'integer' } }, required: ['city', 'people'] }
     const format = { name: 'answer', schema }
     const wanted = { city: expect.any(String), people: expect.any(Number) }
@@ -78,7 +78,7 @@ describe('a machine without settings', () => {
     expect(JSON.parse(any.json.choices[0].message.content)).toEqual({ simulated: expect.any(String) })
   })
 
-  test('an image is made, its URL answers, and it can be edited', async () => {
+  test('an image is made, its URL serves it, and it can be edited', async () => {
     const drawn = await ask('/v1/images/generations', { model: 'sandbox-image', prompt: 'an otter' })
     const picture = await (await fetch(drawn.json.data[0].url)).blob()
     expect(picture.type).toBe('image/png')
@@ -86,7 +86,7 @@ describe('a machine without settings', () => {
     expect([edited.status, edited.json.data.length]).toEqual([200, 1])
   })
 
-  test('speech is made, and that speech is transcribed', async () => {
+  test('speech is made, and this speech is transcribed', async () => {
     const speech = await send('/v1/audio/speech', { model: 'sandbox-speech', input: 'Hello' })
     expect([speech.status, speech.headers.get('content-type')]).toEqual([200, 'audio/wav'])
     const taken = await ask(
@@ -96,7 +96,7 @@ describe('a machine without settings', () => {
     expect([taken.status, taken.json.text]).toEqual([200, expect.stringContaining('simulated')])
   })
 
-  test('the panel makes three simulated images and one is picked; three images and one judge are charged', async () => {
+  test('the panel makes three simulated images and picks one; three images and one judge are charged', async () => {
     const { status, headers, json } = await ask('/v1/images/generations', { model: 'image-sangam', prompt: 'an otter' })
     expect(status, JSON.stringify(json)).toBe(200)
     expect(json.data).toHaveLength(1)
@@ -108,7 +108,7 @@ describe('a machine without settings', () => {
     expect(preview.json).toMatchObject({ model: 'brigade/image-sangam', provider: 'sandbox' })
   })
 
-  test('the panel on a key of the caller is not simulated, and no simulated model is in India', async () => {
+  test('with a key of the caller, the panel is not simulated; no simulated model counts as in India', async () => {
     const own = await ask('/me/route/preview', { model: 'image-sangam', prompt: 'an otter', upstream_key: 'any-text' })
     expect(own.json.provider).toBe('together')
     expect(own.json.candidates.find((one: { provider: string }) => one.provider === 'sandbox')).toMatchObject({
@@ -118,7 +118,7 @@ describe('a machine without settings', () => {
     expect((await said('/v1/images/generations', { model: 'image-sangam:india', prompt: 'an otter' })).slice(0, 2)).toEqual([422, 'no_route'])
   })
 
-  test('the error for a model without a key says how to get one, and which model answers without a key', async () => {
+  test('the error for a model without a provider key says how to get one, and names a model that answers without a key', async () => {
     const [status, code, message] = await said('/v1/chat/completions', { model: 'gpt-4o', messages })
     expect([status, code]).toEqual([400, 'no_route'])
     for (const part of ['openai is not configured here', 'PUT /me/byok/openai', 'upstream_key', '"sandbox-chat"']) expect(message).toContain(part)
@@ -128,7 +128,7 @@ describe('a machine without settings', () => {
     for (const part of ['PUT /me/byok/anthropic', 'x-br-api-key', 'ANTHROPIC_MODEL']) expect(claude[2]).toContain(part)
   })
 
-  test('the error for a model of another kind names its endpoint', async () => {
+  test('the error for a model of the wrong kind names the endpoint for that model', async () => {
     const wrong = async (path: string, body: object) => (await said(path, body))[2]
     expect(await wrong('/v1/chat/completions', { model: 'sandbox-image', messages })).toContain('/v1/images/generations')
     expect(await wrong('/v1/images/generations', { model: 'sandbox-chat', prompt: 'x' })).toContain('/v1/chat/completions')
@@ -151,13 +151,13 @@ describe('a machine without settings', () => {
     ['/v1/mcp', '/mcp'],
     ['/v1/me/orgs', '/me/orgs'],
     ['/', '/llms.txt'],
-  ])('a path that is not there says which one is: %s', async (path, there) => {
+  ])('the error for an unknown path names the right one: %s', async (path, there) => {
     const [status, code, message] = await said(path, {})
     expect([status, code]).toEqual([404, 'not_found'])
     expect(message).toContain(there)
   })
 
-  test('a base URL with one /v1 too many has its own error', async () => {
+  test('a base URL with one /v1 too many has an error of its own', async () => {
     expect((await said('/v1/v1/messages', {}))[2]).toBe(
       'There is no such path. Did you mean /v1/messages? The base URL of OpenAI clients ends in /v1; Claude Code and the SDK of Anthropic add it themselves.',
     )
@@ -167,17 +167,17 @@ describe('a machine without settings', () => {
     expect(await said(`/${'v1/'.repeat(3000)}x`, {})).toEqual([404, 'not_found', expect.stringContaining('/llms.txt')])
   })
 
-  test('the error for a wrong method names the right one', async () => {
+  test('the error for a wrong method names the right method', async () => {
     const reply = await fetch(`${gateway.baseUrl}/v1/messages`)
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
     expect(JSON.parse(await reply.text()).error.message).toBe('This path takes POST only.')
   })
 
-  test('a trailing slash makes no difference', async () => {
+  test('a trailing slash in a path makes no difference', async () => {
     expect((await send('/v1/chat/completions/', { model: 'sandbox-chat', messages })).status).toBe(200)
   })
 
-  test('the error for a provider key alone at /v1/messages says where the gateway key goes', async () => {
+  test('when /v1/messages gets only a provider key, the error says where the gateway key goes', async () => {
     const [status, code, message] = await said('/v1/messages', { model: 'claude-sonnet-4-5', messages }, { 'x-api-key': 'sk-ant-api03-abc' })
     expect([status, code]).toEqual([401, 'invalid_api_key'])
     expect(message).toContain('x-br-api-key')

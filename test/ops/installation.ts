@@ -1,4 +1,4 @@
-/** A whole installation on a data folder or a PostgreSQL database, as an operator has one, filled with one of everything that must not get lost. */
+/** A whole installation on a data folder or a PostgreSQL database. It contains one of everything that must not get lost. */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { layMigrated } from '../harness/migrated-folder.ts'
 import { startS3Server } from '../harness/s3-server.ts'
 import { startUpstream } from '../harness/upstream-server.ts'
 
-/** Servers that the installations of one test file share. */
+/** Starts the servers that all installations of a test file share. */
 export async function startSurroundings() {
   const [upstream, s3] = await Promise.all([startUpstream(), startS3Server()])
   const folder = mkdtempSync(join(tmpdir(), 'brigade-ops-'))
@@ -34,7 +34,7 @@ export async function startSurroundings() {
     GITHUB_CLIENT_ID: 'brigade',
     GITHUB_CLIENT_SECRET: 'secret',
     OUTBOUND_ALLOW: `${s3.hostPort},${new URL(upstream.url).host},127.0.0.1:9`,
-    // Tokens and cookies belong to the address of the gateway, which stays when its data move.
+    // Tokens and cookies belong to the address of the gateway, so the address stays the same when the data moves.
     BASE_URL: 'http://brigade.test',
     PRICE_FEED_URL: 'off',
   }
@@ -83,13 +83,13 @@ function callerOf(baseUrl: string, origin: string) {
     try {
       json = JSON.parse(text)
     } catch {
-      // no JSON
+      // The body is not JSON.
     }
     return { status: response.status, text, json, headers: response.headers }
   }
 }
 
-/** What a filled installation must still know later. */
+/** What a filled installation must still have later. */
 export interface Filled {
   readonly orgId: number
   readonly userId: number
@@ -111,7 +111,7 @@ export function chat({ call }: Started, token: string, headers: Record<string, s
   return call('POST', '/v1/chat/completions', say, { token, headers })
 }
 
-/** Makes an organisation with everything that is sealed, counted or kept: on a memory folder, or with `s3` on a bucket. */
+/** Makes an organisation with everything that is sealed, counted or stored. Its memory is in a folder, or with `s3` in a bucket. */
 export async function fill(started: Started, surroundings: Surroundings, memory: 'folder' | 's3'): Promise<Filled> {
   const { gateway, call } = started
   const { app } = gateway
@@ -166,13 +166,13 @@ export async function fill(started: Started, surroundings: Surroundings, memory:
   return { ...filled, spentInr: await spentOf(gateway, filled) }
 }
 
-/** What the key has spent of its budget in the running month, in rupees. */
+/** Returns what the key has spent of its budget in the present month, in rupees. */
 export async function spentOf(gateway: RunningGateway, { orgId, keyId }: Pick<Filled, 'orgId' | 'keyId'>): Promise<number> {
   const [status] = await gateway.app.limits.budgets.list(orgId, [{ scope: 'key', scopeId: String(keyId) }])
   return Number(status?.spentUinr ?? -1n) / 1e6
 }
 
-/** Everything that was filled in is there and works. */
+/** Expects that everything from `fill` is there and works. */
 export async function expectWhole(started: Started, filled: Filled): Promise<void> {
   const { gateway, call } = started
   const { key, notes, cookie, agentToken, agentId, contentRequest, orgId } = filled
@@ -194,7 +194,7 @@ export async function expectWhole(started: Started, filled: Filled): Promise<voi
   await gateway.app.limits.flushNow()
 }
 
-/** Findings of the doctor that are not ok, those about the settings of a test aside. */
+/** Returns the findings of the doctor that are not ok, except those about settings that a test does not have. */
 export async function complaints(gateway: RunningGateway): Promise<string[]> {
   const findings = await gateway.app.doctor()
   return findings

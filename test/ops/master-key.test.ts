@@ -1,4 +1,4 @@
-/** The change of the master key: with two settings and no downtime, and with the file of an embedded installation. */
+/** The change of the master key: with two settings and without downtime, and with the key file of an embedded installation. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const columnsOf: Statement<[], Column> = {
          where c.table_schema = 'public' and t.table_type = 'BASE TABLE' and c.data_type in ('text', 'json', 'jsonb', 'ARRAY', 'character varying') order by 1, 2`,
 }
 
-/** Columns of the whole schema with a value sealed under that key, found by looking everywhere. */
+/** Returns all columns that have a value sealed under that key. It searches the whole schema. */
 async function sealedUnder(db: Db, keyId: string): Promise<string[]> {
   const found: string[] = []
   for (const { table, column } of await db.many(columnsOf)) {
@@ -64,7 +64,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
   }, 180_000)
   afterAll(() => around.close())
 
-  test('BACK-01 a change of the master key that was killed continues with the same key, no value stays under the old one, and everything works', async () => {
+  test('BACK-01 when a change of the master key is killed, the next run continues with the same new key; afterwards no value is sealed under the old key, and everything works', async () => {
     const before = idIn('master.key')
     const refused = await brigade('master-key', 'change')
     expect(refused.code).toBe(1)
@@ -75,7 +75,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     expect((await brigade('master-key', 'change')).code).toBe(0)
     const after = idIn('master.key')
     expect(after).not.toBe(before)
-    // As if it had been killed when only a part was sealed again.
+    // Puts the database into the state of a change that was killed when only some values were sealed again.
     await withDb(async db => {
       const [old, current] = ['master.key.old', 'master.key'].map(name => parseMasterKey(readFileSync(keyFile(name), 'utf8').trim()) ?? Buffer.alloc(0))
       for (const values of sealedValues.slice(3)) await values.reseal(db, makeSealer(old ?? Buffer.alloc(0), [current ?? Buffer.alloc(0)]), before)
@@ -83,7 +83,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     })
     const halfway = await startOn(around, dataDir)
     expect(await complaints(halfway.gateway)).toEqual([expect.stringContaining('change of the master key: is not finished')])
-    // It works in the middle too, and people stay signed in.
+    // In this state too, everything works and people stay signed in.
     await expectWhole(halfway, inFolder)
     const status = JSON.parse((await brigade('master-key', 'status', '--json')).out)
     expect(status).toMatchObject({ current: after, others: [before] })
@@ -94,7 +94,7 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     expect(idIn('master.key')).toBe(after)
     await withDb(async db => {
       expect(await sealedUnder(db, before)).toEqual([])
-      // All of the schema was looked at: no column with sealed values is unknown to the change.
+      // The same columns as before have sealed values, so the change knows every such column.
       expect(await sealedUnder(db, after)).toEqual(everywhere)
     })
 
@@ -104,35 +104,35 @@ describe('the master key of an embedded installation', { timeout: 180_000 }, () 
     expect(await complaints(done.gateway)).toEqual([])
     expect((await done.call('GET', `/v1/me/memory/o?key=${inBucket.notes}`, undefined, { token: inBucket.key })).text).toBe('third ✓')
     expect((await done.call('POST', `/v1/me/agents/${inFolder.agentId}/token`, {}, { token: inFolder.key })).status).toBeLessThan(300)
-    // The key that signed the cookie is forgotten.
+    // The session is refused, because the key that signed its cookie no longer exists.
     expect((await done.call('GET', '/me/byok', undefined, { cookie: inFolder.cookie })).status).toBe(401)
     await done.gateway.stop()
   })
 
-  test('BACK-01 with settings: processes with both keys serve each other, reseal moves all values, and the old key can be removed', async () => {
+  test("BACK-01 with settings, processes with both keys accept each other's values, reseal moves all values to the new key, and the old key can be removed", async () => {
     const oldKey = readFileSync(keyFile('master.key'), 'utf8').trim()
     const newKey = randomBytes(32).toString('base64')
     const at = (env: Record<string, string>) => startOn(around, dataDir, env)
-    // Step 1: everybody can open what the new key will seal, and seals with the old one.
+    // Step 1: every process seals with the old key and can also open values of the new key.
     const first = await at({ MASTER_KEY: oldKey, MASTER_KEY_OTHER: newKey })
     const cookieOfOld = (await first.gateway.app.sessions.create(inFolder.userId, inFolder.orgId)).cookie
     expect((await chat(first, inFolder.key, { 'idempotency-key': 'over-the-change' })).status).toBe(200)
     await first.gateway.app.limits.flushNow()
     await first.gateway.stop()
-    // Step 2: swapped.
+    // Step 2: the two keys are swapped.
     const second = await at({ MASTER_KEY: newKey, MASTER_KEY_OTHER: oldKey })
     expect((await second.call('GET', '/me/byok', undefined, { cookie: cookieOfOld })).status).toBe(200)
     expect((await chat(second, inFolder.key, { 'idempotency-key': 'over-the-change' })).json.error.code).toBe('idempotency_replayed')
     const cookieOfNew = (await second.gateway.app.sessions.create(inFolder.userId, inFolder.orgId)).cookie
     expect((await second.call('GET', '/me/byok', undefined, { cookie: cookieOfNew })).status).toBe(200)
-    // Step 3, beside the running gateway.
+    // Step 3: the values are sealed again while the gateway runs.
     const resealed = JSON.parse((await brigade('master-key', 'reseal', '--json')).out)
     expect(resealed.unopened).toBe(0)
     expect(resealed.inUse).toEqual([expect.objectContaining({ keyId: resealed.current, state: 'current' })])
     expect(resealed.next).toContain('Take MASTER_KEY_OTHER away')
     expect(await complaints(second.gateway)).toEqual([])
     await second.gateway.stop()
-    // Step 4.
+    // Step 4: the old key is removed.
     const third = await at({ MASTER_KEY: newKey })
     expect(await complaints(third.gateway)).toEqual([])
     expect((await third.call('GET', '/me/byok', undefined, { cookie: cookieOfNew })).status).toBe(200)

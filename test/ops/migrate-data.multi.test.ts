@@ -1,4 +1,4 @@
-/** An embedded installation becomes one on PostgreSQL and a bucket; and PostgreSQL itself backed up and restored with its own tools. */
+/** The move of an embedded installation to PostgreSQL and a bucket. Also the backup and restore of PostgreSQL with its own tools. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ const count: Statement<[], { orgs: number; events: number }> = {
   text: 'select (select count(*)::int from orgs) as "orgs", (select count(*)::int from usage_events) as "events"',
 }
 
-/** Every file of a folder by its sum, what locks leave aside. */
+/** Returns the checksum of every file in a folder, without locks and sockets. */
 function printOf(folder: string): Record<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile() && !/brigade\.lock|\.sock$/.test(entry.name))
   return Object.fromEntries(
@@ -36,7 +36,7 @@ function printOf(folder: string): Record<string, string> {
   )
 }
 
-describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, () => {
+describe.runIf(onPostgres)('the move from the embedded database to PostgreSQL', { timeout: 180_000 }, () => {
   let around: Surroundings
   let dataDir: string
   let filled: Filled
@@ -69,7 +69,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     dataDir = join(around.folder, 'data')
     const started = await startOn(around, dataDir)
     filled = await fill(started, around, 'folder')
-    // The folder as a killed process leaves it: what the last call cost is in the journal, in the database only later or never.
+    // A copy of the folder as a killed process leaves it. The cost of the last call is in the journal and not yet in the database.
     expect((await chat(started, filled.key)).status).toBe(200)
     const killed = join(around.folder, 'killed')
     cpSync(dataDir, killed, { recursive: true, filter: path => !/\.sock$|brigade\.lock/.test(path) })
@@ -84,12 +84,12 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     rmSync(around.folder, { recursive: true, force: true })
   })
 
-  test('MOVE-01 every row and object arrives in PostgreSQL and a bucket, checked; the source does not change; keys, tokens, budgets, memory and history continue', async () => {
+  test('MOVE-01 every row and object arrives in PostgreSQL and a bucket and is checked; the source does not change; keys, tokens, budgets, memory and history continue', async () => {
     const before = printOf(dataDir)
     const url = await newDatabase()
     const folders = await brigade('migrate-data', '--to', url)
     expect(folders.err).toMatch(/memory of organisation 1 is in a folder\. Give a bucket/i)
-    // A bucket that fails in the middle leaves a target without rows, and the next run goes on.
+    // When the bucket fails during the move, the target has no rows, and the next run succeeds.
     let writes = 0
     around.s3.faults.beforeWrite = async () => {
       if (++writes > 8) around.s3.faults.down = true
@@ -117,7 +117,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     const anew = await startOn(around, join(around.folder, 'new'), { DATABASE_URL: url, MASTER_KEY: masterKey() })
     expect(await complaints(anew.gateway)).toEqual([])
     await expectWhole(anew, filled)
-    // What is made from now on gets ids behind those that were moved, and etags of the bucket hold.
+    // New rows get ids above those that were moved, and etags of the bucket are valid.
     const read = await anew.call('GET', `/v1/me/memory/o?key=${filled.notes}`, undefined, { token: filled.key })
     const write = await anew.call('PUT', `/v1/me/memory/o?key=${filled.notes}`, 'fourth', {
       token: filled.key,
@@ -152,7 +152,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     expect(await withDb(url, async db => (await db.one(count)).orgs).catch(() => 0)).toBe(0)
   })
 
-  test('BACK-01 pg_dump and pg_restore restore PostgreSQL; later journals are replayed, and the doctor finds nothing wrong', async context => {
+  test('BACK-01 after pg_dump and pg_restore of PostgreSQL, newer journals are replayed, and the doctor finds nothing wrong', async context => {
     const bin = findPostgres() ?? ''
     if (!existsSync(join(bin, 'pg_dump'))) return context.skip('pg_dump is not installed beside the server')
     const url = await newDatabase()
@@ -165,7 +165,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     const file = join(around.folder, 'brigade.dump')
     await run(join(bin, 'pg_dump'), ['--format=custom', `--file=${file}`, url])
     const objects = new Map(around.s3.objects)
-    // After the backup: usage, a write, a revoked agent.
+    // These changes come after the backup: usage, a write, and a revoked agent.
     expect((await chat(first, safe.key)).status).toBe(200)
     await first.call('PUT', `/v1/me/memory/o?key=${safe.notes}`, 'later', { token: safe.key })
     await first.call('POST', `/v1/me/agents/${safe.agentId}/revoke`, {}, { token: safe.key })
@@ -180,7 +180,7 @@ describe.runIf(onPostgres)('from embedded to PostgreSQL', { timeout: 180_000 }, 
     for (const [key, object] of objects) around.s3.objects.set(key, object)
     const second = await startOn(around, home, { ...env, DATABASE_URL: restored })
     expect(await complaints(second.gateway)).toEqual([])
-    // The journal had what was used since; the agent is not revoked any more.
+    // The journal has the usage since the backup. The revoke was only in the database, so the agent is not revoked any more.
     expect(await spentOf(second.gateway, safe)).toBe(spent)
     await expectWhole(second, { ...safe, spentInr: spent })
     expect(await complaints(second.gateway)).toEqual([])

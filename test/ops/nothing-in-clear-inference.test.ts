@@ -1,7 +1,4 @@
-/**
- * What callers of every inference endpoint send and receive, and the credentials that they send along; then every byte that was stored is searched for
- * them.
- */
+/** Callers of every inference endpoint send and receive texts and send credentials. Afterwards, every stored byte is searched for them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
@@ -24,7 +21,7 @@ afterAll(() => app.stop())
 
 const countContent = statement<[], { rows: number }>('test.nothing_in_clear_inference_count_content', `select count(*)::int as "rows" from content_log`)
 
-/** What was said or sent: each is looked for behind the run. */
+/** Every text and credential that was sent. At the end, each is searched for. */
 const secrets = new Map<string, string>()
 const secret = (name: string): string => {
   const value = `${name.replaceAll(' ', '-')}-that-nobody-may-keep-0417`
@@ -32,7 +29,7 @@ const secret = (name: string): string => {
   return value
 }
 
-/** What a provider answers on each path, with what it heard in its mouth when it fails. */
+/** Returns the reply of a provider on each path. When the provider fails, the reply repeats what the provider received. */
 function answer({ path, raw, headers }: RecordedRequest, failing: number | null): UpstreamScript {
   if (failing !== null)
     return {
@@ -79,7 +76,7 @@ async function everyCall(): Promise<number[]> {
     for (const stream of [false, true]) await json('/v1/messages', { model, stream, ...talk })
   for (const stream of [false, true]) await json('/v1/messages', { model: 'claude-test', stream, ...talk }, own, null)
   await json('/v1/messages/count_tokens', { model: 'claude-test', ...talk }, own, null)
-  // A field of ours may be written with escapes, and twice.
+  // A request may contain a field of the gateway twice, and with escapes in its name.
   const twice = `"upstream\\u005fkey":"${secret('first upstream key')}","upstream_key":"${secret('upstream key of messages')}"`
   await json('/v1/messages', `{"model":"claude-test",${twice},"max_tokens":5,"messages":[{"role":"user","content":"hi"}]}`)
   await json('/v1/responses', `{"model":"responses-model",${twice},"input":"hi"}`)
@@ -116,11 +113,11 @@ test('no inference endpoint stores text or a credential of its callers in clear:
   expect(served.filter(status => status !== 200)).toEqual([400])
   for (const status of [400, 401, 429, 500]) {
     failing = status
-    // Only the preview, which dials nobody.
+    // Only the preview succeeds, because it calls no provider.
     expect((await everyCall()).filter(code => code < 400)).toEqual([200])
   }
   failing = null
-  // An organisation that keeps content keeps it sealed.
+  // When an organisation stores content, the content is sealed.
   expect((await app.call('PUT', '/me/org/data-retention', { days: 3 }, { cookie })).status).toBe(200)
   await everyCall()
   failing = 400

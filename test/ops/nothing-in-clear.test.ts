@@ -1,4 +1,4 @@
-/** One long run through everything that takes a secret or a prompt, then a look at every byte that stayed behind. */
+/** Uses everything that receives a secret or a prompt. Afterwards, every stored byte is searched for them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../harness/app.ts'
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const countContent = statement<[], { rows: number }>('test.nothing_in_clear_count_content', `select count(*)::int as "rows" from content_log`)
 
-test('AUTH-19 a full run leaves no API key, provider key, cookie, token or prompt in clear: not in the database, the journal or the log', async () => {
+test('AUTH-19 after a full run, no API key, provider key, cookie, token or prompt is stored in clear in the database, the journal or the log', async () => {
   const secrets = new Map<string, string>([['owner key', app.key]])
   const cookie = await app.signIn()
   secrets.set('cookie', cookie.split('=')[1] ?? '')
@@ -48,7 +48,7 @@ test('AUTH-19 a full run leaves no API key, provider key, cookie, token or promp
   expect(rotated.status).toBe(200)
   secrets.set('rotated key', rotated.json.key)
 
-  // Lists show the start of a key and nothing more of it.
+  // Lists show only the start of a key.
   const list = (await app.call('GET', '/me/keys', undefined, { cookie })).text
   expect(list).toContain(rotated.json.key.slice(0, 12))
   for (const name of ['owner key', 'new key', 'rotated key']) expect(list, name).not.toContain(secrets.get(name)?.slice(0, 20))
@@ -73,12 +73,12 @@ test('AUTH-19 a full run leaves no API key, provider key, cookie, token or promp
   secrets.set('agent token', agent.token)
   expect((await app.call('POST', '/v1/chat/completions', { ...say, stream: true }, { token: agent.token })).status).toBe(200)
 
-  // An organisation that keeps content keeps it sealed.
+  // When an organisation stores content, the content is sealed.
   expect((await app.call('PUT', '/me/org/data-retention', { days: 3 }, { cookie })).status).toBe(200)
   expect((await app.call('POST', '/v1/chat/completions', say)).status).toBe(200)
   expect((await app.call('POST', '/v1/chat/completions', { ...say, stream: true })).status).toBe(200)
 
-  // What is refused must not be kept either.
+  // Texts in refused requests must not be stored either.
   app.alpha.script({ status: 400, body: { error: { message: `bad: ${prompt}`, type: 'invalid_request_error', code: null } } })
   await app.call('POST', '/v1/chat/completions', { ...say, model: 'alpha-only' })
   await app.call('PUT', '/me/byok/keyed', { key: 'wrong-shape-but-still-a-secret-9876' }, { cookie })
@@ -90,7 +90,7 @@ test('AUTH-19 a full run leaves no API key, provider key, cookie, token or promp
   await until(async () => (await app.db.one(countContent)).rows >= 2)
   const kept = await keptBytes(app)
   expect(foundIn(kept, secrets)).toEqual([])
-  // The look itself works: what is kept on purpose is found.
+  // The search itself works, because it finds texts that are stored on purpose.
   expect(kept.get('database')).toContain('made here')
   expect([...kept.keys()].some(place => place.includes('journal'))).toBe(true)
 })

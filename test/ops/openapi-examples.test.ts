@@ -19,10 +19,10 @@ interface OpenApi {
   readonly components: { readonly securitySchemes: Json; readonly schemas: Json }
 }
 
-/** A body that may be null is one of several types. */
+/** The schema of a field that may be null is a choice of several types. */
 const isTyped = (schema: Json): boolean => schema['type'] !== undefined || (Array.isArray(schema['anyOf']) && schema['anyOf'].every(isTyped))
 
-describe('the OpenAPI document of a machine without settings', () => {
+describe('the OpenAPI document of a gateway without settings', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-openapi-'))
   let gateway: RunningGateway
   let key = ''
@@ -42,7 +42,7 @@ describe('the OpenAPI document of a machine without settings', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('is well formed: references resolve, names are unique, path parameters are declared, no header that OpenAPI ignores', () => {
+  test('is well formed: references resolve, names are unique, path parameters are declared, and no header is one that OpenAPI ignores', () => {
     const names = operations().map(([, , one]) => one.operationId)
     expect(new Set(names).size).toBe(names.length)
     for (const [path, method, one] of operations()) {
@@ -61,7 +61,7 @@ describe('the OpenAPI document of a machine without settings', () => {
     for (const [, name] of JSON.stringify(api).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) expect(api.components.schemas).toHaveProperty(name ?? '')
   })
 
-  test('says which calls stream, which are forms, and where the key of a messages call may be', () => {
+  test('says which calls stream, which take a form, and where the key of a messages call may be', () => {
     const streams = operations().flatMap(([path, , one]) => (one.responses['200']?.content['text/event-stream'] === undefined ? [] : [path]))
     expect(streams.sort()).toEqual(['/v1/audio/speech', '/v1/audio/transcriptions', '/v1/chat/completions', '/v1/messages', '/v1/responses'])
     const file = { type: 'string', format: 'binary' }
@@ -73,7 +73,7 @@ describe('the OpenAPI document of a machine without settings', () => {
     expect(api.paths['/v1/messages']?.['post']?.security).toEqual([{ bearer: [] }, { messagesKey: [] }, { anthropicKey: [] }])
   })
 
-  /** The bytes of an otter, and a recording: the contents of `@otter.png` and `@hello.wav`. */
+  /** Returns the file for an example: an image for `@otter.png`, and a recording for `@hello.wav`. */
   async function fileFor(name: string): Promise<File> {
     const [path, body] = name.endsWith('.png')
       ? ['/v1/images/generations', { model: 'sandbox-image', prompt: 'an otter', response_format: 'b64_json' }]
@@ -90,7 +90,7 @@ describe('the OpenAPI document of a machine without settings', () => {
       body,
     })
 
-  test('has an example for every inference endpoint, and each answers unchanged', async () => {
+  test('has an example for every inference endpoint, and each example gets a reply when it is sent unchanged', async () => {
     const asked: string[] = []
     const inference = operations().flatMap(([path]) => (/^\/v1\/(chat|embeddings|messages|responses|images|audio)/.test(path) ? [path] : []))
     for (const [path, , one] of operations().filter(([path]) => inference.includes(path))) {

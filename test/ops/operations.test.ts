@@ -7,7 +7,7 @@ import { mcpClients } from '../mcp/mcp-clients.ts'
 
 const errorCode = (answer: Answer): string => JSON.parse(answer.text).error.code
 const token = 'figures-token-of-the-test'
-/** What callers and models say: none of it may reach figures, traces or the log. */
+/** Texts of callers and models. None of them may be in metrics, traces or the log. */
 const said = { prompt: 'zebrafish-prompt-word', answer: 'quokka-answer-word', tool: 'axolotl-model-word' }
 const asked = { messages: [{ role: 'user', content: said.prompt }], max_tokens: 60 }
 const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }
@@ -49,7 +49,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     return reply.text
   }
   const scrape = async (): Promise<Map<string, number>> => parsed(await scrapeText())
-  /** By how much values grow by `work`. Requests are counted when their connection is done with them. */
+  /** Expects that `work` increases these values by these amounts. A request is counted when its connection is done with it. */
   const expectGrowth = async (work: () => Promise<unknown>, wanted: Readonly<Record<string, number>>): Promise<void> => {
     const before = await scrape()
     await work()
@@ -61,20 +61,20 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     }, 3000).catch(() => expect(growth()).toEqual(wanted))
   }
   const chat = (body: object, options?: Parameters<TestApp['call']>[3]) => app.call('POST', '/v1/chat/completions', { ...asked, ...body }, options)
-  /** The spans of a trace, once all of them are there. */
+  /** Waits until all spans of a trace have arrived, and returns them. */
   const trace = async (isWhole: (spans: ReceivedSpan[]) => boolean, traceId?: string): Promise<ReceivedSpan[]> => {
     const found = () => collector.spans.filter(span => traceId === undefined || span.traceId === traceId)
     await until(() => isWhole(found()))
     return found()
   }
   let traces = 0
-  /** A caller's place in a trace of its own. */
+  /** Returns a new trace with the span of a caller. */
   const caller = (isSampled = true) => {
     const traceId = (++traces).toString(16).padStart(32, 'a')
     return { traceId, spanId: '00f067aa0ba902b7', traceparent: `00-${traceId}-00f067aa0ba902b7-0${isSampled ? 1 : 0}` }
   }
 
-  test('a call counts by provider, model, kind and outcome, with tokens, rupees and times', async () => {
+  test('a call is counted by provider, model, kind and outcome, with tokens, rupees and times', async () => {
     await expectGrowth(() => chat({ model: 'alpha-only' }), {
       'brigade_inference_calls_total{provider="alpha",model="alpha-only",kind="chat",outcome="ok"}': 1,
       'brigade_inference_tokens_total{provider="alpha",model="alpha-only",direction="input"}': 100,
@@ -85,12 +85,12 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
       'brigade_http_request_duration_seconds_count{endpoint="/v1/chat/completions",method="POST"}': 1,
     })
     const values = await scrape()
-    // 100 × ₹10 + 50 × ₹40 a million.
+    // 100 × ₹10 + 50 × ₹40 per million tokens.
     expect(values.get('brigade_inference_value_rupees_total{provider="alpha",model="alpha-only"}')).toBeCloseTo(0.003, 9)
     expect(values.get('brigade_inference_cost_rupees_total{provider="alpha",model="alpha-only"}')).toBeCloseTo(0.003, 9)
   })
 
-  test('streams, failures, refusals and tools count too', async () => {
+  test('streams, failures, refusals and tools are counted too', async () => {
     await expectGrowth(() => chat({ model: 'alpha-only', stream: true }), {
       'brigade_inference_calls_total{provider="alpha",model="alpha-only",kind="chat",outcome="ok"}': 1,
       'brigade_inference_first_byte_seconds_count{provider="alpha",kind="chat"}': 1,
@@ -153,7 +153,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
       expect(names).toContain(name)
   })
 
-  test("no label grows with callers' input or names a caller", { timeout: 60_000 }, async () => {
+  test("the number of labels does not grow with callers' input, and no label names a caller", { timeout: 60_000 }, async () => {
     const before = (await scrape()).size
     const methods = ['GET', 'POST', 'PROPFIND', 'MKCOL', 'SEARCH', 'PURGE']
     for (let round = 0; round < 20; round++)
@@ -171,7 +171,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     expect(text).not.toMatch(/\b(org|key|agent|user)(_?id)?="/)
   })
 
-  test('only the token gives access to them', async () => {
+  test('only the token gives access to the metrics', async () => {
     const url = `${app.baseUrl}/metrics`
     for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: `Bearer ${token}x` }, { authorization: `Bearer ${app.key}` }] as Record<
       string,
@@ -185,7 +185,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     expect((await ask(url, { authorization: `bearer ${token}`, 'x-forwarded-for': '203.0.113.7' })).status).toBe(200)
   })
 
-  test("a call is a server span below its caller's span, with a client span for each dial", async () => {
+  test("a call is a server span under its caller's span, with one client span for each attempt", async () => {
     const from = caller()
     app.alpha.script([{ status: 503, body: {} }])
     const reply = await chat({ model: 'test-model' }, { headers: { traceparent: from.traceparent, tracestate: 'vendor=1' } })
@@ -210,15 +210,15 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
       attributes: { 'gen_ai.provider.name': 'alpha', 'error.type': '503', 'server.address': '127.0.0.1', 'server.port': Number(new URL(app.alpha.url).port) },
     })
     expect(dials.find(dial => !dial.isError)?.attributes).toMatchObject({ 'gen_ai.provider.name': served, 'gen_ai.usage.output_tokens': 50 })
-    // A provider is somebody else's: it does not learn who calls whom.
+    // Providers do not get the trace headers, because they belong to other companies.
     for (const { requests } of [app.alpha, app.beta, app.indus])
       for (const { headers } of requests) expect([headers['traceparent'], headers['tracestate']]).toEqual([undefined, undefined])
-    // The log of the failed dial leads to the trace and to the call.
+    // The log line of the failed attempt has the ids of the trace and of the call.
     const line = app.logLines.map(text => JSON.parse(text)).findLast(({ msg }) => msg === 'route failed')
     expect(line).toMatchObject({ traceId: from.traceId, requestId: reply.headers.get('x-request-id'), provider: 'alpha' })
   })
 
-  test('the span of a stream ends with its last byte, and that of a refused call has the code that the caller got', async () => {
+  test('the span of a stream ends with its last byte, and the span of a refused call has the error code that the caller got', async () => {
     const streamed = caller()
     await chat({ model: 'alpha-only', stream: true }, { headers: { traceparent: streamed.traceparent } })
     const [server] = (await trace(found => found.length === 2, streamed.traceId)).filter(({ kind }) => kind === 2)
@@ -231,7 +231,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     await chat({ model: said.tool }, { headers: { traceparent: refused.traceparent } })
     const [span, ...more] = await trace(found => found.length > 0, refused.traceId)
     expect(more).toEqual([])
-    // A model that routing does not know is a word of the caller's.
+    // The name of an unknown model is text of the caller, so the span does not contain it.
     expect(span).toMatchObject({ name: 'chat', isError: true, attributes: { 'error.type': 'model_not_found', 'http.response.status_code': 404 } })
     const failed = caller()
     app.alpha.script(() => ({ status: 500, body: {} }))
@@ -244,7 +244,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     expect(app.logLines.some(line => line.includes('"request failed"') && line.includes(failed.traceId))).toBe(true)
   })
 
-  test('a caller who does not sample is not traced, and an invalid traceparent is ignored', async () => {
+  test('a call whose caller does not sample it is not traced, and an invalid traceparent is ignored', async () => {
     const silent = caller(false)
     expect((await chat({ model: 'alpha-only' }, { headers: { traceparent: silent.traceparent } })).status).toBe(200)
     const before = collector.spans.length
@@ -257,7 +257,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     expect(collector.spans.some(({ traceId }) => traceId === silent.traceId)).toBe(false)
   })
 
-  test('a tool is a span, and the call that it makes is below it', async () => {
+  test('a tool has a span, and the call that it makes has a span under it', async () => {
     const from = caller()
     const client = await clients.eras[0][1](app.key, { traceparent: from.traceparent })
     await client.call('chat', { model: 'alpha-only', prompt: said.prompt })
@@ -267,7 +267,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     expect(spans.find(({ name }) => name === 'chat alpha-only')).toMatchObject({ parentSpanId: tool?.spanId })
   })
 
-  test('a failing collector does not affect calls, and is reported once', async () => {
+  test('a failing collector does not affect calls, and its failure is logged once', async () => {
     collector.answer(400)
     const failures = async () => (await scrape()).get('brigade_telemetry_export_failures_total{signal="traces"}') ?? 0
     expect((await chat({ model: 'alpha-only' })).status).toBe(200)
@@ -280,7 +280,7 @@ describe('OPS-01 metrics for Prometheus with bounded labels, and traces by the G
     expect(app.logLines.filter(line => line.includes('"telemetry export failed"'))).toHaveLength(1)
   })
 
-  test('a stop sends the rest; durations and tokens have the names of the conventions; no content is sent', async () => {
+  test('a stop sends the remaining spans; durations and tokens have the names of the conventions; no content is sent', async () => {
     const last = caller()
     await chat({ model: 'alpha-only' }, { headers: { traceparent: last.traceparent } })
     isStopped = true
@@ -324,7 +324,7 @@ describe('probes', () => {
     for (const app of open) await app.stop()
   })
 
-  test('without a token metrics are for this machine only; METRICS=off hides them', async () => {
+  test('without a token, metrics can be read only from this machine; METRICS=off hides them', async () => {
     const [app, off] = await Promise.all([start(), start({ env: { METRICS: 'off' } })])
     const url = `${app.baseUrl}/metrics`
     expect((await ask(url)).status).toBe(200)
@@ -344,7 +344,7 @@ describe('probes', () => {
     expect(JSON.parse((await ask(`${off.baseUrl}/readyz`)).text).status).toBe('ready')
   })
 
-  test('a database that is unavailable for too long ends readiness, but not liveness', async () => {
+  test('when the database is unavailable for too long, the process is not ready but still alive', async () => {
     const clock = movableClock()
     const app = await start({ clock, env: { BEAT_MS: '600000', OFFLINE_MAX_MS: '600000', JOURNAL_FLUSH_MS: '100' } })
     expect(JSON.parse((await ask(`${app.baseUrl}/readyz`)).text)).toEqual({
@@ -366,9 +366,9 @@ describe('probes', () => {
     expect((await ask(`${app.baseUrl}/readyz`)).status).toBe(200)
   })
 
-  test('while a process drains, probes on new connections see it and calls are refused', async () => {
+  test('while a process drains, probes on new connections report it, and calls are refused', async () => {
     const app = await start({ env: { ANON_RPM: '5' } })
-    // Probes are no anonymous traffic of /v1.
+    // Probes do not count against the rate limit for anonymous requests.
     for (let n = 0; n < 20; n++) for (const path of ['/livez', '/readyz', '/health']) expect((await ask(app.baseUrl + path)).status).toBe(200)
     app.alpha.script({ chunks: ['one', 'two'], holdAfterChunks: 1 })
     const stream = app.call('POST', '/v1/chat/completions', { ...asked, model: 'alpha-only', stream: true })

@@ -10,7 +10,7 @@ import { startUpstream, type UpstreamServer } from '../harness/upstream-server.t
 
 const times = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
 
-/** Reads a stream as it comes: what has arrived so far, and a promise of its end. */
+/** Reads a stream. Returns the text that has arrived so far, and a promise for the end of the stream. */
 async function openStream(process: GatewayProcess, key: string): Promise<{ text(): string; done: Promise<void> }> {
   const response = await fetch(`${process.baseUrl}/v1/chat/completions`, {
     method: 'POST',
@@ -39,7 +39,7 @@ describe('the end of a process', () => {
   let configFile: string
   let gateway: GatewayProcess
   let key: string
-  /** Starts on the same folder and database every time. */
+  /** Starts a gateway, on the same folder and database every time. */
   const start = async (env: Readonly<Record<string, string>> = {}): Promise<void> => {
     gateway = fleet === null ? await startProcess({ CONFIG_FILE: configFile, ...env }, folder) : await fleet.start(env, folder)
   }
@@ -63,7 +63,7 @@ describe('the end of a process', () => {
 
   const requestsMetered = async (): Promise<number> => Number((await call(gateway, key, 'GET', '/v1/usage')).json.totals.requests)
 
-  test('OPS-03 SIGTERM lets a running stream finish, accepts no new calls, flushes usage and exits 0; the next start shows all of it', async () => {
+  test('OPS-03 after SIGTERM, a running stream finishes, no new call is accepted, usage is written, and the process exits with 0; the next start shows all usage', async () => {
     const before = await requestsMetered()
     for (const _ of times(5)) expect((await chat(gateway, key, 10)).status).toBe(200)
     upstream.script({ chunks: ['first part ', 'second part'], holdAfterChunks: 1 })
@@ -86,7 +86,7 @@ describe('the end of a process', () => {
     expect(upstream.requests.length).toBeGreaterThanOrEqual(6)
   })
 
-  test('OPS-03 a stream that outlasts DRAIN_MS is cut with a proper end, and its output is metered', async () => {
+  test('OPS-03 a stream that runs longer than DRAIN_MS is cut with a proper end, and its output is recorded', async () => {
     await gateway.terminate()
     await start({ DRAIN_MS: '500' })
     const before = await requestsMetered()
@@ -119,7 +119,8 @@ describe('the end of a process', () => {
     isDead = true
     await Promise.all(lanes)
     await start()
-    // Each call that reached the upstream has its row, and so has a call whose dial had begun: at most one in each lane.
+    // Each call that reached the upstream has a usage row. A call whose connection had only begun has one too. There is at most one such call in each
+    // lane.
     const metered = (await requestsMetered()) - before
     expect(metered).toBeGreaterThanOrEqual(upstream.requests.length)
     expect(metered).toBeLessThanOrEqual(upstream.requests.length + lanes.length)

@@ -10,13 +10,13 @@ import { billingEnv, startPaymentProvider } from '../harness/payment-provider.ts
 import { startPriceServers } from '../harness/price-servers.ts'
 import { startS3Server } from '../harness/s3-server.ts'
 
-test('TEST-02 settings can replace object store, identity providers, payment provider, price list and exchange rate by stand-ins; signing secrets are documented', async () => {
+test('TEST-02 settings can replace object store, identity providers, payment provider, price list and exchange rate by stand-ins; the documents describe the signing secrets', async () => {
   const [google, github, payments, prices, s3] = await Promise.all([startGoogle(), startGithub(), startPaymentProvider(), startPriceServers(), startS3Server()])
   const env = { ...google.env, ...github.env, ...billingEnv(payments), ...prices.env, OUTBOUND_ALLOW: s3.hostPort }
   prices.prices = { data: [{ id: 'somebody/test-model', pricing: { prompt: '0.0000002', completion: '0.000001' } }] }
   const app = await startApp({ env })
   try {
-    // The store is given over the API; the setting lets a private address be one.
+    // The store is set over the API. The setting only permits its private address.
     const store = { endpoint: s3.endpoint, bucket: s3.bucket, access_key: s3.accessKey, secret_key: s3.secretKey }
     expect((await app.call('PUT', '/v1/me/memory-store', store)).status).toBe(200)
     expect((await app.call('PUT', '/v1/me/memory/o?key=agents/notes/a.md', 'kept elsewhere')).status).toBe(200)
@@ -49,7 +49,7 @@ test('TEST-02 settings can replace object store, identity providers, payment pro
       expect(Object.keys(settings)).toContain(name)
       expect(page, name).toContain(`\`${name}\``)
     }
-    // What signs, over which text, and where the signature goes.
+    // The page says which secret signs which text, and which header has the signature.
     for (const words of ['HMAC-SHA256', 'order_id|payment_id', 'x-razorpay-signature', 'RAZORPAY_KEY_SECRET', 'RAZORPAY_WEBHOOK_SECRET'])
       expect(page).toContain(words)
   } finally {

@@ -1,4 +1,4 @@
-/** Several workers behind one port: what ends one of them, and what an operator asks of all, without a call that is refused or counted wrong. */
+/** Several workers behind one port. Workers end, and the operator sends signals to all of them. No call may be refused or counted wrong. */
 import { readFileSync } from 'node:fs'
 import { Agent, fetch as undiciFetch } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { type GatewayProcess, startProcess } from '../harness/process.ts'
 const count = 3
 const times = (n: number): number[] => Array.from({ length: n }, (_, index) => index)
 
-/** Process ids of the workers, in no order. */
+/** Returns the process ids of the workers, in no particular order. */
 function workersOf({ child }: GatewayProcess): number[] {
   try {
     const text = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
@@ -20,7 +20,7 @@ function workersOf({ child }: GatewayProcess): number[] {
   }
 }
 
-/** Clients that call again and again on connections that they keep, until `stop`, which returns the statuses of all replies and what failed. */
+/** Starts clients that call repeatedly on persistent connections. `stop` ends them and returns the number of replies by status, and the failures. */
 function keepCalling(gateway: GatewayProcess, key: string, clients: number): { stop(): Promise<Record<string, number>>; answered(): number } {
   let isOver = false
   let answered = 0
@@ -69,7 +69,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     fleet.upstream.script(fleetAnswer)
   })
 
-  /** Calls that each worker has made, by its number. */
+  /** Returns the number of calls of each worker, by the number of the worker. */
   const callsBy = async (): Promise<Map<string, number>> => {
     const figures = await fetch(`${gateway.baseUrl}/metrics`)
     const found = new Map<string, number>()
@@ -80,7 +80,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     return found
   }
 
-  test('FAST-01 several processes serve behind one port, and /metrics has the metrics of all, by worker', async () => {
+  test('FAST-01 several processes serve behind one port, and /metrics has the metrics of all of them, by worker', async () => {
     expect(gateway.output()).toContain(`${count} workers`)
     expect(new Set(workersOf(gateway)).size).toBe(count)
     const load = keepCalling(gateway, fleet.key, 12)
@@ -92,7 +92,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
   test('FAST-01 a killed worker is replaced, and the others continue', async () => {
     const [victim = 0, ...others] = workersOf(gateway)
     process.kill(victim, 'SIGKILL')
-    // Connections that the dead one had are broken; a new one is never refused.
+    // Connections of the dead worker are broken, but a new connection is never refused.
     const replies = await Promise.all(times(30).map(() => chat(gateway, fleet.key, 1, {}, { connection: 'close' })))
     expect(countReplies(replies)).toEqual({ 200: 30 })
     await until(() => workersOf(gateway).length === count)
@@ -103,7 +103,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     await until(async () => (await fleet.violations()).length === 0)
   })
 
-  test('FAST-01 a suspended worker delays few new connections, and the others serve', async () => {
+  test('FAST-01 a suspended worker delays only few new connections, and the others serve', async () => {
     const [still = 0] = workersOf(gateway)
     process.kill(still, 'SIGSTOP')
     try {
@@ -121,7 +121,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     }
   })
 
-  test('FAST-01 SIGHUP replaces them one by one without a refused connection or a lost call', { timeout: 90_000 }, async () => {
+  test('FAST-01 SIGHUP replaces the workers one by one without a refused connection or a lost call', { timeout: 90_000 }, async () => {
     const before = workersOf(gateway)
     const load = keepCalling(gateway, fleet.key, 10)
     await until(() => load.answered() >= 50)
@@ -133,7 +133,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     expect(Object.keys(await load.stop())).toEqual(['200'])
   })
 
-  test('FAST-02 a budget is exact over all workers, also while one is killed', { timeout: 60_000 }, async () => {
+  test('FAST-02 a budget is exact over all workers, also while a worker is killed', { timeout: 60_000 }, async () => {
     // 100 calls of 100 tokens at ₹100 per million tokens.
     const { id, token } = await fleet.newAgent('on all workers', 1)
     fleet.upstream.script(fleetAnswer)
@@ -160,7 +160,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     await until(async () => (await ask()).every(({ status, json }) => status === 401 && json.reason === 'agent_revoked'), 1000)
   })
 
-  test('FAST-01 SIGTERM drains all: a running stream ends, then no process is left', async () => {
+  test('FAST-01 SIGTERM drains all workers: a running stream ends, and then no process is left', async () => {
     fleet.upstream.script(request => ({ ...fleetAnswer(request), holdAfterChunks: 1 }))
     const streams = times(6).map(async () => {
       const reply = await fetch(`${gateway.baseUrl}/v1/chat/completions`, {
@@ -173,7 +173,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
     const begun = await Promise.all(streams)
     const workers = workersOf(gateway)
     const ended = gateway.terminate()
-    // They are let go when the workers have begun to drain.
+    // The streams continue only when the workers have begun to drain.
     await until(
       async () =>
         (await fetch(`${gateway.baseUrl}/readyz`, { headers: { connection: 'close' } }).then(
@@ -193,7 +193,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
 })
 
 describe('WORKERS on the embedded database', () => {
-  test('is refused with a hint on what to set, and auto is one process', async () => {
+  test('more than one worker is refused with a hint on what to set, and auto means one process', async () => {
     await expect(startProcess({ WORKERS: '2' })).rejects.toThrow('WORKERS above 1 needs PostgreSQL')
     await expect(startProcess({ WORKERS: 'many' })).rejects.toThrow('WORKERS must be auto or a whole number from 1 to 64')
     const gateway = await startProcess({ WORKERS: 'auto' })

@@ -25,8 +25,8 @@ const ask = async (model: string, body: unknown): Promise<GeminiReply> => (await
 const contents = (text: string): unknown[] => [{ role: 'user', parts: [{ text }] }]
 const tools = [{ functionDeclarations: [{ name: 'weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } }] }]
 
-describe('the sandbox in the words of Gemini', () => {
-  test('says and counts the same streamed and not, thoughts when they are asked for', async () => {
+describe('the sandbox in the Gemini format', () => {
+  test('gives the same text and usage in a stream and in a plain reply, with thoughts when the request asks for them', async () => {
     const body = { contents: contents('why is the sky blue'), generationConfig: { thinkingConfig: { includeThoughts: true } } }
     const whole = await ask('sandbox-reasoning', body)
     const text = await (await post('models/sandbox-reasoning:streamGenerateContent?alt=sse', body)).text()
@@ -47,7 +47,7 @@ describe('the sandbox in the words of Gemini', () => {
     expect(whole.usageMetadata['thoughtsTokenCount']).toBeGreaterThan(0)
   })
 
-  test('signs its calls and takes back the signature that it gave, no other', async () => {
+  test('signs its calls, and accepts only the signature that it gave', async () => {
     const first = await ask('sandbox-chat', { contents: contents('call weather {"city":"Pune"}'), tools })
     const [part] = first.candidates[0]?.content.parts ?? []
     expect(part?.functionCall).toEqual({ name: 'weather', args: { city: 'Pune' } })
@@ -63,14 +63,14 @@ describe('the sandbox in the words of Gemini', () => {
     expect((await ask('sandbox-chat', turn('b3RoZXI='))).error?.message).toContain('signature')
   })
 
-  test('refuses what the real API refuses: unknown models, empty requests, keywords of schemas that it does not have', async () => {
+  test('refuses what the real API refuses: unknown models, empty requests, and schema keywords that the API does not support', async () => {
     expect((await ask('nobody', { contents: contents('hi') })).error?.status).toBe('NOT_FOUND')
     expect((await ask('sandbox-chat', {})).error?.status).toBe('INVALID_ARGUMENT')
     const odd = [{ functionDeclarations: [{ name: 'weather', parameters: { type: 'object', properties: {}, additionalProperties: false } }] }]
     expect((await ask('sandbox-chat', { contents: contents('hi'), tools: odd })).error?.message).toContain('additionalProperties')
   })
 
-  test('stops at the ceiling and fails when it is told to', async () => {
+  test('stops at the token limit, and fails when the prompt tells it to', async () => {
     const cut = await ask('sandbox-chat', { contents: contents('hello'), generationConfig: { maxOutputTokens: 2 } })
     expect(cut.candidates[0]?.finishReason).toBe('MAX_TOKENS')
     expect(cut.usageMetadata['candidatesTokenCount']).toBe(2)

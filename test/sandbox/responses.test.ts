@@ -23,14 +23,14 @@ const weather = { type: 'function', name: 'weather', parameters: { type: 'object
 const room = { type: 'namespace', name: 'mcp__room', description: 'a room', tools: [{ type: 'function', name: 'open', parameters: { type: 'object' } }] }
 const patch = { type: 'custom', name: 'patch' }
 
-test('the sandbox says and counts the same streamed and not', async () => {
+test('the sandbox gives the same text and usage in a stream and in a plain reply', async () => {
   const [whole, stream] = await Promise.all([create('hello there'), streamed('hello there')])
   expect(whole.output_text).toContain('simulated')
   expect(stream.output_text).toBe(whole.output_text)
   expect(stream.usage).toEqual(whole.usage)
 })
 
-test('the sandbox stops at max_output_tokens and says so, and thinks beside the answer', async () => {
+test('the sandbox stops at max_output_tokens and says so, and puts its reasoning next to the answer', async () => {
   const cut = await create('hello', { max_output_tokens: 3 })
   expect(cut).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, usage: { output_tokens: 3 } })
   const thought = await streamed('why', { model: 'sandbox-reasoning' })
@@ -38,7 +38,7 @@ test('the sandbox stops at max_output_tokens and says so, and thinks beside the 
   expect(thought.usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(0)
 })
 
-test('the sandbox calls functions, tools of namespaces and freeform tools, and answers their results with text', async () => {
+test('the sandbox calls functions, tools of namespaces and freeform tools, and answers a tool result with text', async () => {
   const tools = [weather, room, patch]
   for (const ask of [create, streamed]) {
     expect((await ask('call weather {"city":"Pune"}', { tools })).output[0]).toMatchObject({

@@ -31,7 +31,7 @@ const textOf = (chunks: readonly OpenAI.ChatCompletionChunk[]): string => chunks
 const tools: OpenAI.ChatCompletionTool[] = [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }]
 
 describe('the sandbox with the OpenAI SDK', () => {
-  test('says that it is simulated, and says and counts the same streamed and not', async () => {
+  test('says that it is simulated, and gives the same text and usage in a stream and in a plain reply', async () => {
     const whole = await ask('hello there')
     const chunks = await streamed('hello there')
     expect(whole.choices[0]?.message.content).toContain('simulated')
@@ -47,13 +47,13 @@ describe('the sandbox with the OpenAI SDK', () => {
     expect(reply.usage?.completion_tokens).toBe(3)
   })
 
-  test('puts reasoning beside the answer and counts it', async () => {
+  test('puts reasoning next to the answer and counts it', async () => {
     const reply = await ask('why', { model: 'sandbox-reasoning' })
     expect(reply.choices[0]?.message).toHaveProperty('reasoning_content')
     expect(reply.usage?.completion_tokens_details?.reasoning_tokens).toBeGreaterThan(0)
   })
 
-  test('calls the tool it is told to, streamed and not, and answers its result with text', async () => {
+  test("calls the tool that the prompt names, streamed and not, and answers the tool's result with text", async () => {
     const reply = await ask('call weather {"city": "Pune"}', { tools })
     const call = reply.choices[0]?.message.tool_calls?.[0]
     expect(reply.choices[0]?.finish_reason).toBe('tool_calls')
@@ -72,7 +72,7 @@ describe('the sandbox with the OpenAI SDK', () => {
     expect(after.choices[0]?.message.content).toContain('3 words')
   })
 
-  test('takes its command from the last text of the message: programs put notes in front of what was typed', async () => {
+  test('takes its command from the last text part of the message, because programs put notes before the text that a person typed', async () => {
     const content = ['a note of the program', 'fail 418'].map(text => ({ type: 'text' as const, text }))
     await expect(client.chat.completions.create({ model: 'sandbox-chat', messages: [{ role: 'user', content }] })).rejects.toMatchObject({ status: 418 })
   })
@@ -81,29 +81,29 @@ describe('the sandbox with the OpenAI SDK', () => {
     expect((await ask('call weather {}')).choices[0]?.finish_reason).toBe('stop')
   })
 
-  test('fails with the status asked for, and with 404 for an unknown model', async () => {
+  test('fails with the status that the prompt names, and with 404 for an unknown model', async () => {
     await expect(ask('fail 503')).rejects.toMatchObject({ status: 503 })
     await expect(ask('fail 429')).rejects.toMatchObject({ status: 429 })
     await expect(ask('hi', { model: 'gpt-nothing' })).rejects.toMatchObject({ status: 404, code: 'model_not_found' })
     await expect(ask('hi', { model: 'sandbox-embed' })).rejects.toMatchObject({ status: 400 })
   })
 
-  test('breaks a stream off before its end when asked', async () => {
+  test('breaks a stream before its end when the prompt says so', async () => {
     await expect(streamed('fail stream')).rejects.toThrow()
   })
 
-  test('answers nothing to hang until the client goes', async () => {
+  test('when the prompt is hang, sends nothing until the client disconnects', async () => {
     await expect(client.chat.completions.create({ model: 'sandbox-chat', messages: [{ role: 'user', content: 'hang' }] }, { timeout: 50 })).rejects.toThrow(
       /timed out/i,
     )
   })
 
-  test('sends as many tokens as long asks for, and slow streams all its chunks', async () => {
+  test('sends as many tokens as the command long asks for; with the command slow, the stream still has all its chunks', async () => {
     expect((await ask('long 5000')).usage?.completion_tokens).toBe(5000)
     expect(textOf(await streamed('slow 2'))).toBe('w1 w2')
   })
 
-  test('embeds into unit vectors that are the same for the same text, as floats and as base64', async () => {
+  test('embeds a text into a unit vector that is always the same, as floats and as base64', async () => {
     const floats = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple', 'tax law'], encoding_format: 'float' })
     const [a, b, c] = floats.data.map(item => item.embedding)
     const dot = (x: number[] = [], y: number[] = []): number => x.reduce((sum, value, index) => sum + value * (y[index] ?? 0), 0)
@@ -128,12 +128,12 @@ describe('the sandbox with the OpenAI SDK', () => {
   })
 })
 
-describe('the sandbox in the messages format', () => {
+describe('the sandbox in the Anthropic messages format', () => {
   const post = (body: unknown): Promise<Response> =>
     fetch(`${sandbox.url}/messages`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
   const base = { model: 'sandbox-chat', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] }
 
-  test('answers whole and as a stream with the same text and usage', async () => {
+  test('gives the same text and usage in a plain reply and in a stream', async () => {
     const whole = (await (await post(base)).json()) as { content: { text: string }[]; usage: { output_tokens: number }; stop_reason: string }
     const text = await (await post({ ...base, stream: true })).text()
     const events = [...text.matchAll(/^data: (.*)$/gm)].map(
@@ -145,7 +145,7 @@ describe('the sandbox in the messages format', () => {
     expect(events.at(-1)?.type).toBe('message_stop')
   })
 
-  test('calls tools and refuses unknown models in its own shape', async () => {
+  test('calls tools and refuses unknown models in the format of this API', async () => {
     const called = (await (
       await post({ ...base, tools: [{ name: 'find', input_schema: {} }], messages: [{ role: 'user', content: 'call find {"q":1}' }] })
     ).json()) as { content: unknown[]; stop_reason: string }

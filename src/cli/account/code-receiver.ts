@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A server on 127.0.0.1 that waits for the browser to bring a one-time code. */
+/** A server on 127.0.0.1 to which the browser brings a one-time code. */
 export interface CodeReceiver {
   readonly port: number
   /** Resolves with the code of the first request that has the right state. */
@@ -26,7 +26,7 @@ export async function receiveCode(state: string): Promise<CodeReceiver> {
   const server: Server = createServer((request, response) => {
     const brought = codeIn(request, state)
     answer(response, brought === null ? 400 : 200, brought === null ? notWaited : done)
-    // The page is sent before the code is passed on, because the server is closed after that.
+    // The page is sent before the code is passed on, because the server is closed as soon as it has the code.
     if (brought !== null) response.once('close', () => bring(brought))
   })
   await new Promise<void>((listening, failed) => {
@@ -43,7 +43,7 @@ export async function receiveCode(state: string): Promise<CodeReceiver> {
   }
 }
 
-/** Returns the code when the request is the awaited hand-over. Returns null for every other request. */
+/** Returns the code when the request is the expected one. Returns null for every other request. */
 function codeIn(request: IncomingMessage, state: string): string | null {
   if (request.method !== 'GET' || !URL.canParse(request.url ?? '', `http://${host}`)) return null
   const { pathname, searchParams } = new URL(request.url ?? '', `http://${host}`)

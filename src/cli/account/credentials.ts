@@ -9,7 +9,7 @@ export interface Credentials {
 
 const fileName = 'credentials.json'
 
-/** Writes the file and returns its path. Only its owner can read it, and it is written completely or not at all. */
+/** Writes the file and returns its path. Only its owner can read the file. The file is written completely or not at all. */
 export function saveCredentials(folder: string, credentials: Credentials): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
@@ -21,7 +21,7 @@ export function saveCredentials(folder: string, credentials: Credentials): strin
   return path
 }
 
-/** Returns the stored credentials. Returns null when the file is missing or unreadable, which another `brigade login` repairs. */
+/** Returns the stored credentials. Returns null when the file is missing or unreadable. Another `brigade login` repairs the file. */
 export function readCredentials(folder: string): Credentials | null {
   const path = join(folder, fileName)
   if (!existsSync(path)) return null
@@ -33,7 +33,7 @@ export function readCredentials(folder: string): Credentials | null {
   }
 }
 
-/** Removes the file, and a file that was being written. Throws errors of the disk. */
+/** Removes the file, and also an unfinished new version of it. Throws errors of the disk. */
 export function removeCredentials(folder: string): void {
   for (const name of [fileName, `${fileName}.new`]) rmSync(join(folder, name), { force: true })
 }

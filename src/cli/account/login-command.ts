@@ -38,7 +38,7 @@ async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
   })
 }
 
-/** Returns the address in BRIGADE, or the address of the gateway in the settings of this computer. */
+/** Returns the address in BRIGADE. Otherwise returns the address of the gateway in the settings of this computer. */
 async function defaultGateway(named: string | null): Promise<string> {
   if (named !== null) return addressOf(named, 'BRIGADE')
   const [{ publicBaseUrl }, { loadConfig }] = await Promise.all([import('../../platform/public-base-url.ts'), import('../../platform/config.ts')])

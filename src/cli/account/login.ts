@@ -7,22 +7,22 @@ import { receiveCode } from './code-receiver.ts'
 import { saveCredentials } from './credentials.ts'
 
 export interface LoginOptions {
-  /** The address of the gateway. A slash at the end does not matter. */
+  /** The address of the gateway. It may end with a slash. */
   readonly baseUrl: string
   /** Folder of this user's settings. credentials.json is written there. */
   readonly folder: string
   readonly clock: Clock
   readonly ids: Ids
-  /** Opens the address for the person, in addition to printing it. Null means that it is only printed. */
+  /** Opens the address in the person's browser, in addition to printing it. When null, the address is only printed. */
   readonly openBrowser: ((url: string) => void) | null
   readonly print: (line: string) => void
 }
 
-/** Maximum time for the person in the browser. */
+/** How long the person may take in the browser. */
 const patienceMs = 5 * 60_000
 const requestTimeoutMs = 10_000
 const stateBytes = 24
-/** The verifier gets 43 characters, the minimum of RFC 7636. */
+/** Gives a verifier of 43 characters, the minimum of RFC 7636. */
 const verifierBytes = 32
 
 const keyShape = z.object({ key: z.string(), expires_at: z.string() })
@@ -32,7 +32,7 @@ const whoamiShape = z.object({
   role: z.string().nullable(),
 })
 
-/** Signs in through the browser and stores the key that the gateway hands over. Throws an error of one line that says what to do. */
+/** Signs in through the browser and stores the key that the gateway returns. Throws an error whose message is one line and says what to do. */
 export async function login({ baseUrl: given, folder, clock, ids, openBrowser, print }: LoginOptions): Promise<void> {
   const baseUrl = checkedUrl(given)
   await expectGateway(baseUrl)
@@ -78,7 +78,7 @@ async function get(url: string, key: string | null): Promise<{ status: number; j
   return { status: response.status, json: await response.json() }
 }
 
-/** Exchanges the code for the key. This is possible only with the verifier. */
+/** Exchanges the code and the verifier for the key. */
 async function fetchKey(baseUrl: string, code: string, verifier: string): Promise<z.output<typeof keyShape>> {
   const response = await fetch(`${baseUrl}/cli/token`, {
     method: 'POST',
@@ -92,7 +92,7 @@ async function fetchKey(baseUrl: string, code: string, verifier: string): Promis
   return parsed.data
 }
 
-/** Throws unless there is a gateway, before the person is sent to a browser. */
+/** Throws when the address is not a gateway. This check runs before the person is sent to a browser. */
 async function expectGateway(baseUrl: string): Promise<void> {
   const reply = await get(`${baseUrl}/v1/me/whoami`, null).catch((cause: unknown) => {
     throw new Error(`there is no gateway at ${baseUrl}. Give its address with --base-url.`, { cause })

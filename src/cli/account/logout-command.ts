@@ -28,7 +28,7 @@ export function addLogoutCommand(program: Command): void {
 async function logout({ json }: { readonly json?: boolean }): Promise<void> {
   const folder = userConfigFolder()
   const kept = readCredentials(folder)
-  // The gateway is asked before the key is deleted, because afterwards nobody can find out which key it was.
+  // The gateway is asked before the local key is deleted, because afterwards nobody can find out which key it was.
   const key = kept === null ? null : await keyOf(kept)
   const tokens = forgotten(folder)
   if (json === true) return printJson({ base_url: kept?.base_url ?? null, key, tokens })

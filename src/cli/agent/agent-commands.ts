@@ -73,7 +73,7 @@ function printAgent(row: AgentRow, { json }: ClientFlags): void {
   else printFields(agentFields(row))
 }
 
-/** Sets the budget with a second call. If it fails, the first call stays in effect, and the message says so. */
+/** Sets the budget with a second request. If it fails, the first request stays in effect, and the message says so. */
 async function setBudget(client: GatewayClient, made: AgentRow, inr: number, isNew: boolean): Promise<AgentRow> {
   try {
     return await client.json<AgentRow>('POST', `/v1/me/agents/${made.id}/budget`, { json: { monthly_budget_inr: inr } })
@@ -94,7 +94,7 @@ function addList(agent: Command): void {
     withGateway(flags, async ({ client }) => {
       const agents: AgentRow[] = []
       for await (const row of everyAgent(client)) {
-        // Active agents come first.
+        // The list has active agents first, so the first revoked agent ends it.
         if (flags.all !== true && row.status === 'revoked') break
         agents.push(row)
       }
@@ -164,7 +164,7 @@ function changeState(named: string, flags: ClientFlags, act: 'pause' | 'resume')
   })
 }
 
-/** Returns the path of the action. An agent that calls with its own token can stop only agents below it. */
+/** Returns the path of the action. An agent that calls with its own token can stop only its descendants. */
 async function pathTo(client: GatewayClient, { id }: AgentRow, act: 'pause' | 'resume' | 'revoke'): Promise<string> {
   const me = await client.json<{ agent?: { id: number } | null; credential?: string }>('GET', '/v1/me/whoami')
   return me.agent ? `/v1/me/agents/${me.agent.id}/children/${id}/${act}` : `/v1/me/agents/${id}/${act}`

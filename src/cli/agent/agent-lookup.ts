@@ -30,7 +30,7 @@ export async function* everyAgent(client: GatewayClient): AsyncGenerator<AgentRo
   } while (cursor !== undefined)
 }
 
-/** Returns the agent of that id, or the active agent of that name. A text of digits is an id. Throws CommandError (4). */
+/** Returns the agent with that id, or the active agent with that name. A text of digits is an id. Throws CommandError (4). */
 export async function agentNamed(client: GatewayClient, named: string): Promise<AgentRow> {
   const isId = /^\d+$/.test(named)
   // The gateway stores names in this form. An older name is normalised for the comparison.

@@ -1,4 +1,4 @@
-/** The rules of an agent on the command line: as options, in the form of the gateway, and in the form for people. */
+/** The rules of an agent in three forms: as options of the command line, as fields of the API, and as text for people. */
 import type { Command } from 'commander'
 import { rupees } from '../command-output.ts'
 import { amount, count, list, orNone } from '../option-values.ts'

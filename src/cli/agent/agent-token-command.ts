@@ -18,7 +18,7 @@ interface TokenFlags extends ClientFlags {
   readonly fresh?: boolean
 }
 
-/** Maximum wait for the check of a stored token, because a client waits for the token. */
+/** Maximum wait for the check of a stored token. It is short, because another program waits for the token. */
 const checkTimeoutMs = 3_000
 
 /** Returns the cache of the tokens of this user. */
@@ -26,7 +26,7 @@ export function tokenCache(): TokenCache {
   return new TokenCache(userConfigFolder(), { nowMs: () => systemClock.nowMs(), randomName: bootUuid })
 }
 
-/** Adds the command `brigade agent token`. Only the token goes to stdout, because other programs read it there. */
+/** Adds the command `brigade agent token`. It prints only the token to stdout, because other programs read it there. */
 export function addAgentTokenCommand(agent: Command): void {
   const command = addClientFlags(
     agent.command('token').description('print a short-lived token that acts as an agent; kept for later calls until it nears its end'),
@@ -53,7 +53,7 @@ export function addAgentTokenCommand(agent: Command): void {
   })
 }
 
-/** Returns the cached token of that request if the gateway still accepts it. Otherwise returns a new token and caches it. Throws CommandError. */
+/** Returns the cached token for this request if the gateway still accepts the token. Otherwise returns a new token and caches it. Throws CommandError. */
 async function tokenOf(settings: ClientSettings, agent: string, flags: TokenFlags): Promise<KeptToken> {
   const params: TokenParams = { baseUrl: settings.baseUrl, credential: credentialOf(settings), agent, scope: flags.scope?.trim(), ttlS: flags.ttlS }
   const cache = tokenCache()
@@ -66,15 +66,15 @@ async function tokenOf(settings: ClientSettings, agent: string, flags: TokenFlag
   try {
     cache.keep(params, token)
   } catch (thrown) {
-    // When the home folder cannot be written, each run costs one call to the gateway.
+    // When the home folder cannot be written, each run mints a new token with a call to the gateway.
     process.stderr.write(`brigade: the token is not kept for the next call: ${fileReason(thrown)}\n`)
   }
   return token
 }
 
 /**
- * Returns whether the gateway accepts a cached token. The token may have ended early, with its key, its agent or the database. Only a 401 means no,
- * because a gateway that is stopped, slow or busy says nothing about the token.
+ * Returns whether the gateway accepts a cached token. A token can end before its expiry, for example when its key or agent is revoked, or when the
+ * gateway has a new database. Only a 401 means that the token is refused. A gateway that is stopped, slow or busy says nothing about the token.
  */
 async function isStillTaken({ access_token, base_url }: KeptToken): Promise<boolean> {
   const { gatewayFetch } = await import('../gateway-fetch.ts')

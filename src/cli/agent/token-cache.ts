@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Secret } from '../../platform/security/secret.ts'
 
 /**
- * A token in its file on the disk. The file contains no other secret: the API key that minted the token is only in the file's name, as a hash.
+ * A token as it is stored in a file. The file contains no other secret. The API key that minted the token appears only in the file's name, as a hash.
  * Decision 0271 says why.
  */
 export interface KeptToken {
@@ -12,12 +12,12 @@ export interface KeptToken {
   readonly base_url: string
   readonly agent_id: number | null
   readonly scope: string
-  /** Times by the clock of this computer. */
+  /** The times are by the clock of this computer. */
   readonly minted_at_ms: number
   readonly expires_at_ms: number
 }
 
-/** The request for a token. A token serves exactly the same request of the same credential at the same gateway. */
+/** The parameters of a token. A cached token is used only for exactly the same parameters: credential, gateway and the rest. */
 export interface TokenParams {
   readonly baseUrl: string
   readonly credential: Secret
@@ -26,9 +26,9 @@ export interface TokenParams {
   readonly ttlS: number | undefined
 }
 
-/** A token is no longer returned when it has less life left than this. For a token of a short life, the limit is half of its whole life. */
+/** A token that has less life left than this is not returned. For a token with a short life, the limit is half of its life. */
 const spareMs = 120_000
-/** If the clock was set back by more than this, the age of a token is unknown. */
+/** If the clock was set back by more than this, nobody knows the age of a token. */
 const clockStepMs = 60_000
 const nameShape = /^[0-9a-f]{64}\.json$/
 
@@ -46,15 +46,18 @@ export class TokenCache {
   }
 
   /**
-   * Returns a token of that request with enough life left. Returns null when a new token must be minted. A file that contains no token counts as
-   * missing.
+   * Returns a token for these parameters that has enough life left. Returns null when a new token must be minted. A file that does not contain a
+   * token counts as missing.
    */
   find(params: TokenParams): KeptToken | null {
     const kept = readToken(this.#pathOf(params))
     return kept !== null && this.#isFresh(kept) ? kept : null
   }
 
-  /** Writes the token and deletes expired tokens. Only this user can read it, and it is written completely or not at all. Throws errors of the disk. */
+  /**
+   * Writes the token and deletes expired tokens. Only this user can read the file. The file is written completely or not at all. Throws errors of the
+   * disk.
+   */
   keep(params: TokenParams, token: KeptToken): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     chmodSync(this.#folder, 0o700)
@@ -71,7 +74,7 @@ export class TokenCache {
     this.#forget(kept => kept.expires_at_ms < this.#nowMs())
   }
 
-  /** Deletes the token of that request, because the gateway refused it. */
+  /** Deletes the token for these parameters, because the gateway refused it. */
   drop(params: TokenParams): void {
     rmSync(this.#pathOf(params), { force: true })
   }

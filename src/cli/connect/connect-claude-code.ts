@@ -12,10 +12,10 @@ import {
   tokenRefreshMs,
 } from './connect-plan.ts'
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code puts the variable in.
+// biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code replaces the variable.
 const keyReference = '${BRIGADE_KEY}'
 
-/** Returns the plan for Claude Code: servers in .claude.json or .mcp.json, models and permissions in settings.json. */
+/** Returns the plan for Claude Code. It puts servers into .claude.json or .mcp.json, and models and permissions into settings.json. */
 export function connectClaudeCode(params: ConnectParams, place: ConnectPlace): ConnectPlan {
   const isProject = params.scope === 'project'
   const moved = place.env['CLAUDE_CONFIG_DIR']
@@ -88,7 +88,7 @@ function modelEdits(params: ConnectParams, place: ConnectPlace): SettingEdit[] {
   return [
     set(['env', 'ANTHROPIC_BASE_URL'], params.baseUrl),
     set(['env', 'ANTHROPIC_MODEL'], params.model),
-    // Without this setting, small background calls ask for a model of Anthropic.
+    // Without this setting, small background calls request a model of Anthropic.
     set(['env', 'ANTHROPIC_DEFAULT_HAIKU_MODEL'], params.model),
     ...(params.agent === null ? [] : [set(['env', 'CLAUDE_CODE_API_KEY_HELPER_TTL_MS'], String(tokenRefreshMs))]),
     set(['apiKeyHelper'], shellLine([command, ...args], place.platform)),

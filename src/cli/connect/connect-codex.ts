@@ -3,11 +3,11 @@ import { wrongUsage } from '../command-error.ts'
 import { entryEdits, type SettingEdit } from './connect-edits.ts'
 import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, credentialCommand, mcpUrl, shellLine, tokenRefreshMs } from './connect-plan.ts'
 
-/** Variables that Codex passes to a server on this machine only when its entry names them. */
+/** Variables that Codex passes to a server on this machine only when the entry of the server names them. */
 const passedOn = ['BRIGADE', 'BRIGADE_KEY', 'XDG_CONFIG_HOME']
 const tokenTimeoutMs = 20_000
 
-/** Returns the plan for Codex: config.toml, of the user or of a trusted project. */
+/** Returns the plan for Codex. It changes config.toml of the user or of a trusted project. */
 export function connectCodex(params: ConnectParams, place: ConnectPlace): ConnectPlan {
   const isProject = params.scope === 'project'
   if (isProject && params.models === 'yes') throw wrongUsage('Codex takes its models from the file of the user only. Leave --project or --models out.')

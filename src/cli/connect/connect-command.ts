@@ -103,7 +103,7 @@ function paramsOf(client: ClientName, flags: ConnectFlags): ConnectParams {
   }
 }
 
-/** Returns the running Node and brigade.js. Clients start them from any folder, where `npx brigade` would find nothing. */
+/** Returns the paths of the running Node and of brigade.js. Clients start them from any folder, where `npx brigade` would find nothing. */
 function ownProgram(): string[] {
   return [process.execPath, fileURLToPath(new URL('../brigade.js', import.meta.url))]
 }

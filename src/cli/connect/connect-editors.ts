@@ -3,13 +3,13 @@ import { wrongUsage } from '../command-error.ts'
 import { entryEdits, type SettingEdit } from './connect-edits.ts'
 import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, mcpUrl } from './connect-plan.ts'
 
-/** Fields of an entry that exclude each other. */
+/** Fields that an entry of a server cannot have together, because each belongs to one transport. */
 const waysOfTransport = ['type', 'url', 'headers', 'command', 'args', 'env'] as const
 
-/** Returns the plan for Cursor: mcp.json of the user or the project. Its models are set in its own dialog. */
+/** Returns the plan for Cursor. It changes mcp.json of the user or of the project. The person sets the models in Cursor's own dialog. */
 export function connectCursor(params: ConnectParams, place: ConnectPlace): ConnectPlan {
   if (params.models === 'yes') throw wrongUsage('Cursor takes models of your own in its settings only, and calls them from its servers. Leave --models out.')
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor puts the variable in.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: Cursor replaces the variable.
   const key = '${env:BRIGADE_KEY}'
   const isBridge = params.bridge || params.agent !== null
   const fields = isBridge
@@ -33,7 +33,7 @@ export function connectCursor(params: ConnectParams, place: ConnectPlace): Conne
   }
 }
 
-/** Returns the plan for VS Code: mcp.json of the workspace or of the user's profile. VS Code asks for the key once and stores it itself. */
+/** Returns the plan for VS Code. It changes mcp.json of the workspace or of the user's profile. VS Code asks for the key once and stores it itself. */
 export function connectVscode(params: ConnectParams, place: ConnectPlace): ConnectPlan {
   if (params.models === 'yes') throw wrongUsage('VS Code takes models of your own in its dialog only (Chat: Manage Language Models). Leave --models out.')
   const inputId = `${params.name}-key`

@@ -1,21 +1,24 @@
-/** Changes to a client's settings, independent of the file format: the result of a merge, and its check. Decision 0276 says why. */
+/**
+ * Changes to a client's settings. They do not depend on the file format. The code here computes the result of a merge and checks it. Decision 0276
+ * says why.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import { CommandError } from '../command-error.ts'
 
-/** The values in settings. Dates of a TOML file appear as objects and are only compared. */
+/** A value in settings. Dates of a TOML file appear as objects, which are only compared. */
 export type SettingValue = string | number | boolean | readonly SettingValue[] | { readonly [name: string]: SettingValue }
 export type Settings = { readonly [name: string]: SettingValue }
 
 /** One change. `path` names objects from the root. Missing objects are created. */
 export type SettingEdit =
-  /** Afterwards the path has the value. With `unless: 'present'` a value that a person has chosen stays. */
+  /** Sets the value at the path. With `unless: 'present'`, a value that a person has chosen stays. */
   | { readonly kind: 'set'; readonly path: readonly string[]; readonly value: SettingValue; readonly unless?: 'present' }
-  /** Afterwards the path has no value. */
+  /** Removes the value at the path. */
   | { readonly kind: 'drop'; readonly path: readonly string[] }
-  /** Afterwards the list contains the item. An object with the `id` of the item counts as the item. */
+  /** Adds the item to the list at the path, if it is missing. An object with the same `id` counts as the item. */
   | { readonly kind: 'include'; readonly path: readonly string[]; readonly item: SettingValue }
 
-/** Returns the edits after which an entry has `fields` and none of `drops`. All other fields of the entry stay, also in groups such as `headers`. */
+/** Returns the edits that give an entry all of `fields` and remove all of `drops`. All other fields of the entry stay, also in groups such as `headers`. */
 export function entryEdits(path: readonly string[], fields: Settings, drops: readonly string[]): SettingEdit[] {
   return [
     ...drops.filter(name => !Object.hasOwn(fields, name)).map(name => ({ kind: 'drop' as const, path: [...path, name] })),
@@ -47,7 +50,7 @@ export function missingEdits(settings: Settings, edits: readonly SettingEdit[]):
   })
 }
 
-/** Returns the settings after the edits, as values. The merged text must have the same meaning. */
+/** Returns the settings after the edits, as values. The merged text must have the same values. */
 export function edited(settings: Settings, edits: readonly SettingEdit[]): Settings {
   return missingEdits(settings, edits).reduce((before, edit) => {
     if (edit.kind === 'drop') return withValue(before, edit.path, undefined)
@@ -62,7 +65,7 @@ export function listAt(settings: Settings, path: readonly string[]): readonly Se
   return found
 }
 
-/** Returns a path as people write it. */
+/** Returns a path in dotted form. */
 export function dotted(path: readonly string[]): string {
   return path.join('.')
 }

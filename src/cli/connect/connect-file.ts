@@ -5,9 +5,9 @@ import { cannotChange } from './connect-edits.ts'
 
 /** A file as it was read. */
 export interface ReadFile {
-  /** The path of the file itself. Links are followed. */
+  /** The path of the file itself, after all links. */
   readonly path: string
-  /** The text is '' for a missing file. */
+  /** The text. It is empty for a missing file. */
   readonly text: string
   readonly isThere: boolean
 }
@@ -26,15 +26,16 @@ export function readTextFile(given: string): ReadFile {
 }
 
 /**
- * Replaces the file that was read by the text, completely or not at all, with the mode and owner of the file. When the file changed since it was
- * read, it is not touched and the result is false. A new file is readable only for its owner, unless `isShared` is true. Throws CommandError.
+ * Writes `text` in place of the file that was read, completely or not at all. The new file has the mode and owner of the old one. When the
+ * file has changed since it was read, it is not touched, and the result is false. A file that did not exist is readable only for its owner, unless
+ * `isShared` is true. Throws CommandError.
  */
 export function replaceTextFile(read: ReadFile, text: string, isShared: boolean, unique: string): boolean {
   const beside = `${read.path}.${unique}.new`
   try {
     mkdirSync(dirname(read.path), { recursive: true })
     const before = read.isThere ? statSync(read.path) : null
-    // A file can be replaced whatever its own mode is, so a read-only mode counts as the owner's intention.
+    // A read-only file could still be replaced, because that depends only on its folder. But the owner probably does not want it to change.
     if (before !== null && (before.mode & 0o222) === 0) throw cannotChange('it is read-only')
     writeFileSync(beside, text, { mode: before === null && isShared ? 0o644 : 0o600, flag: 'wx' })
     if (before !== null) keepOwnerAndMode(beside, before)
@@ -54,12 +55,13 @@ function keepOwnerAndMode(path: string, { mode, uid, gid }: { mode: number; uid:
   try {
     chownSync(path, uid, gid)
   } catch {
-    // Only the superuser may change the owner of a file. Other users own the files that they replace, or may not write there.
+    // Only the superuser may change the owner of a file. Every other user can replace only files that they already own, or may not write in the
+    // folder.
   }
   chmodSync(path, mode & 0o777)
 }
 
-/** Returns the file that a link points to, even if it does not exist yet. */
+/** Returns the file to which a link points, even if the file does not exist yet. */
 function behindLinks(path: string): string {
   const hopsMax = 40
   let at = path

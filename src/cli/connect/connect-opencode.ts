@@ -3,7 +3,7 @@ import { wrongUsage } from '../command-error.ts'
 import { entryEdits, type SettingEdit } from './connect-edits.ts'
 import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, mcpUrl } from './connect-plan.ts'
 
-/** Returns the plan for opencode: opencode.json or opencode.jsonc, of the user or the project. */
+/** Returns the plan for opencode. It changes opencode.json or opencode.jsonc, of the user or of the project. */
 export function connectOpencode(params: ConnectParams, place: ConnectPlace): ConnectPlan {
   const hasModels = params.agent === null && params.models !== 'no'
   if (params.agent !== null && params.models === 'yes')
@@ -40,7 +40,7 @@ function modelEdits(params: ConnectParams): SettingEdit[] {
       { baseURL: `${params.baseUrl}/v1`, apiKey: params.keyFile === null ? '{env:BRIGADE_KEY}' : `{file:${params.keyFile}}` },
       [],
     ),
-    // A person may have set the fields of the model since.
+    // A person may have changed the fields of the model since the last run.
     { kind: 'set', path: [...path, 'models', params.model], value: { name: params.model, tool_call: true }, unless: 'present' },
   ]
 }

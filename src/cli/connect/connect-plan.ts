@@ -1,4 +1,4 @@
-/** The plan that connects a client, before anything is printed or written. */
+/** The plan to connect a client. It is made before anything is printed or written. */
 import type { SettingEdit } from './connect-edits.ts'
 
 /** Clients that `brigade connect` knows. */
@@ -12,32 +12,32 @@ export interface ConnectParams {
   /** The name of the entries that are written. */
   readonly name: string
   readonly scope: 'project' | 'user'
-  /** Whether the client's own model calls go through the gateway. With `default` they do only when its settings choose no other provider yet. */
+  /** Whether the client's own model calls go through the gateway. With `default`, they do so unless its settings already choose another provider. */
   readonly models: 'yes' | 'default' | 'no'
   readonly tools: boolean
-  /** Model that the client starts with. */
+  /** The model with which the client starts. */
   readonly model: string
-  /** The agent that makes the calls, with tokens that are minted when they are needed. */
+  /** The agent that makes the calls. Its tokens are minted when they are needed. */
   readonly agent: string | null
-  /** Whether the tools use `brigade mcp` on this machine in place of HTTP. An agent always needs it. */
+  /** Whether the tools run over `brigade mcp` on this machine instead of HTTP. With an agent, they always do. */
   readonly bridge: boolean
-  /** The file with the key. Null means BRIGADE_KEY, and for this program `brigade login` too. */
+  /** The file with the key. When null, the key is in BRIGADE_KEY. This program then also accepts the key of `brigade login`. */
   readonly keyFile: string | null
-  /** The value of `?toolsets=`. Null means all. */
+  /** The value of `?toolsets=`. Null means all toolsets. */
   readonly toolsets: string | null
-  /** Whether the client may call the tools without a question to the person. */
+  /** Whether the client may call the tools without asking the person. */
   readonly trustTools: boolean
 }
 
-/** The machine that the client runs on. */
+/** The machine on which the client runs. */
 export interface ConnectPlace {
   readonly platform: string
   readonly home: string
-  /** Folder of the project. */
+  /** The folder of the project. */
   readonly project: string
-  /** Variables that move the clients' files. */
+  /** Environment variables that change where the clients' files are. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The words that start this program: node and its file. */
+  /** The command words that start this program: node and the file of the program. */
   readonly program: readonly string[]
   readonly exists: (path: string) => boolean
 }
@@ -49,7 +49,7 @@ export interface PlannedFile {
   /** The purpose of the file, for the person. */
   readonly what: string
   readonly edits: readonly SettingEdit[]
-  /** Whether others read the file too. It must then contain nothing that belongs only to this machine or person. */
+  /** Whether other people read the file too. It must then contain nothing that belongs only to this machine or person. */
   readonly isShared: boolean
 }
 
@@ -57,7 +57,7 @@ export interface PlannedFile {
 export interface ConnectPlan {
   readonly client: ClientName
   readonly files: readonly PlannedFile[]
-  /** Command lines that do the same as a file, for clients that have them. */
+  /** Command lines that have the same effect as a file. Only some clients have such commands. */
   readonly commands: readonly string[]
   /** Further steps for the person, one sentence each. */
   readonly notes: readonly string[]
@@ -65,19 +65,19 @@ export interface ConnectPlan {
   readonly needsKeyInEnvironment: boolean
 }
 
-/** Returns the address of the tools. */
+/** Returns the URL of the MCP server. */
 export function mcpUrl({ baseUrl, toolsets }: ConnectParams): string {
   return `${baseUrl}/mcp${toolsets === null ? '' : `?toolsets=${toolsets}`}`
 }
 
-/** Returns the command and arguments that start the bridge, which is `brigade mcp`. */
+/** Returns the command and arguments that start `brigade mcp`, the bridge from stdin and stdout to the gateway. */
 export function bridgeCommand(params: ConnectParams, place: ConnectPlace): { readonly command: string; readonly args: readonly string[] } {
   const [command = 'brigade', ...before] = place.program
   const toolsets = params.toolsets === null ? [] : ['--toolsets', params.toolsets]
   return { command, args: [...before, 'mcp', '--base-url', params.baseUrl, ...agentFlags(params), ...toolsets] }
 }
 
-/** Returns the words of the command that prints the credential for models: a token of the agent, the content of the key file, or BRIGADE_KEY. */
+/** Returns the command that prints the credential for models. The credential is a token of the agent, the content of the key file, or BRIGADE_KEY. */
 export function credentialCommand(params: ConnectParams, place: ConnectPlace): { readonly command: string; readonly args: readonly string[] } {
   const isWindows = place.platform === 'win32'
   if (params.agent === null && params.keyFile !== null)
@@ -91,7 +91,7 @@ function agentFlags({ agent, keyFile }: ConnectParams): string[] {
   return [...(agent === null ? [] : ['--agent', agent]), ...(keyFile === null ? [] : ['--key-file', keyFile])]
 }
 
-/** Returns words as one line for a shell of the platform. */
+/** Returns the words as one command line for a shell of the platform. */
 export function shellLine(words: readonly string[], platform: string): string {
   const quoted = (word: string): string => {
     if (/^[A-Za-z0-9_@%+=:,./\\-]+$/.test(word) && (platform === 'win32' || !word.includes('\\'))) return word
@@ -100,5 +100,5 @@ export function shellLine(words: readonly string[], platform: string): string {
   return words.map(quoted).join(' ')
 }
 
-/** How often clients run the token command again. A printed token is valid for at least two minutes, which is longer. */
+/** How often clients run the token command again. A printed token is valid for at least two minutes, so it never expires between two runs. */
 export const tokenRefreshMs = 60_000

@@ -1,4 +1,4 @@
-/** Connects a client to a gateway. Its settings are printed or merged into its files. */
+/** Connects a client to a gateway. It prints the client's settings, or merges them into the client's files. */
 import { CommandError } from '../command-error.ts'
 import { connectClaudeCode } from './connect-claude-code.ts'
 import { connectCodex } from './connect-codex.ts'
@@ -15,13 +15,13 @@ export interface WrittenFile {
   readonly path: string
   readonly what: string
   readonly outcome: 'created' | 'changed' | 'unchanged'
-  /** Settings that were changed, in dotted form. Their values are not shown, because they may be secrets. */
+  /** The settings that were changed, in dotted form. Their values are not shown, because they may be secrets. */
   readonly changed: readonly string[]
-  /** Settings that stay as the person has chosen them, in dotted form. */
+  /** The settings that stay because the person has chosen them, in dotted form. */
   readonly kept: readonly string[]
 }
 
-/** Maximum number of tries against a client that writes its file at the same moment. */
+/** Maximum number of attempts when the client writes its file at the same moment. */
 const attemptsMax = 5
 
 /** Returns the settings for each file. Throws CommandError (2) for a request that the client does not support. */
@@ -40,13 +40,13 @@ export function planConnect(client: ClientName, params: ConnectParams, place: Co
   }
 }
 
-/** Returns the content of the file when it has no other settings. */
+/** Returns what the file would contain if it had no other settings. */
 export function snippet({ format, edits }: PlannedFile): string {
   return format === 'toml' ? editToml('', edits) : editJsonc('', edits)
 }
 
 /**
- * Merges the plan into the client's files. A second run changes nothing. Every file is read and merged before the first file is written. Throws
+ * Merges the plan into the client's files. A second run changes nothing. All files are read and merged before the first file is written. Throws a
  * CommandError that names the file that was not changed.
  */
 export function writePlan({ files }: ConnectPlan, unique: () => string): WrittenFile[] {

@@ -43,7 +43,7 @@ async function run(flags: BridgeFlags): Promise<void> {
   if (flags.toolsets !== undefined) url.searchParams.set('toolsets', flags.toolsets)
   if (process.stdin.isTTY)
     process.stderr.write('brigade mcp: this is for programs: it waits for MCP messages on stdin. brigade connect puts it into the settings of a client.\n')
-  // A call has no time limit. Its client cancels it.
+  // A call has no time limit. Its client can cancel it.
   const inner = gatewayFetch(settings.baseUrl, null)
   const exitCode = await runBridge({
     url: url.href,
@@ -59,8 +59,8 @@ async function run(flags: BridgeFlags): Promise<void> {
 }
 
 /**
- * Returns the source of credentials. The key is read for every token, so that a new `brigade login` takes effect immediately. Without a login, every
- * answer says so.
+ * Returns the source of credentials. The key is read again for every token, so that a new `brigade login` takes effect immediately. Without a login,
+ * every reply says that a login is missing.
  */
 async function sourceOf(flags: BridgeFlags, baseUrl: string): Promise<TokenSource> {
   const key = (): string => credentialOf(clientSettings(flags)).reveal()

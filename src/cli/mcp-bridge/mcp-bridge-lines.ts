@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** Maximum number of bytes of a client's message. The gateway accepts 4 MiB and reports that limit itself. */
+/** Maximum size of a client's message in bytes. The gateway accepts 4 MiB, and that limit is reported separately. */
 export const lineMaxBytes = 16 * 1024 * 1024
 
-/** The text of the next line. It is `null` for a line that was too long and was skipped. */
+/** The text of a line. It is `null` for a line that was too long and was skipped. */
 export type InputLine = string | null
 
 const lineFeed = 0x0a
@@ -36,7 +36,7 @@ export async function* linesOf(input: Readable): AsyncGenerator<InputLine> {
   if (last !== '') yield last
 }
 
-/** Writes whole lines, and waits while their reader is slow. After the reader has disconnected, nothing is written. */
+/** Writes whole lines, and waits while the reader is slow. After the reader has disconnected, nothing is written. */
 export class LineWriter {
   readonly #output: Writable
   #isOpen = true

@@ -1,15 +1,15 @@
-/** Reads JSON-RPC messages only as far as the bridge needs to pass them on unchanged. */
+/** Parses JSON-RPC messages. It reads only what the bridge needs to pass them on unchanged. */
 
 /** A message of the client. */
 export type ClientMessage =
   | { readonly kind: 'request'; readonly id: string | number; readonly method: string; readonly text: string; readonly value: Fields }
   | { readonly kind: 'notification'; readonly method: string; readonly text: string; readonly value: Fields }
-  /** The answer to a question of the server. */
+  /** The client's answer to a request of the server. */
   | { readonly kind: 'answer'; readonly text: string; readonly value: Fields }
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the messages of a line: one message, or those of a batch separately. Returns null when the line is not JSON-RPC. */
+/** Returns the messages of a line. A line is one message or a batch. Returns null when the line is not JSON-RPC. */
 export function messagesOf(line: string): ClientMessage[] | null {
   const value = jsonOf(line)
   if (!Array.isArray(value)) {
@@ -45,14 +45,14 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns the field at a path of names. Returns undefined when there is none. */
+/** Returns the field at a path of names. Returns undefined when there is no such field. */
 export function fieldAt(value: unknown, ...path: readonly string[]): unknown {
   let at = value
   for (const name of path) at = isFields(at) && Object.hasOwn(at, name) ? at[name] : undefined
   return at
 }
 
-/** The parameter that the header Mcp-Name repeats, by method. */
+/** For each method, the parameter whose value the header Mcp-Name repeats. */
 const namedBy: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -63,8 +63,8 @@ const namedBy: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Returns the HTTP headers for a message. The 2026-07-28 era names its version in every message, and the headers repeat fields of the body. The era
- * before negotiated `version` once, in `initialize`.
+ * Returns the HTTP headers for a message. In protocol version 2026-07-28, every message names its version, and headers repeat fields of the body.
+ * Earlier protocol versions negotiate `version` once, in `initialize`.
  */
 export function protocolHeaders(message: ClientMessage, version: string | null): Record<string, string> {
   const inMessage = fieldAt(message.value, 'params', '_meta', 'io.modelcontextprotocol/protocolVersion')
@@ -79,7 +79,7 @@ export function protocolHeaders(message: ClientMessage, version: string | null):
 
 const sentinel = /^=\?base64\?.*\?=$/i
 
-/** Returns a text that a header can contain. Other texts are converted to the protocol's base64 form. */
+/** Returns a text in a form that a header can contain. Other characters are converted to the base64 form of the protocol. */
 function headerText(text: string): string {
   const isPlain = text !== '' && /^[\x20-\x7e]*$/.test(text) && text.trim() === text && !sentinel.test(text)
   return isPlain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`

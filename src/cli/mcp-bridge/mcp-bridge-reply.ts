@@ -3,19 +3,19 @@ import { errorOf } from '../../agents/toolkit/brigade-error.ts'
 import { type Called, CommandError, commandErrorOf } from '../command-error.ts'
 import { fieldAt, isFields, jsonOf } from './mcp-bridge-message.ts'
 
-/** Receives the messages of a reply. The stream is read no faster than this function accepts them. */
+/** Receives the messages of a reply. The stream is read only as fast as this function accepts messages. */
 export type Emit = (json: string) => Promise<void>
 
 /**
- * Passes the gateway's reply to a request on unchanged: one JSON message, or an event stream of many. Resolves to the answer to `id`, or to undefined
- * when the reply ended without one. Throws CommandError for a refusal that is not JSON-RPC, and errors of reading.
+ * Passes the gateway's reply to a request on unchanged. The reply is one JSON message or an event stream of several. Resolves to the answer to `id`,
+ * or to undefined when the reply ended without one. Throws CommandError for a refusal that is not JSON-RPC. Also throws errors of reading.
  */
 export async function carryReply(reply: Response, id: string | number | null, emit: Emit, called: Called): Promise<unknown> {
   if ((reply.headers.get('content-type') ?? '').startsWith('text/event-stream')) return carryStream(reply, id, emit)
   const text = await reply.clone().text()
   const value = jsonOf(text)
   if (isFields(value) && value['jsonrpc'] === '2.0') {
-    // A server that could not read the request does not know its id, and the client waits for an answer with the id.
+    // A server that could not parse the request answers without an id, but the client waits for an answer with its id.
     const answer = value['id'] === null && id !== null ? { ...value, id } : value
     await emit(answer === value ? text : JSON.stringify(answer))
     return fieldAt(answer, 'id') === id ? answer : undefined
@@ -42,16 +42,16 @@ async function carryStream(reply: Response, id: string | number | null, emit: Em
   return answer
 }
 
-/** The code for errors on the way to the server, in the range that JSON-RPC leaves to implementations. */
+/** The JSON-RPC error code for a request that did not reach the server, in the range that JSON-RPC leaves to implementations. */
 const transportErrorCode = -32000
 
-/** Returns the JSON-RPC error for a request that failed on the way. */
+/** Returns the JSON-RPC error for a request that failed before a reply arrived. */
 export function transportError(id: string | number | null, thrown: unknown): string {
   const { message, data } = described(thrown)
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: transportErrorCode, message, data } })
 }
 
-/** Returns the message about a request that failed on the way, for a person or program. */
+/** Returns a description of a request that failed before a reply arrived, for people and programs. */
 export function described(thrown: unknown): { readonly message: string; readonly data: Readonly<Record<string, unknown>> } {
   if (thrown instanceof CommandError) return { message: sentence(thrown.message), data: { ...thrown.evidence, code: thrown.code, status: thrown.status } }
   return {

@@ -1,6 +1,7 @@
 /**
- * Passes MCP over stdin and stdout on to the gateway over HTTP, for clients that start servers as programs. Messages pass unchanged, in both eras of
- * the protocol. This file handles the differences of the two transports: headers, credentials, cancelling. Decision 0275 says why.
+ * Passes MCP messages from stdin on to the gateway over HTTP, and the answers to stdout. It serves clients that start MCP servers as programs.
+ * Messages pass unchanged, in both protocol versions. This file handles the differences of the two transports: headers, credentials, cancelling.
+ * Decision 0275 says why.
  */
 import type { Readable, Writable } from 'node:stream'
 import type { Clock } from '../../platform/clock.ts'
@@ -12,11 +13,11 @@ import { carryReply, described, transportError } from './mcp-bridge-reply.ts'
 export interface BridgeOptions {
   /** The URL of the MCP server. */
   readonly url: string
-  /** Signs each request. */
+  /** A `fetch` that adds the credential to each request. */
   readonly fetch: typeof fetch
   readonly called: Called
   readonly input: Readable
-  /** The output contains only messages of the protocol. */
+  /** The output, which must contain only messages of the protocol. */
   readonly output: Writable
   /** Writes one line for the person who reads the client's log. */
   readonly log: (line: string) => void
@@ -26,18 +27,18 @@ export interface BridgeOptions {
 type ClientRequest = Extract<ClientMessage, { kind: 'request' }>
 
 /**
- * Maximum size of a request. The gateway accepts no larger ones, and often closes the connection before its answer is read, so the bridge reports the
- * limit itself.
+ * Maximum size of a request in bytes. The gateway accepts no larger request, and often closes the connection before its answer is read. So the bridge
+ * reports this limit itself.
  */
 const requestMaxBytes = 4 * 1024 * 1024
 /** Maximum number of concurrent calls. Further calls get an error, so that no queue grows. */
 const callsMax = 256
-/** How long pending answers may still arrive after the end of the input, so that lines from a pipe are answered. */
+/** How long the bridge waits for pending answers after the end of the input, so that lines from a pipe are answered. */
 const graceMs = 1_000
 
 /**
- * Passes messages on until the input ends and its calls are finished or abandoned. Resolves to the exit code, which is 3 when the credential is
- * refused.
+ * Passes messages on until the input ends and its calls are finished or abandoned. Resolves to the exit code. The exit code is 3 when the gateway
+ * refuses the credential.
  */
 export function runBridge(options: BridgeOptions): Promise<number> {
   return new Bridge(options).run()
@@ -46,7 +47,7 @@ export function runBridge(options: BridgeOptions): Promise<number> {
 class Bridge {
   readonly #options: BridgeOptions
   readonly #writer: LineWriter
-  /** The running calls by id. A stream of changes does not count, because it has no end. */
+  /** The running calls by id. A call that listens for changes is marked, because it never ends by itself. */
   readonly #calls = new Map<string | number, { readonly controller: AbortController; readonly isListening: boolean }>()
   readonly #working = new Set<Promise<void>>()
   readonly #end = new AbortController()
@@ -79,7 +80,7 @@ class Bridge {
 
   async #takeLine(line: string): Promise<void> {
     const messages = messagesOf(line)
-    // Text that is not JSON is a parse error of JSON-RPC. Any other JSON is an invalid request.
+    // Text that is not JSON gives the JSON-RPC code for a parse error. Any other invalid message gives the code for an invalid request.
     if (messages === null) return this.#say({ code: jsonOf(line) === undefined ? -32700 : -32600, message: 'The line is no JSON-RPC message.' })
     for (const message of messages) {
       if (message.kind === 'notification' && message.method === 'notifications/cancelled') this.#cancel(message)
@@ -93,7 +94,7 @@ class Bridge {
     work.finally(() => this.#working.delete(work)).catch(() => undefined)
   }
 
-  /** Cancels a call. Over HTTP this closes the reply of the call. The gateway then ends the call in both eras, even if other clients use the same ids. */
+  /** Cancels a call by closing its HTTP reply. The gateway then ends the call in both protocol versions, even if other clients use the same ids. */
   #cancel(message: ClientMessage): void {
     const id = fieldAt(message.value, 'params', 'requestId')
     if (typeof id === 'string' || typeof id === 'number') this.#calls.get(id)?.controller.abort()
@@ -111,7 +112,7 @@ class Bridge {
     this.#track(done)
   }
 
-  /** Returns why a request is not sent. */
+  /** Returns why a request is not sent. Returns null when it is sent. */
   #refusalOf({ text }: ClientRequest): CommandError | null {
     if (this.#calls.size >= callsMax) return new CommandError(`more than ${callsMax} concurrent calls: wait for some to end.`, { code: 'too_many_calls' })
     if (Buffer.byteLength(text) <= requestMaxBytes) return null

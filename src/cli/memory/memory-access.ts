@@ -3,7 +3,7 @@ import type { MemoryAuthor } from '../../agents/toolkit/memory-client/memory-cli
 import { withGateway } from '../client-command.ts'
 import type { ClientFlags } from '../client-settings.ts'
 
-/** Runs `act` with a client for the shared memory of the gateway that the flags name. Errors are those of `withGateway`. */
+/** Runs `act` with a client for the shared memory of the gateway that the flags name. Throws the errors of `withGateway`. */
 export function withMemory<T>(flags: ClientFlags, act: (memory: MemoryClient) => Promise<T>): Promise<T> {
   return withGateway(flags, async ({ client }) => {
     const { memoryClient } = await import('../../agents/toolkit/memory-client/memory-client.ts')
@@ -11,7 +11,7 @@ export function withMemory<T>(flags: ClientFlags, act: (memory: MemoryClient) =>
   })
 }
 
-/** Returns the author in the form of `memory ls --author`. Returns `-` when the object came into the bucket by other means. */
+/** Returns the author in the form that `memory ls --author` accepts. Returns `-` when the object was not written through the gateway. */
 export function authorText(author: MemoryAuthor | null): string {
   if (author === null) return '-'
   return author.agent === undefined ? `user:${author.user}` : `agent:${author.agent}`

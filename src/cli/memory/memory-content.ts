@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs'
 import { fileReason, wrongUsage } from '../command-error.ts'
 
-/** Maximum size of the content. No gateway accepts more, and a wrong file must not fill this computer's memory. */
+/** Maximum size of the content in bytes. No gateway accepts more. The limit also keeps a wrong file from filling this computer's memory. */
 const contentMaxBytes = 64 * 1024 * 1024
 
 /**
- * Returns the content that a command writes: `--text`, otherwise a file, otherwise stdin (also as `-`). Throws CommandError (2) when there is nothing
- * to read.
+ * Returns the content that a command writes. It comes from `--text`, otherwise from a file, otherwise from stdin (which `-` also names). Throws
+ * CommandError (2) when there is nothing to read.
  */
 export async function contentOf(file: string | undefined, text: string | undefined): Promise<Buffer> {
   if (text !== undefined) {
@@ -34,7 +34,7 @@ async function readAll(stream: AsyncIterable<Buffer | string>, from: string): Pr
   return Buffer.concat(chunks)
 }
 
-/** Returns the text for calls that send it in JSON. Throws CommandError (2) when it is not UTF-8. */
+/** Returns the content as text, for requests that send it in JSON. Throws CommandError (2) when it is not UTF-8. */
 export function textOf(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

@@ -71,7 +71,7 @@ function writeToFile(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Returns the object as JSON: text as `content`, and bytes that are not UTF-8 as `content_base64`. */
+/** Returns the object as JSON. Text is in `content`, and bytes that are not UTF-8 are in `content_base64`. */
 function jsonOf({ key, bytes, text, etag, provenance }: MemoryObject, withContent: boolean): object {
   const { agentName, promotedBy, restoredFrom, ...rest } = provenance
   const isText = Buffer.from(text).equals(bytes)

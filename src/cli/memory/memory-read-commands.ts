@@ -23,7 +23,7 @@ interface SearchFlags extends ClientFlags {
   readonly limit?: number
 }
 
-/** Number of keys of one request, unless the requested number is smaller. */
+/** Maximum number of keys in one request. A request asks for fewer when the person asks for fewer. */
 const pageMax = 1000
 const searchPageMax = 200
 
@@ -101,7 +101,7 @@ function nameOf(found: MemoryListed | string): string {
   return typeof found === 'string' ? found : found.key
 }
 
-/** Returns a line with columns of fixed width, because the longest value is known only at the end. */
+/** Returns a line with columns of fixed width. The longest value of a column is known only at the end, so it cannot set the width. */
 function lineOf(found: MemoryListed | string): string {
   const [size, modified, author] = typeof found === 'string' ? ['-', '-', '-'] : [String(found.size), found.modified.slice(0, 19), authorText(found.author)]
   return `${size.padStart(9)}  ${modified.padEnd(19)}  ${plain(author).padEnd(10)}  ${plain(nameOf(found))}`

@@ -8,7 +8,7 @@ import { confirmed } from '../operator/confirmation.ts'
 import { count } from '../option-values.ts'
 import { withMemory } from './memory-access.ts'
 
-/** Adds the commands `memory shares`, and `share`, `grant`, `ungrant`, `retire`: spaces that a member opens to others of the organisation. */
+/** Adds the commands `memory shares`, `share`, `grant`, `ungrant` and `retire`. A share is a space that a member opens to others of the organisation. */
 export function addMemoryShareCommands(memory: Command): void {
   const list = addClientFlags(memory.command('shares').description('the shares that you own or are in')).option('--all', 'every share; for owners and admins')
   list.action((flags: ClientFlags & { readonly all?: boolean }) =>

@@ -2,8 +2,8 @@ import type { RunningGateway } from '../../composition/serve.ts'
 import { version } from '../../version.ts'
 
 /**
- * Returns the text that a start prints: the address of the gateway, and on the very first start the secrets and the lines to paste. `workers` is the
- * number of processes of the port.
+ * Returns the text that a start prints: the address of the gateway. On the very first start, it also has the secrets and the lines to paste.
+ * `workers` is the number of processes that serve the port.
  */
 export function banner({ baseUrl, app, firstRun }: RunningGateway, workers = 1): string {
   const model = app.exampleModel()

@@ -7,7 +7,7 @@ interface HttpReply {
 
 export type Http = (method: string, path: string, body?: unknown) => Promise<HttpReply>
 
-/** Returns a plain HTTP client with a bearer credential. It does what curl would do. */
+/** Returns a plain HTTP client with a bearer credential. It sends what curl would send. */
 export function http(baseUrl: string, token: string): Http {
   return async (method, path, body) => {
     const response = await fetch(`${baseUrl}${path}`, {

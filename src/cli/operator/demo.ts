@@ -10,7 +10,7 @@ interface Step {
   run(): Promise<string>
 }
 
-/** Runs the main job on its own gateway (free ports, temporary DATA_DIR) and prints the result. Resolves to the number of steps that failed. */
+/** Runs the demonstration on a gateway of its own (free ports, temporary DATA_DIR) and prints the result. Resolves to the number of steps that failed. */
 export async function runDemo(print: (line: string) => void): Promise<number> {
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-demo-'))
   const configFile = join(dataDir, 'brigade.config.json')

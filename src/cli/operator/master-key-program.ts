@@ -12,8 +12,8 @@ Installations whose key is the file master.key:
   brigade master-key forget       removes the key before (master.key.old)`
 
 /**
- * Adds the commands `brigade master-key …`, which show the values that are sealed under each master key, and change the key. The code of the commands
- * is loaded when they run.
+ * Adds the commands `brigade master-key …`. They show which values are sealed under each master key, and change the key. The code of the commands is
+ * loaded when they run.
  */
 export function addMasterKeyCommands(program: Command): void {
   const masterKey = program.command('master-key').description('show or change the key that seals what is stored').addHelpText('after', help)

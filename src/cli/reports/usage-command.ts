@@ -74,7 +74,7 @@ function fieldsOf(totals: Totals): Record<string, string> {
     calls: String(totals.requests),
     tokens: `${totals.prompt_tokens} in, ${totals.completion_tokens} out`,
     cost: `₹${cost}`,
-    // The value is the amount that budgets count. Calls on keys of the organisation cost nothing here, and still have a value.
+    // The value is the amount that budgets count. A call on a key of the organisation costs nothing here, but has a value.
     value: `₹${value}`,
   }
 }
@@ -100,7 +100,7 @@ function printLines(head: string, lines: readonly Line[]): void {
   )
 }
 
-/** Returns the days of the CSV report, with the lines of one day added up. */
+/** Returns the days of the CSV report. The lines of one day are added up. */
 function daysOf(text: string): Line[] {
   const days = new Map<string, Line>()
   for (const record of csvRecords(text)) {
@@ -119,7 +119,7 @@ function daysOf(text: string): Line[] {
   return [...days.values()].sort((a, b) => (a.what < b.what ? -1 : 1))
 }
 
-/** Rounds rupees to six decimals. Further digits come from additions of floating numbers and are dropped. */
+/** Rounds rupees to six decimals. Any further digits come from adding floating-point numbers. */
 function toMicros(value: number): number {
   return Math.round(value * 1e6) / 1e6
 }

@@ -9,7 +9,10 @@ import { plain, printJson, printLine } from '../command-output.ts'
 import { gatewayFetch } from '../gateway-fetch.ts'
 import { contentOf, textOf } from '../memory/memory-content.ts'
 
-/** Checks one file and prints its statement. Throws CommandError: 1 `not_valid` when these keys did not sign it, 2 when it cannot be read. */
+/**
+ * Checks one file and prints its statement. Throws CommandError 1 (`not_valid`) when these keys did not sign it. Throws CommandError 2 when it cannot
+ * be read.
+ */
 export async function verifyFile(file: string, flags: { readonly keys?: string; readonly baseUrl?: string; readonly json?: boolean }): Promise<void> {
   const text = textOf(await contentOf(file, undefined))
   const { keys, from } = await keysOf(flags)
@@ -23,7 +26,7 @@ export async function verifyFile(file: string, flags: { readonly keys?: string; 
   for (const line of linesOf(payload)) printLine(plain(line))
 }
 
-/** Returns the key set and its source. The address in the attestation is never used, because a forger could name an own address. */
+/** Returns the key set and its source. The address in the attestation is never used, because a forger could put their own address there. */
 async function keysOf({ keys, baseUrl }: { readonly keys?: string; readonly baseUrl?: string }): Promise<{ keys: unknown; from: string }> {
   if (keys !== undefined && !/^https?:\/\//i.test(keys)) return { keys: parsed(await readKeys(keys), keys), from: keys }
   const address = clientSettings(baseUrl === undefined ? {} : { baseUrl }).baseUrl
@@ -62,7 +65,7 @@ function parsed(text: string, from: string): unknown {
   }
 }
 
-/** Returns lines with only the signed content. */
+/** Returns the lines to print. They contain only signed content. */
 function linesOf(payload: unknown): string[] {
   const { data } = attestation.shape.payload.safeParse(payload)
   if (data === undefined) return ['it states something that this version of brigade has no words for; --json shows it']

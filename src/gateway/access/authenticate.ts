@@ -6,11 +6,14 @@ import type { KeyRecord, Keys } from '../keys/keys.ts'
 
 /** Verifies agent tokens. The agents domain provides it. */
 export interface TokenVerifier {
-  /** Throws 401 (`reason` token_expired or agent_revoked) or 503. Synchronous when the token was seen before. */
+  /**
+   * Returns the principal of a token. Throws 401 with the `reason` token_expired or agent_revoked, or throws 503. Returns without a promise when this
+   * process has already verified the token.
+   */
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal>
 }
 
-/** The challenge header of a 401 for a bearer credential. */
+/** The `www-authenticate` header of a 401 for an invalid bearer credential. */
 export const challenge = { 'www-authenticate': 'Bearer realm="brigade", error="invalid_token"' }
 
 /** Returns the token of `Authorization: Bearer …` (scheme in any case, extra spaces allowed), or null. */
@@ -21,7 +24,7 @@ export function bearerToken(headers: IncomingHttpHeaders): string | null {
   return match?.[1] ?? null
 }
 
-/** Finds the principal of a request's bearer credential: of an API key by its hash, of an agent token by its signature. */
+/** Finds the principal of a request's bearer credential. It finds an API key by its hash, and verifies the signature of an agent token. */
 export class Authenticator {
   readonly #keys: Keys
   readonly #tokens: TokenVerifier
@@ -32,7 +35,10 @@ export class Authenticator {
     this.#tokens = tokens
   }
 
-  /** Throws `invalid_api_key` or `key_disabled_inactive`. When the database is unreachable, its own error is thrown. Synchronous when cached. */
+  /**
+   * Throws `invalid_api_key` or `key_disabled_inactive`. When the database is unreachable, its own error is thrown. Returns without a promise when
+   * the principal is cached.
+   */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal> {
     const token = bearerToken(headers)
     if (token === null) throw fail('invalid_api_key', { headers: challenge })

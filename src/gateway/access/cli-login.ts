@@ -20,19 +20,22 @@ export interface CliLoginDeps {
   readonly audit: AuditTrail
 }
 
-/** Where the command line waits for its code, and the SHA-256 (base64url) of the verifier that only the command line knows. Decision 0104 says why. */
+/**
+ * The command line that waits for a code: its port and state, and its challenge. The challenge is the SHA-256 (base64url) of a verifier that only the
+ * command line knows. Decision 0104 says why.
+ */
 export interface Waiting {
   readonly port: number
   readonly state: string
   readonly challenge: string
 }
 
-/** Number of random bytes in the name of a key, so that two keys of one day have different names. */
+/** Number of random bytes in the name of a key, so that two keys of the same day have different names. */
 const nameBytes = 4
 const codeBytes = 32
-/** Time from the click to the fetch of the key. The command line waits for the code. */
+/** The time from the click to the fetch of the key. It is short, because the command line is already waiting for the code. */
 const codeLifeMs = 60_000
-/** Life of a key that came through a browser. A person who still needs one signs in again. */
+/** The life of a key that the command line got through the browser. A person who needs the key for longer signs in again. */
 export const cliKeyDays = 90
 const notValid = 'This code was used already, has run out, or is not for this verifier. Run brigade login again.'
 const notMember = 'The person of this code does not belong to the organisation any more. Sign in again and run brigade login again.'
@@ -47,7 +50,10 @@ export class CliLogin {
     this.#deps = deps
   }
 
-  /** Makes a code for a signed-in person in that person's current organisation. Returns the address on this computer that receives the code. */
+  /**
+   * Makes a code for a signed-in person in that person's current organisation. Returns the address on this computer to which the browser carries the
+   * code.
+   */
   async grant({ orgId, userId }: SessionPrincipal, { port, state, challenge }: Waiting): Promise<string> {
     const { db, clock, ids } = this.#deps
     const code = ids.secret('', codeBytes)
@@ -56,8 +62,8 @@ export class CliLogin {
   }
 
   /**
-   * Makes a full key with an expiry for the holder of the code and its verifier. The first try uses up the code, even with a wrong verifier. Throws
-   * `bad_request`, also when the person has left the organisation since. Decision 0464 says why.
+   * Makes a full key that expires, for the holder of the code and its verifier. The first attempt uses up the code, even with a wrong verifier.
+   * Throws `bad_request`, also when the person has left the organisation in the meantime. Decision 0464 says why.
    */
   async redeem(code: string, verifier: string, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<CreatedKey> {
     const { db, clock, ids, keys, audit } = this.#deps
@@ -69,7 +75,7 @@ export class CliLogin {
     const made = await keys.create(
       { orgId, userId, workspaceId: null, name, scope: 'full', expiresDays: cliKeyDays },
       {
-        // Making a key locks the row of the organisation, and so does removing a member. So one of them happens before the other.
+        // Both the creation of a key and the removal of a member lock the row of the organisation. So one of them always happens before the other.
         async also(tx) {
           if ((await membershipOf(tx, orgId, userId)) === null) throw fail('bad_request', { message: notMember })
           return []
@@ -87,7 +93,7 @@ export class CliLogin {
   }
 }
 
-/** Returns the path of the hand-over page, to which the browser returns after sign-in. None of the values needs to be escaped. */
+/** Returns the path of the hand-over page, to which the browser returns after sign-in. All values are safe in a URL, so they are not escaped. */
 export function cliLoginPath({ port, state, challenge }: Waiting): string {
   return `/cli/login?port=${port}&state=${state}&code_challenge=${challenge}&code_challenge_method=S256`
 }

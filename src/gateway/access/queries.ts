@@ -5,10 +5,10 @@ import { founderSql } from '../orgs/founders.ts'
 export interface SessionRow {
   readonly userId: number
   readonly orgId: number
-  /** The founder of the organisation. */
+  /** A text for the founder of the organisation. */
   readonly founder: string
   readonly email: string
-  /** Role of the active membership in that organisation; null without one. */
+  /** Role of the person's active membership in that organisation. Null without an active membership. */
   readonly role: Role | null
   readonly capabilities: readonly Capability[] | null
   readonly expiresAt: Date
@@ -19,7 +19,7 @@ export const insertSession = statement<[idHash: Buffer, userId: number, orgId: n
   `insert into sessions (id_hash, user_id, org_id, created_at, expires_at) values ($1::bytea, $2::int, $3::int, $4::timestamptz, $5::timestamptz)`,
 )
 
-/** Not limited to one organisation, because the hash of the cookie determines it. */
+/** Finds a session in any organisation, because the hash of the cookie determines the organisation. */
 export const findSession = statement<[idHash: Buffer], SessionRow>(
   'access.find_session',
   `select s.user_id as "userId", s.org_id as "orgId", ${founderSql('s.org_id')} as "founder", u.email, m.role, m.capabilities, s.expires_at as "expiresAt"

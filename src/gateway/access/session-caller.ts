@@ -14,9 +14,9 @@ const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD
 const isAgentToken = (token: string | null): token is string => token !== null && token.split('.').length === 3
 
 /**
- * Returns the caller of a session row: a signed-in person by cookie, or an agent by token. An agent reads with the rights of a plain member, writes
- * nothing and needs the scope `usage:read`. An API key is not accepted. Throws `no_session`, `foreign_origin` for a write from a page of another
- * site, `forbidden` for a write by an agent and for a token without that scope.
+ * Returns the caller of a row that needs a session: a signed-in person by cookie, or an agent by token. An agent reads with the rights of a plain
+ * member, writes nothing, and needs the scope `usage:read`. An API key is not accepted. Throws `no_session`. Throws `foreign_origin` for a write from
+ * a page of another site. Throws `forbidden` for a write by an agent, and for a token without that scope.
  */
 export function sessionCaller(
   method: string,

@@ -19,34 +19,34 @@ export interface SessionsDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
-  /** Receives the founder of an organisation when one of its sessions is loaded. Without it, nothing is noted. */
+  /** Receives the founder of an organisation when a session of the organisation is loaded. Optional. */
   readonly founders?: Pick<Founders, 'note'>
   readonly masterKey: Buffer
-  /** Keys whose cookies stay valid while the master key is changed. */
+  /** The other master keys. Cookies that they signed stay valid while the master key is changed. */
   readonly otherMasterKeys?: readonly Buffer[]
-  /** SESSION_TTL_S. */
+  /** The setting SESSION_TTL_S. */
   readonly ttlSeconds: number
-  /** CACHE_TTL_MS. */
+  /** The setting CACHE_TTL_MS. */
   readonly cacheTtlMs: number
   readonly baseUrl: () => string
 }
 
-/** Kind of the news about an ended or moved session; the ref is the session's id. */
+/** Kind of the news that a session was ended or moved. The ref is the session's id. */
 const sessionChanged = 'session_changed'
 const idBytes = 32
 const sessionsCachedMax = 50_000
-/** How long a session that is not in the database is remembered as unknown. */
+/** How long this process remembers that a session id is not in the database. */
 const unknownTtlMs = 2_000
 
 /**
- * Sessions of signed-in people. The cookie has a random id and a signature over it, and the database has the hash of the id. So neither a forged
- * cookie nor a copy of the table gives access, and a forged cookie costs no query. An ended session is refused immediately in this process and within
- * a second in other processes.
+ * Sessions of signed-in people. The cookie has a random id and a signature over this id. The database has the hash of the id. So neither a forged
+ * cookie nor a copy of the table gives access, and a forged cookie costs no query. An ended session is refused immediately in this process, and
+ * within a second in other processes.
  */
 export class Sessions {
   readonly #deps: SessionsDeps
   readonly #key: Buffer
-  /** The key that signs, then the other keys whose signatures are valid. */
+  /** The first key signs. Signatures of the other keys are also valid. */
   readonly #keys: readonly Buffer[]
   readonly #rows: ExpiringCache<string, SessionRow>
 
@@ -87,7 +87,10 @@ export class Sessions {
     return this.#setCookie('', 0)
   }
 
-  /** Returns the principal of a cookie header. Throws `no_session`. When the database is unreachable, its own error is thrown. Synchronous when cached. */
+  /**
+   * Returns the principal of a cookie header. Throws `no_session`. When the database is unreachable, its own error is thrown. Returns without a
+   * promise when the session is cached.
+   */
   principalOf(cookieHeader: string | undefined): SessionPrincipal | Promise<SessionPrincipal> {
     const sessionId = this.#idOf(cookieHeader)
     if (sessionId === null) throw fail('no_session')

@@ -5,13 +5,13 @@ export interface WhoamiDeps {
   readonly version: string
   orgName(orgId: number): Promise<string>
   memoryConfigured(orgId: number): Promise<boolean>
-  /** The budget with the smallest remaining amount among those of the caller; null without one. */
+  /** Returns the caller's budget with the smallest remaining amount. Returns null without a budget. */
   tightestBudget(principal: BearerPrincipal): Promise<object | null>
-  /** The remaining prepaid balance of the organisation, in rupees; null without prepayment. */
+  /** Returns the remaining prepaid balance of the organisation in rupees. Returns null without prepayment. */
   balanceInr(orgId: number): Promise<number | null>
 }
 
-/** Describes the caller to itself, for agents that read their own identity and limits first. */
+/** Describes the caller to itself. Agents read their own identity and limits before they act. */
 export class Whoami {
   readonly #deps: WhoamiDeps
   constructor(deps: WhoamiDeps) {

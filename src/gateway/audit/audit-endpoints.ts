@@ -73,7 +73,7 @@ function filterOf(asked: z.output<typeof query>): AuditFilter {
 const instant = z.iso.datetime({ offset: true })
 const dayMs = 24 * 3600 * 1000
 
-/** Returns the instant of a text. For a day, it returns the beginning of the day in IST, `daysLater` days later. */
+/** Returns the instant that a text names. For a day, returns the beginning of the day (in IST) that is `daysLater` days later. */
 function instantOf(name: string, text: string, daysLater: number): Date {
   const day = startOfIstDayMs(text)
   if (day !== null) return new Date(day + daysLater * dayMs)

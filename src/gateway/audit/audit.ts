@@ -7,11 +7,11 @@ import { deleteOldLines, endLine, insertLine, type LineRow, listLines } from './
 export interface AuditDeps {
   readonly db: Db
   readonly clock: Clock
-  /** AUDIT_KEEP_DAYS. */
+  /** The setting AUDIT_KEEP_DAYS. */
   readonly keepDays: number
 }
 
-/** An act of management. It contains ids only, never a name that a user typed and never a secret. */
+/** An act of management. It contains ids. It never contains a name that a user typed, and never a secret. */
 export interface Act {
   readonly orgId: number | null
   readonly actor: Principal | 'operator' | 'system'
@@ -23,7 +23,7 @@ export interface Act {
   readonly requestId: string | null
 }
 
-/** Filters of a list of lines. Null or absent means no filter. */
+/** Filters of a list of lines. A filter that is null or absent has no effect. */
 export interface AuditFilter {
   /** Only lines older than the one with this id. */
   readonly before?: bigint | null
@@ -45,12 +45,12 @@ export interface AuditEntry {
   readonly target: string | null
   readonly source_ip: string | null
   readonly request_id: string | null
-  /** 'ok' or an error code; null when the process ended before the act did. */
+  /** 'ok' or an error code. Null when the process ended before the act did. */
   readonly outcome: string | null
 }
 
 const dayMs = 24 * 3600 * 1000
-/** Maximum number of lines that one statement deletes, and of statements in one sweep. */
+/** Maximum number of lines that one statement deletes. It is also the maximum number of statements in one sweep. */
 const sweepBatch = 5_000
 const sweepRoundsMax = 200
 
@@ -65,8 +65,8 @@ export class AuditTrail {
   }
 
   /**
-   * Writes the line of an act that is about to begin, and returns its id for `end`. Throws `database_unavailable` when it cannot be written. Then the
-   * act must not happen.
+   * Writes the line of an act that is about to begin, and returns its id for `end`. Throws `database_unavailable` when the line cannot be written.
+   * The act must not happen then.
    */
   async begin(act: Act): Promise<bigint> {
     try {
@@ -76,7 +76,7 @@ export class AuditTrail {
     }
   }
 
-  /** Completes a line with 'ok' or an error code. It adds a target or an organisation that became known only during the act. */
+  /** Completes a line with 'ok' or an error code. It adds the target and the organisation if they became known only during the act. */
   async end(line: bigint, outcome: string, target: string | null = null, orgId: number | null = null): Promise<void> {
     await this.#deps.db.exec(endLine, line, outcome, target, orgId)
   }
@@ -91,7 +91,10 @@ export class AuditTrail {
     await this.#insert(act, outcome, tx)
   }
 
-  /** Returns lines of an organisation (null: of the installation), newest first. `next_before` is the cursor of the next page. */
+  /**
+   * Returns lines of an organisation, newest first. When `orgId` is null, returns the lines of the installation. `next_before` is the cursor of the
+   * next page.
+   */
   async list(orgId: number | null, filter: AuditFilter, limit: number): Promise<{ entries: AuditEntry[]; next_before: number | null }> {
     const { before = null, actorKind = null, actorId = null, act = null, from = null, to = null } = filter
     const rows = await this.#deps.db.many(listLines, orgId, before, actorKind, actorId, act, from, to, limit + 1)

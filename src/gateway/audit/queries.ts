@@ -21,7 +21,7 @@ export const insertLine = statement<
    returning id as "id"`,
 )
 
-/** Completes a line. It adds the target and the organisation when they became known only during the act. */
+/** Completes a line. It adds the target and the organisation if they became known only during the act. */
 export const endLine = statement<[id: bigint, outcome: string, target: string | null, orgId: number | null]>(
   'audit.end_line',
   `update audit_log set outcome = $2::text, target = coalesce($3::text, target), org_id = coalesce(org_id, $4::int) where id = $1::bigint`,
@@ -40,7 +40,7 @@ export interface LineRow {
   readonly outcome: string | null
 }
 
-/** Lists lines, newest first. Without an organisation, it lists acts on the installation itself. A null filter filters nothing. */
+/** Lists lines, newest first. Without an organisation, it lists acts on the installation itself. A filter that is null has no effect. */
 export const listLines = statement<
   [
     orgId: number | null,

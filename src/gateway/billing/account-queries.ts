@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** Amounts are texts in micro-rupees and times are Unix milliseconds, because JSON has no bigint. */
+/** One account. Inside the JSON lists, amounts are texts in micro-rupees, because JSON has no bigint, and times are Unix milliseconds. */
 export interface OverviewRow {
   readonly balanceUinr: bigint
   readonly thresholdUinr: bigint | null
@@ -59,9 +59,10 @@ const msOf = (column: string): string => `(extract(epoch from ${column}) * 1000)
 const debitDay = `(l.at at time zone 'Asia/Kolkata')::date`
 
 /**
- * A page is a range of the index by organisation and id, because no other index has this order. With a plain `org_id = … order by id` the planner may
- * read the rows of all organisations by id, which is slow for an organisation without recent rows. A debit belongs to a call and shows its request
- * id, if the call is still stored. The call is recorded at most two days before or one day after the day of the debit.
+ * The query reads one range of the index on organisation and id, because no other index has this order. With a plain `org_id = … order by id`, the
+ * planner may read the rows of all organisations in the order of their ids. That is slow for an organisation without recent rows. A debit belongs to
+ * a call. It shows the request id of the call if the call is still stored. The call is recorded at most two days before or one day after the day of
+ * the debit.
  */
 const ledgerPage = `
   select l.id, l.kind, l.reason, l.amount_uinr, l.at, coalesce(l.ref, l.payment_id, u.request_id, l.event_id::text) as ref
@@ -83,8 +84,8 @@ const usageByDay = `
   from usage_days where org_id = $1::int and day between $5::date and $6::date group by day`
 
 /**
- * Reads a whole account in one statement, so that the balance is the sum of the ledger that is returned with it. Lists are newest first, usage is
- * oldest first.
+ * Reads a whole account in one statement, so that the returned balance is the sum of the returned ledger. Usage is oldest first. All other lists are
+ * newest first.
  */
 export const findOverview = statement<
   [orgId: number, beforeId: bigint | null, ledgerMax: number, paymentsMax: number, fromDay: string, toDay: string],
@@ -117,7 +118,7 @@ export const saveAddress = statement<
      state_code = excluded.state_code, pincode = excluded.pincode, country = excluded.country, updated_at = excluded.updated_at`,
 )
 
-/** A new value of the threshold arms the warning again. Setting the same value does not. */
+/** Saves the threshold. A changed threshold arms the warning again. The same threshold does not. */
 export const saveThreshold = statement<[orgId: number, thresholdUinr: bigint | null, at: Date]>(
   'billing.save_threshold',
   `insert into billing_accounts as a (org_id, low_balance_threshold_uinr, updated_at) values ($1::int, $2::bigint, $3::timestamptz)
@@ -139,7 +140,7 @@ export const findBillingProfile = statement<[orgId: number], ProfileRow>(
    where o.id = $1::int and (b.org_id is null or b.org_id = $1::int)`,
 )
 
-/** The flag before each value says whether the value is set or unchanged. */
+/** The flag before each value says whether the statement sets the value or leaves it unchanged. */
 export const saveBillingProfile = statement<
   [
     orgId: number,

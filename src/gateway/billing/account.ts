@@ -27,7 +27,7 @@ export interface LedgerEntry {
   readonly created_at: string
 }
 
-/** The start of a page of the ledger: rows below this id, and the balance before it. */
+/** The position where the next page of the ledger starts. The page has the rows with ids below `id`. `balanceUinr` is the balance after the first of them. */
 export interface LedgerCursor {
   readonly id: bigint
   readonly balanceUinr: bigint
@@ -44,7 +44,7 @@ export class BillingAccounts {
     this.#deps = deps
   }
 
-  /** Returns the whole account from one statement. Calls that this process served before are included. */
+  /** Returns the whole account from one statement. It includes the calls that this process has already served. */
   async overview(orgId: number, before: LedgerCursor | null, limit: number) {
     const { db, clock, journal } = this.#deps
     await journal.flushNow()
@@ -93,8 +93,8 @@ function lastDays(nowMs: number): string[] {
 }
 
 /**
- * Returns ledger rows with the balance after each. `balanceUinr` is the balance after the first row, and the others are computed backwards from it.
- * One row more than `limit` shows that there is a next page.
+ * Returns ledger rows with the balance after each row. `balanceUinr` is the balance after the first row. The other balances are computed backwards
+ * from it. The caller passes one row more than `limit` when there is a next page.
  */
 export function pageOf(
   rows: readonly LedgerJson[],

@@ -11,7 +11,7 @@ const row = endpointOf<{ billingAccounts: BillingAccounts }>()
 
 const pageDefault = 50
 const pageMax = 200
-/** One crore rupees: a higher amount is a typing error. */
+/** One crore rupees. A higher amount is probably a typing error. */
 const thresholdMaxInr = 10_000_000
 
 const addressFields = {
@@ -69,7 +69,7 @@ const query = z.object({
   limit: z.coerce.number().int().min(1).max(pageMax).optional().describe('Rows of the ledger. Default 50.'),
 })
 
-/** The handler checks every value and names all invalid ones together. The types here are only for the documents. */
+/** These types are only for the API documents. The handler checks the values, so that one error can name all invalid values. */
 const anyText = (description: string) => z.unknown().optional().meta({ type: 'string', description })
 
 export const billingEndpoints = {

@@ -54,7 +54,7 @@ export function createBilling(deps: BillingDeps): Billing {
   }
 }
 
-/** Returns the payment account; null: the settings name none, so billing is off. */
+/** Returns the payment account. Returns null when the settings name no payment account. Billing is then off. */
 function accountOf({ config, log, outbound }: BillingDeps): (PaymentAccount & { readonly client: PaymentClient }) | null {
   const { RAZORPAY_KEY_ID: keyId, RAZORPAY_KEY_SECRET: keySecret, RAZORPAY_WEBHOOK_SECRET: webhookSecret } = config
   if (keyId === null || keySecret === null) return null

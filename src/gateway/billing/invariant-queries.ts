@@ -1,7 +1,10 @@
 /** Finds contradictions among payments, invoices and promo codes. Each statement reads the whole database and returns what is wrong. */
 import { statement } from '../../platform/db/db.ts'
 
-/** A captured payment has one credit of its amount, one invoice over it, and one paid order. Nothing else credits a top-up. */
+/**
+ * Finds violations of two rules: a captured payment has one credit of its amount, one invoice over this amount, and one paid order; nothing else
+ * credits a top-up.
+ */
 export const violationsOfCaptures = statement<
   [],
   { paymentId: string; ledger: bigint; invoices: number; invoicedUinr: bigint; paid: boolean; amountUinr: bigint }
@@ -28,7 +31,7 @@ export const violationsOfUncaptured = statement<[], { what: string; ref: string 
    where o.status = 'paid' and p.payment_id is null`,
 )
 
-/** The numbers of a series are 1 to its last, each once. */
+/** Finds violations of this rule: a series has each number from 1 to its last number exactly once. */
 export const violationsOfSeries = statement<[], { series: string; last: number; count: number; highest: number }>(
   'billing.violations_of_series',
   `select s.series as "series", s.last as "last", count(i.number)::int as "count", coalesce(max(i.seq), 0)::int as "highest"
@@ -36,14 +39,14 @@ export const violationsOfSeries = statement<[], { series: string; last: number; 
    having count(i.number) <> s.last or coalesce(max(i.seq), 0) <> s.last`,
 )
 
-/** The counter of a promo code is the number of its redemptions. */
+/** Finds violations of this rule: the counter of a promo code is the number of its redemptions. */
 export const violationsOfPromos = statement<[], { code: string; counted: number; found: number }>(
   'billing.violations_of_promos',
   `select c.code as "code", c.redemptions as "counted", count(r.org_id)::int as "found"
    from promo_codes c left join promo_redemptions r on r.code = c.code group by c.code, c.redemptions having count(r.org_id) <> c.redemptions`,
 )
 
-/** A redemption has one credit of the bonus of its payment, and every such credit has a redemption. */
+/** Finds violations of this rule: a redemption has one credit of the bonus of its payment, and every credit of a bonus has a redemption. */
 export const violationsOfBonuses = statement<[], { orgId: number; code: string; credited: bigint | null; bonus: bigint | null }>(
   'billing.violations_of_bonuses',
   `select coalesce(l.org_id, r.org_id) as "orgId", coalesce(l.ref, r.code) as "code", l.amount_uinr as "credited", r.bonus_uinr as "bonus"
@@ -54,8 +57,8 @@ export const violationsOfBonuses = statement<[], { orgId: number; code: string; 
 )
 
 /**
- * The returned amount of a captured payment is the sum of its returns, at most the whole payment. Together with the returned bonus it is what the
- * ledger has taken.
+ * Finds violations of two rules. The returned amount of a captured payment is the sum of its returns, and at most the whole payment. The returned
+ * amount and the returned bonus together are the amount that the ledger has taken back.
  */
 export const violationsOfReturns = statement<[], { paymentId: string; goneUinr: bigint; returnedUinr: bigint; takenUinr: bigint }>(
   'billing.violations_of_returns',

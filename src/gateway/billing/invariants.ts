@@ -11,11 +11,13 @@ import {
 } from './invariant-queries.ts'
 
 /**
- * Checks the database. Every captured payment has one credit, one invoice and one paid order of the same amount, and there is no credit, invoice or
- * paid order without a captured payment. The numbers of an invoice series have no hole. The counter of a promo code is the number of its redemptions,
- * and a redemption has one credit of its bonus. For a payment with returns, the ledger has taken the returned amount and its share of the bonus. The
- * check of the other counters covers the rule that the balance is the sum of the ledger. Returns one sentence for each broken rule, and an empty list
- * when all is well.
+ * Checks the database and returns one sentence for each broken rule. An empty list means that all rules hold:
+ * - Every captured payment has one credit, one invoice and one paid order of the same amount.
+ * - There is no credit, invoice or paid order without a captured payment.
+ * - The numbers of an invoice series have no gap.
+ * - The counter of a promo code is the number of its redemptions, and a redemption has one credit of its bonus.
+ * - For a payment with returns, the ledger has taken back the returned amount and its share of the bonus.
+ * The rule that the balance is the sum of the ledger is checked with the other counters, not here.
  */
 export async function checkBillingInvariants(db: Queryable): Promise<string[]> {
   const found: string[] = []

@@ -1,6 +1,6 @@
 /**
  * The low-balance warning. It is sent once when the balance falls below the threshold of the organisation. It is sent again only after a credit has
- * raised the balance to the threshold or above, or after another threshold was set. Mail goes out at most once in 24 hours.
+ * raised the balance to the threshold or above, or after the threshold was changed. The gateway sends at most one such mail in 24 hours.
  */
 import type { Clock } from '../../platform/clock.ts'
 import { statement, type Tx } from '../../platform/db/db.ts'
@@ -69,7 +69,7 @@ async function notify({ ids, mail, baseUrl }: LowBalanceDeps, tx: Tx, row: LowRo
       data: { orgName, balance: rupees(balanceUinr), threshold: rupees(thresholdUinr), link },
       onceKey: `low_balance:${orgId}:${nowMs}:${reader}`,
     } as const
-    // An address that accepts no mail must not prevent the flush. The event is sent anyway.
+    // An invalid address must not prevent the flush. The event is sent anyway.
     await mail.enqueue(tx, letter).catch((error: unknown) => {
       if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
     })
@@ -86,13 +86,13 @@ export interface LowRow {
   readonly orgId: number
   readonly balanceUinr: bigint
   readonly thresholdUinr: bigint
-  /** True when the last mail is old enough, so this warning is mailed, too. */
+  /** True when the last mail is old enough that this warning is also sent by mail. */
   readonly mailDue: boolean
 }
 
 /**
- * Marks and returns the given organisations that are armed and whose balance is below their threshold. When two flushes see the same crossing, one of
- * them marks the row. The other waits for its lock and then finds it marked.
+ * Marks and returns those of the given organisations that are armed and whose balance is below their threshold. When two flushes see the same fall of
+ * a balance, one of them marks the row. The other waits for the row's lock and then finds the row marked.
  */
 const markLow = statement<[orgIds: readonly number[], balances: readonly bigint[], at: Date, mailedBefore: Date], LowRow>(
   'billing.mark_low',

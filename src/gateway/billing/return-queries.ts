@@ -8,8 +8,8 @@ export interface ReturnRow {
 }
 
 /**
- * Records a report about a return. It gives a row only when the report is newer than the recorded one. A report that a dispute is won or lost (rank 2
- * or 3) counts as newer than every other report about that dispute. A return stays with its payment.
+ * Records a report about a return. Returns a row only when the report is newer than the recorded one. A report that a dispute is won or lost (rank 2
+ * or 3) counts as newer than every other report about that dispute. A return never moves to another payment.
  */
 export const putReturn = statement<
   [
@@ -64,7 +64,7 @@ export const setReturned = statement<[orgId: number, paymentId: string, returned
   `update payments set returned_uinr = $3::bigint, returned_bonus_uinr = $4::bigint where org_id = $1::int and payment_id = $2::text`,
 )
 
-/** Counts a movement of money of a return, and returns its number. */
+/** Counts one more movement of money for a return, and returns the number of movements. */
 export const countMove = statement<[returnId: string], { moves: number; kind: 'refund' | 'dispute' }>(
   'billing.count_move',
   `update payment_returns set moves = moves + 1 where return_id = $1::text returning moves as "moves", kind as "kind"`,

@@ -1,7 +1,7 @@
 /**
- * Takes money from the balance that went back to the payer by a refund or a dispute. Reports about them come in any order, repeatedly, and even
- * before the payment itself. For each refund or dispute, the provider's last report counts. The amount taken is always the sum of all of them, and at
- * most what was credited, so no order of reports takes money twice. Decision 0382 says why.
+ * Takes back money that a refund or a dispute returned to the payer. Reports come in any order, repeatedly, and even before the payment itself. For
+ * each refund or dispute, the provider's last report counts. The gateway takes the sum of all returns of a payment, at most the credited amount. So
+ * no order of reports takes money twice. Decision 0382 says why.
  */
 import type { Tx } from '../../platform/db/db.ts'
 import type { NewsItem } from '../../platform/db/db-control-log.ts'
@@ -28,19 +28,19 @@ export interface ReportedReturn {
   readonly kind: 'refund' | 'dispute'
   readonly orderId: string
   readonly paymentId: string
-  /** Micro-rupees, above zero. */
+  /** In micro-rupees, above zero. */
   readonly amountUinr: bigint
   /** True when the money has gone back. */
   readonly takes: boolean
   readonly event: string
-  /** When it happened, by the provider's clock. */
+  /** The time of the event by the provider's clock. */
   readonly toldAt: Date
   /** Of two events in the same second, the one with the higher rank counts. */
   readonly rank: number
 }
 
 export type ReturnOutcome =
-  /** The order is unknown to this gateway. */
+  /** This gateway does not know the order. */
   | { readonly kind: 'unknown' }
   /** No money has moved: the report is a repetition, is older than another one, or is about a payment that is not credited. */
   | { readonly kind: 'noted'; readonly orgId: number }
@@ -59,7 +59,7 @@ export async function returnIn(deps: ReturnDeps, tx: Tx, reported: ReportedRetur
   return { outcome: { kind: 'moved', orgId, movedUinr: moved.movedUinr, balanceUinr: moved.balanceUinr }, news: moved.news }
 }
 
-/** Takes the money that went back before the payment was credited. Call it in the transaction of the credit. */
+/** Takes back the money of returns that were reported before the payment was credited. Call it in the transaction of the credit. */
 export async function returnsBeforeCredit(deps: ReturnDeps, tx: Tx, orgId: number, paymentId: string, at: Date): Promise<readonly NewsItem[]> {
   const last = (await tx.many(listReturns, paymentId)).at(-1)
   return last === undefined ? [] : ((await settleReturns(deps, tx, { orgId, paymentId, returnId: last.returnId, at }))?.news ?? [])
@@ -71,7 +71,7 @@ interface Moved {
   readonly news: readonly NewsItem[]
 }
 
-/** Adjusts the balance to the returns of a payment. Returns null when it is correct already. The row of the ledger names `returnId`. */
+/** Adjusts the balance to the returns of a payment. Returns null when the balance is already correct. The new row of the ledger names `returnId`. */
 async function settleReturns(
   deps: ReturnDeps,
   tx: Tx,
@@ -96,7 +96,7 @@ async function settleReturns(
   return { movedUinr, balanceUinr: await balanceOf(tx, orgId), news }
 }
 
-/** Returns the share of the bonus for a part of its payment, rounded half up. The whole payment has the whole bonus. */
+/** Returns the part of the bonus that belongs to a part of its payment, rounded half up. The whole payment has the whole bonus. */
 function shareOf(bonusUinr: bigint, partUinr: bigint, amountUinr: bigint): bigint {
   return amountUinr === 0n ? 0n : (2n * bonusUinr * partUinr + amountUinr) / (2n * amountUinr)
 }
@@ -115,7 +115,7 @@ interface Movement {
 
 const uinrPerPaisa = 10_000n
 
-/** Sends a mail to the recipients of receipts. An address that accepts no mail does not stop the return. */
+/** Sends a mail to the recipients of receipts. An invalid address does not stop the return. */
 async function notify({ mail, baseUrl }: ReturnDeps, tx: Tx, { orgId, paymentId, returnId, kind, movedUinr, moves }: Movement): Promise<void> {
   const isTaken = movedUinr < 0n
   const amount = rupeesOf((isTaken ? -movedUinr : movedUinr) / uinrPerPaisa)

@@ -12,9 +12,9 @@ import { CustomServers } from './custom-servers/custom-servers.ts'
 import { probeKey } from './probe.ts'
 import { ProviderKeys } from './provider-keys.ts'
 
-/** The time limit of a probe. It is short because a person waits for the result at the console. */
+/** The time limit of a test of a provider key. It is short because a person waits for the result at the console. */
 const probeTimeoutMs = 15_000
-/** The time limit of a test of a server. A person waits for this result too. */
+/** The time limit of a test of an own server. A person waits for this result too. */
 const testTimeoutMs = 30_000
 
 export interface ByokDeps {

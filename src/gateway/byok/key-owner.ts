@@ -3,10 +3,10 @@ import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from '../providers/provider.ts'
 
 const expressions = new Map<string, RegExp>()
-/** Maximum number of cached expressions. A catalog has one or two per provider. */
+/** Maximum number of cached regular expressions. The catalog has one or two for each provider. */
 const expressionsMax = 1_000
 
-/** Returns the ids of the providers whose keys have this shape. Returns an empty list when the shape identifies none. */
+/** Returns the ids of the providers whose keys have this shape. Returns an empty list when the shape identifies no provider. */
 export function ownersOf(key: Secret, providers: Iterable<Provider>): readonly string[] {
   const owners: string[] = []
   for (const { id, keyShape, keySign = keyShape } of providers) if (keySign !== null && expressionOf(keySign).test(key.reveal())) owners.push(id)

@@ -4,17 +4,17 @@ import { JsonTexts } from '../wire/json/json-texts.ts'
 
 export interface ModelPage {
   readonly models: readonly string[]
-  /** The cursor of the next page; null when this is the last one. */
+  /** The cursor of the next page. Null on the last page. */
   readonly next: string | null
 }
 
-/** Printable and short, because ids of models are used in requests, lists and headers. */
+/** A printable, short id. Model ids are used in requests, lists and headers. */
 const idShape = /^[\x21-\x7e]{1,200}$/
 const cursorMaxChars = 500
 
 /**
  * Reads a list of models in the forms that providers use: `{data: [{id}]}` with `has_more` and `last_id`, `{models: [{name}]}` with `nextPageToken`,
- * or a bare list. Ids that could not be sent are left out. Returns null for any other form and for JSON beyond the bounds.
+ * or a bare list. It leaves out ids that cannot be sent in a request. Returns null for any other form, and for JSON that exceeds the limits.
  */
 export function modelPageOf(text: string): ModelPage | null {
   const value = parse(text)
@@ -27,7 +27,7 @@ export function modelPageOf(text: string): ModelPage | null {
 function idOf(item: unknown): string | null {
   const id: unknown = isObject(item) ? (item['id'] ?? item['name']) : item
   if (typeof id !== 'string') return null
-  // Gemini writes `models/gemini-…` and accepts the id without the prefix.
+  // Gemini lists `models/gemini-…` and accepts the id without this prefix.
   const plain = id.replace(/^models\//, '')
   return idShape.test(plain) ? plain : null
 }

@@ -1,11 +1,11 @@
-/** An organisation's own keys at providers and own servers. Routing uses them in its plans. */
+/** An organisation's own provider keys and own servers. Routing uses them in its plans. */
 import type { Secret } from '../../platform/security/secret.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** A saved and verified key at a provider. */
 export interface SavedKey {
   readonly key: Secret
-  /** True when it is used before the platform key. */
+  /** True when this key is used before the platform key. */
   readonly alwaysUse: boolean
   /** Model ids from the provider's list, in the provider's spelling. */
   readonly models: readonly string[]
@@ -14,14 +14,14 @@ export interface SavedKey {
 /** A registered server for a catalog model. Calls name it as `byoe:<slug>`. */
 export interface CustomRoute {
   readonly slug: string
-  /** The catalog model of the server. */
+  /** The catalog model that the server runs. */
   readonly modelId: string
-  /** `id` is `byoe:<slug>`, and `userGiven` is true, so it is dialed only through the guarded client. */
+  /** `id` is `byoe:<slug>`. `userGiven` is true, so the gateway connects only through the guarded client. */
   readonly provider: Provider
   readonly upstreamModel: string
-  /** The `stateKey` of its route. It is unique over all organisations, and a server that is registered again gets a new one. */
+  /** The `stateKey` of the server's route. It is unique over all organisations. A server that is registered again gets a new one. */
   readonly stateKey: string
 }
 
-/** Kind of the news that own keys or servers of an organisation changed; the ref is the organisation's id. */
+/** Kind of the news that own keys or own servers of an organisation changed. The ref is the organisation's id. */
 export const orgRoutingChanged = 'org_routing_changed'

@@ -5,10 +5,13 @@ import { type ModelPage, modelPageOf } from './model-list.ts'
 
 /** The result of testing a key at its provider. Decision 0120 says why. */
 export type ProbeOutcome =
-  /** The provider accepted the key. `proven` is true when it would have refused a wrong key. `models` has at most 2,000 ids in the provider's spelling. */
+  /**
+   * The provider accepted the key. `proven` is true when the provider would have refused a wrong key. `models` has at most 2,000 ids in the
+   * provider's spelling.
+   */
   | { readonly kind: 'ok'; readonly proven: boolean; readonly models: readonly string[] }
   | { readonly kind: 'rejected' }
-  /** `why` is for the caller: a status or an error code, never the provider's text. */
+  /** `why` is for the caller. It is a status or an error code, never the provider's text. */
   | { readonly kind: 'unreachable'; readonly why: string }
 
 export interface ProbeDeps {
@@ -20,17 +23,17 @@ export interface ProbeDeps {
 const pagesMax = 10
 const pageModels = 1000
 const modelsMax = 2000
-/** The longest lists today have a few hundred models with long descriptions. */
+/** Enough for the longest lists today. They have a few hundred models with long descriptions. */
 const pageMaxBytes = 8 * 1024 * 1024
 const errorMaxBytes = 64 * 1024
-/** Statuses of a provider that does not have the path. */
+/** Statuses with which a provider replies when it does not have the path. */
 const missing: readonly number[] = [404, 405, 501]
-/** Some providers report a wrong key as a bad request. */
+/** Words by which a provider says that a key is wrong although the status is that of a bad request. */
 const wrongKeyWords = /api[_ ]key[_ ](not[_ ]valid|invalid)|(invalid|incorrect|wrong)[_ ]api[_ ]key/i
 
 /**
- * Tests a key at its provider: reads the list of models, and makes a call that needs a key when the list needs none. The key is sent in headers and
- * only to that provider. A failure of the provider is in the result and never throws.
+ * Tests a key at its provider. It reads the list of models. When the list needs no key, it also makes a call that needs one. The key is sent in
+ * headers, and only to that provider. A failure of the provider is in the result and never throws.
  */
 export async function probeKey(provider: Provider, key: Secret, deps: ProbeDeps): Promise<ProbeOutcome> {
   const probe = new Probe(provider, deps)
@@ -67,13 +70,13 @@ class Probe {
     return await this.#emptyCall(key)
   }
 
-  /** Returns null when the provider has no such list. */
+  /** Reads the list of models. Returns null when the provider has no such list. */
   async #list(path: string, key: Secret): Promise<ProbeOutcome | null> {
     const models = new Set<string>()
     let page: ModelPage | null = null
     for (let count = 0; count < pagesMax && models.size < modelsMax; count++) {
       const verdict = await this.#get(path + this.#query(page?.next ?? null), key)
-      // The first page already proves the key. A missing later page only loses some models.
+      // The first page already proves the key. When a later page is missing, only some models are missing.
       if (verdict.kind !== 'ok' && page !== null) break
       if (verdict.kind === 'other' && missing.includes(verdict.status)) return null
       if (verdict.kind !== 'ok') return failed(verdict)
@@ -98,8 +101,8 @@ class Probe {
   }
 
   /**
-   * Sends a call without content, for providers without a list. The provider refuses it for its key or its body and never charges for it. It proves
-   * the key only if the same call without a key is refused for the missing key.
+   * Sends a call without content, for providers without a list of models. The provider refuses the call for its key or for its body, and never
+   * charges for it. The call proves the key only if the provider refuses the same call without a key because the key is missing.
    */
   async #emptyCall(key: Secret): Promise<ProbeOutcome> {
     const verdict = await this.#post(key)

@@ -1,6 +1,6 @@
 import { statement } from '../../platform/db/db.ts'
 
-/** A saved key without its text. */
+/** A saved key, without the key itself. */
 export interface SavedKeyRow {
   readonly providerId: string
   readonly label: string | null
@@ -40,7 +40,7 @@ export const findSealedKey = statement<[orgId: number, providerId: string], Seal
    from provider_keys where org_id = $1::int and provider_id = $2::text`,
 )
 
-/** Omitted values, as the flags say, do not change. */
+/** Saves a key. The flags say which values were omitted. Omitted values do not change. */
 export const saveKey = statement<
   [
     orgId: number,
@@ -75,7 +75,7 @@ export const describeKey = statement<
    returning label, mask, always_use as "alwaysUse", verified_at as "verifiedAt", cardinality(models) as "modelsCount"`,
 )
 
-/** Updates the key only if it is still the one that was tested. */
+/** Updates the row only if it still has the key that was tested. */
 export const confirmKey = statement<[orgId: number, providerId: string, sealed: string, models: readonly string[], verifiedAt: Date | null]>(
   'byok.confirm_key',
   `update provider_keys set models = $4::text[], verified_at = coalesce($5::timestamptz, verified_at)

@@ -27,14 +27,14 @@ export interface ProviderKeysDeps {
   readonly log: Log
   readonly sealer: Sealer
   readonly controlLog: ControlLog
-  /** BYOK. False switches saving and use off; saved keys stay in the database. */
+  /** The setting BYOK. When it is false, keys can neither be saved nor used. Saved keys stay in the database. */
   readonly enabled: boolean
   /** The providers of the current catalog by id. */
   providers(): ReadonlyMap<string, Provider>
   probe(provider: Provider, key: Secret): Promise<ProbeOutcome>
 }
 
-/** The parameters of a save. Omitted values of an existing key do not change. */
+/** The parameters of a save. When the key exists, omitted values do not change. */
 export interface KeyParams {
   readonly key?: string | undefined
   readonly label?: string | null | undefined
@@ -52,7 +52,7 @@ export interface SavedView {
 }
 
 const idShape = /^[a-z0-9][a-z0-9._-]{0,63}$/
-/** The key is sent in a header unchanged. */
+/** The form of a key that can be sent in a header without a change. */
 const sendable = /^[\x21-\x7e]{1,1000}$/
 
 /** Keys of organisations at providers. They are tested when they are saved, sealed in the database, and masked in every reply. */
@@ -72,14 +72,14 @@ export class ProviderKeys {
     return [...this.#deps.providers().values()].filter(({ byok }) => byok).sort((a, b) => a.name.localeCompare(b.name, 'en'))
   }
 
-  /** Returns the saved keys of an organisation, masked, including those at providers that have left the catalog. */
+  /** Returns the saved keys of an organisation, masked. The list includes keys at providers that are no longer in the catalog. */
   list(orgId: number): Promise<SavedKeyRow[]> {
     return this.#deps.db.many(listSavedKeys, orgId)
   }
 
   /**
-   * Saves a key when its provider accepts it. Without `key`, changes label and use of the saved one. When saving fails, the previous key stays.
-   * Throws `unknown_provider`, `bad_key`, `unavailable`, and `bad_request` when there is no key to change.
+   * Saves a key when its provider accepts it. Without `key`, it changes the label and the use of the saved key. When the new key cannot be saved, the
+   * previous key stays. Throws `unknown_provider`, `bad_key` and `unavailable`. Throws `bad_request` when there is no key to change.
    */
   async save(orgId: number, providerId: string, params: KeyParams): Promise<SavedView> {
     const provider = this.#provider(providerId)
@@ -132,13 +132,13 @@ export class ProviderKeys {
     return (await this.#saved(orgId, provider)).models.map(id => `${provider.id}/${id}`)
   }
 
-  /** Removes a saved key, also at a provider that has left the catalog. Throws `unknown_provider` and `not_found`. */
+  /** Removes a saved key. This works also for a provider that is no longer in the catalog. Throws `unknown_provider` and `not_found`. */
   async remove(orgId: number, providerId: string): Promise<void> {
     const count = idShape.test(providerId) ? await this.#change(orgId, tx => tx.exec(deleteKey, orgId, providerId)) : 0
     if (count === 0) throw notSaved(this.#provider(providerId))
   }
 
-  /** Returns the opened keys of an organisation by provider id. A key that cannot be opened is left out, and the log has a line about it. */
+  /** Returns the keys of an organisation in plain text, by provider id. A key that cannot be opened is left out and logged. */
   async ofOrg(orgId: number): Promise<ReadonlyMap<string, SavedKey>> {
     const keys = new Map<string, SavedKey>()
     if (!this.#deps.enabled) return keys
@@ -163,7 +163,8 @@ export class ProviderKeys {
     if (provider.keyShape !== null && !new RegExp(provider.keyShape).test(key))
       throw fail('bad_key', { message: `That does not look like a key of ${provider.name}: expected the form ${provider.keyShape}. It was sent nowhere.` })
     const secret = new Secret(key)
-    // A provider without a known key shape may accept keys of other providers, because it may relay calls to them.
+    // The check of shapes applies only to a provider with a known key shape. A provider without one may accept keys of other providers, because it
+    // may relay calls to them.
     const isKnown = (provider.keySign ?? provider.keyShape) !== null
     const owners = isKnown ? ownersOf(secret, this.#deps.providers().values()) : []
     if (owners.length > 0 && !owners.includes(provider.id))
@@ -199,7 +200,7 @@ export class ProviderKeys {
   }
 }
 
-/** Returns the name that binds a sealed key to its row. */
+/** Returns the name that ties a sealed key to its row. A key that is copied to another row cannot be opened. */
 export const providerKeyOwner = (orgId: number, providerId: string): string => `provider_key:${orgId}:${providerId}`
 
 const notSaved = (provider: Provider): Error => fail('not_found', { message: `No key is saved at ${provider.name}.` })

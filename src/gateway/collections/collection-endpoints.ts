@@ -13,14 +13,14 @@ const tag = 'collections'
 const idPath = z.object({ id: z.string().describe('Id of a collection of the organisation.') })
 const slugPath = z.object({ slug: z.string().max(256).describe('Slug of a public collection, or of one of the organisation.') })
 
-/** Returns the id in the path. Throws `not_found` for a text that cannot be an id. */
+/** Returns the id in the path. Throws `not_found` for a text that does not have the form of an id. */
 function idOf(path: { id: string }): number {
   const id = rowId(path.id)
   if (id === null) throw noCollection()
   return id
 }
 
-/** A field of any type. The service checks it and has an error for each. */
+/** A field that the schema accepts with any type. The service checks the field and has a specific error for it. */
 const looked = (meta: Readonly<Record<string, unknown>>) => z.unknown().optional().meta(meta)
 const stepSchema = {
   oneOf: [{ type: 'string' }, { type: 'object', properties: { model: { type: 'string' }, provider: { type: ['string', 'null'] } }, required: ['model'] }],

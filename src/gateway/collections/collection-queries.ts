@@ -18,10 +18,10 @@ export interface CollectionRow extends CollectionContent {
   readonly version: number
   readonly stars: number
   readonly forks: number
-  /** True when its own organisation has starred it. */
+  /** True when the reading organisation has starred it itself. */
   readonly starred: boolean
   readonly forkedFromId: number | null
-  /** Slug of the source. It stays when the source is deleted. */
+  /** Slug of the collection from which this one was forked. It stays when that collection is deleted. */
   readonly forkedFromSlug: string | null
   readonly monitored: boolean
   readonly createdAt: Date
@@ -68,21 +68,21 @@ export const findVersion = statement<[orgId: number, id: number, version: number
   `select version, ${content}, readme_md as "readmeMd" from collection_versions where org_id = $1::int and collection_id = $2::int and version = $3::int`,
 )
 
-/** Locks the row against edits, stars, forks and deletion. */
+/** Locks the collection's row against edits, stars, forks and deletion. */
 export const lockOwn = statement<[orgId: number, id: number], CollectionRow>(
   'collections.lock_own',
   `select ${columns} from collections c where c.org_id = $1::int and c.id = $2::int for no key update of c`,
 )
 
-/** Locks a row that the organisation can see: its own, or a public one. */
+/** Locks a collection that the organisation can see: its own, or a public one. */
 export const lockVisible = statement<[orgId: number, slug: string], CollectionRow>(
   'collections.lock_visible',
   `select ${columns} from collections c where (c.org_id = $1::int or c.is_public) and c.slug = $2::text for no key update of c`,
 )
 
 /**
- * Locks a collection of the organisation and its source, in the order of their ids. A source is older than its forks, and its own deletion uses the
- * same order.
+ * Locks a collection of the organisation and the collection from which it was forked, in the order of their ids. A source is older than its forks,
+ * and deleting a source locks in the same order.
  */
 export const lockWithSource = statement<[orgId: number, id: number], { id: number; slug: string; isPublic: boolean }>(
   'collections.lock_with_source',
@@ -97,7 +97,7 @@ export const findFork = statement<[orgId: number, sourceId: number], CollectionR
   `select ${columns} from collections c where c.org_id = $1::int and c.forked_from_id = $2::int`,
 )
 
-/** Locks the organisation, so that its new collections are added one after the other and their number is right. */
+/** Locks the organisation. Its new collections are then added one after the other, so the count of its collections is right. */
 export const lockOrg = statement<[orgId: number], { id: number }>('collections.lock_org', `select id from orgs where id = $1::int for no key update`)
 
 export const countOwn = statement<[orgId: number], { count: number }>(
@@ -105,13 +105,16 @@ export const countOwn = statement<[orgId: number], { count: number }>(
   `select count(*)::int as "count" from collections where org_id = $1::int`,
 )
 
-/** Takes the slug itself (then `last` is 1), or returns the number to append and try. A transaction that wants the same slug waits for the commit. */
+/**
+ * Takes the slug without a number when it is free, and `last` is then 1. Otherwise `last` is the number to append and try. A second transaction that
+ * wants the same slug waits until the first one ends.
+ */
 export const takeStem = statement<[stem: string], { last: number }>(
   'collections.take_stem',
   `insert into collection_slugs as s (slug) values ($1::text) on conflict (slug) do update set last = s.last + 1 returning last`,
 )
 
-/** Takes a slug with a number. Returns no row when it was taken before. */
+/** Takes a slug with an appended number. Returns no row when the slug was taken before. */
 export const takeSlug = statement<[slug: string], { slug: string }>(
   'collections.take_slug',
   `insert into collection_slugs (slug) values ($1::text) on conflict (slug) do nothing returning slug`,
@@ -149,7 +152,7 @@ export const updateCollection = statement<
    where c.org_id = $1::int and c.id = $2::int returning ${columns}`,
 )
 
-/** Stores the present version. */
+/** Stores the present content as a version. */
 export const keepVersion = statement<[orgId: number, id: number, userId: number | null, now: Date]>(
   'collections.keep_version',
   `insert into collection_versions (collection_id, version, org_id, name, model_id, steps, readme_md, created_by, created_at)
@@ -157,7 +160,7 @@ export const keepVersion = statement<[orgId: number, id: number, userId: number 
    from collections c where c.org_id = $1::int and c.id = $2::int`,
 )
 
-/** Removes versions before the newest `kept`. */
+/** Deletes all versions but the newest `kept`. */
 export const dropOldVersions = statement<[orgId: number, id: number, kept: number]>(
   'collections.drop_old_versions',
   `delete from collection_versions v using collections c
@@ -179,13 +182,13 @@ export const removeStar = statement<[orgId: number, id: number]>(
   `delete from collection_stars where org_id = $1::int and collection_id = $2::int`,
 )
 
-/** Counts the stars of a row that the transaction has locked, so that another change of the number waits. */
+/** Counts the stars of a collection. The transaction has locked the row, so a concurrent change of the number waits. */
 export const countStars = statement<[id: number], { stars: number }>(
   'collections.count_stars',
   `update collections set stars = (select count(*) from collection_stars s where s.collection_id = $1::int) where id = $1::int returning stars`,
 )
 
-/** Counts the forks of a row that the transaction has locked. */
+/** Counts the forks of a collection whose row the transaction has locked. */
 export const countForks = statement<[id: number]>(
   'collections.count_forks',
   `update collections set forks = (select count(*) from collections f where f.forked_from_id = $1::int) where id = $1::int`,

@@ -1,4 +1,4 @@
-/** The public registry. Its pages are built outside the requests that read them, and again when a collection changes. */
+/** The public registry of collections. The gateway builds its pages outside the requests that read them. It builds a page again when a collection changes. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -18,13 +18,16 @@ import { findPublic, listPublic, listPublicOfModel, listPublicVersions } from '.
 export const listedMax = 200
 /** Characters of each readme in a list. */
 const listedReadmeMax = 2_000
-/** A change by another process or by monitoring is visible within ten times this. An edit is visible immediately. */
+/**
+ * Age after which a page is built again, in milliseconds. A change by another process or by monitoring is visible within ten times this age. An edit
+ * is visible immediately.
+ */
 const pageAgeMs = 4_000
 /** How long browsers and proxies may cache a page. */
 const cachedSeconds = 10
-/** Maximum number of cached pages of single collections. A page may have some hundred kilobytes, but most have less than one. */
+/** Maximum number of cached pages of single collections. A page may have some hundred kilobytes, but most pages have less than one kilobyte. */
 const pagesMax = 200
-/** Maximum number of cached lists: the list of all, and those of requested models. */
+/** Maximum number of cached lists: the list of all collections, and one list for each requested model. */
 const listsMax = 100
 
 interface Page {
@@ -58,13 +61,19 @@ export class CollectionRegistry {
     })
   }
 
-  /** Drops pages of a collection whose numbers have changed in this process. Other processes show the new numbers when their page is old enough. */
+  /**
+   * Drops the cached pages of a collection after this process changed its numbers of stars or forks. Other processes show the new numbers when they
+   * build the page again.
+   */
   counted(slug: string): void {
     this.#pages.delete(slug)
     for (const list of this.#lists.values()) list.invalidate()
   }
 
-  /** Returns the public collections, or those for one model: most stars first, then newest, at most 200. `orgId` is the organisation whose stars are shown. */
+  /**
+   * Returns at most 200 public collections, of all models or of one model. Those with the most stars come first, then the newest. `orgId` is the
+   * organisation whose own stars are shown.
+   */
   async list(modelId: string | null, orgId: number | null): Promise<PublicPage> {
     const name = modelId === null ? '' : `model ${modelId}`
     return this.#shown(await this.#read(this.#lists, name, () => this.#loadList(modelId)), orgId)
@@ -75,7 +84,7 @@ export class CollectionRegistry {
     if (!isSlug(slug)) throw noCollection()
     const found = await this.#read(this.#pages, slug, () => this.#loadPage(slug))
     if (found.ids.length === 0) {
-      // The collection may be published at any time, so caching its absence would cost room and gain little.
+      // The absence is not cached. It would use memory and save little, because the collection may be published at any time.
       this.#pages.delete(slug)
       throw noCollection()
     }
@@ -109,7 +118,7 @@ export class CollectionRegistry {
     return { page: publicPage({ ...publicJson(row), versions: publicVersionsJson(versions) }, cachedSeconds), ids: [row.id] }
   }
 
-  /** Returns the page, or the page with the stars of an organisation. Without the database, only the numbers are shown. */
+  /** Returns the page and marks the collections that the organisation has starred. When the database is unreachable, the marks are missing. */
   async #shown({ page, ids }: Page, orgId: number | null): Promise<PublicPage> {
     if (orgId === null || ids.length === 0) return page
     const rows = await this.#deps.db.many(listStarred, orgId).catch(() => [])
@@ -126,7 +135,7 @@ export class CollectionRegistry {
 
 const nothing: Page = { page: publicPage({}, cachedSeconds), ids: [] }
 
-/** Sets `starred` on a page, or on every collection of a list. */
+/** Sets `starred` on the collection of a page, or on every collection of a list. */
 function withStars(value: unknown, starred: ReadonlySet<number>): unknown {
   if (!isObject(value)) return value
   const { collections, id } = value

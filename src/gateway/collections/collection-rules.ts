@@ -7,11 +7,11 @@ import { isCustomReference } from '../routing/own-models.ts'
 import type { CollectionContent } from './collection-queries.ts'
 
 const readmeMaxBytes = 64 * 1024
-/** All but tab and the ends of lines. */
+/** All control characters except tab and line ends. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const controlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 
-/** Characters that change the direction of surrounding text or break lines. Joiners of letters, which scripts and emoji need, are allowed. */
+/** Characters that change the direction of the surrounding text or break lines. Joiners are allowed, because scripts and emoji need them. */
 const turningCharacters = /[\u202a-\u202e\u2066-\u2069\u2028\u2029]/
 
 /** Checks a name from a client and returns it. Throws `bad_name`. */
@@ -23,7 +23,10 @@ export function nameOf(given: unknown): string {
   return name
 }
 
-/** Checks a readme from a client and returns it; empty for null. The text is stored unchanged and never interpreted here. Throws `bad_readme`. */
+/**
+ * Checks a readme from a client and returns it. Returns an empty text for null. The gateway stores the text unchanged and never interprets it. Throws
+ * `bad_readme`.
+ */
 export function readmeOf(given: unknown): string {
   if (given === null) return ''
   if (typeof given !== 'string') throw fail('bad_readme', { message: '"readme_md" must be Markdown as a text.' })
@@ -41,7 +44,7 @@ export function modelIdOf(given: unknown): string {
   return given
 }
 
-/** Throws `bad_steps` when a step of a public collection names a server that only its organisation can use. */
+/** Throws `bad_steps` when a public collection has a step with a server that only its own organisation can use. */
 export function checkPublishable(steps: readonly StoredStep[]): void {
   const index = steps.findIndex(({ provider }) => provider !== undefined && isCustomReference(provider))
   if (index >= 0)
@@ -50,11 +53,11 @@ export function checkPublishable(steps: readonly StoredStep[]): void {
     })
 }
 
-/** Returns steps for other organisations. Versions from before publication may name servers of the organisation, and these names are not shown. */
+/** Returns steps for other organisations without the names of own servers. Versions from before publication may contain such names. */
 export const withoutOwnServers = (steps: readonly StoredStep[]): readonly StoredStep[] =>
   steps.map(step => (step.provider !== undefined && isCustomReference(step.provider) ? { model: step.model, provider: 'byoe' } : step))
 
-/** Returns true when two contents are the same, so that an edit creates no version. */
+/** Returns true when two contents are the same. An edit that changes nothing creates no version. */
 export function isSameContent(a: CollectionContent, b: CollectionContent): boolean {
   return a.name === b.name && a.modelId === b.modelId && a.readmeMd === b.readmeMd && isSameSteps(a.steps, b.steps)
 }

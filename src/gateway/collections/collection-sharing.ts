@@ -13,7 +13,7 @@ export interface CollectionSharingDeps {
   readonly controlLog: Pick<ControlLog, 'change'>
   readonly chains: Pick<Chains, 'checkModel' | 'references' | 'stepsWith' | 'saveIn'>
   readonly collections: Pick<Collections, 'insert'>
-  /** Called after the commit when the numbers of a collection have changed. */
+  /** Is called after the commit when the number of stars or forks of a collection has changed. */
   counted(slug: string): void
 }
 
@@ -25,25 +25,25 @@ export interface Starred {
 
 export interface Forked {
   readonly collection: CollectionRow
-  /** False when the organisation had forked it before. */
+  /** False when the organisation had already forked the collection. */
   readonly isNew: boolean
 }
 
 export interface Imported extends Chain {
-  /** The collection of the organisation from which its routing was made. */
+  /** The organisation's collection that is now its routing. */
   readonly id: number
-  /** Slug of the organisation's fork, new or existing; null for a collection of its own. */
+  /** Slug of the organisation's fork, whether new or existing. Null when the collection already belongs to the organisation. */
   readonly forkedAs: string | null
 }
 
-/** Stars, forks and imports collections. It counts stars and forks under a lock of the collection, so that these numbers always match the rows. */
+/** Stars, forks and imports collections. It counts stars and forks while the collection is locked, so these numbers always match the rows. */
 export class CollectionSharing {
   readonly #deps: CollectionSharingDeps
   constructor(deps: CollectionSharingDeps) {
     this.#deps = deps
   }
 
-  /** Adds the star of the organisation (true), removes it (false) or toggles it (null). Throws `not_found`. */
+  /** Adds the organisation's star (true), removes it (false), or toggles it (null). Throws `not_found`. */
   async star(orgId: number, slug: string, starOrToggle: boolean | null): Promise<Starred> {
     const { db, clock, counted } = this.#deps
     const result = await db.tx(async tx => {
@@ -58,8 +58,8 @@ export class CollectionSharing {
   }
 
   /**
-   * Copies the present version into the organisation, private and at version 1. Later changes by its author do not affect the copy. Returns an
-   * existing fork instead of a second one. Throws `not_found` and `cap`.
+   * Copies the present version into the organisation as a private collection at version 1. Later changes by the author do not affect the copy. When
+   * the organisation already has a fork, it returns that fork. Throws `not_found` and `cap`.
    */
   async fork(orgId: number, userId: number | null, slug: string): Promise<Forked> {
     const forked = await this.#deps.db.tx(async tx => {
@@ -71,8 +71,9 @@ export class CollectionSharing {
   }
 
   /**
-   * Makes a collection the routing of its model for the organisation: its own collection directly, another organisation's through a fork, in one
-   * transaction. Throws `not_found`, `cap`, and `bad_model` or `bad_steps` for models that have left the catalog.
+   * Makes a collection the routing of its model for the organisation. It uses an own collection directly. It forks a collection of another
+   * organisation first, in the same transaction. Throws `not_found` and `cap`. Throws `bad_model` or `bad_steps` for models that are no longer in the
+   * catalog.
    */
   async apply(orgId: number, userId: number | null, slug: string): Promise<Imported> {
     const { chains, controlLog, counted } = this.#deps
@@ -101,7 +102,10 @@ export class CollectionSharing {
   }
 }
 
-/** Returns a collection that the organisation can see, locked until the transaction ends. A private collection of another organisation counts as missing. */
+/**
+ * Returns a collection that the organisation can see, and locks it until the transaction ends. Throws `not_found`, also for a private collection of
+ * another organisation.
+ */
 async function heldVisible(tx: Tx, orgId: number, slug: string): Promise<CollectionRow> {
   const found = isSlug(slug) ? await tx.maybe(lockVisible, orgId, slug) : null
   if (found === null) throw noCollection()

@@ -1,4 +1,4 @@
-/** Collections in the shape of the API. */
+/** Writes collections in the form of the API. */
 import { z } from 'zod'
 import type { CollectionRow, VersionRow } from './collection-queries.ts'
 import { withoutOwnServers } from './collection-rules.ts'

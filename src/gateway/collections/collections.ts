@@ -27,12 +27,12 @@ import {
 import { checkPublishable, isSameContent, modelIdOf, nameOf, readmeOf } from './collection-rules.ts'
 import { claimSlug } from './collection-slug.ts'
 
-/** Kind of the news that a collection has changed which is or was public; the ref is its slug. */
+/** Kind of the news that a collection changed that is public or was public. The ref is its slug. */
 export const collectionChanged = 'collection_changed'
 
-/** Maximum number of versions in a list. Older ones can be requested by number. */
+/** Maximum number of versions in a list. An older version can be requested by its number. */
 export const versionsListedMax = 100
-/** Maximum number of stored versions. Each may have a readme of 64 KiB, so frequent edits must not fill the disk. */
+/** Maximum number of stored versions of a collection. Each version may have a readme of 64 KiB, so without a limit frequent edits could fill the disk. */
 const versionsKept = 500
 
 export interface CollectionsDeps {
@@ -41,11 +41,11 @@ export interface CollectionsDeps {
   readonly ids: Ids
   readonly controlLog: Pick<ControlLog, 'change'>
   readonly chains: Pick<Chains, 'checkModel' | 'stepsOf'>
-  /** COLLECTIONS_MAX. */
+  /** The setting COLLECTIONS_MAX. */
   readonly collectionsMax: number
 }
 
-/** The parameters of a client, unchecked; undefined values are omitted. */
+/** The unchecked parameters of a client. An undefined value is omitted. */
 export interface CollectionParams {
   readonly name?: unknown
   readonly model?: unknown
@@ -54,7 +54,7 @@ export interface CollectionParams {
   readonly isPublic?: boolean | undefined
 }
 
-/** The content of a new collection, and its source when it is a fork. */
+/** The content of a new collection. It also has the source when the collection is a fork. */
 export interface NewCollection extends CollectionContent {
   readonly isPublic: boolean
   readonly source: Pick<CollectionRow, 'id' | 'slug'> | null
@@ -62,7 +62,7 @@ export interface NewCollection extends CollectionContent {
 
 export interface CollectionWithVersions {
   readonly collection: CollectionRow
-  /** Newest first. */
+  /** The versions, newest first. */
   readonly versions: readonly VersionRow[]
 }
 
@@ -80,7 +80,7 @@ export class Collections {
     return this.#deps.db.many(listOwn, orgId)
   }
 
-  /** Returns a collection of the organisation at present or at a version. Throws `not_found`. */
+  /** Returns a collection of the organisation, at present or as it was at a version. Throws `not_found`. */
   async get(orgId: number, id: number, version: number | null): Promise<CollectionWithVersions> {
     const { db } = this.#deps
     const collection = await db.maybe(findOwnById, orgId, id)
@@ -124,8 +124,8 @@ export class Collections {
   }
 
   /**
-   * Changes the given fields. A change of name, model, steps or readme creates a version; publishing creates none. The slug stays. Throws `not_found`
-   * and the errors of `create`.
+   * Changes the given fields. A change of name, model, steps or readme creates a version. Publishing creates no version. The slug never changes.
+   * Throws `not_found` and the errors of `create`.
    */
   async change(orgId: number, userId: number | null, id: number, params: CollectionParams): Promise<CollectionRow> {
     if ((await this.#deps.db.maybe(findOwnById, orgId, id)) === null) throw noCollection()
@@ -153,7 +153,7 @@ export class Collections {
     })
   }
 
-  /** Removes a collection with its versions and stars. Its forks stay, and so does routing that was made from it. Throws `not_found`. */
+  /** Removes a collection with its versions and stars. Its forks stay. Routing that was made from it stays too. Throws `not_found`. */
   remove(orgId: number, id: number): Promise<void> {
     return this.#deps.controlLog.change(async tx => {
       const held = await tx.many(lockWithSource, orgId, id)

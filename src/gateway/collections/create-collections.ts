@@ -38,7 +38,7 @@ export interface CollectionServices {
   readonly alerts: Alerts
 }
 
-/** Constructs the services for collections and starts to look for due monitoring rounds. `monitor.stop` ends it. */
+/** Constructs the services for collections and starts to look for due monitoring rounds. `monitor.stop` ends that search. */
 export function createCollections(deps: CreateCollectionsDeps): CollectionServices {
   const { db, clock, ids, log, config, controlLog, jobs, chains, webhooks, mail, baseUrl, holderOf, probeStep, isProbed } = deps
   const collections = new Collections({ db, clock, ids, controlLog, chains, collectionsMax: config.COLLECTIONS_MAX })

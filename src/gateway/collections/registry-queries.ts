@@ -1,14 +1,14 @@
 import { statement } from '../../platform/db/db.ts'
 import type { CollectionContent, VersionRow } from './collection-queries.ts'
 
-/** A public collection as everybody reads it. It shows nothing of its organisation. */
+/** A public collection as everybody reads it. It says nothing about its organisation. */
 export interface PublicRow extends CollectionContent {
   readonly id: number
   readonly slug: string
   readonly version: number
   readonly stars: number
   readonly forks: number
-  /** Slug of the source while the source is public. */
+  /** Slug of the collection from which this one was forked. Null while that collection is not public. */
   readonly forkedFromSlug: string | null
   readonly monitored: boolean
   readonly createdAt: Date

@@ -17,7 +17,7 @@ export interface Compliance {
   readonly dpias: Dpias
 }
 
-/** Constructs the services for attestations and assessments. */
+/** Constructs the services for attestations and data-protection impact assessments. */
 export function createCompliance({ ids, sealer, controlLog, cacheTtlMs, evidenceMax, ...deps }: ComplianceDeps): Compliance {
   const { db, clock, journal } = deps
   const keys = new AttestationKeys({ db, clock, ids, sealer, controlLog, cacheTtlMs })

@@ -1,4 +1,4 @@
-/** The documents of an organisation for auditors: where its calls were served, and what processed its data. They never have content. */
+/** The documents of an organisation for auditors. They say where its calls were served and what processed its data. They never contain content of calls. */
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import type { AccessRule } from '../../platform/security/principal.ts'
@@ -13,7 +13,7 @@ import { defaultWindow } from './window.ts'
 
 const row = endpointOf<{ attestations: Attestations; dpias: Dpias }>()
 
-/** The role of the credential's user decides. Agents have no role and are refused. */
+/** The role of the credential's user decides. An agent has no role, so it is refused. */
 const access: AccessRule = { role: 'admin', orCapability: ['usage:org:view', 'cost:org:view', 'audit:view'], noAgents: true }
 const query = z.object({
   window: z.string().optional().describe(`The last N IST days, today included: 1d to 365d. Default ${defaultWindow}.`),

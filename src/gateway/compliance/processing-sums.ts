@@ -2,7 +2,7 @@ import type { ResidencyMix } from './dpia/dpia-shape.ts'
 import { percentages } from './percentages.ts'
 import type { ProcessingRow } from './queries.ts'
 
-/** Figures that can be added. */
+/** Figures that can be added to each other. */
 export interface Sums {
   readonly requests: number
   readonly promptTokens: number
@@ -39,12 +39,12 @@ export function add(a: Sums, b: Sums): Sums {
   }
 }
 
-/** Returns requests and tokens in the shape of the API. */
+/** Returns the requests and tokens in the form of the API. */
 export function countsOf({ requests, promptTokens, completionTokens }: Sums) {
   return { requests, prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens }
 }
 
-/** Returns the shares of requests by residency. Unknown places are listed separately. */
+/** Returns the shares of requests by residency. Requests whose place is unknown have a share of their own. */
 export function mixOf({ requests, india, declared, unknown }: Sums): ResidencyMix {
   const counts = [india, requests - india - declared - unknown, unknown, declared]
   const pcts = percentages(counts)

@@ -5,12 +5,12 @@ export interface AttestedRow {
   readonly india: bigint
   readonly declared: bigint
   readonly unknown: bigint
-  /** Prompts that were sent to a provider to have their tokens counted, and those of them that stayed in India. */
+  /** The number of prompts that were sent to a provider to have their tokens counted. `indiaCounts` is the number of those that stayed in India. */
   readonly counts: bigint
   readonly indiaCounts: bigint
-  /** True when rows of single calls in the window have been deleted by age. */
+  /** True when rows of single calls in the window were deleted by age. */
   readonly isThinned: boolean
-  /** The model of one call; null in the only row of a window without calls. */
+  /** The model of one call. A window without calls has one row, and its model is null. */
   readonly model: string | null
   readonly provider: string
   readonly residency: string
@@ -18,13 +18,13 @@ export interface AttestedRow {
   readonly requestId: string
 }
 
-/** Versions before this one wrote `india` when an organisation declared it about its own server. */
+/** Versions before this one recorded `india` when an organisation declared it about its own server. Such a call counts as `declared`. */
 const isIndia = "residency = 'india' and provider not like 'byoe:%'"
 const isDeclared = "(residency = 'declared' or residency = 'india' and provider like 'byoe:%')"
 const isUnknown = "residency not in ('india', 'declared', 'global')"
 const isDistinct = `case when ${isDeclared} then 'declared' else residency end`
 
-/** Reads the sums of the whole window and its newest calls, newest first. One statement reads one snapshot, so the two cannot disagree. */
+/** Reads the sums of the whole window and its newest calls, newest first. One statement reads one snapshot, so the sums and the calls cannot disagree. */
 export const readAttested = statement<[orgId: number, from: string, to: string, evidenceMax: number], AttestedRow>(
   'compliance.read_attested',
   `select s.total as "total", s.india as "india", s.declared as "declared", s.unknown as "unknown",
@@ -48,13 +48,13 @@ export const readAttested = statement<[orgId: number, from: string, to: string, 
 )
 
 export interface ProcessingRow {
-  /** 'route': a model at a provider · 'agent': a registered agent, a label of a header, or neither. */
+  /** 'route': a model at a provider. 'agent': a registered agent, a label from a header, or neither. */
   readonly part: 'route' | 'agent'
   readonly model: string
   readonly provider: string
   readonly residency: string
   readonly byok: boolean
-  /** 0 without a registered agent. */
+  /** 0 when the row has no registered agent. */
   readonly agentId: number
   readonly agentLabel: string
   readonly requests: bigint
@@ -130,7 +130,7 @@ export const findHmacKey = statement<[hmacKeyId: string], AttestationKeyRow>(
   `select ${keyColumns} from attestation_keys where hmac_key_id = $1::text`,
 )
 
-/** Newest first. */
+/** Returns the public parts of all keys, newest first. */
 export const listPublicKeys = statement<[], { publicKey: unknown }>(
   'attestation_keys.list_public',
   `select public_key as "publicKey" from attestation_keys order by created_at desc, key_id`,

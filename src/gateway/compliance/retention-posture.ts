@@ -1,7 +1,7 @@
-/** Describes in words which data is stored. These sentences are promises: they must match the schema and the code that deletes data. */
+/** Describes in words which data the gateway stores. These sentences are promises, so they must match the schema and the code that deletes data. */
 import type { Dpia } from './dpia/dpia-shape.ts'
 
-/** Returns what the gateway stores of the content of calls, with a retention window of `days` days. */
+/** Returns what the gateway stores of the content of calls when the retention window has `days` days. */
 export function retentionOf(days: number): Dpia['content_retention'] {
   if (days === 0)
     return {
@@ -21,7 +21,7 @@ export function retentionOf(days: number): Dpia['content_retention'] {
   }
 }
 
-/** Returns what is stored about every call, whatever its content is. */
+/** Returns what the gateway stores about every call, whatever its content is. */
 export function usageRecords(keptDays: number): Dpia['usage_records'] {
   return {
     kept_days: keptDays,
@@ -30,7 +30,7 @@ export function usageRecords(keptDays: number): Dpia['usage_records'] {
   }
 }
 
-/** Returns the kind of memory of an organisation and its contents. */
+/** Returns the kind of memory store of an organisation and what it holds. */
 export function memoryOf(store: Dpia['memory']['store']): Dpia['memory'] {
   if (store === null) return { configured: false, store, stored: 'Nothing: no store is configured.' }
   return {
@@ -41,7 +41,7 @@ export function memoryOf(store: Dpia['memory']['store']): Dpia['memory'] {
   }
 }
 
-/** How long data with a fixed period is stored. */
+/** How long the gateway stores the data that has a fixed period. */
 export interface KeepTimes {
   readonly auditDays: number
   readonly webhookDays: number

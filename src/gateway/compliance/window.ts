@@ -5,7 +5,7 @@ import { istDay, startOfIstDayMs } from '../../platform/values/ist-time.ts'
 const dayMs = 24 * 3600_000
 /** The longest window. The project chose it. */
 const daysMax = 365
-/** The window of a request that names none. */
+/** The window of a request that does not name a window. */
 export const defaultWindow = '30d'
 
 /** The last N IST days including today. */

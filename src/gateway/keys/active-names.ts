@@ -1,12 +1,12 @@
 /** Names of API keys that can still be used. Other domains that store key ids use them, for example to show a name or to drop an id. */
 import { type Db, statement } from '../../platform/db/db.ts'
 
-/** Returns the names by id of those keys that are neither revoked nor expired and whose user, if they have one, is an active member. */
+/** Returns, by id, the names of those keys that are neither revoked nor expired. When a key has a user, the user must also be an active member. */
 export async function namesOfActiveKeys(db: Db, orgId: number, keyIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, string>> {
   return new Map((await db.many(activeKeyNames, orgId, keyIds, new Date(nowMs))).map(row => [row.id, row.name]))
 }
 
-/** A disabled key is included, because an owner or admin can enable it again. */
+/** Disabled keys are included, because an owner or admin can enable them again. */
 const activeKeyNames = statement<[orgId: number, keyIds: readonly number[], now: Date], { id: number; name: string }>(
   'keys.active_names',
   `select k.id, k.name from api_keys k

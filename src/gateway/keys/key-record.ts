@@ -2,10 +2,10 @@ import type { CallPolicy, Capability, KeyLimits, KeyScope, Role } from '../../pl
 import { type TierLimits, tierOf } from './key-rules.ts'
 import type { KeyRow } from './queries.ts'
 
-/** `rotated` describes the presented secret, not the key: the secret is out of use, and the key works with a newer one. */
+/** The states of a key. `rotated` describes the presented secret and not the key: this secret no longer works, and the key works with a newer secret. */
 export type KeyState = 'active' | 'disabled' | 'disabled_inactive' | 'expired' | 'revoked' | 'rotated'
 
-/** A key as authentication sees it. While a record is cached, every caller receives the same object. */
+/** A key in the form that authentication uses. While a record is cached, every caller receives the same object. */
 export interface KeyRecord {
   readonly id: number
   readonly orgId: number
@@ -18,9 +18,9 @@ export interface KeyRecord {
   readonly limits: KeyLimits
   readonly isTrial: boolean
   readonly capabilities: readonly Capability[]
-  /** The rules of the key for its calls: one element, or none when the key has no rule. */
+  /** The rules of the key for its calls. The list has one element, or none when the key has no rule. */
   readonly policies: readonly CallPolicy[]
-  /** Also `revoked` when the key's user is no longer an active member. */
+  /** The state is also `revoked` when the key's user is no longer an active member. */
   readonly state: KeyState
   readonly expiresAtMs: number | null
   readonly secrets: KeySecrets
@@ -55,14 +55,14 @@ export function recordOf(row: KeyRow | null, tiers: TierLimits): KeyRecord | nul
   }
 }
 
-/** Returns whether the record contains the hash of this secret. A record from before a rotation does not contain the new hash. */
+/** Returns whether this hash belongs to the record. A record that was loaded before a rotation does not contain the new hash. */
 export function knowsSecret(record: KeyRecord, hash: string): boolean {
   return record.secrets.current === hash || record.secrets.previous?.hash === hash
 }
 
 /**
- * Returns the key as this secret opens it at this moment. It is the same object, or a copy in the state `rotated` when the secret is out of
- * use.
+ * Returns the key in the state that it has for this secret at this moment. It is the same object, or a copy in the state `rotated` when the secret no
+ * longer works.
  */
 export function asPresented(record: KeyRecord, hash: string, nowMs: number): KeyRecord {
   const { current, previous } = record.secrets

@@ -4,7 +4,7 @@ import type { KeyLimits } from '../../platform/security/principal.ts'
 
 export type KeyTier = 'trial' | 'standard'
 
-/** Limits of new keys by tier. `trial` is null when billing is not configured. Every key is a standard key then. */
+/** Limits of new keys by tier. `trial` is null when billing is not configured. Then every key is a standard key. */
 export interface TierLimits {
   readonly trial: KeyLimits | null
   readonly standard: KeyLimits
@@ -36,7 +36,7 @@ export function tierOf(tier: KeyTier, tiers: TierLimits): KeyTier {
   return tiers.trial === null ? 'standard' : tier
 }
 
-/** Returns the tier of a new key: trial until the organisation receives its first credit. Standard when billing is not configured. */
+/** Returns the tier of a new key. The tier is `trial` until the organisation receives its first credit. It is `standard` when billing is not configured. */
 export function tierOfNewKey(creditedAt: Date | null, tiers: TierLimits): KeyTier {
   return tiers.trial !== null && creditedAt === null ? 'trial' : 'standard'
 }

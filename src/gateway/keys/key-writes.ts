@@ -27,7 +27,7 @@ import {
   updateKey,
 } from './queries.ts'
 
-/** Rules for the calls of a key. Null means no rule. For a new key, an absent field means the same. */
+/** Rules for the calls of a key. Null means no rule. In a new key, an absent field also means no rule. */
 export interface KeyPolicies {
   readonly allowedModels?: readonly string[] | null | undefined
   readonly allowedProviders?: readonly string[] | null | undefined
@@ -41,9 +41,9 @@ export interface NewKey {
   readonly userId: number | null
   /** An active workspace of the organisation. Null means no workspace. */
   readonly workspaceId: number | null
-  /** True: only a workspace that lists the user is accepted. */
+  /** True when only a workspace that lists the user is accepted. */
   readonly isOwnWorkspace?: boolean
-  /** 1 to 100 characters, unique among the active keys of the organisation. Null: the name is `key <IST day> <n>`. */
+  /** 1 to 100 characters, unique among the active keys of the organisation. When null, the name is `key <IST day> <n>`. */
   readonly name: string | null
   readonly scope: KeyScope
   /** Null means no limit. When absent, the default of the key's tier applies. */
@@ -92,8 +92,8 @@ const dayMs = 24 * 3600_000
 const noKey = (): Error => fail('not_found', { message: 'There is no such key. GET /me/keys lists those of this organisation.' })
 
 /**
- * Makes a key and puts the event `key.created` into the outbox. Throws `bad_name`, `bad_request`, `duplicate_key_name`, `not_found` for the
- * organisation or the workspace, and whatever `allow` throws.
+ * Makes a key and puts the event `key.created` into the outbox. Throws `bad_name`, `bad_request` and `duplicate_key_name`. Throws `not_found` for an
+ * unknown organisation or workspace. Also throws what `allow` throws.
  */
 export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids, nowMs, tiers }: WriteTools): Promise<CreatedKey> {
   const forms = params.name === null ? [] : formsOfName(params.name)
@@ -142,8 +142,8 @@ export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids,
 }
 
 /**
- * Throws `duplicate_key_name` when another key has an older form of the name. Names from before normalisation look the same but differ in
- * bytes, so the unique index does not find them.
+ * Throws `duplicate_key_name` when another key has an older form of the name. A name that was stored before names were normalised can look the same
+ * but have other bytes, so the unique index does not find it.
  */
 async function checkOldForms(tx: Tx, orgId: number, forms: readonly string[], exceptId: number): Promise<void> {
   if (forms.length > 1 && (await tx.one(isNameTaken, orgId, forms, exceptId)).taken) throw fail('duplicate_key_name')

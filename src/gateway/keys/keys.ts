@@ -22,21 +22,21 @@ export interface KeysDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
-  /** Is called with the founder of the organisation of each key that is loaded. */
+  /** Receives the founder of the organisation of each key that is loaded. */
   readonly founders?: Pick<Founders, 'note'>
-  /** CACHE_TTL_MS: how long a change by another process can stay unseen when its news is lost. */
+  /** The setting CACHE_TTL_MS. When the news about a change by another process is lost, this process can miss the change for this time. */
   readonly cacheTtlMs: number
   /** Throws `org_limit_reached` when the organisation may not have one more key. When absent, there is no such limit. */
   readonly allowOneMore?: (tx: Tx, orgId: number) => Promise<void>
-  /** DEFAULT_RPM. */
+  /** The setting DEFAULT_RPM. */
   readonly defaultRpm: number
-  /** TRIAL_RPM and TRIAL_DAILY when billing is configured. When absent or null, every key is a standard key. */
+  /** The settings TRIAL_RPM and TRIAL_DAILY when billing is configured. When absent or null, every key is a standard key. */
   readonly trialLimits?: KeyLimits | null
   /** The limits of trial keys that were made while billing was on. While billing is off, the first credit promotes these keys too. */
   readonly formerTrialLimits?: KeyLimits
 }
 
-/** Writes more in the transaction of a change, for example a budget, and returns the news of it. */
+/** Makes additional writes in the transaction of a change, for example a budget, and returns their news. */
 export type Also = (tx: Tx, keyId: number) => Promise<readonly NewsItem[]>
 
 /** A key with a new secret. */
@@ -47,7 +47,7 @@ export interface RotatedKey {
   readonly prefix: string
   readonly name: string
   readonly rotatedAt: Date
-  /** Until when the old secret works. Equal to `rotatedAt` when it stopped immediately. */
+  /** The time until which the old secret works. Equal to `rotatedAt` when the old secret stopped immediately. */
   readonly previousUntil: Date
 }
 
@@ -117,7 +117,7 @@ export class Keys {
     return created
   }
 
-  /** Returns the key of this text in any state, or null. Synchronous when the key is cached. */
+  /** Returns the key with this secret in any state, or null. Returns without a promise when the key is cached. */
   findForAuth(token: string): KeyRecord | null | Promise<KeyRecord | null> {
     if (!looksLikeKey(token)) return null
     const hash = hashKeyText(token)
@@ -129,8 +129,8 @@ export class Keys {
   }
 
   /**
-   * Returns the key of this id in any state, or null. Synchronous when the key is cached. Use it only for an id from a verified credential,
-   * because it checks no secret.
+   * Returns the key with this id in any state, or null. Returns without a promise when the key is cached. It checks no secret, so use it only for an
+   * id from a verified credential.
    */
   byId(keyId: number): KeyRecord | null | Promise<KeyRecord | null> {
     const record = this.#records.get(keyId)
@@ -198,9 +198,8 @@ export class Keys {
   }
 
   /**
-   * Runs when the organisation receives credit. Its trial keys become standard keys. A limit that equals the trial limit becomes the
-   * standard limit; a lower limit stays. The caller appends the returned news and applies it after the commit. A repeated call changes
-   * nothing.
+   * Turns the trial keys of an organisation into standard keys, when the organisation receives credit. A limit that equals the trial limit becomes
+   * the standard limit. A lower limit stays. The caller appends the returned news and applies it after the commit. A repeated call changes nothing.
    */
   async promote(tx: Tx, orgId: number, at: Date): Promise<NewsItem[]> {
     await tx.exec(setCredited, orgId, at)
@@ -212,8 +211,8 @@ export class Keys {
   }
 
   /**
-   * Makes the standard keys of all organisations without credit trial keys when billing is on, also keys from before billing was switched
-   * on. Their limits stay. Is called when the process starts. Returns the number of changed keys.
+   * Turns the standard keys of all organisations without credit into trial keys while billing is on. This includes keys that were made before billing
+   * was switched on. Their limits stay. The process calls this when it starts. Returns the number of changed keys.
    */
   async beginTrials(): Promise<number> {
     return this.tiers.trial === null ? 0 : await this.#deps.db.exec(beginTrials)
@@ -231,8 +230,8 @@ export class Keys {
   }
 
   /**
-   * Handles a secret that this process sees for the first time. Another process may have rotated the key after this process loaded the
-   * record, and the news may be on the way. So the record is loaded again, once, when it does not contain the secret.
+   * Handles a secret that this process sees for the first time. Another process may have rotated the key after this process loaded the record, and
+   * the news may not have arrived yet. So a record that does not contain the secret is loaded once more.
    */
   async #firstSeen(keyId: number, hash: string): Promise<KeyRecord | null> {
     const record = await this.byId(keyId)

@@ -6,7 +6,7 @@ import type { KeyTier } from './key-rules.ts'
 export interface KeyRow {
   readonly id: number
   readonly orgId: number
-  /** The founder of the organisation. */
+  /** A text for the founder of the organisation. */
   readonly founder: string
   readonly userId: number | null
   /** Role of the user's active membership. Null when there is no active membership. */
@@ -38,7 +38,7 @@ export const findIdByHash = statement<[hash: Buffer], { id: number }>(
   `select id from api_keys where hash = $1::bytea or previous_hash = $1::bytea`,
 )
 
-/** Names no organisation, because the id comes from the hash of a presented key or from a signed token. */
+/** Finds a key in any organisation, because the id comes from the hash of a presented key or from a signed token. */
 export const findForAuth = statement<[id: number], KeyRow>(
   'keys.find_for_auth',
   `select k.id, k.org_id as "orgId", ${founderSql('k.org_id')} as "founder", k.user_id as "userId", m.role, k.workspace_id as "workspaceId", k.name, k.scope, k.tier,
@@ -51,7 +51,7 @@ export const findForAuth = statement<[id: number], KeyRow>(
    where k.id = $1::int`,
 )
 
-/** Returns whether a key other than `exceptId` that is not revoked has one of these names. */
+/** Returns whether a key has one of these names. Revoked keys and the key `exceptId` do not count. */
 export const isNameTaken = statement<[orgId: number, names: readonly string[], exceptId: number], { taken: boolean }>(
   'keys.is_name_taken',
   `select exists (select 1 from api_keys where org_id = $1::int and name = any($2::text[]) and revoked_at is null and id <> $3::int) as "taken"`,
@@ -212,10 +212,7 @@ export const beginTrials = statement<[]>(
    where o.id = k.org_id and o.credited_at is null and k.tier = 'standard' and k.revoked_at is null`,
 )
 
-/**
- * Makes trial keys standard keys. A limit that equals the trial limit becomes the standard limit. Other limits stay, because somebody chose
- * them.
- */
+/** Turns trial keys into standard keys. A limit that equals the trial limit becomes the standard limit. Other limits stay, because somebody chose them. */
 export const promoteKeys = statement<
   [orgId: number, trialRpm: number | null, trialDaily: number | null, standardRpm: number | null, standardDaily: number | null],
   { id: number }

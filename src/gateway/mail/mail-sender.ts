@@ -12,20 +12,20 @@ export interface MailSenderDeps {
   readonly log: Log
   /** Null without SMTP_URL. Mail then waits in the outbox. */
   readonly deliver: Deliver | null
-  /** MAIL_POLL_MS. */
+  /** The setting MAIL_POLL_MS. */
   readonly pollMs: number
 }
 
 const minuteMs = 60_000
 /**
- * Waits after each failed attempt, in milliseconds. A mail is given up when the attempt after the last wait fails. We chose these values so
- * that a mail server that is down for a working day loses no mail.
+ * Pauses after failed attempts, in milliseconds. When the attempt after the last pause fails too, the mail is given up. We chose these values so that
+ * no mail is lost when a mail server is down for a working day.
  */
 const retryDelaysMs: readonly number[] = [minuteMs, 5 * minuteMs, 30 * minuteMs, 120 * minuteMs, 480 * minuteMs]
-/** Longest time for one mail. All mails of one claim together take less time than the claim lasts. */
+/** Time limit for one mail. The claim lasts longer than all mails of one claim together can take. */
 const mailTimeoutMs = 45_000
 const claimMax = 5
-/** How long a stop waits for the mail that is being sent. */
+/** How long `stop` waits for the mail that is being sent. */
 const stopGraceMs = 5_000
 const claimLeaseMs = 5 * minuteMs
 const roundsMax = 100
@@ -36,9 +36,9 @@ const keepMs = 90 * 24 * 60 * minuteMs
 export const mailSweepMs = 6 * 60 * minuteMs
 
 /**
- * Sends the mails of the outbox. Every process polls, and each claims other rows. A mail can go out twice only when a process crashes after
- * the server accepted it and before the row says so. It then has the same Message-ID. Logs contain organisations and codes, never addresses
- * or texts. Decision 0110 gives the reasons.
+ * Sends the mails of the outbox. Every process polls the outbox, and each process claims other rows. A mail can be sent twice only when a process
+ * crashes after the mail server accepted it and before the row is updated. Both copies then have the same Message-ID. Logs contain organisations and
+ * codes, never addresses or texts. Decision 0110 gives the reasons.
  */
 export class MailSender {
   readonly #deps: MailSenderDeps
@@ -68,7 +68,7 @@ export class MailSender {
     }
   }
 
-  /** Sends the mails that are due now. Returns how many it tried. */
+  /** Sends the mails that are due now. Returns the number of mails that it tried to send. */
   async sendDue(): Promise<number> {
     const { db, clock, deliver } = this.#deps
     if (deliver === null) return 0
@@ -76,7 +76,7 @@ export class MailSender {
     return await claimDue(db, claimMails, params, mail => this.#send(mail, deliver), roundsMax)
   }
 
-  /** Deletes old mails that were sent or given up. Returns how many. */
+  /** Deletes old mails that were sent or given up. Returns their number. */
   sweep(): Promise<number> {
     return this.#deps.db.exec(deleteOldMails, new Date(this.#deps.clock.nowMs() - keepMs))
   }
@@ -95,7 +95,7 @@ export class MailSender {
   }
 
   async #send(mail: ClaimedMail, deliver: Deliver): Promise<void> {
-    // After a stop, the rest of the round is not sent. Those mails become due again when their claim ends.
+    // After a stop, the remaining mails of the round are not sent. They become due again when their claim ends.
     this.#stop.signal.throwIfAborted()
     const { db, clock } = this.#deps
     const rendered = renderMail(mail.template, mail.data)

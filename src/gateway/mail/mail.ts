@@ -15,11 +15,11 @@ export interface NewMail<T extends MailTemplate = MailTemplate> {
   readonly to: string
   readonly template: T
   readonly data: MailData[T]
-  /** A second mail with the same key is not made. */
+  /** While a mail with this key exists, a second mail with the same key is not made. */
   readonly onceKey?: string
 }
 
-/** The outbox of mail. A mail is a row that the causing transaction writes. The mail sender sends it later. */
+/** The outbox of mail. The transaction that causes a mail writes the mail as a row. The mail sender sends it later. */
 export class Mail {
   readonly #deps: MailDeps
   constructor(deps: MailDeps) {
@@ -37,7 +37,7 @@ export class Mail {
     await tx.exec(insertMail, orgId, to, template, JSON.stringify(checked), onceKey ?? null, new Date(this.#deps.clock.nowMs()))
   }
 
-  /** Returns how many mails wait, and how many were given up. */
+  /** Returns the number of mails that wait, and the number of mails that were given up. */
   counts(): Promise<{ waiting: number; failed: number }> {
     return this.#deps.db.one(countMails)
   }

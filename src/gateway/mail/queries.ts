@@ -29,7 +29,7 @@ export const claimMails = statement<[now: Date, leaseUntil: Date, limit: number]
    returning id as "id", org_id as "orgId", to_address as "to", template as "template", data as "data", created_at as "createdAt", attempts as "attempts"`,
 )
 
-/** Has an effect only while this claim is the latest, so that a slow process cannot overwrite the result of another. */
+/** Marks a mail as sent. It has an effect only while this claim is the latest, so that a slow process cannot overwrite the result of another process. */
 export const markSent = statement<[id: bigint, attempts: number, at: Date]>(
   'mail.mark_sent',
   `update emails set sent_at = $3::timestamptz, due_at = null, last_error = null where id = $1::bigint and attempts = $2::int and due_at is not null`,
@@ -51,7 +51,7 @@ export const countMails = statement<[], { waiting: number; failed: number }>(
   `select count(*) filter (where due_at is not null)::int as "waiting", count(*) filter (where failed_at is not null)::int as "failed" from emails`,
 )
 
-/** Deletes mails that were sent or given up before the given time, so that names and addresses are not kept longer than necessary. */
+/** Deletes mails that were sent or given up before the given time, so that names and addresses are not stored longer than necessary. */
 export const deleteOldMails = statement<[before: Date]>(
   'mail.delete_old_mails',
   `delete from emails where sent_at < $1::timestamptz or failed_at < $1::timestamptz`,

@@ -14,11 +14,12 @@ export interface OutgoingMail extends RenderedMail {
 export type Deliver = (mail: OutgoingMail, signal: AbortSignal) => Promise<void>
 
 /**
- * Why the server did not accept a mail. It contains the failed step and the server's status, but not the mail and not the server's text.
+ * The reason why the server did not accept a mail. The error contains the failed step and the server's status. It contains neither the mail nor the
+ * server's text.
  */
 export class SmtpError extends Error {
   override readonly name = 'SmtpError'
-  /** True when the server says that the mailbox does not exist, so that another attempt cannot succeed. */
+  /** True when the server says that the mailbox does not exist. Another attempt cannot succeed then. */
   readonly isFinal: boolean
   constructor(what: string, isFinal: boolean) {
     super(what)
@@ -27,7 +28,8 @@ export class SmtpError extends Error {
 }
 
 /**
- * We chose these values. No call waits for mail, so a slow server may take its time, but it must not use up the whole round of the sender.
+ * The time limits of a delivery. We chose these values. No call waits for mail, so a slow server may take its time, but it must not use up the whole
+ * round of the sender.
  */
 const connectTimeoutMs = 10_000
 const silenceTimeoutMs = 20_000
@@ -55,7 +57,7 @@ export function smtpDelivery(smtpUrl: Secret, mailFrom: string): Deliver {
       connectionTimeout: connectTimeoutMs,
       greetingTimeout: connectTimeoutMs,
       socketTimeout: silenceTimeoutMs,
-      // All content of a mail is text that the gateway wrote, so the library must never read a file or a URL.
+      // The library must never read a file or a URL, because the gateway wrote all content of a mail itself.
       disableFileAccess: true,
       disableUrlAccess: true,
     })

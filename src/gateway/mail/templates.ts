@@ -12,7 +12,7 @@ export interface RenderedMail {
 interface Letter {
   readonly subject: string
   readonly paragraphs: readonly string[]
-  /** What the reader can do, as a link. The text of the mail shows the address of the link too. */
+  /** The one thing that the reader can do, as a link. The text of the mail also shows the address of the link. */
   readonly action: { readonly label: string; readonly link: string }
   /** Why the reader receives this mail. */
   readonly footer: string
@@ -49,10 +49,7 @@ const shapes = {
   }),
 }
 
-/**
- * The values that each template needs: names, amounts and links. A value is never a secret that gives more rights than the mail itself
- * needs.
- */
+/** The values that each template needs: names, amounts and links. A value is never a secret that gives more rights than the mail needs. */
 export type MailData = { readonly [T in keyof typeof shapes]: Readonly<z.input<(typeof shapes)[T]>> }
 export type MailTemplate = keyof MailData
 
@@ -131,13 +128,13 @@ const letters: { readonly [T in MailTemplate]: (data: z.output<(typeof shapes)[T
   }),
 }
 
-/** Returns the values as the template uses them, each on one line. Null when they do not fit the template. */
+/** Returns the values in the form that the template uses, each on one line. Returns null when the values do not fit the template. */
 export function checkedMailData(template: MailTemplate, data: unknown): object | null {
   const checked = shapes[template].safeParse(data)
   return checked.success ? checked.data : null
 }
 
-/** Returns the mail of an outbox row. Null when the template does not exist or the values do not fit it. */
+/** Returns the mail of an outbox row. Returns null when the template does not exist or the values do not fit it. */
 export function renderMail(template: string, data: unknown): RenderedMail | null {
   switch (template) {
     case 'invitation':
@@ -179,7 +176,7 @@ function render<D>(shape: z.ZodType<D>, letterOf: (data: D) => Letter, data: unk
   }
 }
 
-/** Contains no image, script or remote style, so that opening the mail sends no request to anybody. */
+/** Returns the HTML page of a mail. The page has no image, script or remote style, so opening the mail sends no request. */
 function page(body: string): string {
   return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"></head><body style="font-family:sans-serif;max-width:40em">\n${body}\n</body></html>\n`
 }

@@ -6,7 +6,7 @@ export async function namesOfWorkspaces(db: Db, orgId: number, ids: readonly num
   return new Map((await db.many(workspaceNames, orgId, ids)).map(row => [row.id, row.name]))
 }
 
-/** Returns the names of those users that are active members, by user id. A user without a name gets the mail address instead. */
+/** Returns, by user id, the names of those users that are active members. A user without a name has the mail address instead. */
 export async function namesOfActiveMembers(db: Db, orgId: number, userIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
   return new Map((await db.many(activeMemberNames, orgId, userIds)).map(row => [row.id, row.name]))
 }

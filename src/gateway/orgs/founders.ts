@@ -1,21 +1,21 @@
 /**
- * The founder of an organisation. One person may have several organisations. A process therefore gives shares of a common resource to
- * founders, not to organisations: places, room for bodies, and judgements of routes. Decision 0465 gives the reasons.
+ * The founder of an organisation. One person may have several organisations. So a process shares common resources (places, memory for bodies, and
+ * decisions about routes) between founders and not between organisations. Decision 0465 gives the reasons.
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'
 import { type Db, statement } from '../../platform/db/db.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 
-/** Maximum number of organisations whose founder is remembered: one for each key and session that a process remembers. */
+/** Maximum number of organisations whose founder is remembered. A process remembers a founder with each key and session. */
 const knownMax = 100_000
-/** Maximum number of founders that are kept after a look-up by id alone, and how long such an entry is used, in milliseconds. */
+/** Maximum number of founders that are kept after a query by id, and how long such an entry is used, in milliseconds. */
 const lookedUpMax = 20_000
 const lookedUpTtlMs = 3_600_000
 
 /**
- * SQL for a text that is the same for all organisations of one founder. An organisation of the operator belongs to its first owner. Without
- * an owner it is its own founder.
+ * SQL for a text that is the same for all organisations of one founder. An organisation that the operator made belongs to its first owner. An
+ * organisation without an owner is its own founder.
  */
 const founderWord = `coalesce(
   'user ' || coalesce(o.created_by, (select min(m.user_id) from org_members m where m.org_id = o.id and m.role = 'owner')),
@@ -36,7 +36,7 @@ const countFounders = statement<[], { organisations: number; founders: number }>
 /** Returns the founder of an organisation as a text. All organisations of one person have the same founder. */
 export type FounderOf = (orgId: number) => string
 
-/** Returns the organisation itself as its founder. Is used when the founder is not known. */
+/** Returns the organisation itself as its founder, for use when the founder is not known. */
 export const ownFounder: FounderOf = orgId => `organisation ${orgId}`
 
 export class Founders {
@@ -61,16 +61,16 @@ export class Founders {
   readonly known: FounderOf = orgId => this.#known.get(orgId) ?? ownFounder(orgId)
 
   /**
-   * Returns the founder, also of an organisation that has not called this process. Null when the organisation does not exist. Synchronous
-   * when the founder is known.
+   * Returns the founder, also of an organisation that has not called this process. Returns null when the organisation does not exist. Returns without
+   * a promise when the founder is known.
    */
   of(orgId: number): ReturnType<ExpiringCache<number, string>['get']> {
     return this.#known.get(orgId) ?? this.#lookedUp.get(orgId)
   }
 
   /**
-   * Returns a number for the founder, also of an organisation that has not called this process. It is the negative id of a person, or the
-   * id of an organisation that is its own founder. It may query the database, so only background work may call it.
+   * Returns a number for the founder, also of an organisation that has not called this process. The number is the negative id of a person, or the id
+   * of an organisation that is its own founder. This may query the database, so only background work may call it.
    */
   async numberOf(orgId: number): Promise<number> {
     const person = /^user ([0-9]+)$/.exec((await this.of(orgId)) ?? '')?.[1]

@@ -10,7 +10,7 @@ const row = endpointOf<{ accounts: Accounts; orgSettings: OrgSettings }>()
 const role = z.enum(['member', 'admin', 'owner'])
 const kind = z.enum(['personal', 'team'])
 const nameInput = z.string().describe('1 to 100 characters without control characters.')
-/** A text without control characters, so that it is always shown on one line. */
+/** A text without control characters, so that it always fits on one line. */
 const lineOf = (charactersMax: number) =>
   z
     .string()

@@ -29,7 +29,7 @@ export interface OrgsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly controlLog: ControlLog
-  /** CACHE_TTL_MS. */
+  /** The setting CACHE_TTL_MS. */
   readonly cacheTtlMs: number
 }
 
@@ -54,9 +54,7 @@ export class Orgs {
     deps.controlLog.onGap(() => this.#orgs.clear())
   }
 
-  /**
-   * Makes an organisation. Its owner is the person with this address; a user is made if there is none. Throws `bad_name` and `bad_request`.
-   */
+  /** Makes an organisation. Its owner is the person with this address. When there is no such person, a user is made. Throws `bad_name` and `bad_request`. */
   async createOrg(params: { name: string; ownerEmail: string; kind?: Org['kind'] }): Promise<{ orgId: number; userId: number }> {
     const name = cleanName(params.name)
     const email = cleanEmail(params.ownerEmail)
@@ -77,7 +75,7 @@ export class Orgs {
     return this.#deps.db.maybe(findUserByEmail, email.trim())
   }
 
-  /** Returns the organisation or null. The result is cached: this process sees a change immediately, others within a second. */
+  /** Returns the organisation or null. The result is cached. This process sees a change immediately, and others see it within a second. */
   find(orgId: number): Org | null | Promise<Org | null> {
     return this.#orgs.get(orgId)
   }

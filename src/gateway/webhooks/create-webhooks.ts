@@ -14,7 +14,7 @@ import { WebhookDeliveries } from './delivery/webhook-deliveries.ts'
 import { DeliveryWorker } from './delivery/worker.ts'
 import { Webhooks } from './webhooks.ts'
 
-/** The time that running deliveries get when the worker stops. */
+/** How long running deliveries may continue when the worker stops. */
 const stopGraceMs = 5_000
 
 export interface CreateWebhooksDeps extends Pick<OutcomesDeps, 'mail' | 'baseUrl' | 'onDisabled'> {
@@ -36,7 +36,7 @@ export interface WebhookServices {
   start(jobs: Jobs): () => Promise<void>
 }
 
-/** Constructs the webhooks. Throws ConfigError if WEBHOOK_RETRY_S is invalid. No webhook is sent before `start`. */
+/** Constructs the webhook services. Throws ConfigError if WEBHOOK_RETRY_S is invalid. No webhook is sent before `start`. */
 export function createWebhooks(deps: CreateWebhooksDeps): WebhookServices {
   const { db, clock, ids, log, config, outbound, sealer, addressTests, mail, baseUrl, onDisabled, userAgent } = deps
   const schedule = retrySchedule(config.WEBHOOK_RETRY_S)

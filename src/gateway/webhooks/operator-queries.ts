@@ -12,7 +12,7 @@ export interface EndpointRow {
   readonly pausedUntil: Date | null
   /** Deliveries that are still to be sent. */
   readonly open: number
-  /** When the oldest of these deliveries was created. */
+  /** When the oldest of the deliveries that are still to be sent was created. */
   readonly oldestAt: Date | null
 }
 
@@ -29,10 +29,10 @@ export const listAllEndpoints = statement<[orgId: number | null, limit: number],
 
 export interface BacklogRow {
   readonly endpoints: number
-  /** Endpoints that the gateway disabled, not a person. */
+  /** The number of endpoints that the gateway disabled. It does not count endpoints that a person disabled. */
   readonly disabled: number
   readonly open: number
-  /** Deliveries that a worker would send now: due, at endpoints that are not failing or paused. */
+  /** Deliveries that a worker would send now. They are due, and their endpoints are neither failing nor paused. */
   readonly dueNow: number
   readonly oldestDueAt: Date | null
   /** Deliveries that were given up since `since`. */

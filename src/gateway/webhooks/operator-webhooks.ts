@@ -8,7 +8,7 @@ const listedMax = 500
 const dayMs = 24 * 3600_000
 
 export interface Backlog extends BacklogRow {
-  /** For how many milliseconds the oldest due delivery has waited only for a worker. Null when nothing is due. */
+  /** How many milliseconds the oldest delivery that could be sent now has waited for a worker. Null when there is no such delivery. */
   readonly lateMs: number | null
 }
 
@@ -21,7 +21,10 @@ export class OperatorWebhooks {
     this.#clock = deps.clock
   }
 
-  /** Returns the endpoints of an organisation, or of all organisations for null. Disabled ones come first, then those that fail. */
+  /**
+   * Returns the endpoints of an organisation. Returns those of all organisations when `orgId` is null. Disabled endpoints come first, then those that
+   * fail.
+   */
   list(orgId: number | null): Promise<EndpointRow[]> {
     return this.#db.many(listAllEndpoints, orgId, listedMax)
   }

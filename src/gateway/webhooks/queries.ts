@@ -1,8 +1,8 @@
 import { statement } from '../../platform/db/db.ts'
 
 /**
- * Writes one event for each of these organisations, and a delivery for each endpoint that receives it. With a URL, only endpoints with that
- * URL get one. `data` is JSON text, `bodies` are the envelopes.
+ * Writes one event for each of these organisations, and a delivery for each endpoint that receives the event. When a URL is given, only endpoints
+ * with that URL get a delivery. `data` is JSON text, and `bodies` are the envelopes.
  */
 export const insertEvents = statement<
   [orgIds: readonly number[], ids: readonly string[], type: string, createdS: bigint, data: string, bodies: readonly string[], at: Date, url: string | null]

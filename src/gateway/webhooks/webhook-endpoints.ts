@@ -11,7 +11,7 @@ import { noWebhook, type Webhooks } from './webhooks.ts'
 const row = endpointOf<{ webhooks: Webhooks; webhookDeliveries: WebhookDeliveries }>()
 
 const tag = 'webhooks'
-/** Higher than the number of events. A repeated type counts once. */
+/** Maximum length of the list. It is higher than the number of events, because a type may be repeated. A repeated type counts once. */
 const eventTypesMax = 100
 const pageDefault = 50
 const pageMax = 200

@@ -9,7 +9,7 @@ export interface WebhookRow {
   readonly subscribeAll: boolean
   readonly eventTypes: readonly EventType[]
   readonly enabled: boolean
-  /** Code for the reason why the endpoint is disabled. Null while it is enabled. */
+  /** Code of the reason why the endpoint is disabled. Null while it is enabled. */
   readonly disabledReason: string | null
   readonly createdAt: Date
 }
@@ -27,13 +27,13 @@ export const findWebhook = statement<[orgId: number, id: number], WebhookRow>(
   `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int`,
 )
 
-/** Locks the endpoint. Every change of an endpoint or of all its deliveries does this first. */
+/** Locks the endpoint. Every change of an endpoint does this first, and so does every change of all its deliveries. */
 export const lockWebhook = statement<[orgId: number, id: number], WebhookRow>(
   'webhooks.lock_webhook',
   `select ${columns} from webhook_endpoints where org_id = $1::int and id = $2::int for no key update`,
 )
 
-/** Locks the organisation, so that concurrent creations of endpoints count correctly. */
+/** Locks the organisation, so that concurrent creations of endpoints are counted correctly. */
 export const lockOrg = statement<[orgId: number], { id: number }>('webhooks.lock_org', `select id from orgs where id = $1::int for no key update`)
 
 export const countWebhooks = statement<[orgId: number], { count: number }>(

@@ -1,4 +1,4 @@
-/** Rules for the URL, description and subscription of a webhook endpoint. Pure, except that the check of a URL may look up a name. */
+/** Rules for the URL, description and subscription of a webhook endpoint. The functions are pure, but the check of a URL may resolve a host name. */
 import { fail } from '../../platform/errors.ts'
 import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
 import { type EventType, subscribable } from './events/event-catalog.ts'
@@ -7,12 +7,12 @@ const urlMaxChars = 2048
 const descriptionMaxChars = 200
 
 /**
- * The events that an endpoint receives: all, including those of later versions, or those in the list. The list is kept even while all
- * events are received.
+ * The events that an endpoint receives: all events, including those of later versions, or those in the list. The list is stored even while the
+ * endpoint receives all events.
  */
 export interface Subscription {
   readonly subscribeAll: boolean
-  /** In the order of the catalog. */
+  /** The types, in the order of the catalog. */
   readonly eventTypes: readonly EventType[]
 }
 
@@ -23,8 +23,8 @@ export interface SubscriptionParams {
 }
 
 /**
- * Returns the URL in the form in which it is called. Path and query are not changed. Throws `bad_request` for an invalid URL, for a
- * fragment or credentials in it, and for plain http or an address that is not public, unless the operator permits it.
+ * Returns the URL in the form in which it is called. Path and query do not change. Throws `bad_request` for an invalid URL, and for a fragment or
+ * credentials in it. Throws `bad_request` also for plain http and for an address that is not public, unless the operator permits these.
  */
 export function checkedUrl(given: string, guard: UrlGuard): URL {
   const text = given.trim()
@@ -45,9 +45,9 @@ export function checkedDescription(given: string): string {
 }
 
 /**
- * Returns the subscription after a request. `before` is the present one, null for a new endpoint. Only `subscribe_all` decides whether the
- * endpoint receives all events. A request with only `event_types` gets only those. A request with neither changes nothing; a new endpoint
- * then receives all. Throws `bad_request` for an unknown type and for an empty subscription.
+ * Returns the subscription after a request. `before` is the present subscription, or null for a new endpoint. Only `subscribe_all` switches the
+ * receipt of all events on or off. A request with only `event_types` subscribes to those types. A request with neither field changes nothing, and a
+ * new endpoint then receives all events. Throws `bad_request` for an unknown type and for an empty subscription.
  */
 export function subscriptionOf({ subscribeAll, eventTypes }: SubscriptionParams, before: Subscription | null): Subscription {
   const types = eventTypes === null ? (before?.eventTypes ?? []) : checkedTypes(eventTypes)
@@ -67,5 +67,5 @@ function checkedTypes(given: readonly string[]): EventType[] {
 
 const knownTypes = (): string => `Events: ${subscribable.join(', ')}.`
 
-/** Returns a caller's text, shortened and on one line. */
+/** Returns a caller's text in quotes, shortened and on one line. */
 const quoted = (text: string): string => JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 60)}…`)

@@ -1,11 +1,11 @@
-/** Makes, seals and opens the signing secrets of endpoints. A secret is shown once and stored only sealed. */
+/** Makes, seals and opens the signing secrets of endpoints. A secret is shown once, and is stored only in sealed form. */
 
 import type { Sealer } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 
 const secretBytes = 32
 
-/** Returns a new secret: `whsec_` and base64url of 32 random bytes. */
+/** Returns a new secret: `whsec_` and the base64url of 32 random bytes. */
 export function newWebhookSecret(ids: Ids): string {
   return ids.secret('whsec_', secretBytes)
 }

@@ -31,7 +31,7 @@ export interface WebhooksDeps {
   readonly sealer: Sealer
   readonly guard: UrlGuard
   readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
-  /** WEBHOOK_ENDPOINTS_MAX. */
+  /** The setting WEBHOOK_ENDPOINTS_MAX. */
   readonly endpointsMax: number
 }
 
@@ -40,23 +40,23 @@ export interface WebhookParams extends SubscriptionParams {
   readonly description: string
 }
 
-/** The requested change. A field that is null stays as it is. */
+/** The requested change. A field that is null does not change. */
 export interface WebhookChange extends SubscriptionParams {
   readonly description: string | null
   readonly enabled: boolean | null
 }
 
-/** A webhook with its new secret, which is shown only now. */
+/** A webhook with its new secret. The secret is shown only here. */
 export interface WebhookWithSecret {
   readonly webhook: WebhookRow
   readonly secret: string
 }
 
-/** An endpoint that receives the event, with the value that the transaction made with it. */
+/** An endpoint that receives the event, with the value that `inTx` returned. */
 export interface EnsuredWebhook<T> {
   readonly made: T
   readonly webhook: WebhookRow
-  /** The secret of a new endpoint, which is shown only now. Null for an existing endpoint. */
+  /** The secret of a new endpoint, which is shown only here. Null for an existing endpoint. */
   readonly secret: string | null
 }
 
@@ -94,9 +94,9 @@ export class Webhooks {
   }
 
   /**
-   * Makes sure that the endpoint of this URL receives one type of event, and creates the endpoint when there is none. `inTx` runs in the
-   * same transaction and gets the stored URL. The secret is null for an existing endpoint. Throws as `create` does, and `bad_request` for a
-   * disabled endpoint.
+   * Makes sure that the endpoint with this URL receives one type of event. Creates the endpoint when there is none. `inTx` runs in the same
+   * transaction and gets the stored URL. The secret is null for an existing endpoint. Throws the errors of `create`, and `bad_request` for a disabled
+   * endpoint.
    */
   async ensure<T>(orgId: number, userId: number, given: string, type: EventType, inTx: (tx: Tx, url: string) => Promise<T>): Promise<EnsuredWebhook<T>> {
     const { db, ids } = this.#deps
@@ -123,8 +123,8 @@ export class Webhooks {
   }
 
   /**
-   * Changes the named fields. Disabling ends the open deliveries. Enabling sets the failures to 0; events from the time between are not
-   * sent. Throws `not_found`, and `bad_request` as `create` does.
+   * Changes the given fields. Disabling ends the open deliveries. Enabling sets the failures to 0. Events that happened while the endpoint was
+   * disabled are not sent. Throws `not_found`, and `bad_request` as `create` does.
    */
   change(orgId: number, id: number, params: WebhookChange): Promise<WebhookRow> {
     return this.#deps.db.tx(async tx => {
@@ -133,13 +133,13 @@ export class Webhooks {
       const { subscribeAll, eventTypes } = subscriptionOf(params, before)
       const changed = await tx.one(changeWebhook, orgId, id, description, subscribeAll, eventTypes)
       if (params.enabled === null || params.enabled === before.enabled) return changed
-      // This is also needed when it is enabled: an event that committed during the disabling may have left a delivery.
+      // This is needed also when the endpoint is enabled, because an event that committed while it was being disabled may have left a delivery.
       await tx.exec(endOpenDeliveries, orgId, id, 'endpoint_disabled', this.#now())
       return tx.one(switchWebhook, orgId, id, params.enabled ? null : byHand)
     })
   }
 
-  /** Gives the endpoint a new secret. Deliveries from the commit on are signed only with it. Throws `not_found`. */
+  /** Gives the endpoint a new secret. Deliveries after the commit are signed only with it. Throws `not_found`. */
   rotateSecret(orgId: number, id: number): Promise<WebhookWithSecret> {
     const { db, ids, sealer } = this.#deps
     const secret = newWebhookSecret(ids)
@@ -170,8 +170,8 @@ export class Webhooks {
   }
 
   /**
-   * Checks the URL and where its name leads. The look-up counts as one of the organisation's address tests, but a public address does not
-   * use up a test. Throws `bad_request`, `rate_limit_exceeded`.
+   * Checks the URL and resolves its host name. The look-up counts as one of the organisation's address tests, but it uses up no test when the address
+   * is public. Throws `bad_request`, `rate_limit_exceeded`.
    */
   async #reachable(orgId: number, given: string): Promise<URL> {
     const { guard, clock, addressTests } = this.#deps
@@ -214,15 +214,12 @@ const patienceMs = 2_000
 const noSuchName = new Set(['ENOTFOUND', 'ENODATA'])
 
 /**
- * `outside`: a public address. `inside`: an address that users may not reach. `nowhere`: the name has no address. `unknown`: there was no
- * answer in time; each delivery checks the address again.
+ * Where the host of a URL leads. `outside`: to a public address. `inside`: to an address that users may not reach. `nowhere`: the name has no
+ * address. `unknown`: there was no answer in time. Each delivery checks the address again.
  */
 export type Leads = 'outside' | 'inside' | 'nowhere' | 'unknown'
 
-/**
- * Returns where the host of a URL leads now. `localhost` and names of the own network lead inside. Hosts in OUTBOUND_ALLOW count as
- * outside.
- */
+/** Returns where the host of a URL leads now. `localhost` and names of the local network lead inside. Hosts in OUTBOUND_ALLOW lead outside. */
 export function whereItLeads(url: URL, guard: UrlGuard, clock: Clock): Promise<Leads> {
   if (guard.isAllowed(url)) return Promise.resolve('outside')
   return new Promise(resolve => {

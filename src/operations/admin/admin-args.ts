@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { AdminCommand } from './admin-socket.ts'
 
-/** Returns the checked arguments of a command. Throws an Error of one line that says what is wrong with them. */
+/** Returns the checked arguments of a command. Throws an Error whose message is one line and says what is wrong with them. */
 export function argsOf<T>(schema: z.ZodType<T>, command: AdminCommand): T {
   const parsed = schema.safeParse(command.args)
   if (parsed.success) return parsed.data

@@ -9,19 +9,19 @@ export interface AdminCommand {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** Longest command. It can contain an attestation with as many calls as ATTESTATION_EVIDENCE_MAX allows. */
+/** Maximum length of a command. A command can contain an attestation with as many calls as ATTESTATION_EVIDENCE_MAX allows. */
 const commandMaxChars = 64_000_000
 
 export type AdminHandler = (command: AdminCommand) => Promise<unknown>
 
 /**
- * Returns the path of the socket on which the process with the embedded database receives commands. On Unix it is a socket that only its
- * owner may open, on Windows a named pipe.
+ * Returns the path of the socket on which the process with the embedded database receives commands. On Unix, it is a socket that only its owner may
+ * open. On Windows, it is a named pipe.
  */
 export function adminSocketPath(dataDir: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\brigade-${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 16)}`
   const path = join(resolve(dataDir), 'admin.sock')
-  // Unix limits socket paths to about 100 bytes. A long DATA_DIR gets a short name in /tmp that is made from a hash of its path.
+  // Unix limits socket paths to about 100 bytes. For a long DATA_DIR, the path is a short name in /tmp, made from a hash of the long path.
   return Buffer.byteLength(path) < 100 ? path : `/tmp/brigade-${createHash('sha256').update(path).digest('hex').slice(0, 16)}.sock`
 }
 

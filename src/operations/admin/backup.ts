@@ -24,8 +24,8 @@ export function backupCommand(app: App, command: AdminCommand): Promise<object> 
 }
 
 /**
- * Backs up the embedded installation in DATA_DIR: in the running gateway, or in this process when none runs. Throws BackupError. Throws
- * OperationError on PostgreSQL or without a database in the folder.
+ * Backs up the embedded installation in DATA_DIR. The running gateway makes the backup, or this process when no gateway runs. Throws BackupError.
+ * Throws OperationError on PostgreSQL, and when the folder has no database.
  */
 export async function runBackup(folder: string, withMasterKey: boolean, config: Config = loadConfig()): Promise<BackupReport> {
   if (config.DATABASE_URL !== null)

@@ -1,6 +1,6 @@
 import type { App } from '../../composition/gateway.ts'
 
-/** What the first start of an embedded database has made. The key and the token are shown once. */
+/** What the first start of an embedded database has made. The key and the token are shown only once. */
 export interface FirstRun {
   readonly orgId: number
   readonly email: string

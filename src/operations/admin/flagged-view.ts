@@ -1,4 +1,4 @@
-/** Payments that do not match their order, in the form for the operator. */
+/** Payments that do not match their order, in the form that the operator sees. */
 import type { FlaggedRow } from '../../gateway/billing/payments/flagged-payments.ts'
 import { inrFromUinr, inrTextOf } from '../../platform/values/money.ts'
 

@@ -14,15 +14,15 @@ import { asOperator } from './operator-act.ts'
 
 /** The result of every `brigade master-key` command. */
 export interface MasterKeyReport extends MasterKeyStatus {
-  /** Resealed values by column. Present only after a reseal. */
+  /** Number of resealed values by column. Present only after a reseal. */
   readonly resealed?: readonly { readonly where: string; readonly values: number }[]
-  /** Values that no known key can open. Present only after a reseal. */
+  /** Number of values that no known key can open. Present only after a reseal. */
   readonly unopened?: number
   /** A sentence that says what to do next. Null when there is nothing to do. */
   readonly next: string | null
 }
 
-/** Runs the commands that need the process with the database. Returns null for another command. */
+/** Runs the commands that must run in the process with the database. Returns null for another command. */
 export function masterKeyCommand(app: App, { name }: AdminCommand): Promise<object> | null {
   if (name === 'master-key-status') return app.masterKeys.status().then(status => ({ ...status, next: nextOf(status) }))
   if (name === 'master-key-reseal') return asOperator(app.audit, { act: 'resealMasterKey', orgId: null, target: null }, () => reseal(app.masterKeys))
@@ -30,9 +30,9 @@ export function masterKeyCommand(app: App, { name }: AdminCommand): Promise<obje
 }
 
 /**
- * Makes a new `master.key`, keeps the old one as `master.key.old`, and seals all values again. After an interruption, the next run
- * continues with the same new key. This is safe because each file is always complete and both keys open values. Throws ConfigError while a
- * gateway runs on the folder, and OperationError when the key is a setting.
+ * Makes a new `master.key`, keeps the old key as `master.key.old`, and seals all values again. When this is interrupted, the next run continues with
+ * the same new key. An interruption is safe, because each file is always complete and both keys open values. Throws ConfigError while a gateway runs
+ * on the folder. Throws OperationError when the key is a setting.
  */
 export async function changeMasterKey(config: Config = loadConfig()): Promise<MasterKeyReport> {
   refuseSetting(config, 'change')
@@ -82,13 +82,13 @@ async function openQuietly(config: Config): Promise<Foundation> {
   return openFoundation(config, systemClock, makeLog('error'))
 }
 
-/** Returns whether both files contain the same key, which happens when a kill comes between the two steps of `renewKey`. */
+/** Returns whether both files contain the same key. This happens when the process is killed between the two steps of `renewKey`. */
 function isCopy(dataDir: string): boolean {
   const read = (name: string): string | null => (existsSync(join(dataDir, name)) ? readFileSync(join(dataDir, name), 'utf8').trim() : null)
   return read(formerKeyName) !== null && read(formerKeyName) === read('master.key')
 }
 
-/** Copies the key to `master.key.old`, then writes a new key. Both files are written by rename, so that no file is ever incomplete. */
+/** Copies the key to `master.key.old`, and then writes a new key. Both files are written by rename, so no file is ever incomplete. */
 function renewKey(dataDir: string): void {
   const write = (name: string, text: string): void => {
     const draft = join(dataDir, `${name}.new`)

@@ -2,13 +2,12 @@ import { z } from 'zod'
 import type { AuditTrail } from '../../gateway/audit/audit.ts'
 import { GatewayError } from '../../platform/errors.ts'
 
-/** The ids of what a command made, if its result contains them. */
+/** The ids that the audit line takes from a command's result, if the result contains them. */
 const madeShape = z.object({ org_id: z.int(), user_id: z.int().nullish(), key_id: z.int().nullish() })
 
 /**
- * Writes the audit line of a command before it runs, and completes the line afterwards. Without `orgId` or `target`, they come from the
- * result: the organisation, person and key that were made. Throws the error of the command. When the line cannot be written, the command
- * does not run.
+ * Writes the audit line of a command before the command runs, and completes the line afterwards. Without `orgId` or `target`, the line names the
+ * organisation, person and key in the result. Throws the error of the command. When the line cannot be written, the command does not run.
  */
 export async function asOperator<T>(
   audit: AuditTrail,

@@ -12,7 +12,7 @@ interface BillingLook {
   readonly baseUrl: string
 }
 
-/** Longest normal delay of due deliveries, in milliseconds. Workers normally send within seconds. */
+/** The longest normal delay of due deliveries, in milliseconds. Workers normally send a delivery within seconds. */
 const lateMs = 2 * 60_000
 
 export async function checkBilling(look: BillingLook): Promise<Finding[]> {
@@ -42,12 +42,12 @@ function payments({ config, baseUrl }: BillingLook): Finding[] {
   ]
 }
 
-/** Returns whether organisations pay with real money, not in the test mode of the payment provider. */
+/** Returns whether organisations pay real money. They do not when the payment provider is in test mode. */
 export function takesRealMoney({ RAZORPAY_KEY_ID: keyId, RAZORPAY_KEY_SECRET: keySecret }: Config): boolean {
   return keyId !== null && keySecret !== null && !keyId.startsWith('rzp_test_')
 }
 
-/** Checks the settings that invoices need about their seller. */
+/** Checks the settings about the seller, which invoices need. */
 function seller(config: Config): Finding[] {
   if (config.RAZORPAY_KEY_ID === null || config.RAZORPAY_KEY_SECRET === null) return []
   const lacks = [

@@ -65,7 +65,7 @@ function configuration({ config }: DoctorDeps): Finding[] {
   return findings
 }
 
-/** Checks the ways to sign in. A provider with only one of its two credentials is a mistake. No provider at all is a valid choice. */
+/** Checks the ways to sign in. A provider with only one of its two credentials is a mistake. Having no provider is a valid choice. */
 function signIn({ config }: DoctorDeps): Finding[] {
   const given = [
     { name: 'google', id: config.GOOGLE_CLIENT_ID, secret: config.GOOGLE_CLIENT_SECRET },
@@ -109,7 +109,7 @@ async function database({ db, controlLog }: DoctorDeps): Promise<Finding[]> {
   ]
 }
 
-/** Returns a finding only when something is wrong, because the check of the master key covers the normal case. */
+/** Checks whether the attestation key can be opened. Returns a finding only when it cannot, because the check of the master key covers the normal case. */
 async function attestationKey({ attestationKeys }: DoctorDeps): Promise<Finding[]> {
   if (await attestationKeys.isOpened()) return []
   const detail =
@@ -123,7 +123,7 @@ async function money({ db }: DoctorDeps): Promise<Finding[]> {
   return violations.map(detail => ({ what: 'money', state: 'wrong' as const, detail }))
 }
 
-/** Reports processes that died with their disk. What they hold stays counted until the disk is back or somebody releases them. */
+/** Reports processes that died and whose disk is missing. Their holds stay counted until the disk is back or the operator releases them. */
 async function inDoubt({ recovery }: DoctorDeps): Promise<Finding[]> {
   const silent = await recovery.silent()
   if (silent.length === 0) return [{ what: 'processes', state: 'ok', detail: 'none is in doubt' }]
@@ -134,7 +134,7 @@ async function inDoubt({ recovery }: DoctorDeps): Promise<Finding[]> {
   }))
 }
 
-/** Reports usage records that the database refused. They are kept, but their money is in no budget and no report. */
+/** Reports usage records that the database refused. The records are kept, but their money is in no budget and no report. */
 async function refused({ recovery }: DoctorDeps): Promise<Finding[]> {
   const { records, valueUinr, reason } = await recovery.parked()
   if (records === 0) return [{ what: 'usage records', state: 'ok', detail: 'the database took all of them' }]
@@ -142,7 +142,7 @@ async function refused({ recovery }: DoctorDeps): Promise<Finding[]> {
   return [{ what: 'usage records', state: 'wrong', detail }]
 }
 
-/** Reports mail that waits because no mail server is set, and mail that was given up. */
+/** Reports mail that waits because no mail server is configured, and mail that was given up. */
 async function outbox({ mail, config }: DoctorDeps): Promise<Finding[]> {
   const { waiting, failed } = await mail.counts()
   const findings: Finding[] = []
@@ -162,7 +162,7 @@ async function stores({ memory }: DoctorDeps): Promise<Finding[]> {
   }))
 }
 
-/** Today and yesterday. Records that a process of an earlier version wrote there are found immediately. */
+/** Number of days that are checked: today and yesterday. So records that a process of an earlier version wrote on these days are found immediately. */
 const daysChecked = 2
 
 /** Checks whether the sums in reports agree with the events. */

@@ -6,8 +6,8 @@ import { takesRealMoney } from './billing.ts'
 import type { Finding } from './finding.ts'
 
 /**
- * Reports the providers with platform keys. Also reports settings without effect: only an address or only a key of a provider, a key that
- * no request can use, and a panel judge that cannot read images.
+ * Reports the providers with platform keys. Also reports settings that have no effect: a provider with only an address or only a key, a key that no
+ * request can use, and a panel judge that cannot read images.
  */
 export function checkProviders({ providers, models }: CatalogSnapshot, config: Config): Finding[] {
   const routes = [...models.values()].flatMap(model => (model.kind === 'virtual' ? [] : model.routes))

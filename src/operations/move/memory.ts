@@ -1,4 +1,4 @@
-/** Moves memory from folders to a bucket: the objects, and the rows that contain their place. */
+/** Moves memory from folders to a bucket. It copies the objects and changes the rows that say where they are. */
 import { join } from 'node:path'
 import { type MovedObjects, moveFolder } from '../../memory/config/folder-move.ts'
 import { storeOwner } from '../../memory/config/open-stores.ts'
@@ -23,7 +23,7 @@ export interface BucketPlace {
   readonly secretKey: Secret
 }
 
-/** The result for the memory of one organisation. */
+/** The result of moving the memory of one organisation. */
 export interface MovedMemory extends Pick<MovedObjects, 'objects' | 'bytes' | 'sha256'> {
   readonly orgId: number
 }
@@ -38,8 +38,8 @@ export async function folderOrgs(db: Queryable): Promise<number[]> {
 }
 
 /**
- * Copies the objects of these organisations and checks each copy. Throws `bad_request` for an endpoint that OUTBOUND_ALLOW does not permit,
- * `unavailable`, StrangeObjectError.
+ * Copies the objects of these organisations and checks each copy. Throws `bad_request` for an endpoint that OUTBOUND_ALLOW does not permit. Also
+ * throws `unavailable` and StrangeObjectError.
  */
 export async function moveMemory(
   orgIds: readonly number[],
@@ -71,9 +71,9 @@ export async function moveMemory(
 }
 
 /**
- * Changes the rows to point to the bucket. The generation stays the same. So a write that was in progress when the gateway died is settled later
- * by reading the bucket, which has the same content as the folder. A row gets the new etag only if its old etag was that of the folder. The
- * reconcile, which is due immediately, corrects any other row.
+ * Changes the rows to point to the bucket. The generation stays the same. So a write that was in progress when the gateway died is settled later by
+ * reading the bucket, which has the same content as the folder. A row gets the new etag only if its old etag was that of the folder. The reconcile is
+ * due immediately and corrects any other row.
  */
 export async function placeMemory(tx: Tx, moved: readonly MovedWithEtags[], place: BucketPlace, masterKey: Buffer): Promise<void> {
   const sealer = makeSealer(masterKey)

@@ -1,10 +1,7 @@
 /** Reads the structure of the two databases of a move: tables, columns, foreign keys, partitions and sequences. */
 import type { Queryable, SqlValue, Statement } from '../../platform/db/db.ts'
 
-/**
- * Makes a statement whose text depends on the schema. The same name must always have the same text, because statements are prepared by
- * name.
- */
+/** Makes a statement whose text depends on the schema. Statements are prepared by name, so the same name must always have the same text. */
 export function asked<R, P extends readonly SqlValue[] = []>(name: string, text: string): Statement<P, R> {
   return { name: `move.${name}`, text }
 }
@@ -14,11 +11,11 @@ export interface MovedTable {
   readonly name: string
   /** Columns with their types, in order. */
   readonly columns: readonly string[]
-  /** Columns that an insert writes: all that are not computed. */
+  /** Columns that an insert writes: all columns that are not computed. */
   readonly written: readonly string[]
   /** Columns of the primary key, in order. */
   readonly key: readonly string[]
-  /** Columns with money and amounts. Their sums are compared too. */
+  /** Columns with money and other amounts. The move also compares their sums. */
   readonly sums: readonly string[]
 }
 
@@ -38,7 +35,7 @@ const tablesSql = `
   where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'schema_migrations'
   order by c.relname`
 
-/** Returns every table that contains rows; a partitioned table once. The table of migrations is left out. */
+/** Returns every table that contains rows. A partitioned table is returned once. The table of migrations is left out. */
 export function tablesOf(db: Queryable): Promise<MovedTable[]> {
   return db.many(asked<MovedTable>('tables', tablesSql))
 }
@@ -49,7 +46,7 @@ export async function migrationsOf(db: Queryable): Promise<string> {
   return rows.map(row => row.line).join('\n')
 }
 
-/** The statements that drop a foreign key and add it again. */
+/** The statements that drop a foreign key and that add it again. */
 export interface ForeignKey {
   readonly drop: string
   readonly add: string
@@ -123,7 +120,7 @@ export const isUsedStatement = asked<{ isUsed: boolean }>(
   'select exists (select 1 from orgs) or exists (select 1 from processes) or exists (select 1 from signing_keys) as "isUsed"',
 )
 
-/** Returns processes that were not closed. */
+/** Returns the processes that were not closed. */
 export const openProcesses = asked<{ id: bigint; journal: string }>(
   'open_processes',
   `select id as "id", journal as "journal" from processes where state <> 'closed' order by id`,

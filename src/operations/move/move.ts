@@ -1,7 +1,7 @@
 /**
- * Moves an embedded installation to PostgreSQL and a bucket. The source is only read. Its database and journals are copied to a work
- * folder, the journals are settled in the copy, and the copy is moved. One transaction writes all rows, so that the target contains
- * everything or nothing. Decision 0356 gives the reasons.
+ * Moves an embedded installation to PostgreSQL and a bucket. The source is only read. Its database and journals are copied to a work folder. The
+ * journals are settled in that copy, and the copy is moved. One transaction writes all rows, so the target contains everything or nothing. Decision
+ * 0356 gives the reasons.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -33,9 +33,9 @@ export interface MoveOptions {
   readonly from: string
   /** URL of an empty PostgreSQL database. */
   readonly to: Secret
-  /** The bucket for memory that is in folders. Null: it stays in folders, and the operator copies them by hand. */
+  /** The bucket for memory that is in folders. When null, this memory stays in folders, and the operator copies the folders by hand. */
   readonly bucket: BucketPlace | null
-  /** True: moves even when memory is in folders and no bucket is given. */
+  /** When true, the installation is moved even if memory is in folders and no bucket is given. */
   readonly keepsFolders: boolean
 }
 
@@ -53,13 +53,13 @@ export interface MoveReport {
   readonly memory: readonly MovedMemory[]
   /** Organisations whose memory stays in a folder. */
   readonly foldersLeft: readonly number[]
-  /** Place of the master key that the new gateway needs. */
+  /** Where the master key is that the new gateway needs. */
   readonly masterKeyFrom: string
   readonly masterKeyId: string
   readonly rows: number
 }
 
-/** Moves the installation. Throws MoveError and ConfigError that say what to do. Nothing is committed then. */
+/** Moves the installation. Throws MoveError or ConfigError when that is not possible. The error says what to do, and nothing is committed. */
 export async function moveInstallation(options: MoveOptions, deps: MoveDeps): Promise<MoveReport> {
   const from = resolve(options.from)
   if (!existsSync(join(from, 'db', 'postgres')))
@@ -132,7 +132,7 @@ async function refuseUsed(target: Db): Promise<void> {
     throw new MoveError('The target is not empty: a gateway has run on it, or the data were moved before. Make a new database (createdb) and name that.')
 }
 
-/** Returns the key in MASTER_KEY or in the file. Never makes a new key. */
+/** Returns the key in MASTER_KEY or in the file. It never makes a new key. */
 function sourceKey(config: Config, dataDir: string): { key: Buffer; from: string } {
   const file = join(dataDir, 'master.key')
   if (config.MASTER_KEY === null && !existsSync(file))
@@ -141,8 +141,8 @@ function sourceKey(config: Config, dataDir: string): { key: Buffer; from: string
 }
 
 /**
- * Makes a work folder next to the data folder, where there is usually room for a copy, and deletes one that a killed move has left. If that
- * is not possible, uses the system's temporary folder.
+ * Makes a work folder next to the data folder, where there is usually room for a copy. Deletes a work folder that a killed move has left there. When
+ * it cannot make the folder, it uses the system's temporary folder.
  */
 async function workFolder(from: string): Promise<string> {
   const beside = join(dirname(from), `.brigade-move-${basename(from)}`)
@@ -155,10 +155,7 @@ async function workFolder(from: string): Promise<string> {
   }
 }
 
-/**
- * Migrates the copy to this version's schema and settles its journals. Afterwards the tables contain all charges, and leases have been
- * returned.
- */
+/** Migrates the copy to this version's schema and settles its journals. Afterwards the tables contain all charges, and all leases are returned. */
 async function settle(copy: EmbeddedDb, work: string, { config, clock, ids, log, progress }: MoveDeps): Promise<void> {
   await migrate(copy, migrationsFolder, log)
   progress('settling what the journals hold')
@@ -170,10 +167,7 @@ async function settle(copy: EmbeddedDb, work: string, { config, clock, ids, log,
     progress(`process ${id} was never closed and its journal is not here (it was in ${journal}): what it holds stays counted; see brigade doctor`)
 }
 
-/**
- * Checks that the key opens the sealed values. Values under the old key are sealed again in the copy, so that the new installation needs
- * only one key.
- */
+/** Checks that the key opens the sealed values. Seals values under the old key again in the copy, so that the new installation needs only one key. */
 async function openSealed(deps: { config: Config; db: Db; dataDir: string; masterKey: Buffer; progress: (line: string) => void }): Promise<void> {
   const keys = new MasterKeys(deps)
   const { current, inUse } = await keys.status()

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Queryable, SqlValue, Tx } from '../../platform/db/db.ts'
 import { asked, foreignKeysOf, hasRowsIn, insertInto, type MovedTable, migrationsOf, partitionsOf, sequencesOf, sumsIn, tablesOf } from './move-queries.ts'
 
-/** The move is not possible. The message says what to do. */
+/** The error when the move is not possible. The message says what to do. */
 export class MoveError extends Error {
   override readonly name = 'MoveError'
 }
@@ -18,14 +18,14 @@ export interface TableProof {
   readonly sums: Readonly<Record<string, string>>
 }
 
-/** Largest text of one batch in bytes, unless a single row is longer. */
+/** Maximum size of the text of one batch in bytes. A batch exceeds it only when a single row is longer. */
 const batchBytes = 4 * 1024 * 1024
 const batchRowsMax = 2000
 
 /**
- * Copies everything into an empty database with the same migrations, inside the two transactions, and checks it there. Foreign keys are
- * dropped during the copy and are added and checked at its end. Throws MoveError when the target is not empty or differs, or when a table
- * arrives with other content. The caller must then not commit.
+ * Copies everything into an empty database with the same migrations, inside the two transactions, and checks the result there. Foreign keys are
+ * dropped before the copy. They are added and checked at its end. Throws MoveError when the target is not empty or differs, or when a table arrives
+ * with other content. The caller must not commit after an error.
  */
 export async function moveRows(source: Tx, target: Tx, progress: (line: string) => void): Promise<TableProof[]> {
   const tables = await tablesOf(source)
@@ -88,13 +88,13 @@ async function moveTable(source: Tx, target: Tx, table: MovedTable): Promise<Tab
   return left
 }
 
-/** Reads a table once. `each` receives its rows as text. */
+/** Reads a table once and returns its summary. `each` receives the rows as text. */
 async function proofOf(db: Tx, table: MovedTable, side: string, each: (rows: string[]) => Promise<unknown>): Promise<TableProof> {
   const { name, key } = table
   const found = await db.one(sumsIn(side, table))
   const hash = createHash('sha256')
   let rows = 0
-  // Text in bytewise order is the same in both databases, whatever their collations are.
+  // Text that is ordered by its bytes has the same order in both databases, whatever their collations are.
   const order = key.length === 0 ? 't::text collate "C"' : key.map(column => `t.${column}::text collate "C"`).join(', ')
   const batch = Math.max(1, Math.min(batchRowsMax, Math.floor(batchBytes / Math.max(1, found.rowBytesMax))))
   const cursor = `move_${side}_${name}`

@@ -1,15 +1,15 @@
 /**
- * The port that workers share. This process accepts the connections and gives them to the workers in turn. The worker with the fewest
- * connections that it has not confirmed comes first, so that a briefly busy worker delays nobody. A connection stays open here until its
- * worker has confirmed it. If the worker dies before, another one gets the connection. Decision 0480 says why node:cluster is not used.
+ * The port that workers share. This process accepts connections and hands each one to a worker. The worker with the fewest unconfirmed connections
+ * comes first, so that a briefly busy worker delays nobody. Workers with equal numbers take turns. A connection stays open in this process until its
+ * worker has confirmed it. If the worker dies before that, another worker gets the connection. Decision 0480 says why node:cluster is not used.
  */
 import type { ChildProcess } from 'node:child_process'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { ToWorker } from './messages.ts'
 
-/** Maximum number of connections that wait for a worker or for its confirmation. Further ones are closed. */
+/** Maximum number of connections that wait for a worker or for a confirmation. Further connections are closed. */
 const waitingMax = 4096
-/** Maximum number of connections that the kernel may hold before they are accepted. The kernel may lower this number. */
+/** Maximum number of connections that the kernel holds before this process accepts them. The kernel may lower this number. */
 const listenBacklog = 4096
 
 interface Given {
@@ -19,14 +19,14 @@ interface Given {
 
 export class Handover {
   readonly #server: Server
-  /** Workers that receive connections, each with its number of unconfirmed connections. The first entry is the next in turn. */
+  /** The workers that receive connections, each with its number of unconfirmed connections. The first worker is the next in turn. */
   readonly #serving = new Map<ChildProcess, number>()
   readonly #given = new Map<number, Given>()
   readonly #waiting: Socket[] = []
   #ids = 0
 
   constructor() {
-    // The same options as those of Node's HTTP server. Nothing is read here.
+    // Node's HTTP server sets the same options. This process reads nothing from a connection.
     this.#server = createServer({ pauseOnConnect: true, noDelay: true, allowHalfOpen: true }, socket => this.#accept(socket))
   }
 
@@ -38,38 +38,38 @@ export class Handover {
     })
   }
 
-  /** From now on the worker receives connections. */
+  /** Adds a worker, which then receives connections. */
   add(worker: ChildProcess): void {
     this.#serving.set(worker, 0)
     for (const socket of this.#waiting.splice(0)) this.#give(socket)
   }
 
-  /** The worker receives no more connections. If it is dead, other workers get the connections that it has not confirmed. */
+  /** Removes a worker, which then receives no more connections. If the worker is dead, other workers get the connections that it has not confirmed. */
   remove(worker: ChildProcess): void {
     this.#serving.delete(worker)
     if (worker.connected) return
     for (const [id, given] of this.#given) if (given.worker === worker) this.#giveAgain(id)
   }
 
-  /** A worker has confirmed the connection. */
+  /** Handles a worker's confirmation of the connection with this id. */
   taken(id: number): void {
     const given = this.#given.get(id)
     if (given === undefined) return
     this.#given.delete(id)
     const untaken = this.#serving.get(given.worker)
     if (untaken !== undefined) this.#serving.set(given.worker, untaken - 1)
-    // The worker has its own handle, so this closes only the handle of this process.
+    // The worker has its own handle of the socket, so this closes only the handle of this process.
     given.socket.destroy()
   }
 
-  /** Accepts no more connections, and closes those that wait for a worker. */
+  /** Stops accepting connections, and closes those that wait for a worker. */
   close(): void {
     this.#server.close()
     for (const socket of this.#waiting.splice(0)) socket.destroy()
   }
 
   #accept(socket: Socket): void {
-    // The worker notices when the client has disconnected.
+    // This process ignores errors of the socket. The worker notices when the client has disconnected.
     socket.on('error', () => {})
     this.#give(socket)
   }
@@ -100,7 +100,7 @@ export class Handover {
     this.#give(given.socket)
   }
 
-  /** Returns the worker with the fewest unconfirmed connections, and moves it to the end of the order. Null when there is no worker. */
+  /** Returns the worker with the fewest unconfirmed connections, and moves it to the end of the order. Returns null when there is no worker. */
   #next(): ChildProcess | null {
     let next: ChildProcess | null = null
     let least = Number.POSITIVE_INFINITY

@@ -8,18 +8,18 @@ export interface WorkerFigures {
 }
 
 export type FromWorker =
-  /** The worker serves. `banner` is the text that a start prints. */
+  /** The worker can serve. `banner` is the text that a start prints. */
   | { readonly kind: 'ready'; readonly banner: string }
-  /** The worker has the connection with this id. */
+  /** The worker confirms the connection with this id. */
   | { readonly kind: 'taken'; readonly id: number }
-  /** A client asks this worker for the metrics of all workers. */
+  /** The worker requests the metrics of all workers, because a client asked this worker for them. */
   | { readonly kind: 'figures-of-all?'; readonly id: number }
   | { readonly kind: 'figures'; readonly id: number; readonly metrics: readonly MetricSnapshot[] }
 
 export type ToWorker =
   /** A client's connection. The socket is sent with the message. */
   | { readonly kind: 'connection'; readonly id: number }
-  /** Another worker has replaced this one: let the open connections end, then stop. */
+  /** Another worker has replaced this one. The worker lets its open connections end and then stops. */
   | { readonly kind: 'retire' }
   | { readonly kind: 'figures?'; readonly id: number }
   | { readonly kind: 'figures-of-all'; readonly id: number; readonly all: readonly WorkerFigures[] }

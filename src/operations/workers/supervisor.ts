@@ -1,6 +1,6 @@
 /**
- * Runs several gateways of one machine behind one port (WORKERS). This process accepts connections and gives them to its workers; it serves
- * no request itself. The workers relate to each other like gateways on several machines: their shared data is in PostgreSQL.
+ * Runs several gateways of one machine behind one port (WORKERS). This process accepts connections and hands them to its workers. It serves no
+ * request itself. The workers share data only through PostgreSQL, like gateways on several machines.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,16 +9,13 @@ import type { Log } from '../../platform/observe/log.ts'
 import { Handover } from './handover.ts'
 import type { FromWorker, ToWorker, WorkerFigures } from './messages.ts'
 
-/** A worker that lived for at least this time had started well. Its successor starts immediately. */
+/** A worker that ran for at least this time counts as well started. When it ends, its successor starts immediately. */
 const soundMs = 10_000
-/**
- * Pauses before a worker is started again that ended soon after its start. Each further failure uses the next pause, and the last one
- * repeats.
- */
+/** Pauses before a worker starts again after it ended soon after its start. Each further failure uses the next pause. The last pause repeats. */
 const pausesMs = [0, 500, 1000, 2000, 5000, 10_000, 30_000] as const
-/** How long workers may take to stop in addition to DRAIN_MS. They are killed afterwards. */
+/** How long workers may take to stop in addition to DRAIN_MS. After that, they are killed. */
 const stopMarginMs = 30_000
-/** How long a worker may take to send its metrics. A slower one is left out. */
+/** How long a worker may take to send its metrics. A slower worker is left out. */
 const figuresMs = 3000
 
 export interface SupervisorOptions {
@@ -28,18 +25,18 @@ export interface SupervisorOptions {
   readonly drainMs: number
   readonly host: string
   readonly port: number
-  /** The program of a worker and its arguments. The port is appended. */
+  /** The program of a worker and its arguments. The port is appended as the last argument. */
   readonly program: readonly [path: string, ...words: string[]]
   /** Prints the banner that the first worker sends when it serves. */
   print(banner: string): void
 }
 
-/** The position of one worker. Its number is the label `worker` in metrics. */
+/** The place of one worker. Its number is the label `worker` in metrics. */
 interface Place {
   readonly number: number
   worker: ChildProcess | null
   startedAtMs: number
-  /** Number of consecutive workers that ended soon after their start. */
+  /** Number of consecutive workers of this place that ended soon after their start. */
   failures: number
 }
 
@@ -61,7 +58,7 @@ export class Supervisor {
     this.#places = Array.from({ length: options.count }, (_, index) => ({ number: index + 1, worker: null, startedAtMs: 0, failures: 0 }))
   }
 
-  /** Listens, starts the first worker, which migrates the database, and then the others. Rejects when one of them ends before it serves. */
+  /** Listens, and starts the workers. The first worker starts alone, because it migrates the database. Rejects when a worker ends before it serves. */
   async start(): Promise<void> {
     this.#port = await this.#handover.listen(this.#options)
     const [first, ...others] = this.#places as readonly [Place, ...Place[]]
@@ -71,8 +68,8 @@ export class Supervisor {
   }
 
   /**
-   * Replaces the workers one by one. Each new worker serves before the old one stops receiving connections. If a new worker does not start,
-   * the reload ends and the remaining old ones continue. A reload that is requested meanwhile runs once afterwards.
+   * Replaces the workers one by one. Each new worker serves before the old one stops receiving connections. If a new worker does not start, the
+   * reload ends, and the remaining old workers continue. A reload that is requested during a reload runs once afterwards.
    */
   reload(): void {
     if (this.#reloading !== null) {
@@ -87,7 +84,7 @@ export class Supervisor {
     })
   }
 
-  /** Stops all workers like a gateway of one process. Resolves when they have ended. */
+  /** Stops all workers in the same way as a gateway of one process. Resolves when they have ended. */
   async stop(): Promise<void> {
     this.#isStopping = true
     const all = [...this.#living]
@@ -116,13 +113,13 @@ export class Supervisor {
     const worker = fork(path, [...words, String(this.#port)])
     this.#living.add(worker)
     worker.on('message', (message: FromWorker) => this.#onMessage(worker, message))
-    // If a message cannot be sent, the worker has ended, and its exit event is handled.
+    // A message cannot be sent when the worker has ended. The exit event handles that case.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     return worker
   }
 
-  /** Waits until a worker serves, gives it connections and returns its banner. Rejects when the worker ends before. */
+  /** Waits until a worker serves, then lets it receive connections and returns its banner. Rejects when the worker ends before. */
   async #served(worker: ChildProcess): Promise<string> {
     const banner = await readyOf(worker)
     if (!this.#isStopping) this.#handover.add(worker)
@@ -154,7 +151,7 @@ export class Supervisor {
     this.#living.delete(worker)
     this.#handover.remove(worker)
     const place = this.#places.find(each => each.worker === worker)
-    // A worker that was replaced or never served has no place.
+    // A worker has no place when it was replaced or never served.
     if (place === undefined) return
     place.worker = null
     if (this.#isStopping) return
@@ -164,7 +161,7 @@ export class Supervisor {
     place.failures = isSound ? 0 : place.failures + 1
     log.error('a worker ended and is replaced', { worker: place.number, code: signal ?? `exit ${code}` })
     clock.after(pauseMs, () => {
-      // If it ends again, its exit event is handled.
+      // When the new worker ends again, its own exit event handles that.
       if (!this.#isStopping && place.worker === null) this.#fill(place).catch(() => {})
     })
   }

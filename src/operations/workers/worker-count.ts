@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { type Config, ConfigError } from '../../platform/config.ts'
 
-/** Maximum number of workers. A larger number is a mistake, because each worker has its own pool of database connections. */
+/** Maximum number of workers. Each worker has its own pool of database connections, so a larger number is probably a mistake. */
 const workersMax = 64
 
 /**
- * Returns the number of processes that WORKERS asks for. `auto` means one for each core, or one with the embedded database. Throws
- * ConfigError.
+ * Returns the number of processes that WORKERS asks for. `auto` means one process for each core. With the embedded database, it means one process.
+ * Throws ConfigError.
  */
 export function workerCount({ WORKERS: text, DATABASE_URL: databaseUrl }: Pick<Config, 'WORKERS' | 'DATABASE_URL'>): number {
   if (text === 'auto') return databaseUrl === null ? 1 : Math.min(availableParallelism(), workersMax)

@@ -1,4 +1,4 @@
-/** The side of a worker in its communication with the supervisor: receiving connections, and exchanging metrics. */
+/** The worker's side of the communication with the supervisor. It receives connections and exchanges metrics. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../platform/clock.ts'
@@ -33,9 +33,7 @@ export class WorkerChannel {
     return this.#port
   }
 
-  /**
-   * Tells the supervisor that this worker serves and can receive connections. `retire` is called when another worker has replaced this one.
-   */
+  /** Reports to the supervisor that this worker can serve and receive connections. `retire` is called when another worker has replaced this one. */
   ready(banner: string, retire: () => void): void {
     this.#retire = retire
     tell({ kind: 'ready', banner })
@@ -65,7 +63,7 @@ export class WorkerChannel {
   #onMessage(message: ToWorker, socket: Socket | undefined): void {
     switch (message.kind) {
       case 'connection':
-        // This is sent before anything is read, because a connection from which a worker has read cannot go to another one.
+        // The worker confirms the connection before it reads anything, because a connection from which a worker has read cannot go to another worker.
         tell({ kind: 'taken', id: message.id })
         if (socket !== undefined) this.#serve(socket)
         break
@@ -82,14 +80,14 @@ export class WorkerChannel {
   }
 
   #serve(socket: Socket): void {
-    // Sockets of Node's HTTP server have the same setting. A client may close its side after the request.
+    // Node's HTTP server sets the same option on its sockets. A client may close its side after the request.
     socket.allowHalfOpen = true
     if (this.#server === null) socket.destroy()
     else this.#server.emit('connection', socket)
   }
 }
 
-/** Sends a message. When the supervisor has ended, this does nothing, because this process ends too. */
+/** Sends a message. Does nothing when the supervisor has ended, because this process then ends too. */
 function tell(message: FromWorker): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

@@ -4,9 +4,9 @@ import type { Exchange } from '../exchange.ts'
 import { openAiError, refuseModel } from '../models.ts'
 import { spokenSamples, wavHeader, wavSeconds } from '../sound.ts'
 
-/** The bytes of sound in one write. */
+/** The number of sound bytes in one write. */
 const pieceBytes = 16_384
-/** The assumed bytes a second of a recording that is not WAV. */
+/** The assumed number of bytes per second of a recording that is not WAV. */
 const otherBytesPerSecond = 16_000
 const inputMaxChars = 4096
 
@@ -49,7 +49,7 @@ interface Recording {
   readonly bytes: Buffer
 }
 
-/** Serves POST /v1/audio/transcriptions. The transcript says what was received, how long it lasts, and that nobody has listened. */
+/** Serves POST /v1/audio/transcriptions. The transcript says what was received, how long it lasts, and that nothing has listened to it. */
 export async function openAiTranscription(exchange: Exchange): Promise<void> {
   const recording = await recordingOf(exchange)
   if (recording === null) return refuse(exchange, 'Send a multipart form with "model" and an audio file in "file".', 'file')

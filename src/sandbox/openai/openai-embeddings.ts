@@ -3,7 +3,7 @@ import { pieces } from '../answer.ts'
 import type { Exchange } from '../exchange.ts'
 import { openAiError, refuseModel } from '../models.ts'
 
-/** The length of a vector unless `dimensions` asks for less. */
+/** The length of a vector, unless the request asks for fewer `dimensions`. */
 const fullDimensions = 1024
 
 /** Serves POST /v1/embeddings. The results are deterministic unit vectors, as floats or as base64 of little-endian 32-bit floats. */
@@ -29,14 +29,14 @@ export async function openAiEmbeddings(exchange: Exchange): Promise<void> {
   exchange.json(200, { object: 'list', model, data, usage: { prompt_tokens: tokens, total_tokens: tokens } })
 }
 
-/** Returns the sum of one fixed pseudo-random vector for each word, scaled to length 1. Texts that share words are therefore near each other. */
+/** Returns the sum of one fixed pseudo-random vector for each word, scaled to length 1. So texts that share words have similar vectors. */
 function unitVector(text: string, dimensions: number): Float32Array {
   const sum = new Float64Array(dimensions)
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [text]
   for (const word of words) {
     let state = createHash('sha256').update(word).digest().readUInt32LE(0) | 1
     for (let at = 0; at < dimensions; at++) {
-      // xorshift32 spreads words well enough over the sphere, and gives the same result on every machine.
+      // xorshift32 distributes words well enough over the sphere, and gives the same result on every machine.
       state ^= state << 13
       state ^= state >>> 17
       state ^= state << 5

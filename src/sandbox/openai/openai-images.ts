@@ -2,7 +2,7 @@ import type { Exchange } from '../exchange.ts'
 import { openAiError, refuseModel } from '../models.ts'
 import { nameOf, type Picture, pictureNamed, pictureOf, pngOf } from '../picture.ts'
 
-/** The path of the pictures that replies name. */
+/** The path under which the pictures of replies are served. */
 export const pictureFolder = '/v1/images/pictures/'
 const imagesMax = 10
 
@@ -15,8 +15,8 @@ interface Asked {
 }
 
 /**
- * Serves POST /v1/images/generations. Pictures are patterns that are made from the prompt. The prompt `fail <status>` fails, `hang` sends no answer, and
- * `empty` returns no picture.
+ * Serves POST /v1/images/generations. Pictures are patterns that are made from the prompt. With the prompt `fail <status>` the request fails, with
+ * `hang` it gets no answer, and with `empty` the reply has no picture.
  */
 export async function openAiImages(exchange: Exchange): Promise<void> {
   const body = await exchange.body()
@@ -76,7 +76,7 @@ async function answer(exchange: Exchange, body: Readonly<Record<string, unknown>
 
 const addressOf = (exchange: Exchange, one: Picture): string => `http://${exchange.host}${pictureFolder}${nameOf(one)}`
 
-/** Returns the parameters, or null if it has already answered with an error. */
+/** Returns the parameters. Returns null if it has already answered with an error. */
 function askedOf(
   exchange: Exchange,
   { model, prompt, n = 1, size = '1024x1024', response_format: format = 'url' }: Readonly<Record<string, unknown>>,

@@ -2,18 +2,18 @@ import type { Ids } from '../../platform/values/ids.ts'
 import type { Answer } from '../answer.ts'
 import { objectOrNull } from '../exchange.ts'
 
-/** One item of a simulated response, in its whole form and in its streamed form. */
+/** One output item of a simulated response, as a whole and as a stream sends it. */
 export interface OutputItem {
   readonly start: Record<string, unknown>
   readonly whole: Record<string, unknown>
   readonly deltas: readonly string[]
-  /** The name of its stream events, without `.delta` and `.done`. */
+  /** The name of its stream events, without the ending `.delta` or `.done`. */
   readonly event: string
   /** The field of the `.done` event that has the whole text. */
   readonly told: string
-  /** The position of the deltas in the item. */
+  /** The fields that say where in the item the deltas belong. */
   readonly place: Record<string, unknown>
-  /** The part around the deltas, if the format has one. */
+  /** The content part to which the deltas belong, if the format has one. */
   readonly part: { readonly event: string; readonly empty: Record<string, unknown>; readonly whole: Record<string, unknown> } | null
 }
 

@@ -50,7 +50,7 @@ function conversationOf(body: Record<string, unknown>): Conversation | null {
   }
 }
 
-/** Returns the names of the tools. A tool of a namespace has both names, joined by two underscores. */
+/** Returns the names of the tools. The name of a tool in a namespace is the namespace and the tool, joined by two underscores. */
 function toolNames(tools: unknown, namespace = ''): string[] {
   return (Array.isArray(tools) ? tools : []).flatMap(given => {
     const tool = objectOrNull(given)

@@ -34,7 +34,7 @@ describe('credentials', () => {
     expect(reply.text).not.toContain('xxxx')
   })
 
-  test('AUTH-18 the scheme is read in any case and with extra spaces', async () => {
+  test('AUTH-18 the scheme of the authorization header is accepted in any case and with extra spaces', async () => {
     for (const header of [`bearer ${app.key}`, `BEARER   ${app.key}`, `Bearer ${app.key} `])
       expect((await whoami(null, { authorization: header })).status, header).toBe(200)
   })
@@ -55,7 +55,7 @@ describe('credentials', () => {
     expect(await codeOf(key)).toEqual([401, 'key_disabled_inactive'])
   })
 
-  test('AUTH-05 a key that was disabled by hand is 401 invalid_api_key until it is enabled again', async () => {
+  test('AUTH-05 a key that a person disabled is 401 invalid_api_key until it is enabled again', async () => {
     const { key, keyId } = await app.newKey()
     await app.gateway.app.keys.setEnabled(app.orgId, keyId, false)
     expect(await codeOf(key)).toEqual([401, 'invalid_api_key'])
@@ -63,7 +63,7 @@ describe('credentials', () => {
     expect((await whoami(key)).status).toBe(200)
   })
 
-  test('AUTH-11 an agent token works as bearer on inference', async () => {
+  test('AUTH-11 an agent token works as a bearer credential for inference', async () => {
     const agent = await app.newAgent('auth-agent')
     const reply = await app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'hi' }] }, { token: agent.token })
     expect(reply.status).toBe(200)

@@ -34,7 +34,7 @@ describe('the hand-over of a key to the command line', () => {
   const codeIn = (location: string | null): string => new URL(location ?? '').searchParams.get('code') ?? ''
   const keysMade = async () => (await app.dump()).match(/"CLI \d{4}/g)?.length ?? 0
 
-  test('SESS-12, HARD-15 the button sends a signed-in person to 127.0.0.1 with a one-time code, and the code and its PKCE verifier fetch a key that expires', async () => {
+  test('SESS-12, HARD-15 the button sends a signed-in person to 127.0.0.1 with a one-time code; the code and its PKCE verifier fetch a key that expires', async () => {
     const member = await app.newMember('member')
     const names = new Set<string>()
     for (let round = 0; round < 2; round++) {
@@ -73,7 +73,7 @@ describe('the hand-over of a key to the command line', () => {
     expect(app.logLines.join('\n')).not.toContain('br-')
   })
 
-  test('HARD-15 a code works once, for its verifier, for a minute; a wrong verifier uses it up, and the code is kept as a hash', async () => {
+  test('HARD-15 a code works once, only with its verifier and for one minute; a wrong verifier uses the code up, and only a hash of the code is stored', async () => {
     const cookie = await app.signIn()
     const fresh = async () => codeIn((await press(cookie, form)).headers.get('location'))
     const refused = async (reply: ReturnType<typeof redeem>) => {
@@ -98,7 +98,7 @@ describe('the hand-over of a key to the command line', () => {
     expect(await keysMade()).toBe(before + 1)
   })
 
-  test('a code gives no key after its person was removed from the organisation', async () => {
+  test('a code gives no key after its person has been removed from the organisation', async () => {
     const member = await app.newMember('member')
     const code = codeIn((await press(member.cookie, form)).headers.get('location'))
     const owner = await app.signIn()
@@ -109,7 +109,7 @@ describe('the hand-over of a key to the command line', () => {
     expect(await keysMade()).toBe(before)
   })
 
-  test('HARD-01 requests for a key without a credential are counted, and their body must be small', async () => {
+  test('HARD-01 requests for a key without a credential count against a rate limit, and their body must be small', async () => {
     const large = await redeem('c'.repeat(5000))
     expect([large.status, large.json.error.message]).toEqual([413, expect.stringContaining('4096')])
     const few = await startApp({ env: { ANON_RPM: '3' } })
@@ -122,7 +122,7 @@ describe('the hand-over of a key to the command line', () => {
     }
   })
 
-  test('HARD-15 no code is made without the button: neither by opening the address, whatever headers the browser sends, nor by a page of another site', async () => {
+  test('HARD-15 only the button makes a code: opening the address with any headers, or a page of another site, makes none', async () => {
     const cookie = await app.signIn()
     const codes = async () => (await app.dump()).match(/cli_codes/g)?.length ?? 0
     const before = [await keysMade(), await codes()]
@@ -140,7 +140,7 @@ describe('the hand-over of a key to the command line', () => {
       expect((await press(cookie, form, headers)).status, JSON.stringify(headers)).toBe(403)
     for (const broken of [{}, { ...form, port: '80' }, { ...form, state: 'x' }, { ...form, code_challenge: 'short' }])
       expect((await press(cookie, broken as Record<string, string>)).status).toBe(400)
-    // The way from before, without a verifier.
+    // The request of earlier versions, without a verifier.
     expect((await app.call('GET', `/cli/login?port=43210&state=${state}`, undefined, { cookie })).status).toBe(400)
     const signedOut = await app.call('POST', '/cli/login', new URLSearchParams(form).toString(), {
       token: null,
@@ -150,7 +150,7 @@ describe('the hand-over of a key to the command line', () => {
     expect([await keysMade(), await codes()]).toEqual(before)
   })
 
-  test('SESS-13 a person who is not signed in is sent to sign in and returns to the flow', async () => {
+  test('SESS-13 a person who is not signed in is sent to sign-in, and afterwards returns to this page', async () => {
     const browser = new TestBrowser()
     const first = await browser.open(app.baseUrl + path)
     expect([first.status, first.setCookies]).toEqual([302, []])
@@ -161,7 +161,7 @@ describe('the hand-over of a key to the command line', () => {
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token: key })).json.user).not.toBeNull()
   })
 
-  test('the sign-in page keeps the way back when there is no way to sign in or more than one', async () => {
+  test('the sign-in page keeps the address to return to, whether there are no ways to sign in or several', async () => {
     const github = await startGithub()
     const both = await startApp({ env: { ...google.env, ...github.env } })
     const none = await startApp()
@@ -203,7 +203,7 @@ describe('the hand-over of a key to the command line', () => {
     ['8080', 'line\r\nbreak', 'state'],
     ['8080', 'a&key=forged', 'state'],
     ['8080', 'ünïcode-state', 'state'],
-  ])('SESS-14 port %j with state %j is 400 bad_request, signed in or not', async (port, given, wrong) => {
+  ])('SESS-14 port %j with state %j is 400 bad_request, with and without a session', async (port, given, wrong) => {
     const query = new URLSearchParams({ port, state: given, code_challenge: challenge })
     for (const cookie of [undefined, await app.signIn()]) {
       const reply = await app.call('GET', `/cli/login?${query}`, undefined, { token: null, ...(cookie === undefined ? {} : { cookie }) })
@@ -212,12 +212,12 @@ describe('the hand-over of a key to the command line', () => {
     }
   })
 
-  test('the highest and lowest permitted values are accepted', async () => {
+  test('the lowest and highest allowed values of each parameter are accepted', async () => {
     for (const query of [`port=8080&state=a.b_c~d-e`, `port=1024&state=${'a'.repeat(8)}`, `port=65535&state=${'a'.repeat(200)}`])
       expect((await app.call('GET', `/cli/login?${query}&code_challenge=${challenge}`, undefined, { cookie: await app.signIn() })).status).toBe(200)
   })
 
-  test('an API key or an agent token does not count as a session here', async () => {
+  test('an API key or an agent token does not count as a session on this page', async () => {
     const agent = await app.newAgent('not-a-person')
     for (const token of [app.key, agent.token]) {
       const reply = await app.call('GET', path, undefined, { token })

@@ -12,7 +12,7 @@ const events = statement<[orgId: number], { type: string; keyId: number }>(
   `select type, (data->>'key_id')::int as "keyId" from webhook_events where org_id = $1::int order by seq`,
 )
 
-describe('the page behind the link of an invitation', () => {
+describe('the page to which the link of an invitation leads', () => {
   let app: TestApp
   let cookie: string
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe('the page behind the link of an invitation', () => {
   })
   afterAll(() => app.stop())
 
-  /** Somebody with an organisation of their own, invited here, in a browser of their own. */
+  /** Invites a person who has their own organisation and their own browser. */
   async function invited(name: string, role = 'member') {
     const { orgId, userId } = await app.otherOrg(name)
     const email = `owner@${name.toLowerCase()}.test`
@@ -37,7 +37,7 @@ describe('the page behind the link of an invitation', () => {
     return { orgId, userId, email, id: json.id as number, link, browser, signIn, decide }
   }
 
-  test('the link in the mail leads through sign-in to the page; joining makes a member whose session moves to that organisation', async () => {
+  test('the link in the mail leads through sign-in to the page; joining makes the person a member and moves their session to that organisation', async () => {
     const { link, browser, signIn, decide, email } = await invited('Joiner', 'admin')
     const first = await browser.open(link)
     expect([first.status, first.location]).toEqual([302, `${app.baseUrl}/auth?return_to=%2Finvitations`])
@@ -53,7 +53,7 @@ describe('the page behind the link of an invitation', () => {
     expect((await decide('accept')).json.error.code).toBe('not_found')
   })
 
-  test('declining changes no membership, and both decisions are in the audit trail', async () => {
+  test('declining changes no membership, and both joining and declining are in the audit trail', async () => {
     const { browser, signIn, decide, orgId, id } = await invited('Decliner')
     await signIn()
     const declined = await decide('decline')
@@ -63,7 +63,7 @@ describe('the page behind the link of an invitation', () => {
     expect(audit.json.entries).toMatchObject([{ act: 'declineInvitation', target: `id=${id}`, outcome: 'ok' }])
   })
 
-  test('the inviting organisation reads in its own audit trail who joined and who declined, by page or API', async () => {
+  test('the inviting organisation reads in its own audit trail who joined and who declined, whether over the page or the API', async () => {
     const trail = async (act: string, userId: number): Promise<unknown> =>
       (await app.call('GET', `/me/audit?act=${act}&actor=user:${userId}`, undefined, { cookie })).json.entries
     const joiner = await invited('Trailjoin')
@@ -76,7 +76,7 @@ describe('the page behind the link of an invitation', () => {
     expect(await trail('declineInvitation', decliner.userId)).toMatchObject([{ target: `id=${decliner.id}`, outcome: 'ok' }])
   })
 
-  test('a form from a page of another site, an invitation of another person and an incomplete form decide nothing', async () => {
+  test('a form from another site, an invitation of another person and an incomplete form decide nothing', async () => {
     const one = await invited('Careful')
     const other = await invited('Foreign')
     await one.signIn()
@@ -92,7 +92,7 @@ describe('the page behind the link of an invitation', () => {
     )
   })
 
-  test('keys that end with a membership are reported to webhooks like every revoked key', async () => {
+  test('when a membership ends, webhooks report its revoked keys like every other revoked key', async () => {
     const member = await app.newMember('member')
     const made = await app.call('POST', '/me/keys', { name: 'goes with its person' }, { cookie: member.cookie })
     await app.call('DELETE', `/me/members/${member.userId}`, undefined, { cookie })

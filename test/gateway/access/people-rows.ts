@@ -36,8 +36,8 @@ export const endMembership = statement<[orgId: number, userId: number]>(
   `update org_members set status = 'removed' where org_id = $1::int and user_id = $2::int`,
 )
 
-/** The user of that address, or null. */
+/** Returns the user with that address, or null. */
 export const person = (db: Db, email: string): Promise<Person | null> => db.maybe(findPerson, email)
 
-/** One row for each membership of the user of that address. */
+/** Returns one row for each membership of the user with that address. */
 export const usersOf = (db: Db, email: string): Promise<UserRow[]> => db.many(findUsers, email)

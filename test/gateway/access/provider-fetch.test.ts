@@ -40,7 +40,7 @@ describe('fetch for identity providers', () => {
   const call = (path: string, more: object = {}) =>
     providerFetch(outbound)(url + path, { method: 'GET', headers: {}, body: undefined, redirect: 'manual', ...more })
 
-  test('a form is sent with its headers, and the reply has its status and headers', async () => {
+  test('a form is sent with its headers, and the caller gets the status and headers of the reply', async () => {
     const response = await call('/echo', {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -51,13 +51,13 @@ describe('fetch for identity providers', () => {
     expect(echo).toMatchObject({ method: 'POST', body: 'a=b+c', headers: { 'user-agent': 'brigade', 'content-type': 'application/x-www-form-urlencoded' } })
   })
 
-  test('a redirect is not followed, and a reply without a body is valid', async () => {
+  test('a redirect is not followed, and a reply without a body is accepted', async () => {
     expect((await call('/redirect')).status).toBe(302)
     const empty = await call('/empty')
     expect([empty.status, await empty.text()]).toEqual([204, ''])
   })
 
-  test('a reply that is too large, a silent provider and a closed port are a ProviderUnreachableError', async () => {
+  test('a reply that is too large, a provider that does not answer and a closed port give a ProviderUnreachableError', async () => {
     await expect(call('/large')).rejects.toThrow(ProviderUnreachableError)
     await expect(call('/silent', { signal: AbortSignal.timeout(50) })).rejects.toThrow(ProviderUnreachableError)
     await expect(providerFetch(outbound)('http://127.0.0.1:9/', { method: 'GET', headers: {}, body: undefined, redirect: 'manual' })).rejects.toThrow(

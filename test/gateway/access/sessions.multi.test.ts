@@ -14,7 +14,7 @@ const addLink = statement<[tokenHash: Buffer, orgId: number]>(
    select $1::bytea, user_id, now() + interval '15 minutes' from org_members where org_id = $2::int`,
 )
 
-describe.runIf(onPostgres)('sessions over several processes', () => {
+describe.runIf(onPostgres)('sessions in several processes', () => {
   let fleet: Fleet
   let one: GatewayProcess
   let two: GatewayProcess
@@ -24,7 +24,7 @@ describe.runIf(onPostgres)('sessions over several processes', () => {
   })
   afterAll(() => fleet.stop())
 
-  /** A cookie of the owner, got at one process. */
+  /** Signs the owner in at one process and returns the cookie. */
   async function signIn(process: GatewayProcess): Promise<string> {
     const token = randomBytes(32).toString('base64url')
     await fleet.db.exec(addLink, hashKey(token), fleet.orgId)
@@ -35,7 +35,7 @@ describe.runIf(onPostgres)('sessions over several processes', () => {
   const statusOf = async (process: GatewayProcess, cookie: string): Promise<number> =>
     (await fetch(`${process.baseUrl}/me/memory-store`, { headers: { cookie } })).status
 
-  test('a session of one process works at the other, and one that ended at one process is refused at the other within two seconds', async () => {
+  test('a session from one process works at another; when it ends at one process, the other refuses it within two seconds', async () => {
     const cookie = await signIn(one)
     expect([await statusOf(one, cookie), await statusOf(two, cookie)]).toEqual([200, 200])
     expect((await fetch(`${one.baseUrl}/auth/logout`, { method: 'POST', headers: { cookie } })).status).toBe(200)
@@ -43,7 +43,7 @@ describe.runIf(onPostgres)('sessions over several processes', () => {
     await until(async () => (await statusOf(two, cookie)) === 401, 'the other process heard of it', 2_000)
   })
 
-  test('a link that is used at two processes concurrently works at one of them', async () => {
+  test('when a link is used at two processes concurrently, it works at only one of them', async () => {
     const token = randomBytes(32).toString('base64url')
     await fleet.db.exec(addLink, hashKey(token), fleet.orgId)
     const replies = await Promise.all([one, two, one, two].map(process => new TestBrowser().open(`${process.baseUrl}/auth/link`, { form: { token } })))

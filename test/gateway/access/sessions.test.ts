@@ -32,7 +32,7 @@ describe('sessions', () => {
     }
   })
 
-  test('AUTH-08 an API key is no session, whatever its scope', async () => {
+  test('AUTH-08 an API key does not count as a session, whatever its scope', async () => {
     const { key: inference } = await app.newKey({ scope: 'inference' })
     for (const { at } of sessionRows)
       for (const token of [app.key, inference, 'br-unknown', 'not a token']) {
@@ -41,7 +41,7 @@ describe('sessions', () => {
       }
   })
 
-  test('AUTH-09 an agent token reads session endpoints as a plain member, and writes are refused', async () => {
+  test('AUTH-09 an agent token reads session endpoints with the rights of a plain member, and writes are refused', async () => {
     const { token } = await app.newAgent('console-reader')
     const kinds = new Set<string>()
     for (const { at, access } of sessionRows) {
@@ -51,7 +51,7 @@ describe('sessions', () => {
       else expect([reply.status, reply.json.error.code], at).toEqual([403, 'forbidden'])
       kinds.add(isOpen ? 'open' : methodOf(at) === 'GET' ? 'admin' : 'write')
     }
-    // The agent's key belongs to an owner, so `admin` shows that the role of the person does not come along.
+    // The agent's key belongs to an owner. `admin` among the refused endpoints shows that the agent does not get the owner's role.
     expect([...kinds].sort()).toEqual(['admin', 'open', 'write'])
   })
 
@@ -62,12 +62,12 @@ describe('sessions', () => {
     expect([reply.status, reply.json.error.code]).toEqual([401, 'invalid_api_key'])
   })
 
-  test('AUTH-10 a session cookie is not accepted on endpoints for keys', async () => {
+  test('AUTH-10 a session cookie is not accepted on endpoints that need an API key', async () => {
     const cookie = await app.signIn()
     expect(keyRows.length).toBeGreaterThan(10)
     for (const { at, row } of keyRows) {
       const reply = await app.call(methodOf(at), pathOf(at), bodyOf(at), { cookie })
-      // Rows for OAuth clients answer in the words of RFC 6749.
+      // Endpoints for OAuth clients use the errors of RFC 6749.
       if (row.clients === 'oauth') expect([reply.status, reply.json.error], at).toEqual([401, 'invalid_client'])
       else expect([reply.status, reply.json.error.code], at).toEqual([401, 'invalid_api_key'])
     }
@@ -86,7 +86,7 @@ describe('sessions', () => {
     expect(await outcome(other)).toBe('200')
   })
 
-  test('a session expires after SESSION_TTL_S, and its row is swept', async () => {
+  test('a session expires after SESSION_TTL_S, and the sweep deletes its row', async () => {
     const cookie = await app.signIn()
     clock.advance(2_592_000_000 - 60_000)
     expect(await outcome(cookie)).toBe('200')
@@ -96,7 +96,7 @@ describe('sessions', () => {
     expect(await outcome(cookie)).toBe('401 no_session')
   })
 
-  test('a cookie that was changed, cut, mixed or invented is refused', async () => {
+  test('a cookie that was changed, shortened, combined from two cookies or invented is refused', async () => {
     const value = (await app.signIn()).replace('br_session=', '')
     const [id = '', mac = ''] = value.split('.')
     const [otherId = '', otherMac = ''] = (await app.signIn()).replace('br_session=', '').split('.')
@@ -149,11 +149,11 @@ describe('sessions', () => {
         expect([reply.status, reply.json.error.code], `${at} ${JSON.stringify(headers)}`).toEqual([403, 'forbidden'])
         expect(reply.json.error.message).toContain('another site')
       }
-    // It still works: nothing was done, and reading is not writing.
+    // The session still works, and a read from another site is allowed.
     expect(await outcome(cookie, { origin: 'https://evil.test' })).toBe('200')
   })
 
-  test('a write passes from a page of the gateway, a permitted console, another name of this computer, and a program', async () => {
+  test('a write is accepted from a page of the gateway, an allowed console, another name of this computer, and a program', async () => {
     const port = new URL(app.baseUrl).port
     for (const headers of [
       {},
@@ -169,7 +169,7 @@ describe('sessions', () => {
     }
   })
 
-  test('a person who is removed from the organisation has no session there', async () => {
+  test('a person who was removed from an organisation has no session there', async () => {
     const member = await app.newMember('member')
     expect(await outcome(member.cookie)).not.toContain('401')
     const removed = await app.call('DELETE', `/me/members/${member.userId}`, undefined, { cookie: await app.signIn() })

@@ -23,7 +23,7 @@ describe('sign-in with GitHub, and one person with both providers', () => {
   })
 
   const isCallback = (url: string): boolean => url.includes('/callback?')
-  /** Up to the address with which the provider sends the browser back. */
+  /** Follows the sign-in up to the address to which the provider sends the browser back. */
   const toCallback = async (browser: TestBrowser, name: string) => (await browser.follow(`${app.baseUrl}/auth/${name}`, isCallback)).location ?? ''
   const signIn = async (name: 'google' | 'github', browser = new TestBrowser()) => browser.open(await toCallback(browser, name))
   const account = (id: number, email: string, more: object = {}) => {
@@ -51,7 +51,7 @@ describe('sign-in with GitHub, and one person with both providers', () => {
     expect(await person(app.db, 'one@example.test')).toMatchObject({ name: 'Person 1', avatarUrl: 'https://avatars.test/1' })
   })
 
-  test('a code of another sign-in is refused, because its challenge differs', async () => {
+  test('a code from another sign-in is refused, because its PKCE challenge differs', async () => {
     const [mine, theirs] = [new TestBrowser(), new TestBrowser()]
     const stolen = new URL(await toCallback(theirs, 'github')).searchParams.get('code') ?? ''
     const back = new URL(await toCallback(mine, 'github'))
@@ -68,7 +68,7 @@ describe('sign-in with GitHub, and one person with both providers', () => {
     expect([reply.status, reply.json.error.code]).toEqual([400, 'bad_request'])
   })
 
-  test('a wrong client secret is an error for the operator, and a broken API makes no session', async () => {
+  test('a wrong client secret gives an error for the operator, and a broken API makes no session', async () => {
     github.clientSecret = 'changed'
     const wrongSecret = await signIn('github')
     expect([wrongSecret.status, wrongSecret.json.error.code]).toEqual([400, 'unavailable'])
@@ -80,7 +80,7 @@ describe('sign-in with GitHub, and one person with both providers', () => {
     expect(JSON.stringify(app.logLines)).not.toContain('gho_')
   })
 
-  test('SESS-08 the first sign-in makes the user, a personal organisation with their name, and them its owner; the second makes nothing', async () => {
+  test('SESS-08 the first sign-in makes the user, a personal organisation with their name, and their ownership of it; the second sign-in makes nothing', async () => {
     account(8, 'Ada.Lovelace@Example.test', { name: 'Ada Lovelace' })
     const browser = new TestBrowser()
     for (let round = 0; round < 2; round++) {
@@ -96,7 +96,7 @@ describe('sign-in with GitHub, and one person with both providers', () => {
     expect(me.json).toMatchObject({ email: 'Ada.Lovelace@Example.test', role: 'owner' })
   })
 
-  test('a user without a name, and their organisation, get the login as their name', async () => {
+  test('when a GitHub user has no name, the user and their organisation get the login as their name', async () => {
     account(9, 'nameless@example.test', { name: null, avatar_url: 'javascript:alert(1)' })
     await signIn('github')
     expect(await person(app.db, 'nameless@example.test')).toMatchObject({ name: 'login9', avatarUrl: null })
@@ -115,20 +115,20 @@ describe('sign-in with GitHub, and one person with both providers', () => {
     expect(found[0]).toMatchObject({ kind: 'personal', role: 'owner' })
   })
 
-  test('the same verified address at the other provider is the same person, and from then on the account is known by its id', async () => {
+  test('the same verified address at the other provider is the same person; from then on, the account is recognised by its id', async () => {
     account(11, 'mira@example.test')
     await signIn('github')
     google.person = { sub: 'mira-g', email: 'MIRA@example.test', email_verified: true, name: 'Other Name' }
     expect((await signIn('google')).status).toBe(302)
     expect(await usersOf(app.db, 'mira@example.test')).toHaveLength(1)
-    // A new address at the provider, not even verified, does not make it another person, nor does it change what is here.
+    // The account at the provider has a new, unverified address. It is still the same person, and nothing stored about them changes.
     google.person = { sub: 'mira-g', email: 'mira.new@example.test', email_verified: false }
     expect((await signIn('google')).status).toBe(302)
     expect(await person(app.db, 'mira@example.test')).toMatchObject({ name: 'Person 11' })
     expect(await person(app.db, 'mira.new@example.test')).toBeNull()
   })
 
-  test('only the verified primary address is used', async () => {
+  test('of the addresses at GitHub, only the verified primary address is used', async () => {
     for (const emails of [
       [],
       [{ email: 'owner@test-org.test', primary: true, verified: false }],
@@ -141,7 +141,7 @@ describe('sign-in with GitHub, and one person with both providers', () => {
     }
   })
 
-  test('a person who is already a member gets no organisation of their own and keeps their name', async () => {
+  test('a person who is already a member gets no personal organisation and keeps their name', async () => {
     account(13, 'OWNER@test-org.test', { name: 'Owner at GitHub' })
     const browser = new TestBrowser()
     expect((await signIn('github', browser)).status).toBe(302)
@@ -163,7 +163,7 @@ describe('sign-in with GitHub, and one person with both providers', () => {
     expect(fresh).not.toBe(old)
     expect((await app.call('GET', '/me', undefined, { cookie: old })).json.error.code).toBe('no_session')
     expect((await app.gateway.app.sessions.principalOf(fresh)).orgId).toBe(app.orgId)
-    // No member there any more: the session starts in an organisation that is left.
+    // The person is no longer a member there, so the session starts in an organisation where they still are.
     await app.db.exec(endMembership, app.orgId, team.userId)
     await signIn('github', browser)
     expect((await app.gateway.app.sessions.principalOf(browser.cookieHeader(`${app.baseUrl}/me`))).orgId).toBe(team.orgId)

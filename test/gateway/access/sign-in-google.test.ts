@@ -24,14 +24,14 @@ describe('TEST-02 (identity) sign-in with Google', () => {
   })
 
   const start = (browser: TestBrowser, query = '') => browser.open(`${app.baseUrl}/auth/google${query}`)
-  /** From /auth/google to what the callback answers. */
+  /** Signs in, from /auth/google to the reply of the callback. */
   async function signIn(browser: TestBrowser, query = '') {
     const atIssuer = await browser.open((await start(browser, query)).location ?? '')
     return browser.open(atIssuer.location ?? '')
   }
   const isSignedIn = async (browser: TestBrowser): Promise<boolean> => (await browser.open(`${app.baseUrl}/me/memory-store`)).status === 200
 
-  test('SESS-01 the browser is sent to the identity provider with state, nonce and a PKCE challenge, which are new every time', async () => {
+  test('SESS-01 the browser is sent to the identity provider with a state, a nonce and a PKCE challenge that are new every time', async () => {
     const replies = [await start(new TestBrowser()), await start(new TestBrowser())]
     const urls = replies.map(reply => new URL(reply.location ?? ''))
     for (const [index, reply] of replies.entries()) {
@@ -52,7 +52,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     for (const name of ['state', 'nonce', 'code_challenge']) expect(urls[0]?.searchParams.get(name)).not.toBe(urls[1]?.searchParams.get(name))
   })
 
-  test('SESS-04 the callback sets br_session, HttpOnly and SameSite=Lax, and redirects to /me', async () => {
+  test('SESS-04 the callback sets br_session with HttpOnly and SameSite=Lax, and redirects to /me', async () => {
     const browser = new TestBrowser()
     const reply = await signIn(browser)
     expect(reply.status).toBe(302)
@@ -77,7 +77,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(dump).not.toContain('"verifier"')
   })
 
-  test('return_to is the path after sign-in, when it is a path of this gateway', async () => {
+  test('after sign-in the browser goes to return_to, if it is a path of this gateway', async () => {
     const reply = await signIn(new TestBrowser(), `?return_to=${encodeURIComponent('/me/keys?limit=1')}`)
     expect(reply.location).toBe(`${app.baseUrl}/me/keys?limit=1`)
   })
@@ -93,7 +93,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     '',
     '/a b',
     `/${'a'.repeat(3000)}`,
-  ])('return_to %j is refused', async text => {
+  ])('the return_to value %j is refused', async text => {
     const reply = await start(new TestBrowser(), `?return_to=${encodeURIComponent(text)}`)
     expect([reply.status, reply.json.error.code]).toEqual([400, 'bad_request'])
     expect(reply.json.error.message).toContain('return_to')
@@ -105,14 +105,14 @@ describe('TEST-02 (identity) sign-in with Google', () => {
       expect(reply.setCookies.filter(line => line.startsWith('br_session'))).toEqual([])
     }
 
-    test('no state, an invented one, two of them', async () => {
+    test('no state, an invented state, or two states', async () => {
       const browser = new TestBrowser()
       await start(browser)
       for (const query of ['', '?code=abc', '?code=abc&state=', `?code=abc&state=${'x'.repeat(43)}`, '?code=abc&state=a&state=b'])
         expectRefused(await browser.open(`${app.baseUrl}/auth/google/callback${query}`))
     })
 
-    test('a state that was used, also by two concurrent callbacks', async () => {
+    test('a state that was already used, also when two callbacks use it concurrently', async () => {
       const browser = new TestBrowser()
       const back = (await browser.open((await start(browser)).location ?? '')).location ?? ''
       const cookie = browser.cookieHeader(back)
@@ -143,7 +143,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
       expectRefused(await browser.open(`${app.baseUrl}/auth/google/callback?state=${state}`))
     })
 
-    test('a code that is unknown to the issuer', async () => {
+    test('a code that the issuer does not know', async () => {
       const browser = new TestBrowser()
       const state = new URL((await start(browser)).location ?? '').searchParams.get('state')
       google.refusal = { status: 400, body: { error: 'invalid_grant' } }
@@ -151,7 +151,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     })
   })
 
-  test('a browser that uses another name of this computer is redirected to the proper one first, and the sign-in works', async () => {
+  test('a browser that uses another name of this computer is first redirected to the configured name, and then the sign-in works', async () => {
     const browser = new TestBrowser()
     const other = app.baseUrl.replace('127.0.0.1', 'localhost')
     const first = await browser.open(`${other}/auth/google?return_to=%2Fme%2Fkeys`)
@@ -181,7 +181,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect((await signIn(new TestBrowser())).json.error.message).toContain('temporarily_unavailable')
   })
 
-  test('an id token with a foreign nonce, audience, issuer or age makes no session', async () => {
+  test('an id token with the wrong nonce, audience, issuer or age makes no session', async () => {
     const nowSeconds = Math.floor(Date.now() / 1000)
     for (const change of [
       { nonce: 'other' },
@@ -207,10 +207,10 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(await app.dump()).not.toContain('unverified@example.test')
   })
 
-  test('an address with a letter that some databases treat as another letter does not give access to the account of the other address', async () => {
+  test('an address with a letter that some databases convert to another letter gives no access to the account of the other address', async () => {
     google.person = { sub: 'g-kate', email: 'kate@example.test', email_verified: true, name: 'Kate' }
     expect((await signIn(new TestBrowser())).status).toBe(302)
-    // The Kelvin sign is a k in lower case.
+    // The Kelvin sign becomes a k in lower case.
     google.person = { sub: 'g-kelvin', email: '\u212aate@example.test', email_verified: true, name: 'Mallory' }
     const reply = await signIn(new TestBrowser())
     expect([reply.status, reply.json?.error.code]).toEqual([400, 'bad_request'])
@@ -228,7 +228,7 @@ describe('TEST-02 (identity) sign-in with Google', () => {
     expect(app.logLines.join('\n')).not.toContain('google-client-secret')
   })
 
-  test('a browser gets a page where a program gets JSON', async () => {
+  test('in case of an error, a browser gets a page and a program gets JSON', async () => {
     const page = await new TestBrowser().open(`${app.baseUrl}/auth/google/callback?error=access_denied`, { headers: { accept: 'text/html,*/*' } })
     expect(page.status).toBe(400)
     expect(page.headers.get('content-type')).toContain('text/html')
@@ -257,7 +257,7 @@ describe('sign-in without a working provider', () => {
     }
   })
 
-  test('SESS-03 SESS-07 there are exactly two ways to sign in, google and github; any other name is 404 not_found', async () => {
+  test('SESS-03 SESS-07 google and github are the only ways to sign in; any other name is 404 not_found', async () => {
     const google = await startGoogle()
     const app = await startApp({ env: { ...google.env, GITHUB_CLIENT_ID: 'a', GITHUB_CLIENT_SECRET: 'b' } })
     try {
@@ -275,7 +275,7 @@ describe('sign-in without a working provider', () => {
     }
   })
 
-  test('a provider that does not reply is named in the error, and tried again at the next sign-in', async () => {
+  test('when a provider does not reply, the error names it, and the next sign-in tries it again', async () => {
     const google = await startGoogle()
     const { port } = new URL(google.url)
     await google.stop()
@@ -292,7 +292,7 @@ describe('sign-in without a working provider', () => {
     }
   })
 
-  test('SESS-04 on an https base URL every cookie is Secure', async () => {
+  test('SESS-04 with an https base URL, every cookie is Secure', async () => {
     const google = await startGoogle()
     const app = await startApp({ env: { ...google.env, BASE_URL: 'https://gateway.example.test' } })
     try {

@@ -23,7 +23,7 @@ describe('one-time sign-in links', () => {
     expect(reply.json.error.message).toContain('Ask the operator')
   }
 
-  test('TEST-06 admin create makes an organisation with its owner and key, admin key makes a key of scope inference, and admin sign-in makes a link that signs the owner in', async () => {
+  test('TEST-06 admin create makes an organisation with its owner and key, admin key makes a key with scope inference, and admin sign-in makes a link that signs the owner in', async () => {
     const created = await run('create', { email: 'first@team.test', org: 'First Team' })
     const whoami = (await app.call('GET', '/v1/me/whoami', undefined, { token: created.key })).json
     expect(whoami).toMatchObject({ org: { id: created.org_id, name: 'First Team' }, role: 'owner', scope: 'full' })
@@ -43,7 +43,7 @@ describe('one-time sign-in links', () => {
     expect((await browser.open(`${app.baseUrl}/me`)).json).toMatchObject({ email: 'first@team.test', role: 'owner' })
   })
 
-  test('the page of a link can be opened any number of times; pressing the button uses the link up', async () => {
+  test('the page of a link can be opened any number of times; pressing its button uses the link up', async () => {
     const url = await linkFor('owner@test-org.test')
     for (let look = 0; look < 3; look++) {
       const page = await new TestBrowser().open(url)
@@ -51,7 +51,7 @@ describe('one-time sign-in links', () => {
       expect(Object.fromEntries(page.headers)).toMatchObject({
         'content-type': 'text/html; charset=utf-8',
         'cache-control': 'no-store',
-        // A page that sends no referrer at all would send its form with `Origin: null`.
+        // With the policy `no-referrer`, the browser would send the form with `Origin: null`.
         'referrer-policy': 'strict-origin',
         'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'unsafe-inline'; form-action 'self'/),
       })
@@ -61,7 +61,7 @@ describe('one-time sign-in links', () => {
     expectUsedUp(await new TestBrowser().open(url))
   })
 
-  test('a link that many people use concurrently signs in one of them', async () => {
+  test('when many people use a link concurrently, only one of them is signed in', async () => {
     const url = await linkFor('owner@test-org.test')
     const replies = await Promise.all(Array.from({ length: 8 }, () => press(new TestBrowser(), url)))
     expect(replies.filter(reply => reply.status === 302).length).toBe(1)
@@ -84,7 +84,7 @@ describe('one-time sign-in links', () => {
     expect((await press(new TestBrowser(), url)).status).toBe(302)
   })
 
-  test('an invalid token is 400, and its text does not appear in the page', async () => {
+  test('an invalid token is 400, and the page does not repeat it', async () => {
     for (const token of ['', 'short', '<script>alert(1)</script>', 'x'.repeat(43)]) {
       const browser = new TestBrowser()
       for (const accept of ['application/json', 'text/html']) {
@@ -98,7 +98,7 @@ describe('one-time sign-in links', () => {
     expect((await app.call('POST', '/auth/link', {}, { token: null })).json.error.message).toContain('token')
   })
 
-  test('the page escapes the address', async () => {
+  test('the page escapes the mail address', async () => {
     await app.gateway.app.orgs.createOrg({ name: 'Odd', ownerEmail: "o'brien&sons@odd.test" })
     const page = await new TestBrowser().open(await linkFor("o'brien&sons@odd.test"))
     expect(page.text).toContain('<strong>o&#39;brien&amp;sons@odd.test</strong>')
@@ -109,11 +109,11 @@ describe('one-time sign-in links', () => {
     expect(await app.dump()).not.toContain(token)
   })
 
-  test('the command says how to make an organisation when the address is unknown', async () => {
+  test('when the address is unknown, the command says how to make an organisation', async () => {
     await expect(run('sign-in', { email: 'nobody@nowhere.test' })).rejects.toThrow('brigade admin create --email nobody@nowhere.test')
   })
 
-  test('a person without an organisation gets one of their own', async () => {
+  test('a person without an organisation gets a personal one', async () => {
     const { userId, orgId } = await app.otherOrg('Left Behind')
     await app.db.exec(endMembership, orgId, userId)
     expect((await press(new TestBrowser(), await linkFor('owner@left-behind.test'))).status).toBe(302)
@@ -132,7 +132,7 @@ describe('one-time sign-in links', () => {
     expect(await app.dump()).toContain(`operator,,makeSignInLink,user=${app.userId}`)
   })
 
-  test('a person with an open invitation gets a link before they are a member; an unknown person gets none', async () => {
+  test('a person with an open invitation gets a link before they are a member; an unknown person gets no link', async () => {
     await expect(linkFor('newcomer@else.test')).rejects.toThrow('no invitation waits for it')
     const invited = await app.call('POST', '/me/members', { email: 'Newcomer@else.test', role: 'member' }, { cookie: await app.signIn() })
     const browser = new TestBrowser()
@@ -147,7 +147,7 @@ describe('one-time sign-in links', () => {
     await expect(linkFor('withdrawn@else.test')).rejects.toThrow('no invitation waits for it')
   })
 
-  test('expired links are swept', async () => {
+  test('the sweep deletes expired links', async () => {
     await linkFor('owner@test-org.test')
     clock.advance(900_001)
     const before = (await app.dump()).length
@@ -155,7 +155,7 @@ describe('one-time sign-in links', () => {
     expect((await app.dump()).length).toBeLessThan(before)
   })
 
-  test('/auth says how the operator makes a link when no provider is configured', async () => {
+  test('when no provider is configured, /auth says how the operator makes a link', async () => {
     const page = await new TestBrowser().open(`${app.baseUrl}/auth`)
     expect(page.status).toBe(200)
     expect(page.text).toContain('brigade admin sign-in --email')

@@ -27,7 +27,7 @@ describe('the audit trail', () => {
   }
   const count = async (): Promise<number> => (await app.db.many(lines)).length
 
-  test('a line names the object of the reply, even when the object is beside ok', async () => {
+  test('an audit line names the object in the reply, also when the object is next to `ok`', async () => {
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: app.keyId, monthly_budget_inr: 500 }, { cookie: owner })
     await app.call('POST', '/me/orgs/switch', { org_id: app.orgId }, { cookie: owner })
     expect((await entries('?limit=2')).map((each: { act: string; target: string }) => [each.act, each.target])).toEqual([
@@ -37,7 +37,7 @@ describe('the audit trail', () => {
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: app.keyId, monthly_budget_inr: null }, { cookie: owner })
   })
 
-  test('AUDIT-01 an act leaves one line: who, what, to what, from where, when, and the outcome', async () => {
+  test('AUDIT-01 an act leaves one line: who, what, to what, from where, when, and with which outcome', async () => {
     const before = await count()
     const made = await app.call('POST', '/v1/me/agents', { name: 'auditor-test' }, { headers: from })
     expect(made.status).toBe(201)
@@ -73,7 +73,7 @@ describe('the audit trail', () => {
     ])
   })
 
-  test('AUDIT-01 reading, inference, memory data and requests with an invalid form or credential leave no line', async () => {
+  test('AUDIT-01 reads, inference, memory data and requests with an invalid form or credential leave no line', async () => {
     const before = await count()
     await app.call('PUT', '/me/memory-store', { store: 'folder' }, { cookie: owner })
     expect(await count()).toBe(before + 1)
@@ -88,7 +88,7 @@ describe('the audit trail', () => {
     expect(await count()).toBe(before + 1)
   })
 
-  test('AUDIT-01 an act that role, scope, page or kind of credential forbids leaves one line', async () => {
+  test('AUDIT-01 an act that is refused for its role, scope, page or kind of credential leaves one line', async () => {
     const inference = await app.newKey({ scope: 'inference' })
     const agent = await app.newAgent('kept-out')
     const member = await app.newMember('member')
@@ -113,7 +113,7 @@ describe('the audit trail', () => {
     ])
   })
 
-  test('AUDIT-01 the trail is read by owners, admins and holders of audit:view, and by nobody else', async () => {
+  test('AUDIT-01 owners, admins and holders of audit:view read the trail, and nobody else does', async () => {
     for (const [role, capabilities, status] of [
       ['owner', [], 200],
       ['admin', [], 200],
@@ -176,7 +176,7 @@ describe('the audit trail', () => {
       expect((await app.call('GET', `/me/audit?${bad}`, undefined, { cookie })).json.error.code, bad).toBe('bad_request')
   })
 
-  test('AUDIT-01 no secret in a path, query, header or body of any row gets into the trail', async () => {
+  test('AUDIT-01 no secret in a path, query, header or body of any endpoint gets into the trail', async () => {
     const secrets = [
       `br-${'aB3'.repeat(10)}x`,
       'sk-proj-abcdefghijklmnopqrstuvwxyz',
@@ -201,7 +201,7 @@ describe('the audit trail', () => {
     expect((await entries()).length).toBeGreaterThan(10)
   }, 60_000)
 
-  /** Without the check of the harness: what the rows answer to nonsense is the business of their own tests. */
+  /** This request bypasses the harness's check of replies, because other tests check the replies to invalid requests. */
   async function fetchAny(method: string, path: string, body: object, headers: Record<string, string>, { cookie }: { cookie?: string }): Promise<void> {
     const credential = cookie === undefined ? { authorization: `Bearer ${app.key}` } : { cookie }
     const reply = await fetch(app.baseUrl + path, {
@@ -242,8 +242,8 @@ describe('the audit trail', () => {
   })
 })
 
-describe('an audit trail that cannot be written', () => {
-  test('AUDIT-01 an act does not happen when its line cannot be written: 503 database_unavailable', async () => {
+describe('when the audit trail cannot be written', () => {
+  test('AUDIT-01 when the line of an act cannot be written, the act does not happen: 503 database_unavailable', async () => {
     const app = await startApp()
     try {
       await app.db.script('alter table audit_log rename to audit_log_away')
@@ -260,7 +260,7 @@ describe('an audit trail that cannot be written', () => {
     const app = await startApp()
     try {
       const owner = await app.signIn()
-      // What a process leaves behind that dies between the two halves.
+      // A process that dies during an act leaves such a line.
       await app.gateway.app.audit.begin({ orgId: app.orgId, actor: 'system', act: 'createAgent', target: null, sourceIp: null, requestId: 'req_x' })
       const { json } = await app.call('GET', '/me/audit', undefined, { cookie: owner })
       expect(json.entries[0]).toMatchObject({ act: 'createAgent', outcome: null })

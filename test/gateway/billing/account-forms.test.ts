@@ -1,4 +1,7 @@
-/** What people fill in about bills: the address, the threshold, the profile, tax numbers. Two real gateways; on one business invoices are switched on. */
+/**
+ * The billing data that people enter: address, threshold, profile and tax numbers. The tests use two real gateways. On one of them, business invoices
+ * are switched on.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestMember, type TestReply } from '../../harness/app.ts'
 
@@ -23,7 +26,7 @@ const good = { name: 'Asha Rao', line1: '12, MG Road', city: 'Bengaluru', state:
 const kept = { ...good, line2: null, state_code: '29', country: 'IN' }
 
 describe('the billing address', () => {
-  test('BILL-02 SHAPE-11 the billing address is set by an owner, is read by every member, and an invalid one is refused with every wrong field', async () => {
+  test('BILL-02 SHAPE-11 an owner sets the billing address and every member reads it; an invalid address is refused with every invalid field', async () => {
     expect((await get('/me/billing')).json.address).toBeNull()
     const set = await post('/me/billing/address', good)
     expect([set.status, set.json]).toEqual([200, { ok: true, ...kept }])
@@ -53,7 +56,7 @@ describe('the billing address', () => {
     expect((await get('/me/billing')).json.address).toEqual(kept)
   })
 
-  test('texts and states are normalised, and a state that does not fit the PIN code is refused', async () => {
+  test('texts and states are normalised, and a state to which the PIN code cannot belong is refused', async () => {
     const forms: [object, object][] = [
       [{ ...good, name: '  Asha   Rao ', line2: ' ', state: ' karnataka ', pincode: ' 560 001 ', country: 'in' }, kept],
       [{ ...good, state: 'KA' }, kept],
@@ -82,12 +85,13 @@ describe('the billing address', () => {
         { ...good, state: 'Daman & Diu', pincode: '396210' },
         { ...kept, state: 'Dadra and Nagar Haveli and Daman and Diu', state_code: '26', pincode: '396210' },
       ],
-      // Yanam is served by an office whose other places are in Andhra Pradesh: both are right.
+      // The office of this PIN code serves Yanam (Puducherry) and places in Andhra Pradesh, so both states are right.
       [
         { ...good, state: 'Puducherry', pincode: '533464' },
         { ...kept, state: 'Puducherry', state_code: '34', pincode: '533464' },
       ],
-      // A code that the table does not have, but whose first digits say Karnataka; and one of the army, which says nothing.
+      // The table does not have the first code, but its first digits belong to Karnataka. The second code is one of the army, whose digits belong to
+      // no state.
       [
         { ...good, pincode: '560999' },
         { ...kept, pincode: '560999' },
@@ -107,7 +111,7 @@ describe('the billing address', () => {
 })
 
 describe('PIN codes', () => {
-  test('BILL-03 SHAPE-12 a PIN code gives city and state; malformed and unknown codes have different errors', async () => {
+  test('BILL-03 SHAPE-12 a PIN code gives city and state; a malformed code and an unknown code have different errors', async () => {
     const places: [string, string, string][] = [
       ['560001', 'Bengaluru', 'Karnataka'],
       ['110001', 'New Delhi', 'Delhi'],
@@ -159,7 +163,7 @@ describe('settings', () => {
 const iocl = '29AAACI1681G1ZL'
 
 describe('the billing profile', () => {
-  test('BILL-18 the billing profile is read by every member and set by owners; a tax number is refused while business invoices are off, and checked and stored while they are on', async () => {
+  test('BILL-18 every member reads the billing profile and owners set it; a GSTIN is refused while business invoices are off, and checked and stored while they are on', async () => {
     const unset = { legal_name: null, billing_email: null, gstin: null, pan: null, state: null, state_code: null, business_invoices: false }
     const elsewhere = await app.otherOrg('Elsewhere')
     const foreign = await app.signIn(elsewhere.userId, elsewhere.orgId)
@@ -203,7 +207,7 @@ describe('the billing profile', () => {
     }
   })
 
-  test('BILL-19 SHAPE-17 a tax number is checked, and the reply has its PAN and state', async () => {
+  test('BILL-19 SHAPE-17 the check of a GSTIN returns its PAN and state', async () => {
     const check = async (gstin: unknown) => (await post('/me/billing/validate-gstin', { gstin })).json
     expect(await check(iocl)).toEqual({ valid: true, pan: 'AAACI1681G', state: 'Karnataka', state_code: '29' })
     expect(await check(' 27aagcg4576j1z6 ')).toEqual({ valid: true, pan: 'AAGCG4576J', state: 'Maharashtra', state_code: '27' })
@@ -221,7 +225,7 @@ describe('the billing profile', () => {
 })
 
 describe('roles', () => {
-  /** Every row of bills: who may, and a body or path with which an owner gets beyond the role. */
+  /** Every billing endpoint that only owners may call. The body or path of each entry lets an owner's request get past the check of the role. */
   const ownerOnly: [string, string, unknown?][] = [
     ['POST', '/me/billing/address', {}],
     ['POST', '/me/billing/orders', {}],
@@ -233,7 +237,7 @@ describe('roles', () => {
     ['POST', '/me/billing/validate-gstin', {}],
   ]
 
-  test('BILL-17 PERM-05 acts of owners are 403 for members and admins, whatever the body is', async () => {
+  test('BILL-17 PERM-05 members and admins get 403 on every endpoint of owners, whatever the body is', async () => {
     for (const [method, path, body] of ownerOnly) {
       const headers = { origin: new URL(app.baseUrl).origin }
       for (const [cookie, status] of [
@@ -250,13 +254,13 @@ describe('roles', () => {
     expect(done.status).toBe(403)
   })
 
-  test('PERM-06 members, admins and owners read the billing data that is open to all; a request without a session is refused', async () => {
+  test('PERM-06 members, admins and owners read the billing data that is open to all roles; a request without a session is refused', async () => {
     const open = ['/me/billing', '/me/invoices', '/me/billing/pincode/560001', '/me/billing/profile']
     for (const path of open) {
       for (const cookie of [owner, admin.cookie, member.cookie]) expect([path, (await get(path, cookie)).status]).toEqual([path, 200])
       for (const token of [null, app.key]) expect([path, (await app.call('GET', path, undefined, { token })).status]).toEqual([path, 401])
     }
-    // One invoice, by the id of its payment: everybody gets to the look-up.
+    // An invoice is named by the id of its payment. Every role gets past the check of the role, so the reply is 404.
     for (const cookie of [owner, admin.cookie, member.cookie]) expect((await get('/me/invoices/pay_unknown', cookie)).status).toBe(404)
   })
 })

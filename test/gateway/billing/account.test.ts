@@ -1,4 +1,4 @@
-/** One page says it all: balance, ledger, payments, usage. Money comes by real top-ups and the operator, and goes by real calls. */
+/** The account page: balance, ledger, payments and usage. Money comes from real top-ups and from the operator, and real calls spend it. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findOverview } from '../../../src/gateway/billing/account-queries.ts'
@@ -32,7 +32,10 @@ interface Entry {
   readonly balance_after_inr: number
 }
 
-/** The chain from the newest row down: each balance is the one before plus the amount, the newest is the balance, the oldest began at nothing. */
+/**
+ * Checks the ledger from the newest row down. The newest balance is the account's balance, each balance is the one before it plus the amount, and the
+ * oldest row starts from zero.
+ */
 function expectChain(entries: readonly Entry[], balanceInr: number): void {
   let balance = uinrFromInr(balanceInr)
   for (const [i, entry] of entries.entries()) {
@@ -44,7 +47,7 @@ function expectChain(entries: readonly Entry[], balanceInr: number): void {
 }
 
 describe('the account', () => {
-  test('BILL-01 SHAPE-10 a member reads the balance with every ledger row, payment and day of usage', async () => {
+  test('BILL-01 SHAPE-10 a member reads the balance together with every ledger row, payment and day of usage', async () => {
     const payer = await newPayer(app)
     const member = await app.newMember('member', { orgId: payer.orgId })
     const today = istDay(Date.now())
@@ -64,14 +67,14 @@ describe('the account', () => {
     const { key } = await app.gateway.app.keys.create({
       ...{ orgId: payer.orgId, userId: payer.userId, workspaceId: null, name: 'caller', scope: 'full', rpmLimit: null, dailyLimit: null },
     })
-    // As long as its usage says.
+    // Prompt and reply are about as long as the reported usage says.
     const content = 'hello '.repeat(25_000)
     app.alpha.script(() => ({ chunks: ['x'.repeat(50_000)], usage: { prompt_tokens: 100_000, completion_tokens: 50_000, total_tokens: 150_000 } }))
     const called = await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content }] }, { token: key })
     expect(called.status).toBe(200)
 
     const { json } = await billing(member.cookie)
-    // 100,000 × ₹10 and 50,000 × ₹40 a million tokens.
+    // 100,000 × ₹10 and 50,000 × ₹40 per million tokens.
     expect(json.balance_inr).toBe(250 + 1.5 - 0.5 - 3)
     const entry = { id: expect.any(Number), created_at: iso }
     expect(json.ledger).toEqual([
@@ -97,11 +100,11 @@ describe('the account', () => {
     expect(json.usage_30d[29]).toEqual({ day: today, requests: 1, tokens: 150_000, cost_inr: 3 })
     expect(json.usage_30d.map(({ day }: { day: string }) => day)).toEqual([...new Set(json.usage_30d.map(({ day }: { day: string }) => day))].sort())
     expect(json.address).toMatchObject({ name: 'Asha Rao', pincode: '560001', state: 'Karnataka', state_code: '29' })
-    // Nothing of it is seen from elsewhere.
+    // Another organisation sees none of this.
     expect((await billing(await app.signIn())).json).toMatchObject({ balance_inr: 0, ledger: [], payments: [] })
   })
 
-  test('pages of the ledger have no gap and no repetition, and the balances continue across pages', async () => {
+  test('pages of the ledger have no gap and no repetition, and the balance after each row is right across pages', async () => {
     const amount = fc.oneof(fc.bigInt(1n, 9_000_000_000n), fc.bigInt(-9_000_000_000n, -1n))
     await fc.assert(
       fc.asyncProperty(fc.array(amount, { maxLength: 24 }), fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 3 }), async (amounts, limit, later) => {
@@ -119,7 +122,7 @@ describe('the account', () => {
           expect(page.json.ledger.length).toBeLessThanOrEqual(limit)
           entries.push(...page.json.ledger)
           before = page.json.next_before
-          // Money that moves while somebody turns pages changes no page behind.
+          // A row that is written while somebody reads the pages changes no later page.
           if (pages < later) await write(7n, `later ${pages}`)
           pages++
         } while (before !== null)
@@ -163,7 +166,7 @@ const planOfOverview = statement<
   { 'QUERY PLAN': string }
 >('test.plan_of_overview', `explain (costs off) ${findOverview.text}`)
 
-test('a page of a long ledger reads no more rows than it shows', async () => {
+test('a page of a long ledger reads only the rows that it shows', async () => {
   const { orgId, userId } = await app.otherOrg('Long')
   const cookie = await app.signIn(userId, orgId)
   await app.db.tx(tx => creditIn(tx, { orgId, amountUinr: 10_000n, reason: 'grant', ref: 'start', at: new Date() }))

@@ -8,7 +8,7 @@ import { CaptureWorld, type Crash, type ModelOrder, type Step } from './captures
 import { eventsOf, invoicesOf, paymentsOf, promoRedemptions, receiptsOf } from './top-ups.ts'
 
 const runs = propertyRuns(onPostgres ? 60 : 12, 12)
-/** More than the statements of a capture, so that every point of it is met. */
+/** More than the number of statements of a capture, so that a crash can happen at every statement. */
 const statements = 26
 
 const crash: fc.Arbitrary<Crash> = fc.oneof(
@@ -28,13 +28,13 @@ const step: fc.Arbitrary<Step> = fc.record({
   crash,
 })
 
-/** What ought to be: the state of each payment, and which orders brought what. */
+/** The expected state: the state of each payment, and which orders brought which bonus. */
 class Model {
   readonly payments = new Map<string, 'failed' | 'captured' | 'flagged'>()
   readonly paid = new Map<ModelOrder, { readonly bonusInr: number }>()
   isPromoUsed = false
 
-  /** Changes the state as a step does that is carried out; what it answers. */
+  /** Changes the expected state as a completed step does. Returns the expected answer. */
   play(order: ModelOrder, paymentId: string, { what, as }: Step): string {
     const before = this.payments.get(paymentId)
     if (what === 'failed') {
@@ -56,14 +56,14 @@ class Model {
 
 const paymentOf = (order: ModelOrder, { payment }: Step): string => order.paymentIds[payment % 2] as string
 
-describe('captures against a small model', () => {
+describe('captures compared with a small model', () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await testDatabase()
   })
   afterAll(() => database?.dispose())
 
-  /** Everything of the world against the model. */
+  /** Compares everything in the database with the model. */
   async function compare(world: CaptureWorld, model: Model): Promise<void> {
     for (const orgId of new Set(world.orders.map(order => order.orgId))) {
       const own = world.orders.filter(order => order.orgId === orgId)
@@ -82,7 +82,7 @@ describe('captures against a small model', () => {
     expect(await world.violations()).toEqual([])
   }
 
-  test('reports in any order, with any data and with a crash at any point do and return what the model does', async () => {
+  test('after any sequence of reports, data and crashes, captures have the same effects and answers as the model', async () => {
     let crashes = 0
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14, size: 'max' }), async steps => {
@@ -102,7 +102,7 @@ describe('captures against a small model', () => {
     expect(crashes).toBeGreaterThan(runs / 4)
   }, 120_000)
 
-  test("concurrent captures with crashes credit no order twice, and the provider's next report credits the rest", async () => {
+  test("when concurrent captures crash, no order is credited twice, and the provider's next report credits the rest", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 24, size: 'max' }), async steps => {
         const world = await CaptureWorld.start(database.db)
@@ -118,7 +118,7 @@ describe('captures against a small model', () => {
           expect(captured.length).toBeLessThanOrEqual(1)
           if (credited === 1) expect(captured.length).toBe(1)
           if (captured.length === 1) continue
-          // Not credited: nothing that should have credited it came through, unless that payment had been flagged before.
+          // The order is not credited. So no report that should have credited it succeeded, unless its payment had been flagged before.
           const flagged = new Set(states.filter(({ status }) => status === 'flagged').map(({ id }) => id))
           for (const [i, each] of steps.entries())
             if (each.order === at && isGood(each) && said[i] !== 'crashed') expect(flagged).toContain(paymentOf(order, each))

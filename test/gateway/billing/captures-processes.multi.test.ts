@@ -7,7 +7,7 @@ import { billingEnv, type CheckoutResult, type PaymentProvider, startPaymentProv
 import type { GatewayProcess } from '../../harness/process.ts'
 import { addAddress, addPromo, eventsOf, invoicesOf, ledgerOf, promoRedemptions, receiptsOf } from './top-ups.ts'
 
-/** Ends the sessions of the database that are inside a transaction: as when its connection breaks under a capture. */
+/** Ends the database sessions that are inside a transaction, as if their connections broke during a capture. */
 const killWriters = statement<[], { count: number }>(
   'test.kill_capturing_sessions',
   `select count(pg_terminate_backend(pid))::int as "count" from pg_stat_activity
@@ -19,7 +19,7 @@ interface Answer {
   // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
   readonly json: any
 }
-/** A process that died gives no answer. */
+/** The result of a request to a process that died. */
 const noAnswer: Answer = { status: 0, json: null }
 
 describe.runIf(onPostgres)('captures on several processes', () => {
@@ -49,7 +49,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
       return noAnswer
     }
   }
-  /** Again while the process is too busy for it, as browsers and the provider do. */
+  /** Repeats the request while the process is too busy for it, as browsers and the provider do. */
   async function patiently(send: () => Promise<Answer>): Promise<Answer> {
     let reply = await send()
     for (let tries = 1; reply.status === 503 && tries < 20; tries++) reply = await send()
@@ -60,7 +60,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     const { body, headers } = provider.webhook(event, { orderId: proof.order_id, paymentId: proof.payment_id })
     return post(process, '/webhooks/razorpay', headers, body)
   }
-  /** So many orders of ₹100, ₹101 …, each with a payment that went well. */
+  /** Makes `count` orders of ₹100, ₹101 and so on, each with a successful payment. */
   const newProofs = (count: number, promo_code?: string): Promise<CheckoutResult[]> =>
     Promise.all(
       Array.from({ length: count }, async (_, i) => {
@@ -69,7 +69,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
         return provider.checkout(made.json.order_id)
       }),
     )
-  /** One credit, one invoice, two events and one mail for each of these payments, and nothing that does not add up. */
+  /** Expects one credit, one invoice, two events and one mail for each of these payments, and no broken invariant. */
   async function expectOnce(proofs: readonly CheckoutResult[]): Promise<void> {
     const { db, orgId } = fleet
     const ids = proofs.map(({ payment_id }) => payment_id).sort()
@@ -85,7 +85,7 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     expect(await checkBillingInvariants(db)).toEqual([])
   }
 
-  test('fifty concurrent captures, each reported to three processes in four ways, are credited once, and exactly one reply says so', {
+  test('fifty concurrent captures are each reported four times to three processes; each is credited once, and exactly one reply says so', {
     timeout: 120_000,
   }, async () => {
     await fleet.db.exec(addPromo, 'FLEET', 10_000_000n, 0n, null, null)
@@ -101,11 +101,11 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     expect(replies.filter(({ status }) => status !== 200)).toEqual([])
     expect(replies.filter(({ json }) => json.credited).length).toBe(50)
     await expectOnce(proofs)
-    // One organisation redeems a code once, however many of its orders named it.
+    // An organisation redeems a code once, even when several of its orders name the code.
     expect((await fleet.db.one(promoRedemptions, 'FLEET')).redemptions).toBe(1)
   })
 
-  test('after kill -9 among captures, a repeated report credits what was lost and nothing else', { timeout: 120_000 }, async () => {
+  test('after kill -9 during captures, a repeated report credits the lost captures and nothing else', { timeout: 120_000 }, async () => {
     for (let round = 0; round < 4; round++) {
       const victim = await fleet.start()
       const proofs = await newProofs(20)
@@ -127,7 +127,9 @@ describe.runIf(onPostgres)('captures on several processes', () => {
     }
   })
 
-  test('a capture whose database session ends is 503 or credited, and a repeated report leaves it credited once', { timeout: 120_000 }, async () => {
+  test('a capture whose database session ends returns 503 or is credited, and after a repeated report it is credited exactly once', {
+    timeout: 120_000,
+  }, async () => {
     const proofs = await newProofs(30)
     let running = true
     let killed = 0

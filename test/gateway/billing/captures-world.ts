@@ -15,23 +15,26 @@ import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { providerId, providerSignature, returnBody } from '../../harness/payment-provider.ts'
 import { addAddress, addPromo, paymentsOf } from './top-ups.ts'
 
-/** Where the process of a call dies: at the n-th statement of its transaction, when all is written, or when it is committed and not answered. */
+/**
+ * Where the process of a request dies: before the n-th statement of its transaction, after the last statement and before the commit, or after the
+ * commit and before the reply.
+ */
 export type Crash = number | 'before commit' | 'behind commit' | null
 
-/** Something that is told of a refund or dispute: of the n-th payment of an order, its `id`-th of that kind. */
+/** One report about a refund or dispute. `payment` is the position of the payment in its order, and `id` distinguishes the returns of a payment. */
 export interface ReturnStep {
   readonly what: 'refund.created' | 'refund.processed' | 'refund.failed' | `payment.dispute.${'created' | 'won' | 'lost' | 'closed'}`
   readonly order: number
   readonly payment: number
   readonly id: number
-  /** Rupees. */
+  /** Amount in rupees. */
   readonly inr: number
-  /** Unix seconds. */
+  /** Time in Unix seconds. */
   readonly at: number
   readonly crash: Crash
 }
 
-/** Something that is told of a payment. `as`: with which facts. */
+/** One report about a payment. `as` says which data the report has. */
 export interface Step {
   readonly what: 'verify' | 'captured' | 'failed'
   readonly order: number
@@ -54,7 +57,7 @@ const keySecret = 'model-key-secret'
 const webhookSecret = 'model-webhook-secret'
 const ofRun = { made: 0 }
 
-/** Two organisations with two orders each; the first of each comes with the same promo code, which is good for one of them. */
+/** Two organisations with two orders each. The first order of each names the same promo code. The code can be redeemed by only one of them. */
 export class CaptureWorld {
   readonly db: Db
   readonly orders: readonly ModelOrder[]
@@ -84,7 +87,7 @@ export class CaptureWorld {
     return new CaptureWorld(db, orders, promo)
   }
 
-  /** Does it; the word for what was answered. 'crashed' and 'lost': before and behind the commit. */
+  /** Carries out a step. Returns one word for the answer. 'crashed' means a crash before the commit, and 'lost' means a crash after it. */
   async play({ what, order: at, payment, as, crash }: Step): Promise<string> {
     const order = this.orders[at % this.orders.length] as ModelOrder
     const paymentId = order.paymentIds[payment % 2] as string
@@ -101,7 +104,7 @@ export class CaptureWorld {
     }
   }
 
-  /** Tells of a refund or dispute; the word for what was answered. Its id is made of the payment and the step's own. */
+  /** Reports a refund or dispute. Returns one word for the answer. The id of the return is made from the payment and `id`. */
   async tellReturn({ what, order: at, payment, id, inr, at: seconds, crash }: ReturnStep): Promise<string> {
     const order = this.orders[at % this.orders.length] as ModelOrder
     const paymentId = order.paymentIds[payment % 2] as string
@@ -122,7 +125,7 @@ export class CaptureWorld {
     return [bytes, providerSignature(bytes, webhookSecret)]
   }
 
-  /** The bonus in rupees that each payment brought. */
+  /** Returns the bonus in rupees of each payment. */
   async bonuses(): Promise<Map<string, number>> {
     const found = new Map<string, number>()
     for (const orgId of new Set(this.orders.map(order => order.orgId)))
@@ -130,7 +133,7 @@ export class CaptureWorld {
     return found
   }
 
-  /** Broken invariants of the whole database, one sentence each. */
+  /** Returns one sentence for each broken invariant of the whole database. */
   async violations(): Promise<string[]> {
     return [...(await checkInvariants(this.db)), ...(await checkBillingInvariants(this.db))]
   }
@@ -175,7 +178,10 @@ function paymentsOn(db: Db): Payments {
   })
 }
 
-/** The database as a process sees it that dies in its next transaction: what is not committed by then is rolled back, what is stays. */
+/**
+ * Returns a database whose process dies in its next transaction. A transaction that is not committed when the process dies is rolled back. A
+ * committed transaction stays.
+ */
 function crashing(db: Db, crash: Crash): Db {
   if (crash === null) return db
   return {

@@ -1,4 +1,4 @@
-/** Payments that do not fit their order: what the operator sees, and decides. */
+/** Payments that do not match their order: what the operator sees and decides. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminHandler } from '../../../src/operations/admin/commands/admin-commands.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -30,7 +30,7 @@ async function captured(facts: PaymentFacts): Promise<string> {
 const billing = async () => (await app.call('GET', '/me/billing', undefined, { cookie })).json
 const invoices = async (): Promise<unknown[]> => (await app.call('GET', '/me/invoices', undefined, { cookie })).json.invoices
 
-test('a payment of another amount is listed with the possible decisions, and credited once with the paid amount', async () => {
+test('a payment of another amount is listed with the possible decisions, and the decision to credit credits the paid amount once', async () => {
   const orderId = await order(500)
   const paymentId = await captured({ orderId, amount: 40_000 })
   expect((await billing()).balance_inr).toBe(0)
@@ -60,14 +60,14 @@ test('a payment of another amount is listed with the possible decisions, and cre
   expect(await invoices()).toEqual([expect.objectContaining({ payment_id: paymentId })])
   const [line] = (await run('audit', { org: app.orgId, limit: 1 })).entries
   expect(line).toMatchObject({ act: 'creditFlaggedPayment', target: `payment=${paymentId}`, outcome: 'ok' })
-  // The provider says it again, and the checkout comes late: nothing more happens, and nobody is asked to look again.
+  // The provider repeats its report, and the checkout comes late. Nothing more happens, and the payment is not listed again.
   await captured({ orderId, paymentId, amount: 40_000 })
   await app.call('POST', '/me/billing/verify', provider.checkout(orderId, paymentId), { cookie })
   expect((await billing()).balance_inr).toBe(400)
   expect((await run('payments-flagged')).payments).toEqual([])
 })
 
-test('a second payment of a paid order is credited in addition to the first, once, also by concurrent decisions', async () => {
+test('the operator credits a second payment of a paid order once, in addition to the first, also when two decisions are concurrent', async () => {
   const before = (await billing()).balance_inr
   const orderId = await order(100)
   await captured({ orderId })
@@ -77,7 +77,7 @@ test('a second payment of a paid order is credited in addition to the first, onc
   expect(given.filter(({ credited }) => credited)).toHaveLength(1)
   expect((await billing()).balance_inr).toBe(before + 200)
   expect(await invoices()).toHaveLength(3)
-  // A third one is flagged as the second was.
+  // The third payment is flagged like the second.
   const third = await captured({ orderId })
   expect((await run('payments-flagged')).payments).toMatchObject([{ payment_id: third }])
   const shown = async () => (await billing()).payments.find(({ payment_id }: { payment_id: string }) => payment_id === third)
@@ -98,7 +98,7 @@ test('a payment in another currency cannot be credited as rupees', async () => {
   expect((await run('payments-flagged')).payments).toEqual([])
 })
 
-test('a credited payment that a later report contradicts is corrected manually', async () => {
+test('the operator corrects by hand a credited payment that a later report contradicts', async () => {
   const orderId = await order(300)
   const proof = provider.checkout(orderId)
   expect((await app.call('POST', '/me/billing/verify', proof, { cookie })).json).toMatchObject({ ok: true, credited: true })
@@ -110,7 +110,7 @@ test('a credited payment that a later report contradicts is corrected manually',
   expect((await run('payments-flagged')).payments).toEqual([])
 })
 
-test('payments that were never flagged, failed or do not exist get an error that says so', async () => {
+test('a payment that was never flagged, that failed or that does not exist gets an error that says so', async () => {
   const orderId = await order(100)
   const failed = providerId('pay')
   const { body, headers } = provider.webhook('payment.failed', { orderId, paymentId: failed })

@@ -1,10 +1,10 @@
-/** Tax numbers as arithmetic: real ones hold, one slip never does. */
+/** The arithmetic of GSTINs: real numbers are valid, and a single mistake is always detected. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { gstinCheckDigit, readGstin } from '../../../src/gateway/billing/invoices/tax/gstin.ts'
 import { propertyRuns } from '../../harness/property-runs.ts'
 
-/** Published by companies of themselves, of many states. */
+/** Real numbers of many states, which companies have published themselves. */
 const real = [
   ...['37AAACI1681G2ZN', '35AAACI1681G1ZS', '12AAACI1681G1Z0', '18AAACI1681G1ZO', '10AAACI1681G1Z4', '04AAACI1681G1ZX', '22AAACI1681G1ZZ', '07AAACI1681G1ZR'],
   ...['25AAACI1681G1ZT', '30AAACI1681G1Z2', '24AAACI1681G1ZV', '02AAACI1681G3ZZ', '01AAACI1681G2Z2', '29AAACI1681G1ZL', '34AAACI1681G1ZU', '33AAACI1681G1ZW'],
@@ -45,7 +45,7 @@ test('one wrong character is always detected', () => {
   )
 })
 
-test('two swapped neighbours are always detected', () => {
+test('two swapped adjacent characters are always detected', () => {
   fc.assert(
     fc.property(gstin, fc.nat(13), (number, place) => {
       const [left = '', right = ''] = number.slice(place)
@@ -56,7 +56,7 @@ test('two swapped neighbours are always detected', () => {
   )
 })
 
-test('the reason of an invalid number is form, state or check character', () => {
+test('the reason for an invalid number is its form, its state or its check character', () => {
   const reasonOf = (text: string) => {
     const finding = readGstin(text)
     return finding.valid ? null : finding.reason

@@ -37,25 +37,25 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
     "delete from ledger where reason = 'topup'",
     /pay_1 was captured with ₹500: ₹0 credited, 1 invoices over ₹500, its order paid/,
   ],
-  ['a capture with another credit', "update ledger set amount_uinr = 1 where reason = 'topup'", /₹0\.000001 credited/],
+  ['a capture that was credited with another amount', "update ledger set amount_uinr = 1 where reason = 'topup'", /₹0\.000001 credited/],
   ['a capture without its invoice', 'delete from invoices', /0 invoices over ₹0/],
-  ['an invoice over another sum', 'update invoices set total_paise = 1, taxable_paise = 1, cgst_paise = 0, sgst_paise = 0, igst_paise = 0', /over ₹0\.01/],
+  ['an invoice over another amount', 'update invoices set total_paise = 1, taxable_paise = 1, cgst_paise = 0, sgst_paise = 0, igst_paise = 0', /over ₹0\.01/],
   ['a capture of an order that is not paid', "update payment_orders set status = 'created', paid_at = null where order_id = 'order_1'", /its order not paid/],
-  ['a paid order that nobody paid', "update payment_orders set status = 'paid', paid_at = now()", /The paid order order_2 has no captured payment/],
+  ['a paid order without a captured payment', "update payment_orders set status = 'paid', paid_at = now()", /The paid order order_2 has no captured payment/],
   [
     'a credit of a flagged payment',
     "insert into ledger (org_id, kind, amount_uinr, reason, payment_id, at) values (1, 'credit', 5, 'topup', 'pay_2', now())",
     /The credit pay_2 has/,
   ],
   ['an invoice of a flagged payment', "update invoices set payment_id = 'pay_2'", /The invoice BR\/26-27\/000001 has no captured payment/],
-  ['a hole at the end of a series', 'update invoice_series set last = 2', /BR\/26-27 is at 2, with 1 invoices up to 1: a hole/],
-  ['a hole within a series', 'update invoices set seq = 2; update invoice_series set last = 2', /is at 2, with 1 invoices up to 2: a hole/],
-  ['a code that counts too much', 'update promo_codes set redemptions = 2', /HELLO counts 2 redemptions, there are 1/],
+  ['a gap at the end of a series', 'update invoice_series set last = 2', /BR\/26-27 is at 2, with 1 invoices up to 1: a hole/],
+  ['a gap within a series', 'update invoices set seq = 2; update invoice_series set last = 2', /is at 2, with 1 invoices up to 2: a hole/],
+  ['a promo code whose counter is too high', 'update promo_codes set redemptions = 2', /HELLO counts 2 redemptions, there are 1/],
   ['a bonus without its redemption', 'delete from promo_redemptions', /HELLO gave organisation 1 ₹50, its redemption says ₹0/],
   ['a redemption without its bonus', "delete from ledger where reason = 'promo'", /HELLO gave organisation 1 ₹0, its redemption says ₹50/],
 ]
 
-it.each(broken)('%s is found', async (what, sql, sentence) => {
+it.each(broken)('the check finds %s', async (what, sql, sentence) => {
   let found: string[] = []
   const undone = new Error('undone')
   const work = database.db.tx(async tx => {

@@ -31,7 +31,7 @@ const seller: Seller = { name: 'Seller', addressLines: ['Here'], gstin: '29AAGCB
 const amountUinr = 100_000_000n
 const at = new Date('2026-11-22T08:35:00Z')
 
-describe('numbers of a series', async () => {
+describe('numbers of an invoice series', async () => {
   const database = await testDatabase()
   const { db } = database
   const papers = new BillingDocuments({ db })
@@ -41,7 +41,7 @@ describe('numbers of a series', async () => {
   const newOrg = async (name: string): Promise<number> => (await db.one(addOrg, name)).id
   const numbered = (series: string, count: number): string[] => Array.from({ length: count }, (_, k) => `${series}/${String(k + 1).padStart(6, '0')}`)
 
-  test('20 concurrent transactions, of which every third rolls back, leave numbers 1 to n without a hole; a repetition takes the next number', async () => {
+  test('20 concurrent transactions, of which every third rolls back, leave the numbers 1 to n without a gap; repeating a rolled-back one takes the next number', async () => {
     const orgId = await newOrg('Many')
     const ids = Array.from({ length: 20 }, (_, k) => `pay_${k}`)
     for (const id of ids) await db.exec(addPayment, orgId, id, at)
@@ -61,7 +61,7 @@ describe('numbers of a series', async () => {
     expect((await db.many(numbersOf, orgId)).map(({ number }) => number)).toEqual(numbered('BR/26-27', 20))
   })
 
-  test('a payment has one invoice, also when two transactions issue it concurrently', async () => {
+  test('a payment has one invoice, also when two transactions issue the invoice concurrently', async () => {
     const orgId = await newOrg('Twice')
     await db.exec(addPayment, orgId, 'pay_twice', at)
     const twice = { ...seller, prefix: 'TW' }
@@ -84,7 +84,7 @@ describe('numbers of a series', async () => {
     expect(await issueAt('pay_y4', '2027-03-31T18:29:59.999Z', 'Z')).toBe('Z/26-27/000001')
   })
 
-  test('a seller without a GSTIN charges no tax and does not call it a tax invoice', async () => {
+  test('a seller without a GSTIN charges no tax, and the document is not called a tax invoice', async () => {
     const orgId = await newOrg('No GST')
     await db.exec(addPayment, orgId, 'pay_none', at)
     await issue(orgId, 'pay_none', { ...seller, gstin: null, prefix: 'NO' })
@@ -97,7 +97,7 @@ describe('numbers of a series', async () => {
     expect(text).not.toMatch(/Tax invoice|GSTIN|CGST|SGST|IGST|Reverse charge|Place of supply/)
   })
 
-  test('the place of supply is where a registered buyer is registered; without an address it is the seller’s state; a territory has UTGST', async () => {
+  test('the place of supply is the state where the buyer is registered, or the seller’s state without an address; a union territory has UTGST', async () => {
     const orgId = await newOrg('Registered')
     await db.exec(addGstin, orgId, '07AAPFU0939F1ZX')
     await db.exec(addPayment, orgId, 'pay_delhi', at)

@@ -12,20 +12,20 @@ import { loadConfig } from '../../../src/platform/config.ts'
 
 const anyPaise = fc.bigInt({ min: 1n, max: 10n ** 13n })
 
-describe('the tax inside an amount', () => {
-  test('its parts add up to the total to the paisa, CGST equals SGST, and each is within half a paisa of the exact rate', () => {
+describe('the tax contained in an amount', () => {
+  test('the parts of an amount add up to it to the paisa, CGST equals SGST, and each tax is within half a paisa of the exact rate', () => {
     fc.assert(
       fc.property(anyPaise, fc.constantFrom<TaxKind>('none', 'intra', 'inter'), (totalPaise, kind) => {
         const { taxablePaise, cgstPaise, sgstPaise, igstPaise } = splitTax(totalPaise, kind)
         expect(taxablePaise + cgstPaise + sgstPaise + igstPaise).toBe(totalPaise)
         expect(cgstPaise).toBe(sgstPaise)
         for (const part of [taxablePaise, cgstPaise, igstPaise]) expect(part >= 0n).toBe(true)
-        // Twice the distance to total × rate ÷ 118, times 118, is at most 118.
+        // Twice the distance between the part and total × rate ÷ 118, all multiplied by 118. It is at most 118.
         const distance = (part: bigint, rate: bigint): bigint => (part * 118n - totalPaise * rate) * 2n
         if (kind === 'intra') expect(abs(distance(cgstPaise, 9n)) <= 118n && igstPaise === 0n).toBe(true)
         else if (kind === 'inter') expect(abs(distance(igstPaise, 18n)) <= 118n && cgstPaise === 0n).toBe(true)
         else expect(taxablePaise).toBe(totalPaise)
-        // The taxable value takes up what rounding left, a paisa at most.
+        // The taxable value takes the rounding difference, which is at most one paisa.
         if (kind !== 'none') expect(abs(taxablePaise * 118n - totalPaise * 100n) <= 118n).toBe(true)
       }),
     )
@@ -38,13 +38,13 @@ describe('the tax inside an amount', () => {
     [10_000_000n, 'inter', 8_474_576n, 0n, 1_525_424n],
     [1n, 'intra', 1n, 0n, 0n],
     [10_000n, 'none', 10_000n, 0n, 0n],
-  ] as const)('of %s paise, %s: taxable %s, CGST %s, IGST %s', (total, kind, taxable, cgst, igst) => {
+  ] as const)('of %s paise (%s), the taxable value is %s, CGST is %s and IGST is %s', (total, kind, taxable, cgst, igst) => {
     expect(splitTax(total, kind)).toEqual({ totalPaise: total, taxablePaise: taxable, cgstPaise: cgst, sgstPaise: cgst, igstPaise: igst })
   })
 
-  test('the kind of tax depends on the states of both parties; a seller without a GSTIN charges none', () => {
+  test('the kind of tax depends on the states of seller and buyer; a seller without a GSTIN charges no tax', () => {
     expect([taxKindOf('29', '29'), taxKindOf('29', '27'), taxKindOf(null, '29')]).toEqual(['intra', 'inter', 'none'])
-    // Andhra Pradesh was 28 and is 37; Daman and Diu, 25, is a part of 26.
+    // Andhra Pradesh had code 28 and now has 37. Daman and Diu, code 25, is now a part of 26.
     expect([stateOfGstin('28AAGCB7383J1Z6'), stateOfGstin('25AAGCB7383J1ZC'), stateOfGstin('29AAGCB7383J1Z4'), stateOfGstin(null)]).toEqual([
       '37',
       '26',
@@ -67,7 +67,7 @@ describe('numbers of invoices', () => {
     expect(financialYear(Date.parse('2099-06-01T00:00:00.000Z'))).toBe('99-00')
   })
 
-  test('an instant is in the financial year that began at the last 1 April midnight IST before it', () => {
+  test('an instant belongs to the financial year that began at midnight IST on the last 1 April before it', () => {
     const april = (year: number): number => Date.parse(`${year}-03-31T18:30:00.000Z`)
     fc.assert(
       fc.property(fc.integer({ min: 2017, max: 2098 }), fc.integer({ min: 0, max: 365 * 24 * 3600_000 - 1 }), (year, laterMs) => {
@@ -78,7 +78,7 @@ describe('numbers of invoices', () => {
     )
   })
 
-  test('a number has at most 16 characters and sorts in the order of issue; a full series is an error', () => {
+  test('a number has at most 16 characters, numbers sort in the order of issue, and a full series is an error', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Z0-9]{1,3}$/), fc.integer({ min: 1, max: 999_998 }), (prefix, seq) => {
         const series = seriesOf(prefix, Date.parse('2026-11-22T00:00:00Z'))
@@ -97,7 +97,7 @@ describe('numbers of invoices', () => {
 describe('the seller', () => {
   const seller = (env: Record<string, string>) => sellerOf(loadConfig(env))
 
-  test('the seller comes from the configuration; commas separate the lines of the address', () => {
+  test('the seller comes from the configuration, where commas separate the lines of the address', () => {
     expect(seller({ INVOICE_SELLER_NAME: ' Brigade Systems ', INVOICE_SELLER_ADDRESS: '4th Floor, 27 Residency Road, , Bengaluru 560025' })).toMatchObject({
       name: 'Brigade Systems',
       addressLines: ['4th Floor', '27 Residency Road', 'Bengaluru 560025'],
@@ -114,7 +114,7 @@ describe('the seller', () => {
   })
 })
 
-describe('amounts on paper', () => {
+describe('amounts as documents write them', () => {
   test.each([
     [0n, 'Rupees Zero Only'],
     [1n, 'Paise One Only'],
@@ -128,7 +128,7 @@ describe('amounts on paper', () => {
     expect(amountInWords(paise)).toBe(words)
   })
 
-  test('a number in words reads back as the same number', () => {
+  test('a number written in words reads back as the same number', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), number => {
         expect(readWords(numberInWords(number))).toBe(number)
@@ -136,7 +136,7 @@ describe('amounts on paper', () => {
     )
   })
 
-  test('rupees are grouped by lakh and crore, as in the locale data', () => {
+  test('rupees are grouped by lakh and crore, as in the locale data of the platform', () => {
     expect([0n, 5n, 99_999n, 10_000_000n, 1_234_567_890n].map(rupeesOf)).toEqual(['₹0.00', '₹0.05', '₹999.99', '₹1,00,000.00', '₹1,23,45,678.90'])
     fc.assert(
       fc.property(anyPaise, rupees => {
@@ -145,7 +145,7 @@ describe('amounts on paper', () => {
     )
   })
 
-  test('days and minutes are in IST', () => {
+  test('days and minutes are written in IST', () => {
     expect(longDay(Date.parse('2027-03-31T18:30:00Z'))).toBe('1 April 2027')
     expect(longMinute(Date.parse('2026-11-22T08:35:00Z'))).toBe('22 November 2026, 14:05 IST')
   })
@@ -177,7 +177,7 @@ describe('HTML templates', () => {
 
 const abs = (n: bigint): bigint => (n < 0n ? -n : n)
 
-/** Reads a number in words of the Indian system: an account of its own, word by word. */
+/** Reads a number in words of the Indian system. It works word by word and shares no code with the product. */
 function readWords(text: string): bigint {
   const ones = 'Zero One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen Sixteen Seventeen Eighteen Nineteen'.split(' ')
   const tens = 'Twenty Thirty Forty Fifty Sixty Seventy Eighty Ninety'.split(' ')

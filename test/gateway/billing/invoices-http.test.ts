@@ -20,7 +20,7 @@ const series = statement<[], { series: string; last: number }>(
   `select series as "series", last as "last" from invoice_series order by series`,
 )
 
-/** Ends transactions of captures at their last step, after the number was taken, as a crash would. */
+/** Fails the transactions of some captures at their last step, after the invoice number was taken, as a crash would. */
 const crash = `
 create function crash() returns trigger language plpgsql as $$ begin
   if new.template = 'receipt' and new.data ->> 'paymentId' like 'pay_crash%' then raise exception 'crash'; end if;
@@ -30,7 +30,7 @@ create trigger crash before insert on emails for each row execute function crash
 const noCrash = 'drop trigger crash on emails; drop function crash();'
 
 describe('invoices and receipts', () => {
-  // Shortly before a financial year ends in India.
+  // Shortly before the end of a financial year in India.
   const clock = movableClock(Date.parse('2027-03-31T18:00:00Z'))
   let provider: PaymentProvider
   let app: TestApp
@@ -64,7 +64,7 @@ describe('invoices and receipts', () => {
   const pune = { name: 'Meera Kulkarni', line1: 'Plot 14, Hinjawadi', city: 'Pune', state: 'Maharashtra', pincode: '411057' }
   const codeOf = ({ status, json }: TestReply): [number, string] => [status, json.error.code]
 
-  test('INV-02 INV-03 concurrent captures, some of which crash after their invoice, leave no hole; a new year begins at midnight IST', async () => {
+  test('INV-02 INV-03 when some concurrent captures crash after their invoice, the numbers have no gap; a new series begins at midnight IST of the new year', async () => {
     const payer = await newPayer(app)
     const reported = await Promise.all(
       Array.from({ length: 6 }, async (_, k) => ({ orderId: await payer.order(100 + k), paymentId: k % 3 === 0 ? `pay_crash${k}` : providerId('pay') })),
@@ -95,7 +95,7 @@ describe('invoices and receipts', () => {
     ])
   })
 
-  test('INV-01 a captured top-up has one invoice, one invoice.created and one payment.captured, and a receipt goes to owners and to the billing address', async () => {
+  test('INV-01 a captured top-up has one invoice, one invoice.created event and one payment.captured event; owners and the billing address get a receipt', async () => {
     const payer = await newPayer(app)
     const second = await app.newMember('owner', { orgId: payer.orgId })
     await app.newMember('admin', { orgId: payer.orgId })
@@ -124,7 +124,7 @@ describe('invoices and receipts', () => {
       expect(mail?.text).toContain(word)
   })
 
-  test('INV-04 PERM-06 every role reads invoices (newest first, in pages) and other billing data; each invoice is a printable page', async () => {
+  test('INV-04 PERM-06 every role reads invoices, newest first and in pages, and the other open billing data; each invoice is a printable page', async () => {
     const payer = await newPayer(app)
     const paid: string[] = []
     for (const amountInr of [100, 200, 300]) paid.unshift(await topUp(payer, amountInr))
@@ -159,7 +159,7 @@ describe('invoices and receipts', () => {
     }
   })
 
-  test('INV-05 the payment of another organisation, a failed payment and an unknown one are 404 with the same message', async () => {
+  test('INV-05 a payment of another organisation, a failed payment and an unknown payment are 404 with the same message', async () => {
     const payer = await newPayer(app)
     const stranger = await newPayer(app)
     const theirs = await topUp(stranger, 100)
@@ -179,7 +179,7 @@ describe('invoices and receipts', () => {
     expect((await get(`/me/invoices/${theirs}`, stranger.cookie)).status).toBe(200)
   })
 
-  test('INV-06 text that people typed stays text on the page: it produces no element, attribute, script or remote resource', async () => {
+  test('INV-06 text that people typed stays text on the page: it adds no element, attribute, script or remote resource', async () => {
     const payer = await newPayer(app)
     const hostile = `<script>alert(1)</script>"><img src=//evil.test/x onerror='alert(1)'></style></title><a href="javascript:alert(1)">&lt;b&gt;\u202egnp.exe`
     await app.db.exec(putAddressName, payer.orgId, hostile, `</bdi></address>${hostile}`)
@@ -197,7 +197,7 @@ describe('invoices and receipts', () => {
         expect(known, tag).toContain(name.toLowerCase().replace('!', ''))
         expect(attributes, tag).toMatch(/^( html| (lang|charset|name|content|class|scope)="[^"<>]*"| href="\/me\/invoices\/[\w]+")*$/)
       }
-      // What is left between the tags has no bracket of its own.
+      // Outside the tags there is no angle bracket.
       expect(markup.replace(/<\/?[a-z0-9!]+[^<>]*>/gi, '')).not.toMatch(/[<>]/)
       expect(text).not.toContain('\u202e')
       expect(text).not.toMatch(/url\(|@import|https?:/)
@@ -210,7 +210,7 @@ describe('invoices and receipts', () => {
     }
   })
 
-  test('INV-07 a buyer in the state of the seller pays CGST and SGST, another buyer IGST, at 18 % inside the total; the parts add up to the total to the paisa', async () => {
+  test("INV-07 a buyer in the seller's state pays CGST and SGST, and another buyer pays IGST, 18 % inside the total; the parts add up to the total to the paisa", async () => {
     const payer = await newPayer(app)
     const inside = await topUp(payer, 1234)
     await setAddress(payer, pune)
@@ -229,7 +229,7 @@ describe('invoices and receipts', () => {
     expect(await page(outside)).not.toContain('CGST')
   })
 
-  test('an issued invoice does not change when the buyer moves, is renamed or registers; the next one has the new data', async () => {
+  test('an issued invoice does not change when the buyer moves, is renamed or registers for GST; the next invoice has the new data', async () => {
     const payer = await newPayer(app)
     const first = await topUp(payer, 500)
     const before = (await get(`/me/invoices/${first}`, payer.cookie)).text
@@ -241,7 +241,7 @@ describe('invoices and receipts', () => {
     expect(before).not.toContain('Sahyadri')
   })
 
-  test('BILL-16 the receipt has payment, order, amount, payer, address, method and time in IST, and only owners read it', async () => {
+  test('BILL-16 the receipt has payment, order, amount, payer, address, method and time in IST, and only owners can read it', async () => {
     const payer = await newPayer(app)
     await setAddress(payer, pune)
     const orderId = await payer.order(2500)
@@ -255,7 +255,7 @@ describe('invoices and receipts', () => {
     for (const role of ['admin', 'member'] as const) {
       const { cookie } = await app.newMember(role, { orgId: payer.orgId })
       expect(codeOf(await get(`/me/billing/receipts/${paymentId}`, cookie))).toEqual([403, 'forbidden'])
-      // The role comes first: nobody learns of ids without it.
+      // The role is checked first, so other roles cannot find out which ids exist.
       expect(codeOf(await get('/me/billing/receipts/pay_nothing', cookie))).toEqual([403, 'forbidden'])
     }
   })

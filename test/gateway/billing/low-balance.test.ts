@@ -1,4 +1,4 @@
-/** Money runs out: real calls take it, real top-ups bring it back, and the owners are notified once. */
+/** The low-balance warning: real calls spend the balance, real top-ups raise it, and the owners are notified once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { onDebitedOf } from '../../../src/gateway/billing/low-balance.ts'
 import { Mail } from '../../../src/gateway/mail/mail.ts'
@@ -38,7 +38,7 @@ afterAll(async () => {
   await provider.close()
 })
 beforeEach(() => {
-  // ₹40.
+  // One call costs ₹40.
   app.alpha.script(() => ({ usage: usageWorth(40) }))
 })
 
@@ -60,7 +60,7 @@ async function topUp(payer: Payer, inr: number): Promise<void> {
   expect((await notify(app, provider, 'payment.captured', { orderId })).status).toBe(200)
 }
 
-/** Spends ₹40 and sees to it that it is booked. */
+/** Spends ₹40 and waits until the charge is written. */
 async function spend(key: string): Promise<void> {
   const reply = await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'hello' }] }, { token: key })
   expect(reply.status).toBe(200)
@@ -68,7 +68,7 @@ async function spend(key: string): Promise<void> {
 }
 
 describe('a low balance', () => {
-  test('BILL-15 a low balance is reported once when a call takes the balance below the threshold, by mail to owners and the billing address, and again after a top-up', async () => {
+  test('BILL-15 when a call takes the balance below the threshold, owners and the billing address get one mail; another warning comes only after a top-up', async () => {
     const payer = await newPayer(app)
     const { orgId } = payer
     const second = await app.newMember('owner', { orgId })
@@ -77,7 +77,7 @@ describe('a low balance', () => {
     await topUp(payer, 250)
     const key = await keyOf(payer)
     await setThreshold(payer, 200)
-    // 250 → 210: not below. 170: below. 130: still below.
+    // The balance falls from 250 to 210 (not below the threshold), to 170 (below) and to 130 (still below).
     await spend(key)
     expect([await events(orgId), await mails(orgId)]).toEqual([[], []])
     await spend(key)
@@ -90,7 +90,8 @@ describe('a low balance', () => {
     expect(letter?.subject).toMatch(/₹170\.00 left/)
     for (const part of [letter?.text, letter?.html]) expect(part).toMatch(/₹170\.00[\s\S]*₹200\.00[\s\S]*%2Fme%2Fbilling/)
 
-    // Back above: armed again. The next crossing is an event; a mail only when the last one is a day old.
+    // The top-up raises the balance above the threshold, so the warning is armed again. The next crossing sends an event. It sends a mail only when
+    // the last mail is a day old.
     await topUp(payer, 100)
     await spend(key)
     expect(await events(orgId)).toEqual([
@@ -100,19 +101,19 @@ describe('a low balance', () => {
     expect(await mails(orgId)).toHaveLength(3)
     await topUp(payer, 100)
     clock.advance(24 * hourMs)
-    // 290 → 250 → 210 → 170.
+    // The balance falls from 290 to 250, 210 and 170.
     for (let i = 0; i < 3; i++) await spend(key)
     expect((await events(orgId)).at(-1)).toEqual({ balance_inr: 170, threshold_inr: 200 })
     expect([(await events(orgId)).length, (await mails(orgId)).length]).toEqual([3, 6])
   })
 
-  test('a top-up below the threshold and setting the same threshold do not arm the warning again; another threshold does', async () => {
+  test('a top-up to below the threshold and setting the same threshold do not arm the warning again; setting another threshold does', async () => {
     const payer = await newPayer(app)
     const { orgId } = payer
     await topUp(payer, 200)
     const key = await keyOf(payer)
     await setThreshold(payer, 1000)
-    // It was below before anybody cared: the next call tells.
+    // The balance was below the threshold before the threshold was set. The next call causes the warning.
     expect(await events(orgId)).toEqual([])
     await spend(key)
     expect(await events(orgId)).toEqual([{ balance_inr: 160, threshold_inr: 1000 }])
@@ -123,14 +124,14 @@ describe('a low balance', () => {
     await setThreshold(payer, 900)
     await spend(key)
     expect((await events(orgId)).at(-1)).toEqual({ balance_inr: 180, threshold_inr: 900 })
-    // Cleared: nobody is told any more.
+    // The threshold is cleared, so no more warnings are sent.
     await setThreshold(payer, null)
     await spend(key)
     expect(await events(orgId)).toHaveLength(2)
     expect(await mails(orgId)).toHaveLength(1)
   })
 
-  test('money that the operator takes can cause the warning, and a balance below zero is shown as it is', async () => {
+  test('money that the operator takes can cause the warning, and a balance below zero is shown as a negative number', async () => {
     const payer = await newPayer(app)
     await setThreshold(payer, 0.01)
     const { credits } = app.gateway.app.operator
@@ -140,7 +141,7 @@ describe('a low balance', () => {
     expect((await mails(payer.orgId))[0]?.data).toMatchObject({ balance: '-₹0.01', threshold: '₹0.01' })
   })
 
-  test('when many processes charge concurrently, one sends the warning; an address that accepts no mail delays nothing', async () => {
+  test('when many processes charge concurrently, one sends the warning; an invalid mail address delays no charge', async () => {
     const payer = await newPayer(app)
     const { orgId } = payer
     await setThreshold(payer, 10)

@@ -30,7 +30,7 @@ async function newOrg(name: string): Promise<number> {
   return orgId
 }
 
-test('a grant is credited once, makes trial keys standard, and is in the ledger and the audit trail', async () => {
+test('a grant is credited once, turns trial keys into standard keys, and is in the ledger and the audit trail', async () => {
   const org = await newOrg('Granted')
   expect(await tiersOf(org)).toEqual(['trial'])
   expect(await run('credit-grant', { org, inr: 500, ref: ' welcome ' })).toEqual({ org_id: org, credited: true, amount_inr: 500, balance_inr: 500 })
@@ -46,16 +46,16 @@ test('a grant is credited once, makes trial keys standard, and is in the ledger 
   })
 })
 
-test('a ref that comes again with another amount is refused and moves no money', async () => {
+test('a repeated ref with another amount is refused and moves no money', async () => {
   const org = await newOrg('Refs')
   await run('credit-grant', { org, inr: 10, ref: 'ticket 7' })
   await expect(run('credit-grant', { org, inr: 11, ref: 'ticket 7' })).rejects.toThrow(/"ticket 7" is in the ledger .* with ₹10\. Nothing was changed/)
   expect(await lastAct(org)).toMatchObject({ act: 'grantCredit', outcome: 'bad_request' })
-  // The same words for a correction are another act.
+  // A correction may have the same ref as a grant, because the ref is unique only for each reason.
   expect(await run('credit-correct', { org, inr: -4.25, ref: 'ticket 7' })).toMatchObject({ credited: true, balance_inr: 5.75 })
 })
 
-test('a correction takes money, also more than the balance, and the ledger shows the balance after each row', async () => {
+test('a correction can take more than the balance, and the ledger shows the balance after each row', async () => {
   const org = await newOrg('Corrected')
   await run('credit-grant', { org, inr: 20, ref: 'a' })
   expect(await run('credit-correct', { org, inr: -30.000001, ref: 'b' })).toMatchObject({ credited: true, balance_inr: -10.000001 })
@@ -67,7 +67,7 @@ test('a correction takes money, also more than the balance, and the ledger shows
   ])
 })
 
-test('invalid amounts and refs and unknown organisations get an error that names them', async () => {
+test('invalid amounts, invalid refs and unknown organisations get an error that names them', async () => {
   const org = await newOrg('Wrong')
   await expect(run('credit-grant', { org, inr: -1, ref: 'x' })).rejects.toThrow('credit correct takes money away')
   await expect(run('credit-grant', { org, inr: 0, ref: 'x' })).rejects.toThrow('above zero')
@@ -80,14 +80,14 @@ test('invalid amounts and refs and unknown organisations get an error that names
   expect(await run('credit-show', { org })).toMatchObject({ balance_inr: 0, ledger: [] })
 })
 
-test('the same grant, repeated concurrently, moves money once', async () => {
+test('the same grant, sent several times concurrently, moves money once', async () => {
   const org = await newOrg('Crowd')
   const given = await Promise.all(Array.from({ length: 10 }, () => run('credit-grant', { org, inr: 5, ref: 'once' })))
   expect(given.filter(({ credited }) => credited)).toHaveLength(1)
   expect((await run('credit-show', { org })).balance_inr).toBe(5)
 })
 
-test('promo codes are created, listed with their state, expire and are ended', async () => {
+test('promo codes can be created, listed with their state and ended, and they expire', async () => {
   expect(await run('promo-create', { code: 'diwali-26', bonusInr: 100, minTopupInr: 1000, maxRedemptions: 50, expiresAt: '2199-12-31' })).toMatchObject({
     code: 'DIWALI-26',
     state: 'active',

@@ -28,7 +28,7 @@ describe('orders for top-ups', () => {
   const check = (body: unknown, cookie = payer.cookie) => app.call('POST', '/me/billing/promo/check', body, { cookie })
   const codeOf = ({ status, json }: { status: number; json: { error: { code: string } } }) => [status, json.error.code]
 
-  test('BILL-04 without a billing address no order is made, neither here nor at the provider', async () => {
+  test('BILL-04 without a billing address, no order is made, neither in the gateway nor at the provider', async () => {
     const { orgId, userId } = await app.otherOrg('No Address')
     const cookie = await app.signIn(userId, orgId)
     const before = provider.requests.length
@@ -65,7 +65,7 @@ describe('orders for top-ups', () => {
     expect(provider.requests.length).toBe(before)
   })
 
-  test('BILL-08 BILL-13 SHAPE-15 a promo code is checked without being redeemed; an unknown code and a redeemed code have their errors', async () => {
+  test('BILL-08 BILL-13 SHAPE-15 a promo code is checked without being redeemed; unknown and redeemed codes have errors of their own', async () => {
     await app.db.exec(addPromo, 'WELCOME', 50_000_000n, 0n, 2, null)
     await app.db.exec(addPromo, 'BIG-ONE', 500_000_000n, 5_000_000_000n, null, null)
     await app.db.exec(addPromo, 'SHORT', 10_000_000n, 0n, null, new Date(clock.nowMs() + dayMs))
@@ -104,7 +104,7 @@ describe('orders for top-ups', () => {
     expect(codeOf(await check({ promo_code: 'WELCOME' }, third.cookie))).toEqual([400, 'promo_invalid'])
   })
 
-  test('PERM-05 (orders, verify, promo codes) members and admins are refused', async () => {
+  test('PERM-05 members and admins are refused on orders, verify and promo codes', async () => {
     for (const role of ['member', 'admin'] as const) {
       const { cookie } = await app.newMember(role, { orgId: payer.orgId })
       const calls = [order({ amount_inr: 500 }, cookie), check({ promo_code: 'WELCOME' }, cookie), app.call('POST', '/me/billing/verify', {}, { cookie })]
@@ -112,7 +112,7 @@ describe('orders for top-ups', () => {
     }
   })
 
-  test('a failure of the provider is 502 payment_provider_failed and leaves no order here', async () => {
+  test('when the provider fails, the reply is 502 payment_provider_failed, and the gateway stores no order', async () => {
     const failures: ProviderFailure[] = [
       { status: 500 },
       { status: 503, body: '<html>' },
@@ -145,14 +145,14 @@ describe('orders for top-ups', () => {
       expect(log).not.toContain(secret)
   })
 
-  test('an order id that the provider returned before is refused, and the orders stay separate', async () => {
+  test('an order id that the provider has returned before is refused, so two orders are never confused', async () => {
     const orderId = await newPayer(app).then(each => each.order(300))
     provider.failNext({ change: { id: orderId } })
     expect(codeOf(await order({ amount_inr: 100 }))).toEqual([502, 'payment_provider_failed'])
     expect((await app.call('POST', '/me/billing/verify', provider.checkout(orderId), { cookie: payer.cookie })).status).toBe(404)
   })
 
-  test('another PAYMENT_PROVIDER id changes the path and the header; without a webhook secret webhooks are refused and verify works', async () => {
+  test('another PAYMENT_PROVIDER id changes the path and the header of webhooks; without a webhook secret, webhooks are refused and verify works', async () => {
     const other = await newPayer(app)
     const proof = provider.checkout(await other.order(500))
     const { body, headers } = provider.webhook('payment.captured', { orderId: proof.order_id, paymentId: proof.payment_id })
@@ -164,13 +164,13 @@ describe('orders for top-ups', () => {
     expect((await other.verify(proof)).json.credited).toBe(true)
   })
 
-  test('an order without a payment credits nothing', async () => {
+  test('an order without a payment is not credited', async () => {
     const other = await newPayer(app)
     await other.order(500)
     expect(await app.db.many(ledgerOf, other.orgId)).toEqual([])
   })
 
-  test('a payment that neither browser nor webhook reported is found by asking the provider: rarely, not for long, and with pauses after failures', async () => {
+  test('the gateway finds a payment that nobody reported by asking the provider, rarely, for a limited time, and with pauses after failures', async () => {
     const other = await newPayer(app)
     const orderId = await other.order(700)
     const stale = await newPayer(app)
@@ -210,14 +210,14 @@ describe('orders for top-ups', () => {
     expect((await other.verify(provider.checkout(orderId, paymentId))).json).toEqual(reported)
     expect(app.logLines.filter(line => line.includes('neither the checkout nor the webhook had reported'))).toHaveLength(1)
 
-    // Nobody is asked about what is older than three days, or paid.
+    // The gateway does not ask about an order that is older than three days or paid.
     provider.pay({ orderId: staleId })
     expect(await sweepAfter(48 * 60)).toBe(0)
     expect(await app.db.many(ledgerOf, stale.orgId)).toEqual([])
   })
 })
 
-test('BILL-09 orders, verify, promo codes and the webhook are 503 billing_disabled without a payment provider', async () => {
+test('BILL-09 without a payment provider, orders, verify, promo codes and the webhook are 503 billing_disabled', async () => {
   const app = await startApp()
   const cookie = await app.signIn()
   const calls = [

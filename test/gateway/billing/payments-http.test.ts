@@ -33,7 +33,7 @@ describe('payments', () => {
     await provider.close()
   })
 
-  /** Everything that a capture writes for an organisation, counted. */
+  /** Everything that a capture writes for an organisation, with counts. */
   const written = async ({ orgId }: Payer) => ({
     ledger: (await app.db.many(ledgerOf, orgId)).map(({ reason, inr }) => `${reason} ${inr}`),
     payments: (await app.db.many(paymentsOf, orgId)).map(({ status }) => status),
@@ -52,7 +52,7 @@ describe('payments', () => {
   const flagged = () => app.logLines.filter(line => line.includes('a payment was not credited')).map(line => JSON.parse(line))
   const balanceOf = async ({ cookie }: Payer) => (await app.call('GET', '/me/billing', undefined, { cookie })).json.balance_inr
 
-  test('BILL-10 SHAPE-14 a valid signature credits the whole amount once, and a repetition changes nothing', async () => {
+  test('BILL-10 SHAPE-14 a valid signature credits the whole amount once, and a repeated request changes nothing', async () => {
     const payer = await newPayer(app)
     const orderId = await payer.order(500)
     const proof = provider.checkout(orderId)
@@ -62,7 +62,7 @@ describe('payments', () => {
       expect([status, json]).toEqual([200, { ok: true, balance_inr: 500, credited: false }])
     }
     expect(await written(payer)).toEqual(once(500))
-    // Under the names of the checkout too.
+    // The fields are also accepted under the names that the provider's checkout uses.
     const second = provider.checkout(await payer.order(100))
     const named = { razorpay_order_id: second.order_id, razorpay_payment_id: second.payment_id, razorpay_signature: second.signature }
     expect((await app.call('POST', '/me/billing/verify', named, { cookie: payer.cookie })).json).toEqual({ ok: true, balance_inr: 600, credited: true })
@@ -96,7 +96,7 @@ describe('payments', () => {
     expect((await payer.verify(proof)).json.credited).toBe(true)
   })
 
-  test('BILL-12 an order of another organisation and an unknown order are 404 not_found, whatever the signature is', async () => {
+  test('BILL-12 an order of another organisation and an unknown order are 404 not_found, with a valid and an invalid signature', async () => {
     const payer = await newPayer(app)
     const stranger = await newPayer(app)
     const orderId = await payer.order(500)
@@ -108,11 +108,11 @@ describe('payments', () => {
     expect(await written(stranger)).toEqual(nothing)
   })
 
-  test('PAYHOOK-01 PAYHOOK-06 a signed payment.captured credits once; the signature covers the raw bytes', async () => {
+  test('PAYHOOK-01 PAYHOOK-06 a signed payment.captured webhook credits the payment once; the signature covers the raw bytes', async () => {
     const payer = await newPayer(app)
     const facts = { orderId: await payer.order(700), paymentId: providerId('pay'), method: 'upi' }
     const { body, headers } = provider.webhook('payment.captured', facts)
-    // The same JSON in other bytes is not what was signed.
+    // The same JSON with other white space has other bytes, so the signature is wrong.
     const respaced = JSON.stringify(JSON.parse(body), null, 1)
     expect((await deliver(app, { body: respaced, headers })).json.error.code).toBe('bad_signature')
     expect(await written(payer)).toEqual(nothing)
@@ -127,7 +127,7 @@ describe('payments', () => {
     expect(await balanceOf(payer)).toBe(700)
   })
 
-  test('PAYHOOK-02 a webhook without a valid signature is 400 and changes nothing; another provider id is 404', async () => {
+  test('PAYHOOK-02 a webhook without a valid signature is 400 and changes nothing; a webhook for another provider id is 404', async () => {
     const payer = await newPayer(app)
     const { body, headers } = provider.webhook('payment.captured', { orderId: await payer.order(500) })
     const before = await app.dump()
@@ -155,7 +155,7 @@ describe('payments', () => {
       expect([status, json]).toEqual([200, { ok: true, outcome: 'already_credited', credited: false }])
     }
     expect(await written(payer)).toEqual(once(500))
-    // What the checkout does not tell, the webhook does.
+    // The method comes from the webhook, because the checkout does not name it.
     expect((await app.db.many(paymentsOf, payer.orgId))[0]?.method).toBe('card')
     const [invoice] = await app.db.many(invoicesOf, payer.orgId)
     expect(invoice).toMatchObject({ paymentId: proof.payment_id, paise: 50_000 })
@@ -171,7 +171,7 @@ describe('payments', () => {
     expect(await written(other)).toEqual(once(900))
   })
 
-  test('PAYHOOK-04 payment.failed is recorded and credits nothing; it never undoes a capture, and a capture after it credits', async () => {
+  test('PAYHOOK-04 payment.failed is recorded and credits nothing; it never undoes a capture, and a capture after it is credited', async () => {
     const payer = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
     const facts = { orderId: proof.order_id, paymentId: proof.payment_id, errorReason: 'incorrect_pin' }
@@ -184,12 +184,12 @@ describe('payments', () => {
     expect((await payer.verify(proof)).json).toEqual({ ok: true, balance_inr: 500, credited: false })
     expect(await written(payer)).toEqual(once(500))
     expect(await app.db.many(paymentsOf, payer.orgId)).toMatchObject([{ status: 'captured', reason: null }])
-    // Free text of the provider is nowhere.
+    // The provider's free text is stored nowhere.
     expect(await app.dump()).not.toContain('wrong PIN')
     expect(app.logLines.join('')).not.toContain('Asha typed')
   })
 
-  test('PAYHOOK-05 unknown events and unknown orders are 200 and ignored', async () => {
+  test('PAYHOOK-05 webhooks about unknown events and unknown orders are 200 and change nothing', async () => {
     const payer = await newPayer(app)
     const orderId = await payer.order(500)
     const before = await app.dump()
@@ -213,14 +213,14 @@ describe('payments', () => {
       const { status, json } = await send()
       expect([status, json]).toEqual([200, { ok: true, outcome: 'ignored', credited: false }])
     }
-    // Two of them are about money that somebody paid or got back, in a shape that nobody knows.
+    // Two of these webhooks are about money that was paid or returned, but their data cannot be read.
     expect(app.logLines.filter(line => line.includes('a payment that cannot be read'))).toHaveLength(2)
     const broken = await signed('{"event":')
     expect([broken.status, broken.json.error.code]).toEqual([400, 'bad_request'])
     expect(await app.dump()).toBe(before)
   })
 
-  test('PAYHOOK-07 a payment whose amount or currency differs from its order is flagged and logged, never credited, not by verify either', async () => {
+  test('PAYHOOK-07 a payment whose amount or currency differs from its order is flagged and logged; neither the webhook nor verify credits it', async () => {
     const payer = await newPayer(app)
     const cases = [
       { reported: { amount: 49_999 }, reason: 'amount_differs' },
@@ -239,12 +239,12 @@ describe('payments', () => {
     }
     expect(await written(payer)).toEqual({ ...nothing, payments: ['flagged', 'flagged', 'flagged', 'flagged'] })
     expect(await app.db.many(paymentsOf, payer.orgId)).toMatchObject([{ paise: 49_999 }, { paise: 5_000_000 }, { paise: 0 }, { currency: 'USD' }])
-    // The order itself can still be paid as it should.
+    // Another payment with the right amount can still pay the order.
     const orderId = (await app.db.many(paymentsOf, payer.orgId))[0]?.orderId ?? ''
     expect((await payer.verify(provider.checkout(orderId))).json).toEqual({ ok: true, balance_inr: 500, credited: true })
   })
 
-  test('a webhook that contradicts a payment credited by verify is logged and recorded once; the credit stays', async () => {
+  test('a webhook that contradicts a payment credited by verify is logged and recorded once; the payment stays credited', async () => {
     const payer = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
     await payer.verify(proof)
@@ -255,7 +255,7 @@ describe('payments', () => {
     expect(await written(payer)).toEqual(once(500))
   })
 
-  test('two payments of one order: the first is credited, the second flagged', async () => {
+  test('of two payments of one order, the first is credited and the second is flagged', async () => {
     const payer = await newPayer(app)
     const first = provider.checkout(await payer.order(500))
     const second = provider.checkout(first.order_id)
@@ -266,7 +266,7 @@ describe('payments', () => {
     expect({ ...(await written(payer)), payments: ['captured'] }).toEqual(once(500))
   })
 
-  test('a payment of one order is refused for another order, within an organisation and between two', async () => {
+  test('a payment of one order is refused for another order of the same organisation and of another organisation', async () => {
     const payer = await newPayer(app)
     const other = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
@@ -281,7 +281,7 @@ describe('payments', () => {
     expect(await written(other)).toEqual(nothing)
   })
 
-  test('signatures agree with the provider’s own package in both directions', async () => {
+  test('the gateway and the provider’s own package accept each other’s signatures', async () => {
     const payer = await newPayer(app)
     const proof = provider.checkout(await payer.order(500))
     expect(validatePaymentVerification({ order_id: proof.order_id, payment_id: proof.payment_id }, proof.signature, provider.keySecret)).toBe(true)
@@ -294,7 +294,7 @@ describe('payments', () => {
     expect((await payer.verify(forged)).json.error.code).toBe('bad_signature')
   })
 
-  test('the bonus of a promo code comes with the capture, once for an organisation; if the code has ended by then, the top-up comes without it and with the reason', async () => {
+  test('an organisation gets the bonus of a promo code once, with the capture; if the code has ended by then, the reply says why there is no bonus', async () => {
     await app.db.exec(addPromo, 'ONE', 25_000_000n, 0n, 1, null)
     await app.db.exec(addPromo, 'ENDS', 25_000_000n, 0n, null, null)
     await app.db.exec(addPromo, 'TIMED', 25_000_000n, 0n, null, new Date(clock.nowMs() + 3_600_000))
@@ -324,7 +324,7 @@ describe('payments', () => {
     })
     expect(await verified(second, 3)).toMatchObject({ credited: true, balance_inr: 700, promo: { bonus_inr: 0, reason: 'promo_ended' } })
     clock.advance(3_600_000)
-    // The webhook comes first; the browser still receives the result of the code.
+    // The webhook comes before verify. The browser still receives the result of the promo code.
     expect((await notify(app, provider, 'payment.captured', { orderId: orders[4] ?? '', paymentId: proofs[4]?.payment_id ?? '' })).json.credited).toBe(true)
     expect(await verified(second, 4)).toEqual({
       ok: true,
@@ -343,7 +343,7 @@ describe('payments', () => {
     expect((await app.db.many(invoicesOf, first.orgId))[0]?.paise).toBe(10_000)
   })
 
-  test('the first top-up makes trial keys standard', async () => {
+  test('the first top-up turns trial keys into standard keys', async () => {
     const payer = await newPayer(app)
     const tier = async () => (await app.call('GET', '/me/keys', undefined, { cookie: payer.cookie })).json.keys[0].tier
     expect(await tier()).toBe('trial')
@@ -351,7 +351,7 @@ describe('payments', () => {
     expect(await tier()).toBe('standard')
   })
 
-  test('fifty concurrent captures, each reported in three ways, are credited once and numbered without a hole', async () => {
+  test('fifty concurrent captures, each reported in three ways, are each credited once, and their invoice numbers have no gap', async () => {
     const payers = [await newPayer(app), await newPayer(app), await newPayer(app)]
     await app.db.exec(addPromo, 'CROWD', 10_000_000n, 0n, 2, null)
     const tops = await Promise.all(

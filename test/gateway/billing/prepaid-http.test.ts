@@ -4,7 +4,7 @@ import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 
-/** Keys of a payment provider that nobody calls here: they switch billing on. */
+/** Keys of a payment provider that is never called here. They switch billing on. */
 const billingOn = { RAZORPAY_KEY_ID: 'rzp_test_key', RAZORPAY_KEY_SECRET: 'rzp-test-secret' }
 
 const ledgerOf = statement<[orgId: number], { kind: string; amountUinr: bigint; eventId: string | null }>(
@@ -21,7 +21,7 @@ const tiersOf = statement<[orgId: number], { tier: string; rpm: number; daily: n
   'select distinct tier as "tier", rpm_limit as "rpm", daily_limit as "daily" from api_keys where org_id = $1::int',
 )
 
-/** An organisation of its own on the gateway. */
+/** A new organisation on the gateway. */
 interface Org {
   readonly orgId: number
   readonly userId: number
@@ -29,11 +29,14 @@ interface Org {
 }
 
 const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }
-/** What a call with that usage costs on alpha: 100 × ₹10 and 50 × ₹40 a million tokens. */
+/** The cost of a call on alpha with that usage: 100 × ₹10 and 50 × ₹40 per million tokens. */
 const costUinr = 3000n
 const hello = [{ role: 'user', content: 'hello' }]
 
-/** A model whose token of output costs half a micro-rupee, one that paints on the caller's key, and one whose provider counts tokens. */
+/**
+ * Adds three models: one whose output tokens cost half a micro-rupee each, one that makes images on the caller's key, and one whose provider counts
+ * tokens.
+ */
 function withMore(file: ReturnType<typeof defaultOperatorFile>, counting: string) {
   const facts = { provider: 'alpha', source: 'test', as_of: '2026-01-01' }
   const half = { ...facts, upstream_model: 'half', input_inr_per_mtok: 0, output_inr_per_mtok: 0.5 }
@@ -83,11 +86,11 @@ describe('prepaid credit', () => {
     }
   })
 
-  test('BILL-20 a zero or negative balance on a platform route is 402 insufficient_credits for a standard key; no provider is called', async () => {
+  test('BILL-20 a platform route on a zero or negative balance is 402 insufficient_credits for a standard key, and no provider is called', async () => {
     const org = await on.newOrg()
     await on.credit(org, 0.005)
     expect((await on.chat(org.key)).status).toBe(200)
-    // ₹0.002 are left: not enough, and more than nothing, so one call more is served.
+    // ₹0.002 are left. That does not pay for a call, but it is more than zero, so one more call is served.
     expect((await on.chat(org.key)).status).toBe(200)
     expect(await on.balance(org)).toBe(-1000n)
     const refused = await on.chat(org.key)
@@ -95,7 +98,7 @@ describe('prepaid credit', () => {
     expect(refused.json.balance_inr).toBe(-0.001)
     expect(refused.headers.get('x-should-retry')).toBe('false')
     expect(refused.headers.get('retry-after')).toBeNull()
-    // Exactly nothing is not enough either.
+    // A balance of exactly zero is refused too.
     await on.credit(org, 0.001)
     expect(await on.balance(org)).toBe(0n)
     expect((await on.chat(org.key)).status).toBe(402)
@@ -104,9 +107,9 @@ describe('prepaid credit', () => {
     expect((await on.chat(org.key)).status).toBe(200)
   })
 
-  test('while a call with a picture runs, the balance is held for the most tokens that its provider may count', async () => {
+  test('while a call with an image runs, it holds the price of the most tokens that its provider may count for the image', async () => {
     const org = await on.newOrg()
-    // The estimate of the picture is ₹0.015, its most ₹0.16.
+    // The estimated price of the image is ₹0.015, and the highest possible price is ₹0.16.
     await on.credit(org, 0.05)
     const look = () =>
       on.chat(org.key, {
@@ -126,7 +129,7 @@ describe('prepaid credit', () => {
     ['POST /v1/messages', '/v1/messages', { model: 'alpha-only', max_tokens: 10, messages: hello }],
     ['POST /v1/responses', '/v1/responses', { model: 'alpha-only', input: 'hello' }],
     ['POST /v1/embeddings', '/v1/embeddings', { model: 'test-embed', input: ['hello'] }],
-  ])('%s is refused in the same way, with a stream or without', async (_, path, body) => {
+  ])('%s without credit is refused in the same way, with a stream or without', async (_, path, body) => {
     const org = await on.newOrg()
     await on.credit(org, 1)
     await on.credit(org, -1)
@@ -153,15 +156,15 @@ describe('prepaid credit', () => {
     expect(new Set(rows.flatMap(row => row.eventId ?? [])).size).toBe(6)
   })
 
-  test('BILL-22 a debit is tokens at the price of the route that served, in whole micro-rupees, rounded half up once per call', async () => {
+  test('BILL-22 a debit is the tokens at the price of the route that served, in whole micro-rupees, rounded half up once per call', async () => {
     const org = await on.newOrg()
     await on.credit(org, 10)
     const cases: readonly [string, Record<string, number>, bigint][] = [
-      // 1 × ₹10 + 1 × ₹40 a million tokens.
+      // 1 × ₹10 + 1 × ₹40 per million tokens.
       ['alpha-only', { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }, 50n],
       ['alpha-only', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, 0n],
       ['test-model', { prompt_tokens: 123, completion_tokens: 45, total_tokens: 168 }, 123n * 10n + 45n * 40n],
-      // At half a micro-rupee a token: 0.5 is 1, and 1.5 is 2, not three times 1.
+      // At half a micro-rupee per token, 0.5 rounds to 1, and 1.5 rounds to 2. Rounding each token would give 3.
       ['half', { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 }, 1n],
       ['half', { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 }, 1n],
       ['half', { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 }, 2n],
@@ -177,9 +180,9 @@ describe('prepaid credit', () => {
     expect(events.map(event => event.costUinr)).toEqual(cases.map(([, , debit]) => debit))
   })
 
-  test('of many concurrent calls, exactly the number that the balance pays for is served', async () => {
+  test('of many concurrent calls, exactly as many are served as the balance pays for', async () => {
     const org = await on.newOrg()
-    // Each costs what it holds: 50 tokens of output at ₹40 a million, and nothing else.
+    // Each call costs exactly what it holds: 50 output tokens at ₹40 per million.
     app.alpha.reset()
     app.alpha.script(() => ({ usage: { prompt_tokens: 0, completion_tokens: 50, total_tokens: 50 } }))
     const quiet = { messages: [{ role: 'user', content: '' }] }
@@ -188,7 +191,7 @@ describe('prepaid credit', () => {
     let served = replies.filter(reply => reply.status === 200).length
     for (const { status, json, headers } of replies.filter(reply => reply.status !== 200)) {
       expect([status, json.error.code]).toEqual([402, 'insufficient_credits'])
-      // Money that running calls hold may come back, money that is spent does not.
+      // A retry can succeed while running calls hold money that may come back. A retry cannot succeed when all money is spent.
       expect(headers.get('x-should-retry')).toBe(String(json.balance_inr > 0))
     }
     while ((await on.chat(org.key, quiet)).status === 200) served++
@@ -196,10 +199,10 @@ describe('prepaid credit', () => {
     expect(await on.balance(org)).toBe(0n)
   })
 
-  test('a stream is cut when the balance ends during it, with insufficient_credits in its own protocol', async () => {
+  test('a stream is cut when the balance is used up during it, with an insufficient_credits error in the format of the stream', async () => {
     const org = await on.newOrg()
     await on.credit(org, 0.03)
-    // A budget with room does not take the blame.
+    // The organisation also has a budget with room left, so the error must name the balance and not the budget.
     await app.gateway.app.limits.budgets.set(org.orgId, 'org', String(org.orgId), 1_000_000_000n)
     app.alpha.reset()
     app.alpha.script({ chunks: Array.from({ length: 400 }, () => 'word '.repeat(20)) })
@@ -212,7 +215,7 @@ describe('prepaid credit', () => {
     expect((await on.chat(org.key)).status).toBe(402)
   })
 
-  test('a spent budget is reported before a spent balance', async () => {
+  test('when both the budget and the balance are spent, the error names the budget', async () => {
     const org = await on.newOrg()
     await on.credit(org, 1)
     await app.gateway.app.limits.budgets.set(org.orgId, 'org', String(org.orgId), 3000n)
@@ -240,14 +243,14 @@ describe('prepaid credit', () => {
       expect(await on.balance(org)).toBe(-costUinr)
       expect(await keyOf()).toEqual([200, true])
       expect(await keyOf({ stream: true })).toEqual([200, true])
-      // Where the saved key does not reach, the balance is what is missing.
+      // The saved key does not work at this provider, so the error is about the balance.
       expect((await on.chat(org.key, { model: 'test-model', provider: 'beta' })).json.error.code).toBe('insufficient_credits')
       expect(await on.balance(org)).toBe(-costUinr)
       await on.credit(org, 1)
       expect(await keyOf()).toEqual([200, false])
     })
 
-    test('IMG-14 a picture on an own key has cost_uinr 0 and the value of its pictures in its usage row, and the balance does not change', async () => {
+    test('IMG-14 an image on an own key has cost_uinr 0 and the value of the image in its usage row, and the balance does not change', async () => {
       const org = await on.newOrg()
       await on.credit(org, 1)
       app.alpha.reset()
@@ -261,7 +264,7 @@ describe('prepaid credit', () => {
   })
 
   describe('trial keys', () => {
-    test('KEY-26 a trial key can call a platform model that is hosted in India without charge', async () => {
+    test('KEY-26 a trial key can call a platform model that is hosted in India free of charge', async () => {
       const org = await on.newOrg()
       const served = await on.chat(org.key, { model: 'test-model' })
       expect([served.status, served.headers.get('x-br-provider'), served.headers.get('x-br-cost-inr')]).toEqual([200, 'indus', '0'])
@@ -274,17 +277,17 @@ describe('prepaid credit', () => {
       expect(app.alpha.requests).toHaveLength(0)
     })
 
-    test('KEY-27 a trial key on another platform model is 402 insufficient_credits, and no provider is called', async () => {
+    test('KEY-27 a trial key that calls another platform model gets 402 insufficient_credits, and no provider is called', async () => {
       const org = await on.newOrg()
       for (const body of [{ model: 'alpha-only' }, { model: 'global-only' }, { model: 'test-model', provider: 'alpha' }]) {
         const refused = await on.chat(org.key, body)
         expect([refused.status, refused.json.error.code]).toEqual([402, 'insufficient_credits'])
         expect(refused.json.error.message).toContain('trial')
       }
-      // What credit would not help with is said as it is.
+      // A failure that credit would not solve has its own error code.
       expect((await on.chat(org.key, { model: 'byok-model' })).json.error.code).toBe('no_route')
       expect((await on.chat(org.key, { model: 'no-such-model' })).json.error.code).toBe('model_not_found')
-      // A failing route in India does not send the call abroad on the platform's account.
+      // When the route in India fails, the call is not sent abroad at the platform's cost.
       app.indus.reset()
       app.indus.script(() => ({ status: 500 }))
       expect((await on.chat(org.key, { model: 'test-model' })).status).toBe(502)
@@ -293,7 +296,7 @@ describe('prepaid credit', () => {
       expect([preview.status, preview.json.error.code]).toEqual([402, 'insufficient_credits'])
     })
 
-    test('tokens of a model that a trial key may not call are estimated, not counted by the provider', async () => {
+    test('for a model that a trial key may not call, tokens are estimated and not counted by the provider', async () => {
       const org = await on.newOrg()
       app.beta.script(() => ({ body: { input_tokens: 12 } }))
       const count = async () => {
@@ -306,14 +309,14 @@ describe('prepaid credit', () => {
       expect(await count()).toEqual([200, true, null])
     })
 
-    test('KEY-28 a trial key on an own provider key is served, and nothing is debited', async () => {
+    test('KEY-28 a trial key can use an own provider key, and nothing is debited', async () => {
       const org = await on.newOrg()
       const served = await on.chat(org.key, { provider: 'alpha', upstream_key: 'sk-own-key-of-alpha-123456' })
       expect([served.status, served.headers.get('x-br-cost-inr')]).toEqual([200, '0'])
       expect(await on.balance(org)).toBe(0n)
     })
 
-    test('KEY-25 keys are trial keys while billing is on, until the first credit makes all keys of the organisation standard', async () => {
+    test('KEY-25 while billing is on, new keys are trial keys until the first credit turns all keys of the organisation into standard keys', async () => {
       const org = await on.newOrg()
       const cookie = await app.signIn(org.userId, org.orgId)
       const second = (await app.call('POST', '/me/keys', { name: 'second' }, { cookie })).json
@@ -324,7 +327,7 @@ describe('prepaid credit', () => {
       expect(await tiers()).toEqual(['standard', 'standard'])
       for (const key of [org.key, second.key]) expect((await on.chat(key)).status).toBe(200)
       expect((await app.call('POST', '/me/keys', { name: 'third' }, { cookie })).json.tier).toBe('standard')
-      // A balance that is used up makes no key a trial key again.
+      // A standard key stays a standard key when the balance is used up.
       await on.credit(org, -5)
       expect(await tiers()).toEqual(['standard', 'standard', 'standard'])
       expect((await on.chat(org.key, { model: 'test-model' })).status).toBe(402)
@@ -341,7 +344,7 @@ describe('prepaid credit', () => {
     expect(await creditOf()).toEqual({ balance_inr: 0.997, trial: false })
   })
 
-  test('an agent token is on trial as long as the key that made it', async () => {
+  test('an agent token counts as a trial credential as long as the key that made it', async () => {
     const org = await on.newOrg()
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'trier' }, { token: org.key })).json
     const token = (await app.call('POST', `/v1/me/agents/${id}/token`, {}, { token: org.key })).json.access_token
@@ -353,7 +356,7 @@ describe('prepaid credit', () => {
   })
 })
 
-test('KEY-25 every key is standard while billing is off, and no call is refused for credit', async () => {
+test('KEY-25 while billing is off, every key is standard, and no call is refused for lack of credit', async () => {
   const app = await startApp()
   try {
     const cookie = await app.signIn()
@@ -363,7 +366,8 @@ test('KEY-25 every key is standard while billing is off, and no call is refused 
     await app.gateway.app.limits.flushNow()
     expect(await app.db.many(ledgerOf, app.orgId)).toEqual([])
     expect((await app.call('GET', '/v1/me/whoami')).json.credit).toBeNull()
-    // A key from a time with billing is standard for good when credit is given while it is off: it must not be on trial when it comes back.
+    // Here a trial key from a time with billing gets credit while billing is off. It becomes a standard key permanently, so it must stay one when
+    // billing comes back.
     await app.db.script(`update api_keys set tier = 'trial', rpm_limit = 300, daily_limit = 7 where org_id = ${app.orgId}`)
     await app.gateway.app.operator.credits.give({ orgId: app.orgId, reason: 'grant', amountUinr: 1n, ref: 'before billing' })
     expect(await app.db.many(tiersOf, app.orgId)).toEqual([{ tier: 'standard', rpm: 600, daily: 7 }])

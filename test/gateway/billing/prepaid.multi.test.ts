@@ -23,10 +23,10 @@ const costTokens = 100
 const costUinr = BigInt(costTokens) * tokenUinr
 const times = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
 
-describe.runIf(onPostgres)('prepaid credit over several processes', () => {
+describe.runIf(onPostgres)('prepaid credit in several processes', () => {
   let fleet: Fleet
   let members: GatewayProcess[]
-  /** One for all: who finds the journal of a dead process there adopts it. */
+  /** One data folder for all processes, because a process adopts the journals of dead processes in its own folder. */
   let folder: string
   let controlLog: ControlLog
   let granted = 0
@@ -45,7 +45,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
   })
   const member = (i: number): GatewayProcess => members[i % members.length] as GatewayProcess
   const buy = (process: GatewayProcess): Promise<FleetReply> => chat(process, fleet.key, costTokens)
-  /** Gives so much that the organisation has exactly this. */
+  /** Gives the organisation exactly this balance. */
   async function haveExactly(uinr: bigint): Promise<void> {
     await until(async () => ((await fleet.db.maybe(prepaid, fleet.orgId))?.leased ?? 0n) === 0n)
     const row = await fleet.db.maybe(prepaid, fleet.orgId)
@@ -63,14 +63,14 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
   }
   let served = 0
 
-  test('of 200 concurrent calls on any processes, exactly the number that the balance pays for is served', async () => {
+  test('of 200 concurrent calls on several processes, exactly as many are served as the balance pays for', async () => {
     for (const round of times(3)) {
       fleet.upstream.requests.length = 0
       await haveExactly(10n * costUinr)
       const replies = await Promise.all(times(200).map(i => buy(member(round === 0 ? 0 : i))))
       for (const { status, json } of replies.filter(reply => reply.status !== 200)) expect([status, json.error.code]).toEqual([402, 'insufficient_credits'])
       expect(replies.filter(reply => reply.status === 200).length).toBeLessThanOrEqual(10)
-      // When all is quiet, what is left can be spent to the last call, anywhere.
+      // When no call is running, the rest of the balance can be spent to the last call on any process.
       await until(async () => {
         const reply = await buy(member(round))
         return reply.status === 402 && reply.json.balance_inr <= 0
@@ -81,7 +81,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
     }
   })
 
-  test('calls that a killed process served are debited once, and its holds are released', async () => {
+  test('calls that a killed process served are debited once, and the holds of the process are released', async () => {
     await haveExactly(1000n * costUinr)
     const victim = await fleet.start({}, folder)
     const before = fleet.upstream.requests.length
@@ -93,7 +93,7 @@ describe.runIf(onPostgres)('prepaid credit over several processes', () => {
     await until(async () => (await fleet.db.one(debits, fleet.orgId)).count >= served + 1 && (await fleet.db.one(prepaid, fleet.orgId)).leased === 0n, 60_000)
     expect(await fleet.violations()).toEqual([])
     const { count, sum } = await fleet.db.one(debits, fleet.orgId)
-    // A call that died without a first byte costs nothing; no call costs twice.
+    // A call that was cut before its first byte costs nothing. No call is charged twice.
     expect(count - served).toBeLessThanOrEqual(dialed)
     expect(count - served).toBeGreaterThanOrEqual(30)
     const { cap, spent } = await fleet.db.one(prepaid, fleet.orgId)

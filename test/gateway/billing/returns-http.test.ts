@@ -1,4 +1,4 @@
-/** Refunds and chargebacks that the payment provider tells of, through the public surface. */
+/** Refunds and chargebacks that the payment provider reports, tested over HTTP. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkBillingInvariants } from '../../../src/gateway/billing/invariants.ts'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -11,7 +11,7 @@ const mailsOf = statement<[orgId: number], { subject: string; data: Record<strin
   `select template as "subject", data as "data" from emails where org_id = $1::int and template = 'payment_returned' order by id`,
 )
 
-describe('money of a top-up that went back', () => {
+describe('refunds and chargebacks of a top-up', () => {
   let provider: PaymentProvider
   let app: TestApp
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe('money of a top-up that went back', () => {
   const account = async ({ cookie }: Payer) => (await app.call('GET', '/me/billing', undefined, { cookie })).json
   const lines = async ({ orgId }: Payer) => (await app.db.many(ledgerOf, orgId)).map(({ reason, inr }) => `${reason} ${inr}`)
 
-  test('HARD-18 a refund is taken from the balance once, in parts and at most the paid amount, with its own ledger row, an audit line and a mail', async () => {
+  test('HARD-18 each part of a refund is taken from the balance once, at most the paid amount in total, with its own ledger row, an audit line and a mail', async () => {
     const { payer, orderId, paymentId } = await paid(500)
     const first = { id: providerId('rfnd'), orderId, paymentId, amount: 20_000 }
     expect(await notify('refund.created', first)).toBe('taken_back')
@@ -72,7 +72,7 @@ describe('money of a top-up that went back', () => {
     expect((await account(payer)).balance_inr).toBe(0)
   })
 
-  test('HARD-18 a disputed payment is taken when the dispute opens, given back when it is won or closed, and stays taken when it is lost', async () => {
+  test('HARD-18 a disputed payment is taken when the dispute opens; it is given back when the dispute is won or closed, and stays taken when it is lost', async () => {
     for (const [end, left, said] of [
       ['won', 300, 'given_back'],
       ['closed', 300, 'given_back'],
@@ -83,7 +83,7 @@ describe('money of a top-up that went back', () => {
       expect(await notify('payment.dispute.created', dispute)).toBe('taken_back')
       expect((await account(payer)).balance_inr).toBe(0)
       expect(await notify(`payment.dispute.${end}`, { ...dispute, at: 1_767_300_000 })).toBe(said)
-      // What was said before comes late, and again.
+      // Earlier reports come late and repeatedly.
       expect(await notify('payment.dispute.created', dispute)).toBe('noted')
       expect((await account(payer)).balance_inr).toBe(left)
       expect(await lines(payer)).toEqual(['topup 300', 'chargeback -300', ...(left === 0 ? [] : ['chargeback 300'])])
@@ -93,7 +93,7 @@ describe('money of a top-up that went back', () => {
     expect((await account(payer)).balance_inr).toBe(300)
   })
 
-  test('HARD-18 a balance can go below zero, and then calls that cost money are refused with 402 until it is paid', async () => {
+  test('HARD-18 a refund can take the balance below zero; calls that cost money are then refused with 402 until the debt is paid', async () => {
     const { payer, orderId, paymentId } = await paid(100)
     const made = await app.gateway.app.keys.create({
       orgId: payer.orgId,
@@ -105,7 +105,7 @@ describe('money of a top-up that went back', () => {
       dailyLimit: null,
     })
     const chat = () => app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'x' }] }, { token: made.key })
-    // 2 million tokens at ₹40 a million.
+    // 2 million tokens at ₹40 per million.
     app.alpha.script([{ usage: { prompt_tokens: 5, completion_tokens: 2000, total_tokens: 2005 } }])
     expect((await chat()).status).toBe(200)
     expect(await notify('refund.processed', { id: providerId('rfnd'), orderId, paymentId, amount: 10_000 })).toBe('taken_back')
@@ -118,7 +118,7 @@ describe('money of a top-up that went back', () => {
     expect((await chat()).status).toBe(200)
   })
 
-  test('HARD-18 a refund that is reported before its payment is taken with the credit, and a refund of an unknown payment changes nothing', async () => {
+  test('HARD-18 a refund that is reported before its payment is taken when the payment is credited; a refund of an unknown payment changes nothing', async () => {
     const payer = await newPayer(app)
     const orderId = await payer.order(200)
     const proof = provider.checkout(orderId)

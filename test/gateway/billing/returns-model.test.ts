@@ -1,4 +1,7 @@
-/** Refunds and disputes against a small model: what is taken is what the provider said last of each, whatever comes when. */
+/**
+ * Refunds and disputes compared with a small model. The amount taken follows from the provider's last report about each return, whatever the order of
+ * reports.
+ */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { balanceOf } from '../../../src/gateway/limits/budgets/prepaid.ts'
@@ -31,7 +34,7 @@ const capture: fc.Arbitrary<Step> = fc.record({
   as: fc.constant('ordered' as const),
   crash,
 })
-/** Rupees of each return of a payment: a refund has one amount, whatever is told of it. */
+/** The amount in rupees of each return of a payment. All reports about one return have the same amount. */
 const amounts = [40, 90, 300]
 const back: fc.Arbitrary<ReturnStep> = fc
   .record({
@@ -45,13 +48,13 @@ const back: fc.Arbitrary<ReturnStep> = fc
   .map(step => ({ ...step, inr: amounts[step.id] ?? 0 }))
 const isReturn = (step: Step | ReturnStep): step is ReturnStep => 'inr' in step
 
-/** What of an order is in its balance: what was credited, less what the last word on each return says is gone. */
+/** Returns what an order leaves in its balance: the credited amount, less the returns that have taken money by their last report. */
 function leftOf(order: ModelOrder, bonusInr: number, reported: readonly ReturnStep[]): number {
   const last = new Map<string, ReturnStep>()
   for (const step of reported) {
     const key = `${step.what.startsWith('refund.')} ${step.id}`
     const before = last.get(key)
-    // Whether a dispute is won or lost is final: that it is closed says neither.
+    // A report that a dispute is won or lost is final. A report that a dispute is closed is not.
     const decided = (one: ReturnStep): number => Number(one.what === 'payment.dispute.won' || one.what === 'payment.dispute.lost')
     const isMoreFinal = before === undefined ? 0 : decided(step) - decided(before)
     const later =
@@ -68,7 +71,7 @@ function leftOf(order: ModelOrder, bonusInr: number, reported: readonly ReturnSt
   return order.amountInr - gone + bonusInr - bonusUinr / 1e6
 }
 
-describe('returns against a small model', () => {
+describe('returns compared with a small model', () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await testDatabase()
@@ -76,7 +79,7 @@ describe('returns against a small model', () => {
   afterAll(() => database?.dispose())
 
   for (const together of [false, true])
-    test(`HARD-18 refunds, disputes, webhooks and checkouts ${together ? 'all concurrently' : 'in any order'}, repeated and with crashes: the balance follows the last report on each, and nothing is taken twice`, async () => {
+    test(`HARD-18 after refunds, disputes, webhooks and checkouts ${together ? 'all concurrently' : 'in any order'}, repeated and with crashes, the balance follows the last report on each return, and nothing is taken twice`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.oneof(capture, { weight: 2, arbitrary: back }), { minLength: 6, maxLength: 24, size: 'max' }), async steps => {
           const world = await CaptureWorld.start(database.db)
@@ -87,7 +90,7 @@ describe('returns against a small model', () => {
               await play(step)
               expect(await world.violations()).toEqual([])
             }
-          // The provider tells again until it is heard, and every payment is captured in the end.
+          // The provider repeats each report until it succeeds. In the end, every payment is captured.
           for (const step of steps) await play({ ...step, crash: null })
           for (const order of [0, 1, 2, 3]) await world.play({ what: 'captured', order, payment: 0, as: 'ordered', crash: null })
           expect(await world.violations()).toEqual([])

@@ -43,11 +43,11 @@ export const receiptsOf = statement<[orgId: number], { to: string; data: Record<
   `select to_address as "to", data as "data" from emails where org_id = $1::int and template = 'receipt' order by id`,
 )
 
-/** An organisation that tops up, through the public surface of a running gateway. */
+/** An organisation that makes top-ups over HTTP. */
 export interface Payer {
   readonly orgId: number
   readonly userId: number
-  /** Of its owner. */
+  /** The cookie of the owner. */
   readonly cookie: string
   order(amountInr: number, promoCode?: string): Promise<string>
   verify(proof: CheckoutResult): Promise<TestReply>
@@ -55,7 +55,7 @@ export interface Payer {
 
 let organisations = 0
 
-/** A new organisation with a billing address. */
+/** Makes an organisation with a billing address. */
 export async function newPayer(app: TestApp): Promise<Payer> {
   const { orgId, userId } = await app.otherOrg(`Payer ${++organisations}`)
   await app.db.exec(addAddress, orgId)
@@ -78,12 +78,12 @@ export async function newPayer(app: TestApp): Promise<Payer> {
   }
 }
 
-/** Sends a webhook as the provider does. */
+/** Sends a webhook in the same way as the provider. */
 export function deliver(app: TestApp, { body, headers }: ProviderWebhook, provider = 'razorpay'): Promise<TestReply> {
   return app.call('POST', `/webhooks/${provider}`, body, { token: null, headers: { ...headers } })
 }
 
-/** Makes the webhook of that event and sends it. */
+/** Makes the webhook of an event and sends it. */
 export function notify(app: TestApp, provider: PaymentProvider, event: string, facts: PaymentFacts): Promise<TestReply> {
   return deliver(app, provider.webhook(event, facts))
 }

@@ -1,13 +1,13 @@
-/** Calls without a stream and the prepaid balance: their answers can be far longer than the small hold of a budget. */
+/** Calls without a stream on a prepaid balance. Their answers can cost far more than the small amount that admission holds. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 
 const answerTokens = 100_000
-/** ₹2,880 a million. */
+/** The price of an answer at ₹2,880 per million tokens. */
 const answerInr = 288
 
-describe('whole calls on a prepaid balance', () => {
+describe('calls without a stream on a prepaid balance', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({
@@ -22,7 +22,7 @@ describe('whole calls on a prepaid balance', () => {
   })
   afterAll(() => app.stop())
 
-  test('concurrent calls overdraw the balance by at most one of them', async () => {
+  test('concurrent calls together overdraw the balance by at most the cost of one of them', async () => {
     const org = await app.otherOrg('Spender')
     const { credits } = app.gateway.app.operator
     await credits.give({ orgId: org.orgId, reason: 'grant', amountUinr: uinrFromInr(400), ref: 'r1' })

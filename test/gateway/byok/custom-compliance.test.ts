@@ -48,7 +48,7 @@ describe('the test of a custom endpoint', () => {
   const failures = ({ checks }: Compliance): Record<string, string> =>
     Object.fromEntries(checks.filter(check => !check.pass).map(({ name, detail }) => [name, detail]))
 
-  test('a good server passes every check with four small requests, each with its key and its model', async () => {
+  test("a good server passes every check with four small requests, each with the server's key and model", async () => {
     const result = await run()
     expect(failures(result)).toEqual({})
     expect(result.pass).toBe(true)
@@ -67,13 +67,13 @@ describe('the test of a custom endpoint', () => {
     expect(server.requests.every(({ raw }) => raw.length < 1000)).toBe(true)
   })
 
-  test('tools are not tested for a model that calls none', async () => {
+  test('for a model that calls no tools, tools are not tested', async () => {
     const { checks } = await run({ expectsTools: false })
     expect(checks.find(({ name }) => name === 'tools')).toMatchObject({ pass: true, detail: expect.stringContaining('skipped') })
     expect(server.requests.some(asksForTool)).toBe(false)
   })
 
-  test('missing usage, uncalled tools and unusual errors are warnings', async () => {
+  test('missing usage, missing tool calls and unusual errors are only warnings', async () => {
     server.misbehave(request => (isMalformed(request) ? { status: 200, body: { choices: [] } } : { usage: null }))
     const result = await run()
     expect(result.pass).toBe(true)
@@ -95,8 +95,8 @@ describe('the test of a custom endpoint', () => {
     ['a wrong status', { status: 503, body: { error: { message: 'model is loading' } } }, '503: model is loading'],
     ['a redirect', { status: 307, body: '', headers: { location: 'http://127.0.0.1:1/' } }, 'redirects are not followed'],
     ['a broken connection', { reset: true }, 'closed the connection'],
-    ['too much', { body: 'x'.repeat(300_000) }, 'larger than'],
-  ])('a server that answers a chat with %s fails, and nothing else is tested', async (_what, script, detail) => {
+    ['a reply that is too large', { body: 'x'.repeat(300_000) }, 'larger than'],
+  ])('a server that answers a chat with %s fails, and no other check runs', async (_what, script, detail) => {
     server.misbehave(() => script)
     const result = await run()
     expect(result.pass).toBe(false)
@@ -106,13 +106,13 @@ describe('the test of a custom endpoint', () => {
   })
 
   test.each([
-    ['plain JSON', { body: { choices: [] } }, 'content-type'],
-    ['an error frame', { errorFrameAfterChunks: 1 }, 'carried an error'],
-    ['no end mark', { rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"OK"}}]}\n\n'] }, '[DONE]'],
-    ['no chunks', { rawStream: ['data: [DONE]\n\n'] }, 'no chunk'],
-    ['something else than JSON', { rawStream: ['data: hello\n\ndata: [DONE]\n\n'] }, 'no JSON'],
-    ['a break', { breakAfterChunks: 2 }, 'closed the connection'],
-  ])('a server whose stream is %s fails', async (_what, script, detail) => {
+    ['is plain JSON', { body: { choices: [] } }, 'content-type'],
+    ['has an error frame', { errorFrameAfterChunks: 1 }, 'carried an error'],
+    ['has no end mark', { rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"OK"}}]}\n\n'] }, '[DONE]'],
+    ['has no chunks', { rawStream: ['data: [DONE]\n\n'] }, 'no chunk'],
+    ['contains a text that is not JSON', { rawStream: ['data: hello\n\ndata: [DONE]\n\n'] }, 'no JSON'],
+    ['breaks before its end', { breakAfterChunks: 2 }, 'closed the connection'],
+  ])('a server whose stream %s fails', async (_what, script, detail) => {
     server.misbehave(request => (isStream(request) ? script : null))
     const result = await run()
     expect(result.pass).toBe(false)
@@ -126,7 +126,7 @@ describe('the test of a custom endpoint', () => {
     expect(failures(await run())).toEqual({})
   })
 
-  test("a detail quotes the server's text shortened, without its key and the prompt", async () => {
+  test("the detail of a failure quotes the server's text in short form, without its key and the prompt", async () => {
     server.misbehave(({ headers }) => ({ status: 401, body: { error: { message: `Bad key ${headers.authorization} ${'very '.repeat(200)}` } } }))
     const detail = failures(await run())['chat'] ?? ''
     expect(detail).toContain('401: Bad key Bearer [secret]')
@@ -135,7 +135,7 @@ describe('the test of a custom endpoint', () => {
     expect(detail.length).toBeLessThan(300)
   })
 
-  test('the whole test ends within its time limit, whatever request hangs', async () => {
+  test('the whole test ends within its time limit, whichever request hangs', async () => {
     server.misbehave(() => ({ hang: true }))
     expect(failures(await run({ timeoutMs: 200 }))['chat']).toContain('within the 0.2 s')
     server.misbehave(request => (isStream(request) ? { holdAfterChunks: 1 } : null))
@@ -144,7 +144,7 @@ describe('the test of a custom endpoint', () => {
     expect(failures(result)['errors']).toContain('within the 0.4 s')
   })
 
-  test('a caller who leaves ends the test', async () => {
+  test('the test ends when its caller disconnects', async () => {
     server.misbehave(() => ({ hang: true }))
     const signal = new Cancellation()
     const running = run({ signal })
@@ -153,11 +153,11 @@ describe('the test of a custom endpoint', () => {
     await expect(running).rejects.toThrow('gone')
   })
 
-  test('a server that cannot be reached is reported as such', async () => {
+  test('the result says when a server cannot be reached', async () => {
     expect(failures(await run({ url: 'http://127.0.0.1:1/v1' }))['chat']).toContain('nothing listens')
   })
 
-  test('an address that a user may not reach is refused and not tested', async () => {
+  test('an address that a user may not reach is refused and gets no request', async () => {
     await expect(run({ url: 'https://localhost:1/v1' })).rejects.toMatchObject({ code: 'bad_request' })
     await expect(run({ url: 'https://10.0.0.1/v1' })).rejects.toMatchObject({ code: 'bad_request' })
   })

@@ -32,7 +32,7 @@ describe('custom endpoints', () => {
   const params = (more: object = {}) => ({ name: 'Our Server', model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: secret, ...more })
   const post = (more: object = {}, cookie = owner) => app.call('POST', '/me/endpoints', params(more), { cookie })
 
-  test('EDGE-22 a server at another origin never gets the saved key: the change must give it again or remove it', async () => {
+  test('EDGE-22 a server at another origin never gets the saved key: the change must send the key again or remove it', async () => {
     const { id } = (await post()).json.endpoint
     const patch = (body: object) => app.call('PATCH', `/me/endpoints/${id}`, body, { cookie: owner })
     const url = new URL(server.url)
@@ -54,7 +54,7 @@ describe('custom endpoints', () => {
     expect((await patch({ base_url: other })).status, 'without a key there is none to lose').toBe(200)
   })
 
-  test('EDGE-22 a registered endpoint is edited: its slug stays, its key stays unless one is given, and a new address, model or key is tested first', async () => {
+  test('EDGE-22 a registered endpoint can be changed: its slug stays, its key stays unless a new one is sent, and a new address, model or key is tested first', async () => {
     const { id, slug } = (await post()).json.endpoint
     const patch = (body: object, cookie = owner) => app.call('PATCH', `/me/endpoints/${id}`, body, { cookie })
     const chat = () => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], provider: `byoe:${slug}` })
@@ -78,7 +78,7 @@ describe('custom endpoints', () => {
     expect((await patch({ key: ' ' })).json.endpoint.key_mask, 'a key of blanks is none that somebody typed').toBe('anot…LAST')
     expect(JSON.stringify([await listed(), await app.dump()])).not.toContain(rekeyed)
 
-    // What does not pass changes nothing, whatever else is sent with it.
+    // A change that fails its test changes nothing, whatever other fields it contains.
     const before = await listed()
     const wrong = await patch({ name: 'Broken', key: 'wrong-key-0123456789' })
     expect([wrong.status, wrong.json.error.code, wrong.json.compliance.pass]).toEqual([400, 'bad_request', false])
@@ -106,7 +106,7 @@ describe('custom endpoints', () => {
     expect((await app.call('PATCH', '/me/endpoints/999999', { name: 'x' }, { cookie: owner })).status).toBe(404)
   })
 
-  test('ENDP-01 SHAPE-20 an owner or admin registers a server; it is tested immediately, the reply has the result, and it is saved only if it passes', async () => {
+  test('ENDP-01 SHAPE-20 an owner or admin registers a server; it is tested immediately, the reply has the result, and only a server that passes is saved', async () => {
     for (const cookie of [owner, admin]) {
       const made = await post({ residency: 'india' }, cookie)
       expect(made.status).toBe(201)
@@ -186,7 +186,7 @@ describe('custom endpoints', () => {
     expect(await listed()).toEqual([])
   })
 
-  test('ENDP-05 every role and an agent sees the endpoints with a masked key; no table and no log line contains the key', async () => {
+  test('ENDP-05 every role and an agent see the endpoints with a masked key; no table and no log line contains the key', async () => {
     await post()
     server.behave()
     expect((await post({ name: 'No key needed', key: null })).status).toBe(201)
@@ -206,7 +206,7 @@ describe('custom endpoints', () => {
     expect(app.logLines.join('\n')).not.toContain(secret)
   })
 
-  test('ENDP-06 retest and removal of an unknown endpoint, or of one of another organisation, are 404', async () => {
+  test('ENDP-06 a retest or removal of an unknown endpoint, or of an endpoint of another organisation, is 404', async () => {
     const { id } = (await post()).json.endpoint
     const other = await app.otherOrg('Endpoint Neighbours')
     const stranger = await app.signIn(other.userId, other.orgId)
@@ -230,7 +230,7 @@ describe('custom endpoints', () => {
     expect((await app.call('DELETE', `/me/endpoints/${id}`, undefined, { cookie: admin })).status).toBe(404)
   })
 
-  test('a retest stores the new result, and the endpoint stays', async () => {
+  test('a retest stores the new result and keeps the endpoint, also when it fails', async () => {
     const { id } = (await post()).json.endpoint
     server.misbehave(() => ({ status: 500, body: { error: { message: 'out of memory' } } }))
     const failed = await app.call('POST', `/me/endpoints/${id}/retest`, undefined, { cookie: admin })
@@ -242,7 +242,7 @@ describe('custom endpoints', () => {
     expect((await listed())[0].compliance.pass).toBe(true)
   })
 
-  test('the URL is stored as it is dialed, and every name gives a slug', async () => {
+  test('the URL is stored in the form that the gateway connects to, and every name gives a slug', async () => {
     const shouted = server.url.replace('http://', ' HTTP://')
     expect((await post({ base_url: `${shouted}/./x/..//` })).json.endpoint.base_url).toBe(server.url)
     const slugs = []
@@ -250,7 +250,7 @@ describe('custom endpoints', () => {
     expect(slugs).toEqual(['uberserver-no1', 'endpoint', 'endpoint-2', 'endpoint-3', 'x'.repeat(40)])
   })
 
-  test('concurrent registrations get different slugs, and at most 50 in all', async () => {
+  test('concurrent registrations get different slugs, and an organisation has at most 50 endpoints', async () => {
     const made = await Promise.all(Array.from({ length: 6 }, () => post({ name: 'Same' })))
     expect(made.map(({ json }) => json.endpoint.slug).sort()).toEqual(['same', 'same-2', 'same-3', 'same-4', 'same-5', 'same-6'])
     for (let count = 6; count < 49; count += 7) await Promise.all(Array.from({ length: Math.min(7, 49 - count) }, () => post({ name: 'Same' })))
@@ -261,14 +261,14 @@ describe('custom endpoints', () => {
   })
 })
 
-describe('custom endpoints, switched off', () => {
+describe('custom endpoints when the feature is off', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ env: { CUSTOM_ENDPOINTS: 'off' } })
   })
   afterAll(() => app.stop())
 
-  test('ENDP-03 every row is 400 unavailable while the feature is off; the check comes after the role and before the body', async () => {
+  test('ENDP-03 every custom-endpoint route is 400 unavailable while the feature is off; the role is checked before this, and the body is not checked', async () => {
     const owner = await app.signIn()
     const member = (await app.newMember('member')).cookie
     for (const [method, path] of [

@@ -8,7 +8,7 @@ import { type OwnServer, startOwnServer } from './own-server.ts'
 /** Longest time from a change on one process to its effect on another. */
 const effectDeadlineMs = 3000
 
-describe.runIf(onPostgres)('custom endpoints over two processes', () => {
+describe.runIf(onPostgres)('custom endpoints in two processes', () => {
   let fleet: Fleet
   let server: OwnServer
   let here: GatewayProcess
@@ -41,7 +41,7 @@ describe.runIf(onPostgres)('custom endpoints over two processes', () => {
       })
     ).status
 
-  test('an endpoint that is registered or removed at one process appears or disappears at the other within seconds', async () => {
+  test('an endpoint that is registered or removed at one process appears or disappears at the other within three seconds', async () => {
     expect(await statusOf(there)).toBe(400)
     const params = { name: 'Ours', model: 'fixed-model', base_url: server.url, upstream_model: 'm', key: 'key-of-our-server' }
     const { endpoint } = await change('POST', '/me/endpoints', params)

@@ -1,4 +1,4 @@
-/** What a custom endpoint may not lead to, shown by listeners that count who comes. */
+/** Addresses to which a custom endpoint may not lead. Listeners at these addresses count connections. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, isIP, type LookupFunction, type Server } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ const insertEndpoint = statement<[orgId: number, slug: string, baseUrl: string]>
 
 const deleteEndpoints = statement<[orgId: number]>('test.delete_custom_endpoints', `delete from custom_endpoints where org_id = $1::int`)
 
-/** A TCP listener that takes connections and answers nothing. */
+/** A TCP listener that accepts connections and sends nothing. */
 interface Trap {
   readonly port: number
   readonly connections: () => number
@@ -36,7 +36,7 @@ async function startTrap(host: string): Promise<Trap> {
   }
 }
 
-/** Answers of the resolver by name: each question takes the next, the last one stays. */
+/** The answers of the resolver by name. Each query takes the next answer, and the last answer repeats. */
 const names: Record<string, string[][]> = {
   localhost: [['127.0.0.1', '::1']],
   'localhost.': [['127.0.0.1']],
@@ -47,7 +47,7 @@ const names: Record<string, string[][]> = {
   'nat64.test': [['64:ff9b::7f00:1']],
   'metadata.test': [['169.254.169.254']],
   'nothing.test': [[]],
-  // The first address belongs to nobody, so nothing answers there.
+  // Nobody has the first address, so nothing answers there.
   'rebind.test': [['2d00::1'], ['127.0.0.1']],
   'permitted.test': [['127.0.0.1']],
 }
@@ -92,11 +92,11 @@ describe('forbidden addresses of custom endpoints', () => {
   const post = (baseUrl: string, path = '/me/endpoints') =>
     app.call('POST', path, { name: 'X', model: 'test-model', base_url: baseUrl, upstream_model: 'm', key: 'key-of-the-server' }, { cookie: owner })
   const chat = (provider: string) => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], provider })
-  /** Puts rows into the database that no registration would have let in. */
+  /** Puts rows into the database that a registration would have refused. */
   const store = async (urls: readonly string[]) => {
     await app.db.exec(deleteEndpoints, app.orgId)
     for (const [index, url] of urls.entries()) await app.db.exec(insertEndpoint, app.orgId, `stored-${index}`, url)
-    // What happens to another endpoint makes every process look at all of them again.
+    // A change of another endpoint makes every process read all endpoints again.
     const { json } = await post(server.url)
     await app.call('DELETE', `/me/endpoints/${json.endpoint.id}`, undefined, { cookie: owner })
   }
@@ -109,7 +109,7 @@ describe('forbidden addresses of custom endpoints', () => {
       'user:password@127.0.0.1',
     ].map(host => `${host}:${port}`)
 
-  test('ENDP-08 private, loopback, link-local and other reserved targets are refused with 400 at registration and at every dial of a stored server, and no connection is made', async () => {
+  test('ENDP-08 private, loopback, link-local and other reserved targets are refused with 400 at registration, and a stored server at such a target gets no connection', async () => {
     const urls = hosts(trap.port).flatMap(host => [`https://${host}/v1`, `http://${host}/v1`])
     for (const url of urls)
       for (const path of ['/me/endpoints', '/me/endpoints/test']) {
@@ -126,7 +126,7 @@ describe('forbidden addresses of custom endpoints', () => {
     }
     expect(trap.connections()).toBe(0)
 
-    // The name was public when it was looked at first, and is private when it is dialed.
+    // The name resolves to a public address at the first look-up, and to a private one when the gateway connects.
     await store([`https://rebind.test:${trap.port}/v1`])
     asked = []
     expect((await chat('byoe:stored-0')).json.error.message).not.toContain('BLOCKED')
@@ -137,7 +137,7 @@ describe('forbidden addresses of custom endpoints', () => {
     expect((await post(`https://rebind.test:${trap.port}/v1`)).json.error.message).toContain('reserved address')
     expect(trap.connections()).toBe(0)
 
-    // A redirect is an answer, not an order.
+    // A redirect is treated as an ordinary reply and is not followed.
     const made = await post(server.url)
     expect(made.status).toBe(201)
     for (const status of [301, 302, 303, 307, 308]) {
@@ -148,7 +148,7 @@ describe('forbidden addresses of custom endpoints', () => {
     expect(trap.connections()).toBe(0)
   })
 
-  test('OUTBOUND_ALLOW permits exactly its host on its port, whatever address the name resolves to', async () => {
+  test('OUTBOUND_ALLOW permits exactly its host on its port, whatever address the host name resolves to', async () => {
     const made = await post(`http://permitted.test:${server.port}/v1`)
     expect(made.status).toBe(201)
     expect((await chat(made.json.endpoint.provider_ref)).status).toBe(200)
@@ -157,7 +157,7 @@ describe('forbidden addresses of custom endpoints', () => {
     expect(trap.connections()).toBe(0)
   })
 
-  test('a registered name that now resolves to a private address fails its retest with the reason', async () => {
+  test('when a registered name resolves to a private address, its retest fails and says why', async () => {
     await store([`https://private.test:${trap.port}/v1`])
     const [moved] = (await app.call('GET', '/me/endpoints', undefined, { cookie: owner })).json.endpoints
     const { status, json } = await app.call('POST', `/me/endpoints/${moved.id}/retest`, undefined, { cookie: owner })

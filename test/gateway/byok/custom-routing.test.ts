@@ -49,7 +49,7 @@ describe('calls on custom endpoints', () => {
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], ...more }, options)
   const dialed = () => [app.alpha, app.beta, app.indus].reduce((sum, upstream) => sum + upstream.requests.length, 0)
 
-  test('ENDP-07 a call on byoe:slug goes to that base URL with its key and its model, whole and streamed, and debits nothing', async () => {
+  test('ENDP-07 a call on byoe:slug goes to that base URL with its key and its model, streamed or not, and debits nothing', async () => {
     await register('Ours')
     for (const stream of [false, true]) {
       server.requests.length = 0
@@ -78,7 +78,7 @@ describe('calls on custom endpoints', () => {
     expect(app.logLines.join('\n')).not.toContain(secret)
   })
 
-  test('ROUTE-25 provider "byoe:slug" pins that endpoint of several for one model; if it serves another model, is unknown or belongs to others, no provider is called', async () => {
+  test('ROUTE-25 provider "byoe:slug" pins one of several endpoints of a model; when it serves another model, is unknown or belongs to another organisation, no provider is called', async () => {
     await register('One')
     await register('Two', { base_url: second.url })
     await register('Elsewhere', { model: 'alpha-only' })
@@ -100,11 +100,11 @@ describe('calls on custom endpoints', () => {
       expect([reply.status, reply.json.error.code], provider).toEqual([400, 'no_route'])
     }
     expect([server.requests.length, second.requests.length, dialed()]).toEqual([0, 0, 0])
-    // Without the pin no call goes there.
+    // Without the pin, no call goes to the endpoint.
     expect((await chat({})).headers.get('x-br-provider')).toBe('alpha')
   })
 
-  test('a step of a chain may name an endpoint; when the endpoint fails the next step serves, and exclude removes it', async () => {
+  test('a step of a chain may name an endpoint; when the endpoint fails, the next step serves, and exclude removes the endpoint', async () => {
     await register('Ours')
     const fallbacks = [
       { model: 'test-model', provider: 'byoe:ours' },
@@ -118,7 +118,7 @@ describe('calls on custom endpoints', () => {
     expect(server.requests.length).toBe(0)
   })
 
-  test('ROUTE-54 an endpoint is global unless the organisation declares it to be in India; a global one never serves india_only calls, by pin or by chain', async () => {
+  test('ROUTE-54 an endpoint is global unless the organisation declares that it is in India; a global endpoint never serves india_only calls, by pin or by chain', async () => {
     for (const residency of ['unknown', 'IN', '', null]) {
       const refused = await app.call(
         'POST',
@@ -138,7 +138,7 @@ describe('calls on custom endpoints', () => {
         expect([refused.status, refused.json.error.code], provider).toEqual([422, 'no_route'])
       }
     expect((await app.call('POST', '/me/route/preview', { model: 'test-model', provider: 'byoe:silent', ...indiaOnly })).status).toBe(422)
-    // As the steps of a chain, sent along or saved, they are passed over, also when every route in India fails.
+    // Global endpoints in a chain are skipped, whether the chain is in the request or saved, and also when every route in India fails.
     const steps = ['byoe:silent', 'byoe:abroad', 'byoe:at-home', 'indus'].map(provider => ({ model: 'test-model', provider }))
     expect((await chat({ fallbacks: steps, ...indiaOnly })).headers.get('x-br-provider')).toBe('byoe:at-home')
     expect((await app.call('PUT', '/me/routing/test-model', { steps }, { cookie: owner })).status).toBe(200)
@@ -148,7 +148,7 @@ describe('calls on custom endpoints', () => {
     expect((await chat(indiaOnly)).json.error.code).toBe('all_routes_failed')
     expect((await app.call('DELETE', '/me/routing/test-model', undefined, { cookie: owner })).status).toBe(200)
     expect([server.requests.length, app.alpha.requests.length, app.beta.requests.length]).toEqual([0, 0, 0])
-    // What the organisation declares is in its books as its own word; the public residency of a model is the platform's alone.
+    // Usage shows the organisation's declaration as `declared`. The public residency of a model comes only from the operator's routes.
     second.behave()
     for (const [provider, residency] of [
       ['byoe:at-home', 'declared'],
@@ -164,7 +164,7 @@ describe('calls on custom endpoints', () => {
     expect((await chat({ model: 'alpha-only', ...indiaOnly })).status).toBe(422)
   })
 
-  test('a removed endpoint gets no calls from then on; a new one with its name does', async () => {
+  test('a removed endpoint gets no further calls; a new endpoint with the same name gets them', async () => {
     const id = await register('Ours')
     expect((await chat({ provider: 'byoe:ours' })).status).toBe(200)
     await remove(id)
@@ -175,7 +175,7 @@ describe('calls on custom endpoints', () => {
     expect([server.requests.length, second.requests.length]).toEqual([0, 1])
   })
 
-  test('a key in the request goes to a custom endpoint only when the call pins it', async () => {
+  test('a key in the request goes to a custom endpoint only when the call pins that endpoint', async () => {
     await register('Ours')
     const upstream_key = 'somebodys-own-key'
     expect((await chat({ provider: 'byoe:ours', upstream_key })).status).toBe(200)
@@ -189,7 +189,7 @@ describe('calls on custom endpoints', () => {
     expect(server.requests.length).toBe(0)
   })
 
-  test('the circuit of a failing endpoint opens for it alone: the same slug of another organisation and a new endpoint are not affected', async () => {
+  test('the circuit of a failing endpoint opens only for that endpoint: the same slug of another organisation and a new endpoint are not affected', async () => {
     const neighbour = await app.otherOrg('Same Slug')
     const cookie = await app.signIn(neighbour.userId, neighbour.orgId)
     const id = await register('Shared')
@@ -205,7 +205,7 @@ describe('calls on custom endpoints', () => {
     expect(app.gateway.app.circuits.openRoutes()).not.toContain(`byoe#${await register('Shared')}`)
   })
 
-  test('a reply that is larger than the bound is refused', async () => {
+  test('a reply that exceeds the size limit is refused', async () => {
     await register('Endless')
     server.misbehave(() => ({ body: { id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [], padding: 'x'.repeat(9 * 1024 * 1024) } }))
     const reply = await chat({ provider: 'byoe:endless' })

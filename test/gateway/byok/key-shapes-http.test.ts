@@ -1,4 +1,4 @@
-/** Which keys are saved and whose they are: the shape of a key refuses only what its provider cannot have issued. */
+/** Which keys are saved, and to which provider a key belongs. A key is refused for its shape only when its provider cannot have issued it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
@@ -18,7 +18,7 @@ describe('shapes of own keys', () => {
           ...file,
           providers: [
             ...file.providers,
-            // OpenAI's row as the catalog has it, at an address of this test.
+            // The catalog's entry for OpenAI, with the address of this test's server.
             { id: 'openai', base_url: upstream.url },
             { id: 'delta', name: 'Delta', base_url: upstream.url },
           ],
@@ -34,7 +34,7 @@ describe('shapes of own keys', () => {
   const put = (provider: string, body: object) => app.call('PUT', `/me/byok/${provider}`, body, { cookie: owner })
   const answer = (body: unknown, status = 200) => upstream.script(() => ({ status, body }))
 
-  test('EDGE-14 the test call decides about an OpenAI key of any shape, and a key that surely belongs to another provider is sent nowhere', async () => {
+  test('EDGE-14 the test call decides about an OpenAI key of any shape, and a key that certainly belongs to another provider is sent nowhere', async () => {
     const issued = [
       `sk-${'a1B2'.repeat(12)}`,
       `sk-${'A1'.repeat(10)}T3BlbkFJ${'b2'.repeat(10)}`,
@@ -54,7 +54,7 @@ describe('shapes of own keys', () => {
         const refused = await put('openai', { key })
         expect([refused.status, refused.json.error.code, upstream.requests.length]).toEqual([400, 'bad_key', 1])
       }
-      // Keys that only another provider has issued, at one whose own keys look otherwise.
+      // Keys that certainly come from another provider, saved at a provider whose own keys look different.
       upstream.reset()
       answer(list)
       for (const [provider, key] of [
@@ -67,18 +67,18 @@ describe('shapes of own keys', () => {
         expect([key, refused.status, refused.json.error.code]).toEqual([key, 400, 'bad_key'])
       }
       expect(upstream.requests).toEqual([])
-      // A plain sk- key may be of many providers.
+      // Many providers issue keys that begin with a plain `sk-`.
       expect((await put('delta', { key: issued[0] })).status).toBe(200)
     } finally {
       await app.call('DELETE', '/me/byok/openai', undefined, { cookie: owner })
     }
   })
 
-  test("EDGE-14 an upstream_key with the shape of one provider's keys goes only to that provider; any other key goes to the first provider that takes keys", async () => {
+  test('EDGE-14 an upstream_key with the key shape of one provider goes only to that provider; any other key goes to the first provider that accepts keys', async () => {
     const send = (upstream_key: string, model = 'test-model') =>
       app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hi' }], upstream_key })
     expect((await send(`sk-${'a1B2'.repeat(12)}`)).headers.get('x-br-provider')).toBe('alpha')
-    // Certainly OpenAI's, which serves no route of this model: nobody gets it.
+    // The key is certainly OpenAI's, and OpenAI serves no route of this model. So no provider gets the key.
     app.alpha.reset()
     const refused = await send(`sk-${'A1'.repeat(10)}T3BlbkFJ${'b2'.repeat(10)}`)
     expect([refused.status, refused.json.error.code, app.alpha.requests.length]).toEqual([400, 'no_route', 0])

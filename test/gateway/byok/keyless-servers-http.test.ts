@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 
-/** Two servers of the operator that Brigade calls without a key, and leaves `byok` at its default. */
+/** Adds two servers of the operator that the gateway calls without a key. Their entries do not set `byok`. */
 const operatorFile = (urls: { alpha: string; beta: string; indus: string }) => {
   const file = defaultOperatorFile(urls)
   const model = (id: string, provider: string) => ({
@@ -22,7 +22,7 @@ const operatorFile = (urls: { alpha: string; beta: string; indus: string }) => {
   }
 }
 
-describe("servers of the operator that need no key, and a caller's key", () => {
+describe('servers of the operator that need no key, when the caller sends one', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ operatorFile })
@@ -36,7 +36,7 @@ describe("servers of the operator that need no key, and a caller's key", () => {
     ['box-model', 'ownbox'],
     ['opt-model', 'optbox'],
   ] as const) {
-    test(`EDGE-14 no upstream_key makes a call of ${provider} free: it is refused before anybody is dialed`, async () => {
+    test(`EDGE-14 an upstream_key does not make a call of ${provider} free: the call is refused before any provider is called`, async () => {
       const paid = await chat(model)
       expect([paid.status, paid.headers.get('x-br-provider')]).toEqual([200, provider])
       const [row] = await usageRows(app)
@@ -53,7 +53,7 @@ describe("servers of the operator that need no key, and a caller's key", () => {
     })
   }
 
-  test('BYOK-01 the public lists say that such a server takes no keys of callers', async () => {
+  test('BYOK-01 the public lists say that such a server accepts no keys of callers', async () => {
     const providers: { id: string; byok: boolean }[] = (await app.call('GET', '/v1/providers')).json.data
     const byok = Object.fromEntries(providers.map(provider => [provider.id, provider.byok]))
     expect([byok['ownbox'], byok['optbox'], byok['alpha']]).toEqual([false, false, true])

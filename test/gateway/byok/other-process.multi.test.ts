@@ -34,7 +34,7 @@ function configFile(url: string): string {
   return file
 }
 
-describe.runIf(onPostgres)('saved keys and kept content over two processes', () => {
+describe.runIf(onPostgres)('saved keys and stored content in two processes', () => {
   let fleet: Fleet
   let upstream: UpstreamServer
   let here: GatewayProcess
@@ -52,7 +52,7 @@ describe.runIf(onPostgres)('saved keys and kept content over two processes', () 
     await upstream?.close()
   })
 
-  /** A change at the first process. */
+  /** Makes a change at the first process. */
   const change = async (method: string, path: string, body: object = {}) => {
     const response = await fetch(here.baseUrl + path, { method, headers: { cookie, 'content-type': 'application/json' }, body: JSON.stringify(body) })
     expect(response.ok).toBe(true)
@@ -61,7 +61,7 @@ describe.runIf(onPostgres)('saved keys and kept content over two processes', () 
     call(at, fleet.key, 'POST', '/v1/chat/completions', { model, stream, messages: [{ role: 'user', content: 'hi' }] })
   const keptIds = async () => (await fleet.db.many(contentIds)).map(({ id }) => id)
 
-  test('a key that is saved, changed or removed at one process is used or not used at the other within seconds', async () => {
+  test('when a key is saved, changed or removed at one process, the other follows within three seconds', async () => {
     const usedThere = () => upstream.requests.at(-1)?.headers.authorization
     expect((await chat(there, 'own-model')).json.error.code).toBe('no_route')
     await change('PUT', '/me/byok/own', { key: 'first-key-of-own' })
@@ -73,7 +73,7 @@ describe.runIf(onPostgres)('saved keys and kept content over two processes', () 
     await until(async () => (await chat(there, 'own-model')).status === 400, effectDeadlineMs)
   })
 
-  test('a window that closes at one process keeps the other from writing the content that it still has, even when a new window opens', async () => {
+  test('when a retention window closes at one process, the other drops the content that it has not yet written, even when a new window opens', async () => {
     await change('PUT', '/me/org/data-retention', { days: 7 })
     await until(async () => {
       await chat(there, 'fixed-model')
@@ -86,7 +86,7 @@ describe.runIf(onPostgres)('saved keys and kept content over two processes', () 
     await change('PUT', '/me/org/data-retention', { days: 0 })
     expect(await keptIds()).toEqual([])
     await change('PUT', '/me/org/data-retention', { days: 7 })
-    // What came by news before this call has been seen when its content is there.
+    // Once this call's content is stored, the process has also seen all earlier news.
     await until(async () => {
       await chat(there, 'fixed-model')
       return (await keptIds()).length > 0
@@ -94,7 +94,7 @@ describe.runIf(onPostgres)('saved keys and kept content over two processes', () 
     upstream.release()
     const reply = await running
     expect(reply.text).toContain('[DONE]')
-    // Content is written in the order in which calls end.
+    // Content is stored in the order in which calls end.
     const last = await chat(there, 'fixed-model')
     await until(async () => (await keptIds()).includes(last.headers.get('x-request-id') ?? ''), effectDeadlineMs)
     expect(await keptIds()).not.toContain(reply.headers.get('x-request-id'))

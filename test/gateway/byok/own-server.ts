@@ -1,13 +1,13 @@
 import { type RecordedRequest, startUpstream, type UpstreamScript, type UpstreamServer } from '../../harness/upstream-server.ts'
 
-/** An OpenAI-compatible server of somebody's own: with tools and errors, behind a key when one is given. */
+/** An OpenAI-compatible server of an organisation, with tools and errors. It requires a key when one is given. */
 export interface OwnServer extends UpstreamServer {
-  /** `host:port`, as OUTBOUND_ALLOW takes it. */
+  /** `host:port`, the form that OUTBOUND_ALLOW uses. */
   readonly hostPort: string
   readonly port: number
-  /** From now on answers as a good server does; forgets requests. */
+  /** Forgets all requests, and from now on answers as a good server does. */
   behave(key?: string | null): void
-  /** Answers as a good server does where `script` says nothing (null). */
+  /** From now on answers as `script` says, and as a good server does when `script` returns null. */
   misbehave(script: (request: RecordedRequest) => UpstreamScript | null): void
 }
 
@@ -29,7 +29,7 @@ export async function startOwnServer(): Promise<OwnServer> {
   }
 }
 
-/** A call of a tool as OpenAI writes it. */
+/** A reply with a tool call in OpenAI's format. */
 export const toolReply = (args: unknown = '{"city":"Pune"}') => ({
   id: 'chatcmpl-tool',
   object: 'chat.completion',

@@ -8,7 +8,7 @@ import { startUpstream, type UpstreamServer } from '../../harness/upstream-serve
 
 const ids = (from: number, count: number) => Array.from({ length: count }, (_, index) => ({ id: `m${from + index}` }))
 
-describe('trying a key at its provider', () => {
+describe('the test of a key at its provider', () => {
   let upstream: UpstreamServer
   let outbound: Outbound
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe('trying a key at its provider', () => {
     probeKey(provider(more), new Secret('the-key'), { dial: request => outbound.toProvider(request), timeoutMs })
   const sent = () => upstream.requests.map(({ path, headers }) => ({ path, headers }))
 
-  test('the anthropic form sends x-api-key and the version, and reads all pages', async () => {
+  test('for anthropic, the test sends x-api-key and the version, and reads all pages', async () => {
     upstream.script([
       { body: { data: ids(0, 3), has_more: true, first_id: 'm0', last_id: 'm2' } },
       { body: { data: ids(3, 1), has_more: false, last_id: 'm3' } },
@@ -51,14 +51,14 @@ describe('trying a key at its provider', () => {
     }
   })
 
-  test('the gemini form sends x-goog-api-key, uses page tokens and removes models/ from the ids', async () => {
+  test('for gemini, the test sends x-goog-api-key, uses page tokens and removes models/ from the ids', async () => {
     upstream.script([{ body: { models: [{ name: 'models/gemini-a' }], nextPageToken: 'n&1' } }, { body: { models: [{ name: 'models/gemini-b' }] } }])
     expect(await probe({ dialect: 'gemini' })).toEqual({ kind: 'ok', proven: true, models: ['gemini-a', 'gemini-b'] })
     expect(sent().map(({ path }) => path)).toEqual(['/v1/models?pageSize=1000', '/v1/models?pageSize=1000&pageToken=n%261'])
     for (const { headers } of sent()) expect([headers['x-goog-api-key'], headers.authorization]).toEqual(['the-key', undefined])
   })
 
-  test('endless pages are read ten times, and at most 2,000 models are kept', async () => {
+  test('of an endless list, ten pages are read, and at most 2,000 models are stored', async () => {
     let page = 0
     upstream.script(() => ({ body: { data: ids(page++ * 10, 10), has_more: true, last_id: `m${page}` } }))
     expect(await probe({ dialect: 'anthropic' })).toMatchObject({ kind: 'ok', models: { length: 100 } })
@@ -68,7 +68,7 @@ describe('trying a key at its provider', () => {
     expect(await probe()).toMatchObject({ kind: 'ok', models: { length: 2000 } })
   })
 
-  test('a silent provider is given up in time, and a huge list is not read', async () => {
+  test('a provider that does not answer is given up in time, and a huge list is not read', async () => {
     upstream.script({ hang: true })
     expect(await probe({}, 100)).toEqual({ kind: 'unreachable', why: 'TimeoutError' })
     upstream.script({ body: `{"data":[${'"x",'.repeat(3_000_000)}"x"]}` })
@@ -78,7 +78,7 @@ describe('trying a key at its provider', () => {
     expect(await probe({ baseUrl: 'http://127.0.0.1:1/v1' })).toEqual({ kind: 'unreachable', why: 'ECONNREFUSED' })
   })
 
-  test('a key check outside the base path and another path of the list are requested relative to the base URL', async () => {
+  test('the paths of the key check and of the list of models may be outside the base path; they are relative to the base URL', async () => {
     upstream.script({ body: { email: 'a@b.test' } })
     expect(await probe({ modelsPath: null, keyCheckPath: '../v9/user/account' })).toEqual({ kind: 'ok', proven: true, models: [] })
     expect(sent().map(({ path }) => path)).toEqual(['/v9/user/account'])
@@ -96,7 +96,7 @@ describe('trying a key at its provider', () => {
   })
 })
 
-test('lists of models are read in several forms, and ids that cannot be sent are left out', () => {
+test('lists of models are read in several forms, and ids that cannot be sent in a request are left out', () => {
   expect(modelPageOf('[{"id":"a"},"b",{"name":"c"},{"id":"d d"},{"id":""},null,7]')).toEqual({ models: ['a', 'b', 'c'], next: null })
   expect(modelPageOf('{"data":[{"id":"models/x"}],"has_more":true,"last_id":"x"}')).toEqual({ models: ['x'], next: 'x' })
   for (const text of ['', '<html>', '{}', '"x"', 'null', '{"data":{}}']) expect(modelPageOf(text)).toBeNull()

@@ -14,7 +14,7 @@ const secret = 'gm-0123456789abcdefTAIL'
 const otherSecret = 'gm-another9876543210SECOND'
 const list = { data: [{ id: 'gamma-large' }, { id: 'gamma-small' }, { id: 'with space' }, { id: 'x'.repeat(201) }, { id: 7 }] }
 
-/** gamma and delta have no key of the platform; delta's list of models needs no key. */
+/** Adds the providers gamma and delta without a platform key. delta lists its models without a key. */
 const operatorFile = (upstream: UpstreamServer) => (urls: { alpha: string; beta: string; indus: string }) => {
   const file = defaultOperatorFile(urls)
   const route = { provider: 'gamma', upstream_model: 'gamma-large', input_inr_per_mtok: 1000, output_inr_per_mtok: 4000, source: 'test', as_of: '2026-01-01' }
@@ -83,7 +83,7 @@ describe('own keys at providers', () => {
     }
   })
 
-  test('BYOK-02 SHAPE-08 the owner saves a key after it was tested at the provider, and its models are listed', async () => {
+  test('BYOK-02 SHAPE-08 when the owner saves a key, it is tested at the provider first, and its models are listed', async () => {
     answer(list)
     const reply = await put('gamma', { key: `${secret}\n`, label: 'L' })
     expect(reply.status).toBe(200)
@@ -93,7 +93,7 @@ describe('own keys at providers', () => {
     expect(models.json).toEqual({ provider: 'gamma', models: ['gamma/gamma-large', 'gamma/gamma-small'] })
   })
 
-  test('a save without a key changes label and always_use and calls no provider; omitted values stay', async () => {
+  test('a save without a key changes label and always_use and calls no provider; omitted values do not change', async () => {
     expect((await put('gamma', { label: 'too early' })).json.error.code).toBe('bad_request')
     answer(list)
     await put('gamma', { key: secret, label: 'first', always_use: true })
@@ -106,7 +106,7 @@ describe('own keys at providers', () => {
     expect((await put('gamma', { key: otherSecret })).json).toMatchObject({ label: 'kept', always_use: true, mask: 'gm-a…COND' })
   })
 
-  test('BYOK-03 PERM-04 only the owner saves, tests and removes; admins and members get 403 forbidden and no provider is called', async () => {
+  test('BYOK-03 PERM-04 only the owner saves, tests and removes keys; admins and members get 403 forbidden, and no provider is called', async () => {
     answer(list)
     await put('gamma', { key: secret })
     upstream.requests.length = 0
@@ -126,7 +126,7 @@ describe('own keys at providers', () => {
     expect((await app.call('DELETE', '/me/byok/gamma', undefined, { cookie: owner })).json).toEqual({ ok: true, provider: 'gamma' })
   })
 
-  test('BYOK-04 an unknown provider, and one that accepts no keys, is 404 unknown_provider', async () => {
+  test('BYOK-04 an unknown provider, and a provider that accepts no keys of callers, is 404 unknown_provider', async () => {
     for (const provider of ['nowhere', 'closed', 'open', 'a%00b', 'GAMMA', 'x'.repeat(300)])
       for (const [method, path, body] of [
         ['PUT', '', { key: secret }],
@@ -188,7 +188,7 @@ describe('own keys at providers', () => {
     expect(await saved()).toEqual([])
   })
 
-  test('BYOK-09 SHAPE-09 a test of the saved key returns ok, rejected or unreachable, and ok reads the models again', async () => {
+  test('BYOK-09 SHAPE-09 a test of the saved key returns ok, rejected or unreachable; after ok, the stored list of models is new', async () => {
     const run = async () => (await app.call('POST', '/me/byok/gamma/test', undefined, { cookie: owner })).json
     expect((await run()).error.code).toBe('not_found')
     answer(list)
@@ -206,7 +206,7 @@ describe('own keys at providers', () => {
     expect((await saved())[0]).toMatchObject({ mask: 'gm-0…TAIL', models: 1, verified: true })
   })
 
-  test('BYOK-10 the models of a key are 404 not_found while none is saved', async () => {
+  test('BYOK-10 without a saved key, the models of a provider are 404 not_found', async () => {
     const reply = await app.call('GET', '/me/byok/gamma/models', undefined, { cookie: member })
     expect([reply.status, reply.json.error.code]).toEqual([404, 'not_found'])
     const gone = await app.call('DELETE', '/me/byok/gamma', undefined, { cookie: owner })
@@ -241,7 +241,7 @@ describe('own keys at providers', () => {
     return (await app.call('GET', '/v1/usage', undefined, { token })).json.totals
   }
 
-  test('BYOK-13 a call on a saved key is metered at its value and counts in budgets, and nothing is debited', async () => {
+  test('BYOK-13 a call on a saved key is recorded with its value and counts in budgets, and nothing is debited', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 100 })
     expect((await chat(key)).json.error.code).toBe('no_route')
     answer(list)
@@ -252,7 +252,7 @@ describe('own keys at providers', () => {
     expect(reply.status).toBe(200)
     expect(reply.headers.get('x-br-provider')).toBe('gamma')
     expect(upstream.requests.map(({ path, headers }) => [path, headers.authorization])).toEqual([['/v1/chat/completions', `Bearer ${secret}`]])
-    // 12 tokens at ₹1,000 and 5 at ₹4,000 a million.
+    // 12 tokens at ₹1,000 and 5 at ₹4,000 per million.
     const after = await totals(key)
     expect(after.requests - before.requests).toBe(1)
     expect(after.value_inr - before.value_inr).toBeCloseTo(0.032, 6)
@@ -263,7 +263,7 @@ describe('own keys at providers', () => {
     expect([(await chat(key)).status, (await chat(key)).json.error?.code]).toEqual([429, 'budget_exceeded'])
   })
 
-  test('a removed key is used by no more calls, and a changed key is used immediately', async () => {
+  test('no further call uses a removed key, and a changed key is used immediately', async () => {
     answer(list)
     await put('gamma', { key: secret })
     upstream.reset()
@@ -293,7 +293,7 @@ describe('own keys at providers', () => {
     expect(await saved()).toHaveLength(1)
   })
 
-  test('a provider whose list needs no key is tested with a call that needs one', async () => {
+  test('when the list of models needs no key, the key is tested with a call that needs one', async () => {
     upstream.script(request => (request.path === '/v1/key' ? { status: 401, body: {} } : { body: list }))
     expect((await put('delta', { key: 'anything-goes' })).json.error.code).toBe('bad_key')
     upstream.reset()
@@ -302,7 +302,7 @@ describe('own keys at providers', () => {
     expect(upstream.requests.map(request => request.path)).toEqual(['/v1/key', '/v1/models'])
   })
 
-  test('a provider without a list is tested with an empty call, which verifies the key only if it would detect a wrong one', async () => {
+  test('when a provider has no list of models, the key is tested with an empty call, which verifies it only if a wrong key would be detected', async () => {
     const refuses = (request: RecordedRequest) =>
       request.method === 'GET' ? { status: 404, body: {} } : { status: request.headers.authorization === `Bearer ${secret}` ? 422 : 401, body: {} }
     upstream.script(refuses)
@@ -317,7 +317,7 @@ describe('own keys at providers', () => {
     expect((await put('gamma', { key: secret })).json.error.code).toBe('unavailable')
   })
 
-  test('a key that cannot be opened is left out, the others work, and the log names it', async () => {
+  test('a key that cannot be opened is left out and logged, and the other keys work', async () => {
     answer(list)
     await put('gamma', { key: secret })
     await put('delta', { key: 'delta-key-123456' })
@@ -340,7 +340,7 @@ describe('own keys at providers', () => {
     expect((await app.call('POST', '/me/byok/delta/test', undefined, { cookie: owner })).json.error.code).toBe('not_found')
   })
 
-  test('an agent token reads as a member and changes nothing', async () => {
+  test('an agent token reads with the rights of a member and changes nothing', async () => {
     const { token } = await app.newAgent('byok-agent')
     expect((await app.call('GET', '/me/byok', undefined, { token })).status).toBe(200)
     expect((await app.call('DELETE', '/me/byok/gamma', undefined, { token })).status).toBe(403)
@@ -348,7 +348,7 @@ describe('own keys at providers', () => {
   })
 })
 
-test('BYOK-08 every row is 503 byok_disabled while BYOK is off; the check comes after the role and before the body', async () => {
+test('BYOK-08 every own-key route is 503 byok_disabled while BYOK is off; the role is checked before this, and the body is not checked', async () => {
   const app = await startApp({ env: { BYOK: 'off' } })
   try {
     const owner = await app.signIn()

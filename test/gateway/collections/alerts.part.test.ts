@@ -6,7 +6,7 @@ import { cooldownS, type Watched } from './watched.ts'
 
 const waiting = statement<[], { count: bigint }>('test.mails_waiting', `select count(*) as "count" from emails where sent_at is null and failed_at is null`)
 
-/** Whom alerts tell, and when. */
+/** Tests whom alerts notify, and when. */
 export function alertsOfCollections(world: () => Watched): void {
   let watched: Watched
   beforeAll(() => {
@@ -20,7 +20,7 @@ export function alertsOfCollections(world: () => Watched): void {
   const alpha = { model: 'test-model', provider: 'alpha' }
   const beta = { model: 'test-model', provider: 'beta' }
 
-  /** So many rounds of which the canaries at alpha and beta end like this. */
+  /** Runs `count` rounds in which the canaries at alpha and beta fail or succeed as given. */
   async function rounds(slug: string, count: number, { alphaFails = false, betaFails = false } = {}): Promise<void> {
     watched.app.alpha.script(() => (alphaFails ? fails : {}))
     watched.app.beta.script(() => (betaFails ? fails : {}))
@@ -40,7 +40,7 @@ export function alertsOfCollections(world: () => Watched): void {
   }
 
   describe('alerts', () => {
-    test('MON-05 SHAPE-22 an alert has a metric, a threshold, a channel and optionally a target; any other body is a bad request', async () => {
+    test('MON-05 SHAPE-22 an alert has a metric, a threshold, a channel and optionally a target; any other body is 400 bad_request', async () => {
       const { slug } = await watched.make([alpha])
       const made = await watched.addAlert(slug, errorRate())
       expect([made.status, made.json]).toEqual([
@@ -98,7 +98,7 @@ export function alertsOfCollections(world: () => Watched): void {
       for (const threshold of [0, 1]) expect((await watched.addAlert(other.slug, errorRate({ threshold }))).status).toBe(201)
     })
 
-    test('MON-06 every role reads alerts, and owners and admins create and delete them; MON-07 an unknown alert is not found', async () => {
+    test('MON-06 MON-07 every role reads alerts, owners and admins create and delete them, and an unknown alert is 404 not_found', async () => {
       const { app, member, admin } = watched
       const { slug } = await watched.make([alpha])
       const path = `/me/collections/${slug}/alerts`
@@ -126,7 +126,7 @@ export function alertsOfCollections(world: () => Watched): void {
         (alert: { firing: boolean }) => alert.firing,
       )
 
-    test('an alert is mailed once when the worst step crosses the threshold, again after the cool-down, and once when it is over', async () => {
+    test('an alert is mailed once when the worst step crosses the threshold, again after each cool-down, and once when the step recovers', async () => {
       const { slug } = await watched.make([alpha, beta], 'test-model', { name: 'Night shift' })
       await watched.addAlert(slug, errorRate({ threshold: 0.5 }))
       await rounds(slug, 2, { betaFails: true })
@@ -138,7 +138,7 @@ export function alertsOfCollections(world: () => Watched): void {
       expect(first[0]?.subject).toBe('Collection Night shift of Test Org: error rate is 100 %')
       expect(first[0]?.text).toContain('The step test-model on beta does worst')
       expect(first[0]?.text).toContain(encodeURIComponent(`/me/collections/${slug}/health`))
-      // The cool-down passes while it stays like that.
+      // The cool-down passes while the step keeps failing.
       watched.clock.advance((cooldownS - 90) * 1000)
       await rounds(slug, 2, { betaFails: true })
       expect((await mailed()).length).toBe(1)
@@ -147,14 +147,14 @@ export function alertsOfCollections(world: () => Watched): void {
       await rounds(slug, 6)
       const all = await mailed()
       expect([await firing(slug), all.length, all[2]?.subject]).toEqual([[false], 3, 'Collection Night shift of Test Org: error rate is well again'])
-      // It comes back within the cool-down: not told, and so its end is not told either.
+      // The step fails again within the cool-down. Nobody is notified of this, and therefore nobody is notified of its end.
       await rounds(slug, 4, { betaFails: true })
       expect(await firing(slug)).toEqual([true])
       await rounds(slug, 6)
       expect([await firing(slug), (await mailed()).length]).toEqual([[false], 3])
     })
 
-    test('rounds of monitoring evaluate alerts, too; after monitoring is switched off, no alert is firing', async () => {
+    test('monitoring rounds evaluate alerts too; after monitoring is switched off, no alert is firing', async () => {
       const { slug } = await watched.make([alpha])
       await watched.addAlert(slug, errorRate({ target: watched.member.email }))
       watched.app.alpha.script(() => fails)
@@ -170,7 +170,7 @@ export function alertsOfCollections(world: () => Watched): void {
       expect(await firing(slug)).toEqual([false])
     })
 
-    test('a webhook target gets a webhook with its own secret, is reused by later alerts, and is the only one that is notified', async () => {
+    test('a webhook target gets a webhook with its own secret; later alerts reuse it, and no other webhook is notified', async () => {
       const { app, receiver, owner } = watched
       await listen(app, receiver, '/all', {}, owner)
       const { slug } = await watched.make([alpha, beta])
@@ -202,7 +202,7 @@ export function alertsOfCollections(world: () => Watched): void {
       await rounds(slug, 6)
       expect((await told('/alerts')).map(({ state }) => state)).toEqual(['firing', 'recovered'])
       expect(await told('/all')).toEqual([])
-      // A webhook that is there already is subscribed; one that is disabled is not woken.
+      // An existing webhook for the URL is subscribed to alerts. A disabled webhook is not enabled by this.
       const listening = await listen(app, receiver, '/budgets', { event_types: ['budget.warn'] }, owner)
       const other = await watched.make([alpha])
       const reused = await watched.addAlert(other.slug, errorRate({ channel: 'webhook', target: `${receiver.url}/budgets` }))
@@ -212,14 +212,14 @@ export function alertsOfCollections(world: () => Watched): void {
       await app.call('PATCH', `/me/webhooks/${listening}`, { enabled: false }, { cookie: owner })
       const refused = await watched.addAlert(other.slug, errorRate({ channel: 'webhook', target: `${receiver.url}/budgets` }))
       expect([refused.status, refused.json.error.message.includes('disabled')]).toEqual([400, true])
-      // An alert whose webhook is disabled or gone says that it reaches nobody.
+      // An alert whose webhook is disabled or removed shows that it reaches nobody.
       const isHeard = async (of: string) => (await app.call('GET', `/me/collections/${of}/alerts`, undefined, { cookie: owner })).json.alerts[0].heard
       expect([await isHeard(slug), await isHeard(other.slug)]).toEqual([true, false])
       await app.call('DELETE', `/me/webhooks/${made.json.webhook_id}`, undefined, { cookie: owner })
       expect(await isHeard(slug)).toBe(false)
     })
 
-    test('an alert without a target goes to every subscribed webhook; slow replies cross a threshold of latency', async () => {
+    test('an alert without a target goes to every subscribed webhook; slow replies cross a latency threshold', async () => {
       const { app, receiver, owner } = watched
       await listen(app, receiver, '/every', { event_types: ['collection.alert'] }, owner)
       await listen(app, receiver, '/others', { event_types: ['key.created'] }, owner)
@@ -230,7 +230,7 @@ export function alertsOfCollections(world: () => Watched): void {
       expect(first).toMatchObject({ state: 'firing', metric: 'latency_p95', threshold: 1, provider: 'alpha' })
       expect(first.value).toBeGreaterThanOrEqual(1)
       expect(await told('/others')).toEqual([])
-      // Nothing but what the catalog names, and nothing of the answer.
+      // The event has only the fields of the catalog, and nothing of the answer.
       expect(JSON.stringify(receiver.at('/every').map(({ json }) => json))).not.toMatch(/Hello|ping|Watched/)
     })
   })

@@ -12,12 +12,12 @@ const money = statement<[], { line: string }>(
    union all select 'counter ' || c.scope || c.scope_id || c.metric || c.spent from counters c
    union all select 'hook ' || w.id from webhook_events w union all select 'once ' || o::text from idempotency_keys o order by 1`,
 )
-/** What a canary asks, whom, how often, and what comes of it. */
+/** Tests what a canary sends, to whom, how often, and what its result changes. */
 export function canariesOfCollections(world: () => Watched): void {
   let watched: Watched
   beforeAll(() => {
     watched = world()
-    // Another day than that of what went before: canaries are counted by day.
+    // A new day, because canaries are counted by day and earlier tests have used some.
     watched.clock.advance(86_400_000)
   })
   beforeEach(() => watched.reset())
@@ -25,7 +25,7 @@ export function canariesOfCollections(world: () => Watched): void {
 
   const fails = { status: 500, body: { error: { message: 'down' } } }
   describe('canaries', () => {
-    test('MON-02 PERM-08 any role requests a canary of every step and gets fresh health; nothing is sent twice within seconds', async () => {
+    test('MON-02 PERM-08 any role can request a canary of every step and gets fresh health; a second request within seconds sends no canary', async () => {
       const { app, member, owner } = watched
       const { slug } = await watched.make([{ model: 'test-model', provider: 'indus' }, 'test-model', { model: 'global-only', provider: 'alpha' }, 'test-model'])
       const path = `/me/collections/${slug}/check`
@@ -35,28 +35,28 @@ export function canariesOfCollections(world: () => Watched): void {
         reply.json.health.map((step: Record<string, unknown>) => [step['model'], step['provider'], step['uptime'], step['checks'], step['state']]),
       ).toEqual([
         ['test-model', 'indus', 1, 1, 'ok'],
-        // The cheapest route serves a step that pins none.
+        // A step without a pinned provider is served by the cheapest route.
         ['test-model', 'alpha', 1, 1, 'ok'],
         ['global-only', 'alpha', 1, 1, 'ok'],
         ['test-model', 'alpha', 1, 1, 'ok'],
       ])
-      // A step that occurs twice is called once, with one token, at the model that the provider knows.
+      // A step that occurs twice is called once, with one token, under the model name that the provider uses.
       expect([app.alpha.requests.length, app.indus.requests.length, app.beta.requests.length]).toEqual([2, 1, 0])
       for (const { json } of watched.canaries()) expect([json?.['max_tokens'], json?.['stream'] ?? false, json?.['fallbacks']]).toEqual([1, false, undefined])
       expect(app.indus.requests[0]?.json?.['model']).toBe('indus-upstream')
       const again = await app.call('POST', path, undefined, { cookie: owner })
       expect([again.status, again.json.checked, again.json.health, watched.canaries().length]).toEqual([200, false, reply.json.health, 3])
       expect(again.json.note).toContain('15 s')
-      // Several concurrent requests share a round.
+      // Several concurrent requests share one round.
       watched.clock.advance(21_000)
       const many = await Promise.all(Array.from({ length: 5 }, () => app.call('POST', path, undefined, { cookie: member.cookie })))
       expect([many.map(({ json }) => json.health[0].checks), watched.canaries().length]).toEqual([[2, 2, 2, 2, 2], 6])
-      // A process whose clock is a moment behind finds the same round.
+      // A process whose clock is slightly late finds the same round.
       watched.clock.advance(-5000)
       const behind = await app.call('POST', path, undefined, { cookie: member.cookie })
       expect([behind.json.checked, watched.canaries().length]).toEqual([false, 6])
       watched.clock.advance(5000)
-      // Stars, forks, lists and health are every member's too.
+      // Every member may also star, fork, list, and read health.
       const other = await app.otherOrg('Givers')
       const giver = await app.signIn(other.userId, other.orgId)
       const shared = await app.call('POST', '/me/collections', { name: 'Given', model: 'test-model', steps: ['test-model'], public: true }, { cookie: giver })
@@ -71,7 +71,7 @@ export function canariesOfCollections(world: () => Watched): void {
       expect(fork.status, fork.text).toBeLessThan(300)
     })
 
-    test('canaries of an organisation whose servers hang leave room for the others', async () => {
+    test('when the servers of one organisation hang, canaries of other organisations still run', async () => {
       const slots = new CanarySlots(3, 2)
       const begun: string[] = []
       const ends: (() => void)[] = []
@@ -91,9 +91,9 @@ export function canariesOfCollections(world: () => Watched): void {
       await Promise.all(all)
     })
 
-    test('an organisation starts at most 20 rounds a minute by request', async () => {
+    test('an organisation can request at most 20 rounds a minute', async () => {
       const { app, owner } = watched
-      // Minutes of the clock are counted, and one must not end while this asks.
+      // The limit counts minutes of the clock, so the test moves to the start of a minute.
       watched.clock.moveTo(Math.ceil(watched.clock.nowMs() / 60_000 + 1) * 60_000)
       const made = []
       for (let count = 0; count < 21; count++) made.push(await watched.make(['alpha-only']))
@@ -101,7 +101,7 @@ export function canariesOfCollections(world: () => Watched): void {
       const checked = []
       for (const { slug } of made) checked.push((await ask(slug)).checked)
       expect([checked.filter(Boolean).length, checked.at(-1), app.alpha.requests.length]).toEqual([20, false, 20])
-      // Neither a collection that is checked twice within the minute nor one that replaces a deleted one starts a new count.
+      // The count continues when a collection is checked twice within the minute, and when a collection replaces a deleted one.
       watched.clock.advance(20_000)
       for (const { id } of made.slice(1, -1)) await app.call('DELETE', `/me/collections/${id}`, undefined, { cookie: owner })
       const [again, anew] = [await ask(made[0]?.slug ?? ''), await ask((await watched.make(['alpha-only'])).slug)]
@@ -110,7 +110,7 @@ export function canariesOfCollections(world: () => Watched): void {
       expect((await ask(made.at(-1)?.slug ?? '')).checked).toBe(true)
     })
 
-    test('canaries per day are limited for each organisation and for the installation; an organisation at its limit costs the others nothing', async () => {
+    test('canaries per day are limited for each organisation and for the installation; an organisation at its limit does not reduce the canaries of others', async () => {
       const { app, owner, clock } = watched
       const stranger = await app.otherOrg('Spenders')
       const cookie = await app.signIn(stranger.userId, stranger.orgId)
@@ -128,21 +128,21 @@ export function canariesOfCollections(world: () => Watched): void {
         const refused = await ask(mine.slug, cookie)
         expect([refused.checked, refused.note]).toEqual([false, expect.stringContaining('CANARIES_ORG_MAX')])
       }
-      // Monitoring rests as well, and says nothing of steps that it has not called.
+      // Monitoring sends no canaries either, and reports nothing about steps that it has not called.
       await app.call('POST', `/me/collections/${mine.slug}/monitor`, { monitored: true }, { cookie })
       clock.advance(400_000)
       await until(() => app.logLines.some(line => line.includes('canaries_used_up')), 'the round is left out')
       expect(watched.canaries().length).toBe(sent)
       await app.call('POST', `/me/collections/${mine.slug}/monitor`, { monitored: false }, { cookie })
       expect((await ask(theirs.slug, owner)).checked).toBe(true)
-      // Of all together there is one left.
+      // One canary is left of the limit of the installation.
       expect((await ask(theirs.slug, owner)).note).toContain('called just now')
       expect((await ask(theirs.slug, owner)).note).toContain('CANARIES_MAX')
       clock.advance(86_400_000)
       expect([(await ask(mine.slug, cookie)).checked, (await ask(theirs.slug, owner)).checked]).toEqual([true, true])
     })
 
-    test('HARD-11 organisations of one person share the daily canaries of one founder, and others keep theirs', async () => {
+    test("HARD-11 organisations of one person share one founder's daily canaries, and other founders keep their own", async () => {
       const { app, owner, clock } = watched
       const person = await app.otherOrg('Founders')
       const first = await app.signIn(person.userId, person.orgId)
@@ -168,7 +168,7 @@ export function canariesOfCollections(world: () => Watched): void {
       clock.advance(86_400_000)
     })
 
-    test('MON-08 canaries are not billed, do not appear in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {
+    test('MON-08 canaries are not billed, are not in usage, budgets, rate limits, statistics or webhooks, and open no circuit', async () => {
       const { app, check } = watched
       const { slug } = await watched.make([{ model: 'test-model', provider: 'alpha' }, 'test-embed'])
       const chat = () => app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hi' }] })
@@ -196,7 +196,7 @@ export function canariesOfCollections(world: () => Watched): void {
       expect(app.logLines.join('\n')).not.toContain('ping')
     })
 
-    test('failures have codes; a step without a pinned provider fails over as a call does; a provider that hangs is given up', async () => {
+    test('failures have codes; a step without a pinned provider fails over like a call; a provider that hangs is given up after the time limit', async () => {
       const { app, check } = watched
       const { slug } = await watched.make([{ model: 'test-model', provider: 'beta' }, 'test-model'])
       const code = async (script: object): Promise<unknown> => {
@@ -221,11 +221,11 @@ export function canariesOfCollections(world: () => Watched): void {
       const all = [app.alpha, app.beta, app.indus]
       for (const upstream of all) upstream.script(() => fails)
       const down = (await check(slug)).json.health[1]
-      // Who answered last stays known.
+      // The health still shows the provider that answered last.
       expect([down.provider, down.state, down.last_code, down.uptime < 1]).toEqual(['beta', 'failing', 'upstream_error', true])
     })
 
-    test("canaries use the organisation's saved keys and servers; a step that nothing can serve has no_route", async () => {
+    test("canaries use the organisation's saved keys and own servers; a step that nothing can serve has the code no_route", async () => {
       const { app, check, owner, own } = watched
       const server = await app.call(
         'POST',
@@ -251,7 +251,7 @@ export function canariesOfCollections(world: () => Watched): void {
       await app.call('DELETE', '/me/byok/alpha', undefined, { cookie: owner })
     })
 
-    test('embeddings get one word; images and audio get no canary and are never reported as down', async () => {
+    test('a canary of an embeddings model sends one word; image and audio models get no canary and are never reported as down', async () => {
       const { app, check, owner } = watched
       const embeds = await watched.make(['test-embed'], 'test-embed')
       expect((await check(embeds.slug)).json.health[0]).toMatchObject({ state: 'ok', uptime: 1, provider: 'alpha' })

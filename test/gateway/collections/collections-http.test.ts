@@ -1,4 +1,4 @@
-/** Collections over HTTP. All parts share one gateway: starting one takes longer than most of them. */
+/** Collections over HTTP. All parts share one gateway, because starting a gateway takes longer than most of the tests. */
 import { afterAll, beforeAll, describe } from 'vitest'
 import { alertsOfCollections } from './alerts.part.test.ts'
 import { canariesOfCollections } from './canaries.part.test.ts'
@@ -18,5 +18,5 @@ ownCollections(world)
 sharedCollections(world)
 describe('alerts of collections', () => alertsOfCollections(world))
 describe('canaries of collections', () => canariesOfCollections(world))
-// It moves the clock by months, so it comes last.
+// This part moves the clock by months, so it comes last.
 describe('monitoring of collections', () => monitoringOfCollections(world))

@@ -1,17 +1,17 @@
-/** Canaries that hang: what one founder's organisations may have of a process, and what stays for the others. */
+/** Canaries that hang: how many of a process's slots one founder's organisations can take, and that other founders still get some. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { until } from '../../harness/until.ts'
 
 const clock = movableClock()
-/** More than a process has places for rounds. */
+/** More collections than a process has places for rounds. */
 const watchedByOne = 270
 const everyS = 300
-/** Canaries of one founder that run concurrently (canary-worker.ts). */
+/** Maximum number of concurrent canaries of one founder (canary-worker.ts). */
 const concurrentMax = 10
 const hanging = { provider: 'alpha' }
-/** Four canaries that hang, and nothing that does not. */
+/** Four steps, all of which hang. */
 const hangingSteps = ['test-model', 'alpha-only', 'same-id', 'global-only'].map(model => ({ model, ...hanging }))
 
 let app: TestApp
@@ -32,13 +32,13 @@ beforeEach(() => {
   for (const upstream of [app.alpha, app.beta]) upstream.reset()
 })
 
-/** A person with an organisation, and their cookie. */
+/** Makes a person with an organisation, and returns the person's cookie. */
 async function founder(name: string): Promise<string> {
   const { userId, orgId } = await app.otherOrg(name)
   return app.signIn(userId, orgId)
 }
 
-/** Another organisation of the person, and their cookie for it. */
+/** Makes another organisation of the person, and moves the person's session to it. */
 async function oneMoreOf(name: string, cookie: string): Promise<void> {
   const made = await app.call('POST', '/me/orgs', { name }, { cookie })
   expect((await app.call('POST', '/me/orgs/switch', { org_id: made.json.id }, { cookie })).status).toBe(200)
@@ -52,7 +52,7 @@ async function make(name: string, steps: readonly object[], cookie: string): Pro
 
 const check = (slug: string, cookie: string): Promise<TestReply> => app.call('POST', `/me/collections/${slug}/check`, undefined, { cookie })
 
-test('HARD-11 organisations of one person share the concurrent canaries of one founder, and canaries of another founder run beside them', async () => {
+test('HARD-11 organisations of one person share the concurrent canaries of one founder, and canaries of another founder run at the same time', async () => {
   const { userId, orgId } = await app.otherOrg('First')
   const first = await app.signIn(userId, orgId)
   const second = await app.signIn(userId, orgId)
@@ -67,7 +67,7 @@ test('HARD-11 organisations of one person share the concurrent canaries of one f
   const answered = await check(theirs, stranger)
   expect([answered.json.checked, answered.json.health[0].state, app.beta.requests.length]).toEqual([true, 'ok', 1])
   expect(app.alpha.requests).toHaveLength(concurrentMax)
-  // All of them are made once those before them have answered.
+  // The waiting canaries are sent as soon as the running ones are answered.
   app.alpha.script(() => ({}))
   app.alpha.release()
   for (const { json } of await Promise.all(checks))
@@ -75,7 +75,7 @@ test('HARD-11 organisations of one person share the concurrent canaries of one f
   expect(app.alpha.requests).toHaveLength(16)
 })
 
-test('HARD-11 hanging rounds of one founder leave places for rounds of the others', async () => {
+test('HARD-11 when rounds of one founder hang, rounds of other founders still run', async () => {
   const hog = await founder('Hog')
   const stranger = await founder('Neighbour')
   const watch = async (name: string, steps: readonly object[], cookie: string): Promise<void> => {

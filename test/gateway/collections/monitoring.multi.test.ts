@@ -11,7 +11,7 @@ const checks = statement<[], { collectionId: number; at: Date }>(
 )
 const mails = statement<[], { onceKey: string }>('test.alert_mails', `select once_key as "onceKey" from emails where template = 'collection_alert' order by id`)
 
-describe.runIf(onPostgres)('monitoring by several processes', () => {
+describe.runIf(onPostgres)('monitoring in several processes', () => {
   const everyS = 2
   let fleet: Fleet
   let members: GatewayProcess[]
@@ -35,7 +35,7 @@ describe.runIf(onPostgres)('monitoring by several processes', () => {
     return json
   }
 
-  test('no round runs twice, an alert is sent once, and a killed process loses only the round that it ran', async () => {
+  test('no round runs twice, an alert is sent once, and a killed process loses only the rounds that it was running', async () => {
     fleet.upstream.script(() => ({ status: 500, body: { error: { message: 'down' } } }))
     const slugs: string[] = []
     for (let count = 0; count < 6; count++) {
@@ -51,7 +51,7 @@ describe.runIf(onPostgres)('monitoring by several processes', () => {
     await until(async () => (await written()).length >= known + 6 * 3, 'three more rounds of each by the others', 40_000)
     for (const slug of slugs) await console_(1, 'POST', `/me/collections/${slug}/monitor`, { monitored: false })
     const rows = await written()
-    // A round that is under way when its process dies or monitoring ends is sent and not written.
+    // When a process dies or monitoring ends during a round, the round's canaries were sent but its results are not stored.
     expect(fleet.upstream.requests.length - rows.length).toBeGreaterThanOrEqual(0)
     expect(fleet.upstream.requests.length - rows.length).toBeLessThanOrEqual(12)
     const pauses = rows.flatMap((row, index) =>
@@ -60,7 +60,7 @@ describe.runIf(onPostgres)('monitoring by several processes', () => {
     expect(Math.min(...pauses)).toBeGreaterThanOrEqual(everyS * 1000 * 0.9 - 5)
     const told = (await fleet.db.many(mails)).map(({ onceKey }) => onceKey.split(':')[1])
     expect([told.length, new Set(told).size]).toEqual([6, 6])
-    // Nothing runs any more.
+    // No round runs any more.
     const sent = fleet.upstream.requests.length
     await until(
       async () => (await Promise.all(slugs.map(slug => console_(2, 'GET', `/me/collections/${slug}/health`)))).every(({ monitored }) => !monitored),
@@ -69,7 +69,7 @@ describe.runIf(onPostgres)('monitoring by several processes', () => {
     expect(fleet.upstream.requests.length - sent).toBeLessThanOrEqual(6)
   })
 
-  test('concurrent requests for a round on several processes share one', async () => {
+  test('concurrent requests for a round at several processes share one round', async () => {
     fleet.upstream.reset()
     const { slug } = await console_(1, 'POST', '/me/collections', { name: 'Shared', model: 'fixed-model', steps: ['fixed-model'] })
     fleet.upstream.hold()

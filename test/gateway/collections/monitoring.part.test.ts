@@ -14,7 +14,7 @@ const roundsOf = statement<[collectionId: number], { at: Date }>(
   'select distinct at from collection_checks where collection_id = $1::int order by at',
 )
 
-/** Monitoring on and off, and what is seen of it. */
+/** Tests switching monitoring on and off, and the health that it shows. */
 export function monitoringOfCollections(world: () => Watched): void {
   let watched: Watched
   beforeAll(() => {
@@ -27,7 +27,7 @@ export function monitoringOfCollections(world: () => Watched): void {
   const rounds = async (id: number): Promise<number> => (await watched.app.db.many(roundsOf, id)).length
 
   describe('monitoring', () => {
-    test('MON-01 LIFE-15 owners and admins switch monitoring: on, the first canaries run immediately, then regularly; off, the history stays', async () => {
+    test('MON-01 LIFE-15 owners and admins switch monitoring: when on, canaries run immediately and then regularly; when off, the history stays', async () => {
       const { app, clock, member, admin, owner, on } = watched
       const { slug, id } = await watched.make(['alpha-only', { model: 'test-model', provider: 'indus' }])
       const path = `/me/collections/${slug}/monitor`
@@ -39,12 +39,12 @@ export function monitoringOfCollections(world: () => Watched): void {
       expect([first.status, first.json.ok, first.json.monitored, await monitored()]).toEqual([200, true, true, true])
       expect(first.json.note).toContain('not billed')
       await until(async () => (await rounds(id)) === 1, 'the first round is written')
-      // Once more on is no second first round.
+      // Switching monitoring on a second time does not start another first round.
       expect((await on(slug)).json.monitored).toBe(true)
       clock.advance(301_000 * 1.1)
       await until(async () => (await rounds(id)) === 2, 'the second round is written')
       expect([app.alpha.requests.length, app.indus.requests.length]).toEqual([2, 2])
-      // Nothing, an empty object, null and false all turn it off.
+      // A missing body, an empty object, null and false all switch monitoring off.
       for (const body of [undefined, {}, { monitored: null }, { monitored: false }]) {
         expect((await on(slug)).json.monitored).toBe(true)
         const off = await app.call('POST', path, body, { cookie: owner })
@@ -76,7 +76,7 @@ export function monitoringOfCollections(world: () => Watched): void {
       for (const { slug } of made) await watched.on(slug, false)
     })
 
-    test('a collection of another organisation, public or not, and an unknown one are not found', async () => {
+    test('a collection of another organisation, public or private, and an unknown collection are 404 not_found', async () => {
       const { app } = watched
       const stranger = await app.otherOrg('Strangers')
       const cookie = await app.signIn(stranger.userId, stranger.orgId)
@@ -98,7 +98,7 @@ export function monitoringOfCollections(world: () => Watched): void {
         }
     })
 
-    test('deleting a collection removes all its results, and a running round stores nothing', async () => {
+    test('deleting a collection removes all its results, and a round that is running then stores nothing', async () => {
       const { app, owner } = watched
       const { slug, id } = await watched.make([{ model: 'test-model', provider: 'beta' }])
       expect((await watched.addAlert(slug, { metric: 'error_rate', threshold: 0.5, channel: 'email' })).status).toBe(201)
@@ -112,7 +112,7 @@ export function monitoringOfCollections(world: () => Watched): void {
       expect([(await running).status, (await app.db.one(leftOf, id)).count]).toEqual([404, 0])
     })
 
-    test('a monitoring round that runs while monitoring is switched off stores nothing', async () => {
+    test('a monitoring round stores nothing when monitoring is switched off during the round', async () => {
       const { app } = watched
       const { slug, id } = await watched.make([{ model: 'test-model', provider: 'beta' }])
       app.beta.hold()
@@ -129,7 +129,7 @@ export function monitoringOfCollections(world: () => Watched): void {
   })
 
   describe('health', () => {
-    test('MON-03 SHAPE-21 health has uptime, p95 and last canary of each step over 7 days, and keeps them when steps are moved and edited', async () => {
+    test('MON-03 SHAPE-21 health has uptime, p95 and the last canary of each step over 7 days, and keeps them when steps are moved or edited', async () => {
       const { app, check, owner } = watched
       const { slug, id } = await watched.make([
         { model: 'test-model', provider: 'alpha' },
@@ -163,7 +163,7 @@ export function monitoringOfCollections(world: () => Watched): void {
       expect(await stepsOf(slug)).toEqual([{ model: 'alpha-only', provider: null, ...nothing }, before[1], before[0]])
     })
 
-    test('MON-04 days may be 1 to 90; any other value is a bad request', async () => {
+    test('MON-04 days may be 1 to 90; any other value is 400 bad_request', async () => {
       const { app, owner } = watched
       const { slug } = await watched.make(['alpha-only'])
       for (const days of [1, 2, 7, 9, 10, 89, 90]) {
@@ -176,7 +176,7 @@ export function monitoringOfCollections(world: () => Watched): void {
       }
     })
 
-    test('the window moves: old canaries become sums of days, stay visible within the window, and are deleted after 90 days', async () => {
+    test('old canaries become sums of days, stay visible while the window contains them, and are deleted after 90 days', async () => {
       const { app, clock, check } = watched
       const { slug, id } = await watched.make(['alpha-only'])
       const checks = async (days: number): Promise<number> => (await stepsOf(slug, `?days=${days}`))[0].checks

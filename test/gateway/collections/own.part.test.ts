@@ -8,7 +8,7 @@ import { collectionsMax, type Watched } from './watched.ts'
 
 const setVersion = statement<[id: number, version: number]>('test.set_version', 'update collections set version = $2::int where id = $1::int')
 
-/** What an organisation does with its own collections. */
+/** Tests what an organisation does with its own collections. */
 export function ownCollections(world: () => Watched): void {
   describe('collections of an organisation', () => {
     let app: TestApp
@@ -26,12 +26,12 @@ export function ownCollections(world: () => Watched): void {
       home = await newTeam('Home')
       other = await newTeam('Other')
     })
-    // The registry is everybody's.
+    // All tests share the public registry, so the collections are removed.
     afterAll(() => Promise.all(teams.map(team => team.clear())))
 
     const outcome = ({ status, json }: { status: number; json: { error?: { code: string } } }) => [status, json.error?.code]
 
-    test('COLL-01 SHAPE-19 owner and admin create a collection from name, model and steps: 201 with the record, at version 1', async () => {
+    test('COLL-01 SHAPE-19 owner and admin create a collection from name, model and steps: the reply is 201 with the record at version 1', async () => {
       const readme = '# Title\r\n\n<script>alert(1)</script>\tकम्पनी 😀'
       const steps = ['alpha-only', { model: 'test-model', provider: 'beta' }, { model: 'auto', provider: null }]
       const made = await home.post('', { name: '  My Chain ', model: 'test-model', steps, readme_md: readme })
@@ -56,7 +56,7 @@ export function ownCollections(world: () => Watched): void {
       const byAdmin = await home.post('', params({ name: 'By an admin', public: true }), home.admin)
       expect([byAdmin.status, byAdmin.json.public, byAdmin.json.readme_md]).toEqual([201, true, ''])
       expect((await home.list()).json.collections[0]).toEqual(byAdmin.json)
-      // The detail says the same, and its versions beside it.
+      // GET of one collection returns the same record with its versions.
       const detail = await home.get(`/${made.json.id}`)
       const first = { version: 1, name: 'My Chain', model: 'test-model', steps: made.json.steps, created_at: made.json.created_at }
       expect(detail.json).toEqual({ ...made.json, versions: [first] })
@@ -66,7 +66,7 @@ export function ownCollections(world: () => Watched): void {
       expect(Object.keys(listed).sort()).toEqual([...Object.keys(byAdmin.json), 'readme_cut'].sort())
     })
 
-    test('COLL-02 an invalid name, readme, steps or model is 400 with its own code, when creating and editing, and nothing changes', async () => {
+    test('COLL-02 an invalid name, readme, steps or model is 400 with its own code on creating and editing, and nothing changes', async () => {
       const { json: kept } = await home.post('', params({ name: 'Kept as it is' }))
       const before = (await home.list()).json
       const half = '\ud800'
@@ -104,7 +104,7 @@ export function ownCollections(world: () => Watched): void {
       expect((await home.patch(kept.id, { readme_md: null, name: `half ${half}` })).json).toMatchObject({ readme_md: '', name: 'half \ufffd', version: 3 })
     })
 
-    test('COLL-03 COLLECTIONS_MAX bounds the collections of an organisation including forks: 400 cap, also for concurrent requests', async () => {
+    test('COLL-03 COLLECTIONS_MAX limits the collections of an organisation, including forks and concurrent requests: 400 cap', async () => {
       const team = await newTeam('Collectors')
       const replies = await Promise.all(Array.from({ length: collectionsMax + 5 }, (_, index) => team.post('', params({ name: `Number ${index}` }))))
       expect(replies.filter(({ status }) => status === 201)).toHaveLength(collectionsMax)
@@ -120,11 +120,11 @@ export function ownCollections(world: () => Watched): void {
       expect(collections).toHaveLength(collectionsMax)
       expect((await team.remove(collections[0].id)).json).toEqual({ ok: true })
       expect((await team.post(`/fork/${foreign.slug}`)).status).toBe(201)
-      // The fork that is there takes no more room.
+      // The fork already exists, so this request needs no room.
       expect((await team.post(`/fork/${foreign.slug}`)).status).toBe(200)
     })
 
-    test('COLL-04 an edit creates the next version and every version is kept; an edit without effect and publishing create none, and the slug stays', async () => {
+    test('COLL-04 an edit creates the next version and every version is kept; publishing and an edit that changes nothing create no version, and the slug stays', async () => {
       const { json: made } = await home.post('', params({ name: 'Evolving', readme_md: 'one' }))
       const at = (id: number, query = '') => home.get(`/${id}${query}`, home.member)
       const edits: readonly (readonly [object, number])[] = [
@@ -155,17 +155,17 @@ export function ownCollections(world: () => Watched): void {
       expect(first).toMatchObject({ version: 1, name: 'Evolving', readme_md: 'one', steps: [{ model: 'alpha-only' }], slug: made.slug })
       expect(outcome(await at(made.id, '?version=6'))).toEqual([404, 'not_found'])
       expect(outcome(await at(made.id, '?version=0'))).toEqual([400, 'bad_request'])
-      // Concurrent edits make one version each, and none is lost.
+      // Concurrent edits create one version each, and no edit is lost.
       const together = await Promise.all(Array.from({ length: 8 }, (_, index) => home.patch(made.id, { readme_md: `together ${index}` })))
       expect(together.map(({ json }) => json.version).sort((a, b) => a - b)).toEqual([6, 7, 8, 9, 10, 11, 12, 13])
       expect((await at(made.id)).json.versions).toHaveLength(13)
-      // The newest 500 stay.
+      // Only the newest 500 versions are kept.
       await app.db.exec(setVersion, made.id, 505)
       expect((await home.patch(made.id, { readme_md: 'the 506th' })).json.version).toBe(506)
       expect([(await at(made.id, '?version=6')).status, (await at(made.id, '?version=7')).status]).toEqual([404, 200])
     })
 
-    test('COLL-05 a deleted collection and its slug are gone for good; its forks and the routing made from it stay', async () => {
+    test('COLL-05 a deleted collection and its slug never come back; its forks and the routing made from it stay', async () => {
       const { json: made } = await home.post('', params({ name: 'Short lived', public: true }))
       const fork = await other.post('/fork/short-lived')
       await home.post('/import/short-lived')
@@ -177,11 +177,11 @@ export function ownCollections(world: () => Watched): void {
       expect(left).toMatchObject({ slug: fork.json.slug, forked_from: 'short-lived', steps: made.steps })
       expect((await other.post(`/import/${left.slug}`)).json.forked_as).toBe(null)
       expect((await home.routing()).json.chains).toContainEqual({ model: 'test-model', steps: made.steps })
-      // Old links must not lead to something else.
+      // The slug is not given to another collection, because old links would then lead there.
       expect((await home.post('', params({ name: 'Short lived', public: true }))).json.slug).toBe('short-lived-2')
     })
 
-    test('COLL-09 every member sees the private, public and forked collections of the organisation, newest first; other organisations do not', async () => {
+    test("COLL-09 every member sees the organisation's private, public and forked collections, newest first, and none of other organisations", async () => {
       const team = await newTeam('Lookers')
       const mine = (await team.post('', params({ name: 'Private one' }))).json
       const open = (await team.post('', params({ name: 'Open one', public: true }))).json
@@ -196,7 +196,7 @@ export function ownCollections(world: () => Watched): void {
       expect((await app.call('GET', '/me/collections')).status).toBe(401)
     })
 
-    test('COLL-10 another organisation cannot edit, delete or read a collection by id: 404 not_found, public or not, as for unknown ids', async () => {
+    test('COLL-10 another organisation cannot edit, delete or read a collection by id, public or private: 404 not_found, as for an unknown id', async () => {
       for (const isPublic of [true, false]) {
         const { json: made } = await home.post('', params({ name: `Guarded ${isPublic}`, public: isPublic }))
         const asked = [made.id, 999_999, 0, -1, 'x', '1e3', '99999999999', made.slug]
@@ -211,7 +211,7 @@ export function ownCollections(world: () => Watched): void {
       }
     })
 
-    test('a member reads, stars and forks, but does not create, edit, delete or import: 403; an agent token only reads', async () => {
+    test('a member can read, star and fork, but gets 403 on create, edit, delete and import; an agent token can only read', async () => {
       const { json: made } = await home.post('', params({ name: 'For roles', public: true }))
       const changes = [
         home.post('', params(), home.member),
@@ -240,11 +240,11 @@ export function ownCollections(world: () => Watched): void {
       for (const [name, stem] of Object.entries(named)) expect(stemOf(name), name).toBe(stem)
       expect(stemOf(`${'a'.repeat(59)}-b${'c'.repeat(40)}`)).toBe('a'.repeat(59))
       const team = await newTeam('Namers')
-      // What is taken by its name is skipped by those who come to it by number.
+      // A slug with a number can already be taken by a name. The next number is then used.
       const slugs = []
       for (const name of ['Slug 2', 'Slug', 'Slug', 'Slug 2', 'Slug']) slugs.push((await team.post('', params({ name, public: true }))).json.slug)
       expect(slugs).toEqual(['slug-2', 'slug', 'slug-3', 'slug-2-2', 'slug-4'])
-      // Who takes a row of numbers keeps nobody from the name.
+      // An organisation that takes many numbers does not block the name for others.
       for (let number = 5; number < 11; number++) await team.post('', params({ name: `Slug ${number}`, public: true }))
       expect((await other.post('', params({ name: 'Slug', public: true }))).json.slug).toMatch(/^slug-[0-9a-f]{8}$/)
       await team.clear()
@@ -257,10 +257,10 @@ export function ownCollections(world: () => Watched): void {
       for (const each of [home, other, team]) await each.clear()
     })
 
-    test('a private collection of another organisation cannot be detected by its name, and keeps its slug when it is published', async () => {
+    test("the name of another organisation's private collection cannot be detected, and such a collection keeps its slug when it is published", async () => {
       const { json: secret } = await other.post('', params({ name: 'Merger of Acme' }))
       const slugsOf = async (isPublic: boolean) => (await home.post('', params({ name: 'Merger of Acme', public: isPublic }))).json.slug
-      // What an organisation gets is the same as if there were no other one.
+      // The slugs are the same as if no other organisation had a collection with this name.
       expect(await slugsOf(false)).toMatch(/^merger-of-acme-[0-9a-f]{8}$/)
       expect([await slugsOf(true), await slugsOf(true)]).toEqual(['merger-of-acme', 'merger-of-acme-2'])
       expect((await other.patch(secret.id, { public: true })).json.slug).toBe(secret.slug)
@@ -268,7 +268,7 @@ export function ownCollections(world: () => Watched): void {
       for (const each of [home, other]) await each.clear()
     })
 
-    test('a public collection names no server of its organisation, and its older versions hide the name of such a server', async () => {
+    test('a public collection names no server of its organisation, and its older versions do not show the name of such a server', async () => {
       const endpoint = { name: 'Ours', model: 'test-model', base_url: server.url, upstream_model: 'own-model', key: 'own-server-key-0123456789-TAIL' }
       const registered = await app.call('POST', '/me/endpoints', endpoint, { cookie: home.owner })
       expect(registered.status, registered.text).toBe(201)
@@ -278,7 +278,7 @@ export function ownCollections(world: () => Watched): void {
       const refused = await home.patch(made.id, { public: true })
       expect(outcome(refused)).toEqual([400, 'bad_steps'])
       expect(refused.json.error.message).toMatch(/steps\[0\]\.provider.*private/)
-      // Its own organisation applies it and copies it.
+      // The organisation itself can apply and copy such a version.
       expect((await home.post(`/import/${made.slug}`)).json).toMatchObject({ ok: true, id: made.id, model: 'test-model', steps, forked_as: null })
       const { json: copy } = await home.post(`/fork/${made.slug}`)
       expect(copy).toMatchObject({ steps, forked_from: made.slug, public: false })
@@ -290,7 +290,7 @@ export function ownCollections(world: () => Watched): void {
         [{ model: 'alpha-only' }],
         [{ model: 'test-model', provider: 'byoe' }, { model: 'alpha-only' }],
       ])
-      // A server that is gone by now is said to be.
+      // The server has been deleted, so the steps are refused.
       await app.call('DELETE', `/me/endpoints/${registered.json.endpoint.id}`, undefined, { cookie: home.owner })
       expect(outcome(await home.post(`/import/${copy.slug}`))).toEqual([400, 'bad_steps'])
     })

@@ -9,7 +9,7 @@ import { type MovableClock, movableClock } from '../../harness/clock.ts'
 import { params, type Team, teamOf } from './team.ts'
 import type { Watched } from './watched.ts'
 
-/** Every number beside what it counts. */
+/** Finds collections whose numbers of stars or forks differ from the rows. */
 const drifted = statement<[], { slug: string }>(
   'test.drifted_collections',
   `select c.slug from collections c
@@ -17,9 +17,9 @@ const drifted = statement<[], { slug: string }>(
 )
 const replaceSteps = statement<[slug: string, steps: string]>('test.replace_steps', 'update collections set steps = $2::jsonb where slug = $1::text')
 
-/** What organisations do with collections of each other. */
+/** Tests what organisations do with each other's collections. */
 export function sharedCollections(world: () => Watched): void {
-  describe('collections of others', () => {
+  describe('collections of other organisations', () => {
     let app: TestApp
     let clock: MovableClock
     let author: Team
@@ -41,7 +41,7 @@ export function sharedCollections(world: () => Watched): void {
     const slugsOf = (reply: { json: { collections: { slug: string }[] } }) => reply.json.collections.map(({ slug }) => slug)
     const own = async (team: Team, slug: string) => (await team.list()).json.collections.find((each: { slug: string }) => each.slug === slug)
 
-    test('COLL-06 any role adds and removes the one star of its organisation, and the number is right after concurrent requests', async () => {
+    test('COLL-06 any role adds and removes the one star of its organisation, and the number of stars is right after concurrent requests', async () => {
       const { slug } = await publish()
       for (const [cookie, starred] of [
         [reader.member, true],
@@ -51,14 +51,14 @@ export function sharedCollections(world: () => Watched): void {
         expect((await reader.post(`/star/${slug}`, undefined, cookie)).json).toEqual({ ok: true, id: expect.any(Number), starred, stars: Number(starred) })
       expect((await author.post(`/star/${slug}`)).json).toMatchObject({ starred: true, stars: 2 })
       expect(await own(author, slug)).toMatchObject({ starred: true, stars: 2 })
-      // Six turns of each leave things as they were, whoever comes first.
+      // Two organisations toggle their star six times each. So the number is the same afterwards, whatever the order.
       const turns = await Promise.all(Array.from({ length: 12 }, (_, index) => (index % 2 === 0 ? reader : third).post(`/star/${slug}`)))
       expect(turns.map(reply => reply.status)).toEqual(Array(12).fill(200))
       expect(await own(author, slug)).toMatchObject({ stars: 2 })
       expect((await third.post(`/star/${slug}`, { starred: true })).json).toMatchObject({ starred: true, stars: 3 })
       const same = await Promise.all(Array.from({ length: 6 }, () => third.post(`/star/${slug}`, { starred: false })))
       for (const reply of same) expect(reply.json).toMatchObject({ starred: false, stars: 2 })
-      // Many organisations in the same moment.
+      // Several organisations star the collection concurrently.
       const crowd = await Promise.all(Array.from({ length: 4 }, (_, index) => app.otherOrg(`Crowd ${index}`)))
       const cookies = await Promise.all(crowd.map(({ userId, orgId }) => app.signIn(userId, orgId)))
       for (const count of [4, 0]) {
@@ -73,7 +73,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(await app.db.many(drifted)).toEqual([])
     })
 
-    test("COLL-07 a fork is a private copy of the present version in the caller's organisation; a second fork returns the first; a private source is 404", async () => {
+    test("COLL-07 a fork is a private copy of the present version in the caller's organisation; a second fork returns the first; forking a private collection is 404", async () => {
       const source = await publish({ readme_md: '# Old', steps: ['alpha-only'] })
       await author.patch(source.id, { readme_md: '# New', steps: ['same-id', { model: 'test-model', provider: 'beta' }] })
       const replies = await Promise.all(Array.from({ length: 6 }, () => reader.post(`/fork/${source.slug}`, undefined, reader.member)))
@@ -91,23 +91,23 @@ export function sharedCollections(world: () => Watched): void {
       })
       expect(fork).toMatchObject({ readme_md: '# New', steps: [{ model: 'same-id' }, { model: 'test-model', provider: 'beta' }], forked_from: source.slug })
       expect(await own(author, source.slug)).toMatchObject({ forks: 1, version: 2 })
-      // From here on they are two.
+      // From now on, changes of one do not affect the other.
       await author.patch(source.id, { steps: ['alpha-only'] })
       await reader.patch(fork.id, { name: 'Ours now', public: true })
       expect(await own(reader, fork.slug)).toMatchObject({ name: 'Ours now', steps: fork.steps, version: 2 })
       expect((await see(`/${fork.slug}`)).json).toMatchObject({ forked_from: source.slug })
-      // A fork of a fork, and of one's own.
+      // A fork of a fork, and a fork of an own collection.
       expect((await third.post(`/fork/${fork.slug}`)).json).toMatchObject({ slug: expect.stringMatching(/^ours-now-[0-9a-f]{8}$/), forked_from: fork.slug })
       expect((await author.post(`/fork/${source.slug}`)).json).toMatchObject({
         slug: expect.stringMatching(`^${source.slug}-[0-9a-f]{8}$`),
         forked_from: source.slug,
       })
       expect(await own(author, source.slug)).toMatchObject({ forks: 2 })
-      // A deleted fork does not count, and may be made again.
+      // A deleted fork is not counted, and the organisation can fork again.
       await reader.remove(fork.id)
       expect(await own(author, source.slug)).toMatchObject({ forks: 1 })
       expect((await reader.post(`/fork/${source.slug}`)).status).toBe(201)
-      // What is private is as what never was, also for those who have a fork.
+      // A private source is reported like an unknown one, also to an organisation that has a fork of it.
       await author.patch(source.id, { public: false })
       const unknown = await reader.post('/fork/never-was')
       const hidden = await reader.post(`/fork/${source.slug}`)
@@ -115,7 +115,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(await app.db.many(drifted)).toEqual([])
     })
 
-    test('COLL-08 an import becomes the routing of the organisation: a foreign collection through a fork, an own one directly', async () => {
+    test("COLL-08 an import makes a collection the routing of the organisation: another organisation's collection through a fork, an own one directly", async () => {
       const source = await publish({ model: 'test-model', steps: [{ model: 'test-model', provider: 'beta' }] })
       const servedBy = async () => {
         const reply = await app.call(
@@ -137,17 +137,17 @@ export function sharedCollections(world: () => Watched): void {
       expect(fork).toMatchObject({ public: false, forked_from: source.slug, steps: source.steps })
       expect((await reader.routing()).json.chains).toEqual([{ model: 'test-model', steps: source.steps }])
       expect(await servedBy()).toBe('beta')
-      // What the author does later changes nothing, at the next import either: the snapshot is what is applied.
+      // Later changes by the author change nothing, and a second import applies the fork as it was copied.
       await author.patch(source.id, { steps: [{ model: 'test-model', provider: 'indus' }] })
       expect((await reader.post(`/import/${source.slug}`)).json).toMatchObject({ steps: source.steps, forked_as: fork.slug })
       expect(await servedBy()).toBe('beta')
-      // Their own edit is applied when they import it, directly.
+      // The organisation edits its fork and imports the fork, which applies the edit.
       await reader.patch(fork.id, { steps: [{ model: 'test-model', provider: 'indus' }] })
       expect(await servedBy()).toBe('beta')
       expect((await reader.post(`/import/${fork.slug}`)).json).toMatchObject({ id: fork.id, forked_as: null })
       expect(await servedBy()).toBe('indus')
       expect(await own(author, source.slug)).toMatchObject({ forks: 1 })
-      // All or nothing: what is not in the catalog any more is neither applied nor forked.
+      // Steps with a model that is no longer in the catalog are refused, and the collection is not forked either.
       const stale = await publish()
       await app.db.exec(replaceSteps, stale.slug, JSON.stringify([{ model: 'left-the-catalog' }]))
       expect(outcome(await third.post(`/import/${stale.slug}`))).toEqual([400, 'bad_steps'])
@@ -158,7 +158,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(await app.db.many(drifted)).toEqual([])
     })
 
-    test('CAT-16 COLL-11 the registry shows public collections only, most stars first, then newest, and nothing of their organisations', async () => {
+    test('CAT-16 COLL-11 the registry shows only public collections, most stars first, then newest, and nothing about their organisations', async () => {
       for (const team of [author, reader, third]) await team.clear()
       const hidden = (await author.post('', params({ name: 'Hidden thing' }))).json
       const slugs = []
@@ -170,7 +170,7 @@ export function sharedCollections(world: () => Watched): void {
       await reader.post('/star/first')
       await third.post('/star/first')
       await third.post('/star/second')
-      // Immediately in this process, and without naming the owners.
+      // This process shows the change immediately, and does not name the owners.
       const listed = await see()
       expect(slugsOf(listed)).toEqual(['first', 'second', 'third'])
       expect(listed.json.collections[0]).toMatchObject({ stars: 2, starred: false, readme_md: 'é'.repeat(2000), readme_cut: true, public: true })
@@ -180,11 +180,11 @@ export function sharedCollections(world: () => Watched): void {
       expect(slugsOf(await see('?model=alpha-only'))).toEqual(['third'])
       expect(slugsOf(await see('?model=nothing'))).toEqual([])
       expect(outcome(await see('?model=%00'))).toEqual([400, 'bad_request'])
-      // With a credential: their own stars, for their own cache only.
+      // With a credential, the reply shows the caller's own stars and only private caches may store it.
       const theirs = await see('', { token: third.key })
       expect(theirs.json.collections.map((each: { starred: boolean }) => each.starred)).toEqual([true, true, false])
       expect([theirs.headers.get('cache-control'), (await see('/first', { token: reader.key })).json.starred]).toEqual(['private, max-age=10', true])
-      // Published, renamed, private and gone: all take effect immediately.
+      // Publishing, renaming, making private and deleting take effect immediately.
       await author.patch(hidden.id, { public: true, name: 'Seen' })
       expect(slugsOf(await see())).toEqual(['first', 'second', 'third', hidden.slug])
       expect((await see(`/${hidden.slug}`)).json.name).toBe('Seen')
@@ -193,7 +193,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(outcome(await see(`/${hidden.slug}`))).toEqual([404, 'not_found'])
     })
 
-    test('CAT-17 a public collection is shown with its versions; private and unknown ones are the same 404 for everybody, also for their owner', async () => {
+    test('CAT-17 a public collection is shown with its versions; a private and an unknown one give everybody the same 404, also their owner', async () => {
       const source = await publish({ name: 'With history', readme_md: 'whole '.repeat(1000) })
       await author.patch(source.id, { steps: ['same-id'] })
       await author.patch(source.id, { name: 'With more history' })
@@ -217,7 +217,7 @@ export function sharedCollections(world: () => Watched): void {
         expect([reply.status, reply.json]).toEqual([404, unknown.json])
       }
       for (const slug of ['%00', '..%2F..', 'A'.repeat(256), '%F0%9F%98%80']) expect(outcome(await see(`/${slug}`)), slug).toEqual([404, 'not_found'])
-      // A fork does not tell what its source is called once that is private.
+      // A fork does not show the slug of its source once the source is private.
       const fork = (await reader.post('/fork/with-history')).json
       await reader.patch(fork.id, { public: true })
       expect((await see(`/${fork.slug}`)).json.forked_from).toBe('with-history')
@@ -227,7 +227,7 @@ export function sharedCollections(world: () => Watched): void {
       expect(await own(reader, fork.slug)).toMatchObject({ forked_from: 'with-history' })
     })
 
-    test('public pages have a strong ETag, answer 304 to a reader who has them, and query the database only after a change or when they are old', async () => {
+    test('public pages have a strong ETag and answer 304 to a matching request; they query the database only after a change or when they are old', async () => {
       const source = await publish({ name: 'Asked for often' })
       for (const path of ['', '/asked-for-often', '?model=test-model']) {
         const first = await see(path)
@@ -248,7 +248,7 @@ export function sharedCollections(world: () => Watched): void {
       expect((await see('/asked-for-often')).json).toMatchObject({ readme_md: 'new', version: 2 })
     })
 
-    test('another process shows edits as soon as it is notified, and numbers within a minute', async () => {
+    test('another process shows edits as soon as it reads the news, and numbers within a minute', async () => {
       const there = await otherProcess(app.db)
       try {
         const source = await publish({ name: 'Seen from afar' })
@@ -329,7 +329,7 @@ export function sharedCollections(world: () => Watched): void {
       )
     })
 
-    test('collections that fork each other can be deleted concurrently by their owners', async () => {
+    test('owners can concurrently delete collections that are forks of each other', async () => {
       for (let round = 0; round < 2; round++) {
         const source = await publish()
         const fork = (await reader.post(`/fork/${source.slug}`)).json
@@ -353,7 +353,7 @@ export function sharedCollections(world: () => Watched): void {
   })
 }
 
-/** What another process on the same database would show. */
+/** Returns what another process on the same database shows. */
 async function otherProcess(db: Db) {
   const clock = movableClock()
   const controlLog = new ControlLog({ db, clock, log: silentLog, pollMs: 50 })

@@ -1,13 +1,13 @@
 import type { TestApp, TestReply } from '../../harness/app.ts'
 
-/** An organisation with a person of every role, and its calls on collections. */
+/** An organisation with a person of every role, and functions that call the API for collections. */
 export interface Team {
   readonly orgId: number
   readonly key: string
   readonly owner: string
   readonly admin: string
   readonly member: string
-  /** `path` behind /me/collections; the owner calls unless another cookie is given. */
+  /** `path` is appended to /me/collections. The owner makes the request unless another cookie is given. */
   post(path: string, body?: object, cookie?: string): Promise<TestReply>
   get(path: string, cookie?: string): Promise<TestReply>
   list(cookie?: string): Promise<TestReply>
@@ -18,7 +18,7 @@ export interface Team {
   routing(): Promise<TestReply>
 }
 
-/** What a collection can be made of. */
+/** Returns the parameters of a valid collection, with `parts` in addition. */
 export const params = (parts: Readonly<Record<string, unknown>> = {}): object => ({ name: 'A chain', model: 'test-model', steps: ['alpha-only'], ...parts })
 
 export async function teamOf(app: TestApp, name: string): Promise<Team> {

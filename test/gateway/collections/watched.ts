@@ -1,4 +1,4 @@
-/** An organisation with collections that are watched, its upstreams, its mail server and a receiver of its webhooks. */
+/** An organisation with monitored collections, and its upstreams, mail server and webhook receiver. */
 import { expect } from 'vitest'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
@@ -17,16 +17,16 @@ export interface Watched {
   readonly owner: string
   readonly member: { readonly cookie: string; readonly email: string }
   readonly admin: { readonly cookie: string; readonly email: string }
-  /** Makes a collection; its slug and id. */
+  /** Makes a collection and returns its slug and id. */
   make(steps: readonly unknown[], model?: string, more?: object): Promise<{ slug: string; id: number }>
   on(slug: string, monitored?: unknown): Promise<TestReply>
-  /** A round, behind the pause that one of the same collection needs. */
+  /** Requests a round, after the pause that two rounds of the same collection need. */
   check(slug: string): Promise<TestReply>
   health(slug: string, query?: string): Promise<TestReply>
   addAlert(slug: string, alert: object, cookie?: string): Promise<TestReply>
-  /** Requests at all upstreams since the last reset that are canaries. */
+  /** Returns the canaries among the requests that the upstreams received since the last reset. */
   canaries(): RecordedRequest[]
-  /** Whether a canary that hangs is given up immediately. */
+  /** Sets whether a canary that hangs is given up immediately. */
   impatient(params: boolean): void
   reset(): void
   /** Deletes every collection of the organisation. */
@@ -38,16 +38,16 @@ const timeoutMs = 2000
 export const collectionsMax = 40
 export const cooldownS = 3600
 const everyS = 9
-/** How often due rounds are looked for at that pause. */
+/** The interval at which the worker looks for due rounds with this pause. */
 const lookMs = 900
-/** More than the pause of one collection, and enough that an organisation may always ask. */
+/** Longer than the minimum age of a round, and long enough that an organisation never reaches its limit of requested rounds. */
 const betweenChecksMs = 21_000
 
 export async function startWatched(): Promise<Watched> {
   const timed = movableClock()
   const clock: MovableClock = {
     ...timed,
-    // Due rounds are looked for sooner, and what hangs is given up sooner where a test says so.
+    // The worker looks for due rounds more often here. A canary that hangs is given up sooner when a test asks for this.
     every: (ms, work) => timed.every(ms === lookMs ? 50 : ms, work),
     after: (ms, work) => timed.after(isImpatient && ms === timeoutMs ? 50 : ms, work),
   }
@@ -63,7 +63,7 @@ export async function startWatched(): Promise<Watched> {
       SMTP_URL: mail.url,
       MAIL_POLL_MS: '20',
       MONITOR_TIMEOUT_S: String(timeoutMs / 1000),
-      // Tests move the clock by months.
+      // The session must survive, because tests move the clock by months.
       SESSION_TTL_S: String(400 * 86_400),
       CONSOLE_RPM: '1000000',
       ANON_RPM: '1000000',

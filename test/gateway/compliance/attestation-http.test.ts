@@ -14,7 +14,7 @@ const path = '/v1/org/residency/attestation'
 const keysPath = '/.well-known/attestation-keys.json'
 const clock = movableClock()
 
-/** A day whose rows of single calls are kept no longer. */
+/** Adds the sums of a day for which the rows of single calls no longer exist. */
 const addOldSums = statement<[orgId: number, day: string]>(
   'test.add_old_usage_sums',
   `insert into usage_days values ($1::int, $2::date, 'test-model', 'indus', 'india', false, 3, 0, 1, 1, 0, 0, 1, 1)`,
@@ -23,7 +23,7 @@ const keepFrom = statement<[day: string]>(
   'test.keep_usage_from',
   `insert into usage_retention (kept_from) values ($1::date) on conflict (single) do update set kept_from = excluded.kept_from`,
 )
-/** As versions before this one wrote a call to a server that its organisation says is in India. */
+/** Changes the rows to what versions before this one wrote for a call to a server that its organisation declares to be in India. */
 const makeOld = statement<[orgId: number]>(
   'test.make_declared_usage_old',
   `with days as (update usage_days set residency = 'india' where org_id = $1::int and provider like 'byoe:%')
@@ -35,7 +35,7 @@ const sealUnderAnother = statement<[]>(
   `update attestation_keys set sealed_private_key = 'v1.00000000.' || split_part(sealed_private_key, '.', 3) where retired_at is null`,
 )
 
-/** RFC 8785 of a value whose strings and numbers JavaScript writes, by another hand than the product's. */
+/** Writes a value in the canonical form of RFC 8785, for strings and numbers that JSON.stringify writes in that form. It shares no code with the product. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical)}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -57,7 +57,7 @@ describe('attestations', () => {
   const attest = (query = '', key = app.key): Promise<TestReply> => app.call('GET', path + query, undefined, { token: key })
   const published = async (): Promise<{ keys: { kid: string; x: string }[] }> => (await app.call('GET', keysPath, undefined, { token: null })).json
 
-  test('ATT-01 ATT-06 RCPT-01 ATT-02 an attestation without calls is a signed payload with zero figures, with ids of keys and without keys', async () => {
+  test('ATT-01 ATT-06 RCPT-01 ATT-02 an attestation without calls is a signed payload with zero figures; it names keys by id and contains no secret', async () => {
     const reply = await attest('?window=30d')
     expect(reply.status).toBe(200)
     const { payload, alg, key_id, signature, ed25519 } = reply.json
@@ -88,7 +88,7 @@ describe('attestations', () => {
     expect(verifySignature(null, Buffer.from(canonical(payload)), key, Buffer.from(ed25519.signature, 'base64url'))).toBe(true)
   })
 
-  test('ATT-02 ATT-03 ATT-11 shares count a call as India only if its place is known and no attempt went abroad', async () => {
+  test('ATT-02 ATT-03 ATT-11 a call counts as India only if its place is known and no attempt of it went abroad', async () => {
     await chat(app, home(app), 'alpha')
     await chat(app, home(app), 'indus')
     await chat(app, home(app), 'indus')
@@ -114,7 +114,7 @@ describe('attestations', () => {
       ['indus', 'india'],
       ['alpha', 'global'],
     ])
-    // The prompt has been in alpha's hands before indus answered.
+    // alpha received the prompt before indus answered.
     for (const upstream of [app.alpha, app.beta]) upstream.script({ status: 500, body: { error: { message: 'no' } } })
     const failedOver = await app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'secret words' }] })
     expect([failedOver.status, failedOver.headers.get('x-br-provider')]).toEqual([200, 'indus'])
@@ -128,7 +128,7 @@ describe('attestations', () => {
     expect(after.text).not.toContain('secret words')
   })
 
-  test('ATT-04 evidence lists the newest calls up to the cap, the summary counts all; deleted rows are reported as such', async () => {
+  test('ATT-04 evidence lists the newest calls up to the limit, and the summary counts all calls; the attestation says when rows were deleted', async () => {
     const { payload } = (await attest()).json
     expect(payload.summary.total).toBe(5)
     expect(payload.evidence).toMatchObject({ count: 4, capped: true, capped_by: 'limit' })
@@ -138,7 +138,7 @@ describe('attestations', () => {
     await chat(app, org, 'indus')
     await chat(app, org, 'alpha')
     await app.db.exec(addOldSums, org.orgId, new Date(clock.nowMs() - 20 * dayMs).toISOString().slice(0, 10))
-    // Rows are missing, and not because of their age.
+    // Rows are missing although they were not deleted by age.
     expect([(await attest('', org.key)).json.error.message]).toEqual([expect.stringContaining('disagree')])
     await app.db.exec(keepFrom, new Date(clock.nowMs() - 10 * dayMs).toISOString().slice(0, 10))
     const old = (await attest('', org.key)).json.payload
@@ -147,7 +147,7 @@ describe('attestations', () => {
     expect((await attest('?window=2d', org.key)).json.payload).toMatchObject({ summary: { total: 2 }, evidence: { count: 2, capped: false } })
   })
 
-  test('ATT-03 a server that only the organisation itself declares to be in India never counts as India in a signed payload', async () => {
+  test('ATT-03 a server that only the organisation declares to be in India never counts as India in a signed payload', async () => {
     const cookie = await app.signIn()
     const before = (await attest()).json.payload.summary
     const made = await app.call(
@@ -159,7 +159,7 @@ describe('attestations', () => {
     expect(made.status, made.text).toBe(201)
     const more = { total: before.total + 2, india_requests: before.india_requests, declared_requests: 1, unknown_requests: before.unknown_requests }
     await chat(app, home(app), 'byoe:says-so')
-    // Tried there first, it is not India's either.
+    // A call that was tried at such a server first does not count as India either.
     server.misbehave(() => ({ status: 500 }))
     const steps = ['byoe:says-so', 'indus'].map(provider => ({ model: 'test-model', provider }))
     const served = await app.call('POST', '/v1/chat/completions', { model: 'test-model', fallbacks: steps, messages: [{ role: 'user', content: 'x' }] })
@@ -196,7 +196,7 @@ describe('attestations', () => {
     expect((await attest('?window=2d', org.key)).json.payload.summary).toMatchObject({ total: 2, india_requests: 1 })
   })
 
-  test('ATT-05 the HMAC covers the payload in the form of RFC 8785: only the gateway can check it, and any change invalidates it', async () => {
+  test('ATT-05 the HMAC covers the payload in the canonical form of RFC 8785: only the gateway can check it, and any change makes it invalid', async () => {
     const { text, json } = await attest()
     const admin = adminHandler(app.gateway.app)
     const check = (changed: string) => admin({ name: 'check-attestation', args: checkArgsOf(changed) })
@@ -218,7 +218,7 @@ describe('attestations', () => {
     )
   })
 
-  test('ATT-07 the report is Markdown with the same facts', async () => {
+  test('ATT-07 the report in Markdown has the same facts as the JSON', async () => {
     await chat(app, home(app), 'indus')
     const report = await attest('?window=7d&format=report')
     expect([report.status, report.headers.get('content-type')]).toEqual([200, 'text/markdown; charset=utf-8'])
@@ -232,7 +232,7 @@ describe('attestations', () => {
     expect(report.text).toContain(signed.ed25519.key_id.replaceAll('_', '&#95;'))
   })
 
-  test('after a rotation, signatures of the old key stay valid, both keys are published, and concurrent rotations agree', async () => {
+  test('after rotations, also concurrent ones, signatures of the old key stay valid, both keys are published, and one key is current', async () => {
     const before = (await attest()).json
     const made = await Promise.all([1, 2, 3].map(() => adminHandler(app.gateway.app)({ name: 'rotate-attestation-key', args: {} })))
     const after = (await attest()).json
@@ -245,7 +245,7 @@ describe('attestations', () => {
     expect((await app.gateway.app.audit.list(null, { before: null }, 10)).entries.some(({ act }: { act: string }) => act === 'rotateAttestationKey')).toBe(true)
   })
 
-  test('an attestation is not signed with a key that cannot be opened, nor over incomplete sums', async () => {
+  test('no attestation is signed with a key that cannot be opened, or over incomplete sums', async () => {
     const intact = (await published()).keys
     await app.db.exec(sealUnderAnother)
     const reply = await attest()

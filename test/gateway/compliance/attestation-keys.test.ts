@@ -41,7 +41,7 @@ describe('keys of attestations in several processes', () => {
   afterAll(() => database.dispose())
   const signedBy = async (): Promise<string[]> => (await Promise.all(processes.map(keys => keys.sign(bytes)))).map(({ ed25519 }) => ed25519.keyId)
 
-  test('concurrent first uses make one key, and its secret half is sealed', async () => {
+  test('concurrent first uses create one key, and its private part is stored sealed', async () => {
     const [signatures, published] = await Promise.all([
       Promise.all(processes.map(keys => keys.sign(bytes))),
       Promise.all(processes.map(keys => keys.published())),
@@ -53,7 +53,7 @@ describe('keys of attestations in several processes', () => {
     for (const { privateKey, hmacKey } of rows) expect([privateKey, hmacKey]).toEqual([expect.stringMatching(/^v1\./), expect.stringMatching(/^v1\./)])
   })
 
-  test('concurrent rotations leave one current key that every process signs with, and old signatures stay valid', async () => {
+  test('after concurrent rotations, every process signs with the same current key, and old signatures stay valid', async () => {
     const before = await processes[0]?.sign(bytes)
     const made = await Promise.all(processes.map(keys => keys.rotate()))
     const ids = await signedBy()
@@ -66,7 +66,7 @@ describe('keys of attestations in several processes', () => {
     expect(await processes[0]?.checkHmac('unknown', signature, bytes)).toBeNull()
   })
 
-  test('another master key, or a sealed value in the wrong place, signs nothing; a rotation repairs it', async () => {
+  test('with another master key, or with a sealed value in the wrong place, nothing is signed; a rotation repairs this', async () => {
     const stranger = keysOf(database.db, randomBytes(32))
     expect(await stranger.isOpened()).toBe(false)
     await expect(stranger.sign(bytes)).rejects.toMatchObject({ errorName: 'internal_error' })

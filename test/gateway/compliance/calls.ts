@@ -3,14 +3,14 @@ import type { TestApp } from '../../harness/app.ts'
 
 export const dayMs = 24 * 3600_000
 
-/** Whose key is used. */
+/** The caller whose key is used. */
 export interface Caller {
   readonly key: string
 }
 
 export const home = (app: TestApp): Caller => ({ key: app.key })
 
-/** One call to that provider and no other. */
+/** Makes one call that only this provider may serve. */
 export async function chat(app: TestApp, { key }: Caller, provider: string, model = 'test-model', headers: Record<string, string> = {}): Promise<void> {
   const reply = await app.call(
     'POST',

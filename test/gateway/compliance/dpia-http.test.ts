@@ -10,7 +10,7 @@ import { chat, home } from './calls.ts'
 const dpiaPath = '/v1/org/dpia'
 const attestationPath = '/v1/org/residency/attestation'
 const both = [dpiaPath, attestationPath]
-/** A name that would be a row, a link, a page and a picture if it were not written as text. */
+/** A name that would become a table row, a link, HTML and an image if the report did not write it as plain text. */
 const hostile = 'eve | x | [in](http://evil.test) <img src=x> `c` **b** www.evil.test'
 
 const addLabels = statement<[orgId: number, day: string, count: number]>(
@@ -22,7 +22,7 @@ const addRoute = statement<[orgId: number, day: string, count: number]>(
   `insert into usage_days values ($1::int, $2::date, 'gone-model', 'gone', 'global', false, $3::int, 0, 1, 1, 0, 0, 1, 1)`,
 )
 
-/** Where an assessment names what is in a table. A new table needs a place here, and what is kept in it a sentence in retention-posture.ts. */
+/** The part of an assessment that covers each table. A new table needs an entry here and a sentence in retention-posture.ts about its data. */
 const keptIn = new Map(
   Object.entries({
     content: 'content_log',
@@ -45,7 +45,7 @@ const keptIn = new Map(
   }).flatMap(([place, tables]) => tables.split(/\s+/).map((table): [string, string] => [table, place])),
 )
 
-describe('assessments', () => {
+describe('data-protection impact assessments', () => {
   let app: TestApp
   let other: Awaited<ReturnType<TestApp['otherOrg']>>
   beforeAll(async () => {
@@ -63,7 +63,7 @@ describe('assessments', () => {
   const assess = async (query = '', key = app.key) => (await app.call('GET', dpiaPath + query, undefined, { token: key })).json
   const report = (query = '?format=report'): Promise<TestReply> => app.call('GET', dpiaPath + query)
 
-  test('DPIA-01 DPIA-04 DPIA-05 an assessment says which models processed data, where, how open they are, and for which agents', async () => {
+  test('DPIA-01 DPIA-04 DPIA-05 an assessment says which models processed data, where, how open these models are, and for which agents', async () => {
     const agent = await app.newAgent(hostile.slice(0, 60))
     await chat(app, home(app), 'alpha')
     await chat(app, home(app), 'indus', 'test-model', { 'x-br-agent-id': 'www.evil.test' })
@@ -114,7 +114,7 @@ describe('assessments', () => {
     expect((await assess('?window=0d')).error.code).toBe('bad_request')
   })
 
-  test('DPIA-02 the report is Markdown with the same facts, and names in it are plain text', async () => {
+  test('DPIA-02 the report in Markdown has the same facts as the JSON, and names in it are plain text', async () => {
     await app.call('PATCH', '/me/org', { name: hostile.slice(0, 60) }, { cookie: await app.signIn() })
     const { status, headers, text } = await report()
     expect([status, headers.get('content-type')]).toEqual([200, 'text/markdown; charset=utf-8'])
@@ -123,12 +123,12 @@ describe('assessments', () => {
     expect(text).toContain('| test-model | text generation | permissive | alpha / indus | 4 |')
     expect(text).toContain('eve &#124; x &#124; &#91;in&#93;&#40;http&#58;//evil.test&#41; &#60;img')
     expect(text).not.toMatch(/<img|\]\(http|www\.evil|secret words/)
-    // Every row of a table has as many cells as its head.
+    // Every row of a table has as many cells as the heading.
     for (const block of text.split('\n\n').filter(part => part.startsWith('|')))
       expect(new Set(block.split('\n').map(line => line.replaceAll('\\|', '').split('|').length)).size, block).toBe(1)
   })
 
-  test("DPIA-06 an assessment reports zero retention, or the days of a window; it names the kind of the memory's store, without credentials", async () => {
+  test('DPIA-06 an assessment says that content is not stored, or for how many days; it names the kind of the memory store, without credentials', async () => {
     const cookie = await app.signIn()
     expect((await assess()).content_retention).toMatchObject({ mode: 'zero', days: 0, stored: expect.stringMatching(/^Nothing/) })
     expect((await assess()).memory).toMatchObject({ configured: false, store: null })
@@ -153,7 +153,7 @@ describe('assessments', () => {
     expect((await assess()).content_retention.mode).toBe('zero')
   })
 
-  test('agents above the maximum of the list are counted', async () => {
+  test('agents beyond the maximum length of the list count in the totals', async () => {
     const org = await app.otherOrg('Many Agents')
     const day = new Date(Date.now() + 5.5 * 3600_000).toISOString().slice(0, 10)
     await app.db.exec(addLabels, org.orgId, day, 1203)
@@ -164,7 +164,7 @@ describe('assessments', () => {
     expect(dpia.models).toEqual([expect.objectContaining({ model: 'gone-model', openness: 'unknown', purpose: 'unknown' })])
   })
 
-  test('ATT-10 DPIA-03 PERM-11 SCOPE-12 the role or one capability of the person behind a key or session decides; agents are refused', async () => {
+  test('ATT-10 DPIA-03 PERM-11 SCOPE-12 the role or one capability of the person behind a key or session decides about access; agents are refused', async () => {
     const met = async (path: string, options: { token?: string; cookie?: string }): Promise<unknown> => {
       const { status, json } = await app.call('GET', path, undefined, options)
       return status === 200 ? 200 : [status, json.error.code]
@@ -189,7 +189,7 @@ describe('assessments', () => {
     }
   })
 
-  test('PERM-11 a person who loses the capability cannot read from the next call on, with a session or a key that was just used', async () => {
+  test('PERM-11 a person who loses the capability cannot read from the next call on, also with a session or key that was used just before', async () => {
     const cookie = await app.signIn()
     const auditor = await app.newMember('member', { capabilities: ['audit:view'] })
     const key = (await app.call('POST', '/me/keys', {}, { cookie: auditor.cookie })).json.key
@@ -202,7 +202,7 @@ describe('assessments', () => {
     expect(await all()).toEqual([403, 403, 403, 403])
   })
 
-  test('both documents leave out calls of other organisations', async () => {
+  test('neither document contains calls of other organisations', async () => {
     for (const path of both)
       for (const format of ['json', 'report']) {
         const ours = await app.call('GET', `${path}?format=${format}`)
@@ -214,7 +214,7 @@ describe('assessments', () => {
   })
 })
 
-test('every table of the schema is in an assessment, or has no data about people and calls', () => {
+test('every table of the schema is covered by an assessment, or has no data about people and calls', () => {
   const tables = [...readFileSync(new URL('../../../migrations/schema.sql', import.meta.url), 'utf8').matchAll(/^create table (\w+)/gm)].map(([, name]) => name)
   expect(tables.length).toBeGreaterThan(60)
   expect(tables.filter(name => name === undefined || !keptIn.has(name))).toEqual([])
@@ -222,7 +222,7 @@ test('every table of the schema is in an assessment, or has no data about people
   expect([...new Set(keptIn.values())].filter(place => !named.includes(place))).toEqual([])
 })
 
-test('shares add up to 100, and a share of 100 is everything', () => {
+test('shares add up to 100, and a share is 100 only when it is everything', () => {
   expect(percentages([0, 0])).toEqual([0, 0])
   expect(percentages([1, 2])).toEqual([33.33, 66.67])
   expect(percentages([1, 1, 1])).toEqual([33.34, 33.33, 33.33])

@@ -1,4 +1,4 @@
-/** What anybody checks without the gateway: `brigade verify`, the program of examples/, and the rules behind both. */
+/** How anybody can check an attestation without the gateway: `brigade verify`, the program in examples/, and the functions that both use. */
 import { execFile } from 'node:child_process'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,13 +24,13 @@ const written = (name: string, text: string | Buffer): string => {
   return file
 }
 
-/** The program of examples/, as a process that has Node and two files. */
+/** Runs the program of examples/ as a process that has only Node and two files. */
 const runAlone = (...files: string[]): Promise<{ code: number; out: string; err: string }> =>
   new Promise(done =>
     execFile(process.execPath, [program, ...files], { cwd: folder, env: {} }, (error, out, err) => done({ code: Number(error?.code ?? 0), out, err })),
   )
 
-describe('attestations that others check', () => {
+describe('attestations that other people check', () => {
   let app: TestApp
   let text: string
   let keys: string
@@ -50,7 +50,7 @@ describe('attestations that others check', () => {
   const isValid = (changed: string): boolean => verifyAttestation(changed, JSON.parse(keys)).isValid
   const env = { BRIGADE: '', BRIGADE_KEY: undefined, XDG_CONFIG_HOME: folder }
 
-  test('RCPT-01 brigade verify and a separate program check an attestation offline, and show its statements', async () => {
+  test('RCPT-01 brigade verify and a separate program check an attestation offline and show what it states', async () => {
     const file = written('attestation.json', text)
     const ran = await runHere(['verify', file, '--keys', keysFile], { ...env, BRIGADE: 'http://127.0.0.1:9' })
     expect(ran).toMatchObject({ code: 0, err: '' })
@@ -66,7 +66,7 @@ describe('attestations that others check', () => {
       payload,
     })
     expect(await runAlone(file, keysFile)).toMatchObject({ code: 0, err: '', out: expect.stringContaining('in India: 1 of 2 requests (50 %)') })
-    // Written again by another program: other spaces, another order of names.
+    // The same attestation, written by another program with other spaces and another order of names.
     const anew = written('anew.json', JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text)).reverse()), null, 2))
     expect((await runHere(['verify', anew, '--keys', keysFile], env)).code).toBe(0)
     expect((await runAlone(anew, keysFile)).code).toBe(0)
@@ -92,12 +92,12 @@ describe('attestations that others check', () => {
     expect(isValid(json.split('\n')[1] ?? '')).toBe(true)
   })
 
-  test('without --keys the keys come from the configured gateway, never from the address in the attestation', async () => {
+  test('without --keys, the keys come from the configured gateway and never from the address in the attestation', async () => {
     const file = written('attestation.json', text)
     const ran = await runHere(['verify', file], { ...env, BRIGADE: app.baseUrl })
     expect(ran).toMatchObject({ code: 0, out: expect.stringContaining(`of ${app.baseUrl}/.well-known/attestation-keys.json`) })
     expect((await runHere(['verify', file, '--keys', `${app.baseUrl}/.well-known/attestation-keys.json`], env)).code).toBe(0)
-    // Signed with a key of somebody else, who has changed the address as well.
+    // A forger changed the payload and the address, and signed with another key.
     const { publicKey, privateKey } = generateKeyPairSync('ed25519')
     const { payload, ed25519, ...rest } = JSON.parse(text)
     payload.summary.india_pct = 100
@@ -109,7 +109,7 @@ describe('attestations that others check', () => {
       expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringContaining('not valid') })
       expect((await runAlone(written('forged.json', forged(keyId)), keysFile)).code).toBe(1)
     }
-    // Their key under the id of the gateway's, in the file of whoever checks.
+    // The forger's key under the id of the gateway's key, in the key file of the person who checks.
     const { x = '' } = publicKey.export({ format: 'jwk' })
     const theirs = (kid: string) => ({ keys: [{ kty: 'OKP', crv: 'Ed25519', x, kid }] })
     expect(verifyAttestation(forged(ed25519.key_id), theirs(ed25519.key_id))).toMatchObject({
@@ -120,7 +120,7 @@ describe('attestations that others check', () => {
     expect(verifyAttestation(forged(thumbprintOf(x)), theirs(thumbprintOf(x))).isValid).toBe(true)
   })
 
-  test('ATT-05 RCPT-01 any changed byte of the payload or of its signature makes the attestation invalid', async () => {
+  test('ATT-05 RCPT-01 a change of any byte of the payload or its signature makes the attestation invalid', async () => {
     expect(isValid(text)).toBe(true)
     const bytes = Buffer.from(text)
     const from = text.indexOf('"payload":') + '"payload":'.length
@@ -136,7 +136,7 @@ describe('attestations that others check', () => {
       }
   })
 
-  test('any other value, name, order or length of a field makes the attestation invalid', () => {
+  test('a change of the value, name, order or length of any field makes the attestation invalid', () => {
     const { payload, ...rest } = JSON.parse(text)
     const changes: unknown[] = []
     const walk = (value: unknown, put: (changed: unknown) => unknown): void => {
@@ -158,18 +158,18 @@ describe('attestations that others check', () => {
     for (const changed of changes) expect(isValid(JSON.stringify({ payload: changed, ...rest })), JSON.stringify(changed).slice(0, 200)).toBe(false)
   })
 
-  test('a text with two meanings is refused by both: a name twice, a number that no double has, bytes that are not UTF-8', async () => {
+  test('both programs refuse a text with two meanings: a name that occurs twice, a number that no double can hold, bytes that are not UTF-8', async () => {
     const total = /"total":(\d+)/
     const texts = [
       text.replace(total, '"total":9,"total":$1'),
       text.replace(total, '"total":$1.00000000000000000000001'),
       text.replace('"payload":', '"payload":{"summary":{"total":9}},"payload":'),
       text.replace('{"payload"', '{"__proto__":{"payload":{}},"payload2"'),
-      // Readers that take names of other letters, or cut off at a zero, for one that they know.
+      // Some readers treat these names as a name that they know, because they ignore case, cut a name at a zero character, or fold letters.
       text.replace('{"payload"', '{"Payload":{"summary":{"total":9}},"payload"'),
       text.replace('{"payload"', '{"payload\\u0000":{},"payload"'),
       text.replace(total, '"tota\u017f":9,"total":$1'),
-      // Beside the payload, where nothing is signed.
+      // Members beside the payload, which no signature covers.
       text.replace('{"payload"', '{"summary":{"india_pct":100},"payload"'),
       text.replace('"jwks_url"', '"verified":true,"jwks_url"'),
       text.slice(0, -1),
@@ -194,7 +194,7 @@ describe('attestations that others check', () => {
       expect(verifyAttestation(text, set).isValid).toBe(false)
   })
 
-  test('an error says what to do when a file or key set cannot be read or fetched', async () => {
+  test('when a file or key set cannot be read or fetched, the error says what to do', async () => {
     const file = written('attestation.json', text)
     for (const [words, code, says] of [
       [['verify', join(folder, 'none.json'), '--keys', keysFile], 2, 'there is no such file'],
@@ -216,14 +216,14 @@ describe('attestations that others check', () => {
   })
 })
 
-test('numbers are accepted if they are exact as a double, in any spelling', () => {
+test('a number is accepted in any spelling if a double holds it exactly', () => {
   for (const same of ['1', '1.0', '10e-1', '0.1', '66.67', '1E+2', '0', '-0.5', '0.0', '1e21', '5e-324', '123456789012345680000'])
     expect(parseStrictJson(`{"n":${same}}`)).toEqual({ n: Number(same) })
   for (const other of ['1.00000000000000001', '9007199254740993', '1e400', '0.1000000000000000055', '-1e-400'])
     expect(() => parseStrictJson(`[${other}]`), other).toThrow('more exact')
 })
 
-test('every JSON value is read as JSON.parse reads it, and refused when it has a name twice', () => {
+test('every JSON value is read as JSON.parse reads it, but an object with a repeated name is refused', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.integer({ min: 0, max: 3 }), (value, indent) => {
       const text = JSON.stringify(value, null, indent)

@@ -3,7 +3,7 @@ import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestMember, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 
-/** A second past a minute, so that a test of requests a minute stays within one. */
+/** One second after the start of a minute, so that a test of requests per minute stays within one minute. */
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
 const minuteMs = 60_000
 const disableForInactivity = statement<[orgId: number, keyId: number]>(
@@ -47,7 +47,7 @@ describe('changing and revoking keys', () => {
     return reply.status === 200 ? 200 : said(reply)
   }
 
-  test('KEY-08 LIM-06 rpm_limit, daily_limit, budget_inr, enabled and lifecycle_pin can each be set alone and apply from the next call on', async () => {
+  test('KEY-08 LIM-06 rpm_limit, daily_limit, budget_inr, enabled and lifecycle_pin can each be set alone, and apply from the next call on', async () => {
     const { key, id } = await make()
     expect(await outcome(key)).toBe(200)
     const before = (await list()).find((shown: { id: number }) => shown.id === id)
@@ -61,7 +61,7 @@ describe('changing and revoking keys', () => {
     await patch(id, { rpm_limit: 1000 })
     expect(await outcome(key)).toBe(200)
 
-    // A day is counted from the moment on at which the key has a limit of the day.
+    // The gateway counts the calls of a day only from the moment at which the key has a daily limit.
     expect((await patch(id, { daily_limit: 1 })).json.key).toMatchObject({ rpm_limit: 1000, daily_limit: 1, budget_inr: null })
     expect(await outcome(key)).toBe(200)
     expect(await outcome(key)).toEqual([429, 'daily_limit_reached'])
@@ -83,7 +83,7 @@ describe('changing and revoking keys', () => {
     expect((await patch(id, { lifecycle_pin: null })).json.key).toMatchObject({ lifecycle_pin: null, rpm_limit: 7 })
   })
 
-  test('the name and the rules for calls can be changed too, and an empty change changes nothing', async () => {
+  test('the name and the rules for calls can be changed, and an empty change changes nothing', async () => {
     const { id } = await make({ name: 'plain' })
     const policies = {
       allowed_models: ['test-model', 'auto'],
@@ -106,7 +106,7 @@ describe('changing and revoking keys', () => {
     expect((await list()).find((key: { id: number }) => key.id === id)).toMatchObject({ budget_inr: 5, rpm_limit: 600, name: 'whole or not at all' })
   })
 
-  test('KEY-09 KEY-16 PERM-03 a member may neither change nor revoke a key, not even their own; owners and admins may', async () => {
+  test('KEY-09 KEY-16 PERM-03 owners and admins may change and revoke keys; a member may not, not even their own', async () => {
     const own = (await app.call('POST', '/me/keys', {}, { cookie: member.cookie })).json
     expect(said(await patch(own.id, { rpm_limit: 1 }, member.cookie))).toEqual([403, 'forbidden'])
     expect(said(await end(own.id, member.cookie))).toEqual([403, 'forbidden'])
@@ -127,11 +127,11 @@ describe('changing and revoking keys', () => {
     }
     expect((await app.call('GET', '/v1/usage', undefined, { token: other.key })).status).toBe(200)
     expect((await list()).some((key: { id: number }) => key.id === other.keyId)).toBe(false)
-    // A member of this organisation learns nothing of the other one's keys: the role is looked at first.
+    // The role is checked first, so a member cannot find out whether another organisation has the key.
     expect(said(await patch(other.keyId, {}, member.cookie))).toEqual([403, 'forbidden'])
   })
 
-  test('KEY-13 enabled:true on a key that was disabled for inactivity makes it active again and does not change its last use', async () => {
+  test('KEY-13 enabled:true reactivates a key that was disabled for inactivity, and does not change its last use', async () => {
     const { key, id } = await make()
     await app.db.exec(disableForInactivity, app.orgId, id)
     await patch(id, { rpm_limit: 500 })
@@ -142,7 +142,7 @@ describe('changing and revoking keys', () => {
     expect(await outcome(key)).toBe(200)
   })
 
-  test('KEY-15 LIFE-08 a revoked key is refused immediately and its running call is cut; one event is in the outbox, and the key cannot be restored', async () => {
+  test('KEY-15 LIFE-08 a revoked key is refused immediately and its running call is cut; one event is in the outbox, and the revoke is permanent', async () => {
     const { key, id, prefix } = await make({ name: 'to be ended' })
     app.alpha.script([{ hold: true }])
     const running = chat(key, { model: 'alpha-only' })
@@ -160,7 +160,7 @@ describe('changing and revoking keys', () => {
     expect(events.filter(data => (data as { key_id: number }).key_id === id)).toEqual([{ key_id: id, prefix, tier: 'standard', scope: 'full' }])
   })
 
-  test("changes by the operator's command line and by the console apply to the same key", async () => {
+  test('changes over the command line and over the console apply to the same key', async () => {
     const { key, id } = await make()
     await app.gateway.app.keys.setLimits(app.orgId, id, { rpmLimit: 2, dailyLimit: 9 })
     expect((await list()).find((shown: { id: number }) => shown.id === id)).toMatchObject({ rpm_limit: 2, daily_limit: 9 })

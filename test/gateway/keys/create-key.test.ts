@@ -37,7 +37,7 @@ describe('making and listing keys', () => {
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 10 }, { token })
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
 
-  test('KEY-01 PERM-02 SHAPE-04 members, admins and owners make a key with an empty body; the reply contains the whole key, which works', async () => {
+  test('KEY-01 PERM-02 SHAPE-04 members, admins and owners make a key with an empty body; the reply contains the whole key, and the key works', async () => {
     const admin = await app.newMember('admin')
     for (const as of [cookie, admin.cookie, member.cookie]) {
       const reply = await make({}, as)
@@ -62,7 +62,7 @@ describe('making and listing keys', () => {
     expect(said(unsigned)).toEqual([401, 'no_session'])
   })
 
-  test('the whole key is in no later reply, in no log line and in no row', async () => {
+  test('the whole key is in no later reply, no log line and no database row', async () => {
     const { key, id } = (await make({ name: 'shown once' })).json
     await app.call('PATCH', `/me/keys/${id}`, { rpm_limit: 5 }, { cookie })
     const replies = JSON.stringify([await list(), (await app.call('PATCH', `/me/keys/${id}`, {}, { cookie })).json])
@@ -115,14 +115,14 @@ describe('making and listing keys', () => {
     expect((await list(member.cookie)).keys).toEqual((await list()).keys)
   })
 
-  test('an agent token may read the list like a member but may not make a key', async () => {
+  test('an agent token may read the list of keys with the rights of a member, but may not make a key', async () => {
     const { token } = await app.newAgent('lister')
     const reply = await app.call('GET', '/me/keys', undefined, { token })
     expect([reply.status, reply.json.keys.length > 0]).toEqual([200, true])
     expect(said(await app.call('POST', '/me/keys', {}, { token }))).toEqual([403, 'forbidden'])
   })
 
-  test('KEY-03 LIM-09 a key lives for 1 to 365 days and expires exactly on time', async () => {
+  test('KEY-03 LIM-09 the life of a key is 1 to 365 days, and it expires exactly on time', async () => {
     for (const days of [1, 365]) {
       const reply = await make({ expires_days: days })
       expect([reply.status, Date.parse(reply.json.expires_at) - Date.parse(reply.json.created_at)]).toEqual([201, days * dayMs])
@@ -152,12 +152,12 @@ describe('making and listing keys', () => {
     { allowed_models: [] },
     { lifecycle_pin: 'forever' },
     { scope: 'admin' },
-  ])('KEY-24 %j is 400 bad_request, when a key is made and when it is changed', async body => {
+  ])('KEY-24 the value %j is 400 bad_request, when a key is made and when it is changed', async body => {
     expect(said(await make(body))).toEqual([400, 'bad_request'])
     if (!('scope' in body)) expect(said(await app.call('PATCH', `/me/keys/${app.keyId}`, body, { cookie }))).toEqual([400, 'bad_request'])
   })
 
-  test('KEY-24 null is no limit', async () => {
+  test('KEY-24 a limit of null means no limit', async () => {
     const made = await make({ rpm_limit: null, daily_limit: null, budget_inr: null, expires_days: null, max_concurrency: null })
     expect([made.status, made.json.rpm_limit, made.json.daily_limit, made.json.budget_inr]).toEqual([201, null, null, null])
     await app.call('PATCH', `/me/keys/${made.json.id}`, { rpm_limit: 3, daily_limit: 3, budget_inr: 3 }, { cookie })
@@ -165,7 +165,7 @@ describe('making and listing keys', () => {
     expect(cleared.json.key).toMatchObject({ rpm_limit: null, daily_limit: null, budget_inr: null })
   })
 
-  test('KEY-05 the name of an active key cannot be used again, also while that key is disabled and also in a change of name', async () => {
+  test('KEY-05 a key cannot get the name of an active or disabled key, neither when it is made nor in a change of name', async () => {
     const { id } = (await make({ name: 'taken' })).json
     expect(said(await make({ name: ' taken ' }))).toEqual([400, 'duplicate_key_name'])
     await app.call('PATCH', `/me/keys/${id}`, { enabled: false }, { cookie })
@@ -177,7 +177,7 @@ describe('making and listing keys', () => {
     expect((await make({ name: 'taken' }, await app.signIn(elsewhere.userId, elsewhere.orgId))).status).toBe(201)
   })
 
-  test('KEY-06 the name of a revoked key is free again, and that of an expired one', async () => {
+  test('KEY-06 the names of revoked and expired keys can be used again', async () => {
     const { id } = (await make({ name: 'used before' })).json
     await app.call('DELETE', `/me/keys/${id}`, undefined, { cookie })
     expect((await make({ name: 'used before' })).status).toBe(201)
@@ -187,12 +187,12 @@ describe('making and listing keys', () => {
     expect(said(await make({ name }))).toEqual([400, 'bad_name'])
   })
 
-  test('names that the gateway generates are unique, even for concurrent requests', async () => {
+  test('names that the gateway generates are unique, also for concurrent requests', async () => {
     const names = (await Promise.all(Array.from({ length: 8 }, () => make()))).map(reply => reply.json.name)
     expect(new Set(names).size).toBe(8)
   })
 
-  test('KEY-19 the number of keys has no limit; the list has pages of at most 200, each key once, newest first', async () => {
+  test('KEY-19 the number of keys is unlimited; the list has pages of at most 200 and shows each key once, newest first', async () => {
     const org = await app.otherOrg('Many Keys')
     const owner = await app.signIn(org.userId, org.orgId)
     for (let i = 0; i < 205; i++) expect((await make({}, owner)).status).toBe(201)
@@ -207,7 +207,7 @@ describe('making and listing keys', () => {
       expect(said(await app.call('GET', `/me/keys${query}`, undefined, { cookie: owner }))).toEqual([400, 'bad_request'])
   })
 
-  test('KEY-23 a key of scope inference may call models but may not manage anything', async () => {
+  test('KEY-23 a key with scope inference can call models and cannot manage anything', async () => {
     const { key, scope } = (await make({ scope: 'inference' })).json
     expect(scope).toBe('inference')
     expect((await chat(key)).status).toBe(200)
@@ -219,7 +219,7 @@ describe('making and listing keys', () => {
     expect([bound.status, bound.json.workspace_id, (await listed(bound.json.id)).workspace_id]).toEqual([201, workspaceId, workspaceId])
   })
 
-  test('a key can be bound to a workspace: members use workspaces that list them, owners any active one; all others are 404', async () => {
+  test('a key can be bound to a workspace: members use workspaces that list them, and owners use any active one; any other workspace is 404', async () => {
     const { id: mine } = await app.db.one(addWorkspace, app.orgId, 'mine', null)
     const { id: notMine } = await app.db.one(addWorkspace, app.orgId, 'not mine', null)
     const { id: archived } = await app.db.one(addWorkspace, app.orgId, 'archived', new Date())
@@ -233,7 +233,7 @@ describe('making and listing keys', () => {
       expect(said(await make({ workspace_id: id }))).toEqual([404, 'not_found'])
   })
 
-  test('a member may ask for lower limits than the defaults, but not for higher ones', async () => {
+  test('a member may request lower limits than the defaults, but not higher ones', async () => {
     expect((await make({ rpm_limit: 600, daily_limit: 10, budget_inr: 1 }, member.cookie)).status).toBe(201)
     for (const body of [{ rpm_limit: 601 }, { rpm_limit: null }, { lifecycle_pin: 'keep' }])
       expect(said(await make(body, member.cookie))).toEqual([403, 'forbidden'])
@@ -243,12 +243,12 @@ describe('making and listing keys', () => {
   test('the budget of a new key applies from its first call', async () => {
     const { key, budget_inr } = (await make({ budget_inr: 0.000001 })).json
     expect(budget_inr).toBe(0.000001)
-    // A budget lets the call in that uses it up.
+    // A budget admits the call that exceeds it, and refuses the next one.
     expect((await chat(key)).status).toBe(200)
     expect(said(await chat(key))).toEqual([429, 'budget_exceeded'])
   })
 
-  test('making a key writes an event without the name of the key into the outbox; a refused request writes none', async () => {
+  test("making a key writes an event without the key's name into the outbox; a refused request writes no event", async () => {
     const before = (await app.db.many(outbox, app.orgId, 'key.created')).length
     const { id, prefix } = (await make({ name: 'secret project' })).json
     await make({ name: 'secret project' })
@@ -257,7 +257,7 @@ describe('making and listing keys', () => {
     expect(events.find(event => event.data.key_id === id)?.data).toEqual({ key_id: id, prefix, tier: 'standard', scope: 'full' })
   })
 
-  test('an expired key is refused, stays in the list as expired, and its name becomes free', async () => {
+  test('an expired key is refused and stays in the list as expired, and its name can be used again', async () => {
     const { key, id } = (await make({ name: 'short life', expires_days: 1 })).json
     expect((await chat(key)).status).toBe(200)
     clock.advance(dayMs)

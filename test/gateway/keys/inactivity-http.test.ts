@@ -27,7 +27,7 @@ describe('unused keys', () => {
   })
   afterAll(() => app.stop())
 
-  /** Days pass, the sweep runs, and the people sign in again. */
+  /** Lets days pass, runs the sweep, and signs the people in again. */
   const pass = async (days: number): Promise<void> => {
     clock.advance(days * dayMs)
     cookie = await app.signIn()
@@ -41,7 +41,7 @@ describe('unused keys', () => {
     return reply.status === 200 ? 200 : [reply.status, reply.json.error.code]
   }
 
-  test('KEY-17 LIFE-07 a key that is idle for 90 days gets 14 days of notice by mail, is then disabled, never deleted, and can be enabled again', async () => {
+  test('KEY-17 LIFE-07 a key that is idle for 90 days gets 14 days of notice by mail; it is then disabled, not deleted, and can be enabled again', async () => {
     const member = await app.newMember('member')
     const key = await make({ name: 'forgotten' }, member.cookie)
     expect(await use(key.key)).toBe(200)
@@ -69,7 +69,7 @@ describe('unused keys', () => {
     expect(await use(key.key)).toBe(200)
   })
 
-  test('KEY-13 enabling a key restarts its idle time: it gets the whole window and a new notice', async () => {
+  test('KEY-13 enabling a key restarts its idle time: the whole window must pass before it gets a new notice', async () => {
     const key = await make()
     await pass(90)
     await pass(14)
@@ -84,7 +84,7 @@ describe('unused keys', () => {
     expect((await shown(key.id)).state).toBe('disabled_inactive')
   })
 
-  test('use after the notice withdraws it, also use that is not in the database yet', async () => {
+  test('use after the notice withdraws the notice, even while this use is not in the database yet', async () => {
     const [early, late] = [await make(), await make()]
     await pass(90)
     expect([(await shown(early.id)).state, (await shown(late.id)).state]).toEqual(['notice', 'notice'])
@@ -98,7 +98,7 @@ describe('unused keys', () => {
     expect(await use(late.key)).toBe(200)
   })
 
-  test('KEY-14 lifecycle_pin "keep" exempts a key, null applies the rule again with a whole new notice, and other values are refused', async () => {
+  test('KEY-14 lifecycle_pin "keep" exempts a key from the rule; null applies the rule again with a whole new notice; other values are refused', async () => {
     const key = await make()
     expect((await patch(key.id, { lifecycle_pin: 'keep' })).json.key.lifecycle_pin).toBe('keep')
     await pass(90)
@@ -117,7 +117,7 @@ describe('unused keys', () => {
     expect((await shown(key.id)).state).toBe('disabled_inactive')
   })
 
-  test('a pin during the notice ends the notice', async () => {
+  test('setting the pin during a notice ends the notice', async () => {
     const key = await make()
     await pass(90)
     await patch(key.id, { lifecycle_pin: 'keep' })
@@ -125,7 +125,7 @@ describe('unused keys', () => {
     expect(await shown(key.id)).toMatchObject({ state: 'active', inactivity_notice_at: null })
   })
 
-  test('each organisation has its own window or none; the owners get the notice of keys without a user', async () => {
+  test('each organisation has its own window or none; the owners get the notices of keys without a user', async () => {
     const org = await app.otherOrg('Short Window')
     const robot = await app.gateway.app.keys.create({ orgId: org.orgId, userId: null, workspaceId: null, name: 'robot', scope: 'full' })
     const lines = async () => {
@@ -148,7 +148,7 @@ describe('unused keys', () => {
     expect(await lines()).toEqual(['disabled_inactive'])
   })
 
-  test('an owner with an invalid mail address does not prevent the notice of their own keys or of others', async () => {
+  test('an owner with an invalid mail address does not prevent the notice of their own keys or of other keys', async () => {
     const unreachable = await app.newMember('member')
     await app.db.exec(setEmail, unreachable.userId, '-nobody..here@people.test')
     const theirs = await make({ name: 'of nobody' }, await app.signIn(unreachable.userId))

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { keyPrefix, looksLikeKey, newKey } from '../../../src/gateway/keys/key-format.ts'
 import { systemIds } from '../../../src/platform/values/ids.ts'
 
-test('a new key has 192 random bits after br-', () => {
+test('a new key is br- followed by 192 random bits', () => {
   const key = newKey(systemIds)
   expect(key).toMatch(/^br-[A-Za-z0-9_-]{32}$/)
   expect(newKey(systemIds)).not.toBe(key)
@@ -26,6 +26,6 @@ test.each([
   expect(looksLikeKey(text)).toBe(false)
 })
 
-test('the shown prefix has twelve characters', () => {
+test('the prefix that lists show has twelve characters', () => {
   expect(keyPrefix('br-0123456789abcdef')).toBe('br-012345678')
 })

@@ -73,14 +73,14 @@ test('a key without a user has no role', async () => {
   expect(await process.keys.findForAuth(key)).toMatchObject({ userId: null, role: null, state: 'active', limits: { rpmLimit: null, dailyLimit: null } })
 })
 
-test('the text of a key is stored nowhere', async () => {
+test('the text of a key is not stored anywhere', async () => {
   const { key, keyId } = await newCaller(process)
   const { all } = await process.db.one(columnsOf, keyId)
   expect(all).not.toContain(key)
   expect(all).not.toContain(key.slice(13))
 })
 
-test('a key that was found before is found again without a round trip, as the same object', async () => {
+test('a key that was found before is found again without a database query, as the same object', async () => {
   const { key } = await newCaller(process)
   const first = await process.keys.findForAuth(key)
   const before = process.db.roundTrips
@@ -88,7 +88,7 @@ test('a key that was found before is found again without a round trip, as the sa
   expect(process.db.roundTrips).toBe(before)
 })
 
-test('an unknown key and a text of another form are not found', async () => {
+test('an unknown key, and a text that does not have the form of a key, are not found', async () => {
   expect(await process.keys.findForAuth('br-00000000000000000000000000000000')).toBeNull()
   expect(process.keys.findForAuth('nonsense')).toBeNull()
 })
@@ -112,7 +112,7 @@ test('a key of another organisation cannot be changed', async () => {
   expect(await process.keys.findForAuth(theirs.key)).toMatchObject({ state: 'active' })
 })
 
-test('a key can be disabled and enabled by hand', async () => {
+test('a person can disable and enable a key', async () => {
   const { key, keyId, orgId } = await newCaller(process)
   await process.keys.findForAuth(key)
   await process.keys.setEnabled(orgId, keyId, false)
@@ -121,7 +121,7 @@ test('a key can be disabled and enabled by hand', async () => {
   expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'active' })
 })
 
-test('a key that was disabled for inactivity has its own state, and enabling restarts its idle time', async () => {
+test('a key that was disabled for inactivity has its own state, and enabling it restarts its idle time', async () => {
   const { key, keyId, orgId } = await newCaller(process)
   await process.db.exec(disableForInactivity, keyId)
   expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'disabled_inactive' })
@@ -136,7 +136,7 @@ test('new limits apply from the next call on', async () => {
   expect(await process.keys.findForAuth(key)).toMatchObject({ limits: { rpmLimit: 3, dailyLimit: null } })
 })
 
-test('an expired key is refused exactly from its expiry on, although its record is cached', async () => {
+test('an expired key is refused exactly from its expiry on, even while its record is cached', async () => {
   const { orgId } = await newCaller(process)
   const { key } = await process.keys.create({ orgId, userId: null, workspaceId: null, name: 'short', scope: 'full', expiresDays: 1 })
   process.clock.advance(dayMs - 10_000)
@@ -145,21 +145,21 @@ test('an expired key is refused exactly from its expiry on, although its record 
   expect(process.keys.findForAuth(key)).toMatchObject({ state: 'expired' })
 })
 
-test.each([0, 366, 1.5, Number.NaN])('%s days is refused as the life of a key', async expiresDays => {
+test.each([0, 366, 1.5, Number.NaN])('a key life of %s days is refused', async expiresDays => {
   const { orgId } = await newCaller(process)
   await expect(process.keys.create({ orgId, userId: null, workspaceId: null, name: 'n', scope: 'full', expiresDays })).rejects.toMatchObject({
     errorName: 'bad_request',
   })
 })
 
-test.each([-1, 1.5, Number.NaN, 2 ** 31])('%s is refused as a limit', async rpmLimit => {
+test.each([-1, 1.5, Number.NaN, 2 ** 31])('the limit %s is refused', async rpmLimit => {
   const { orgId } = await newCaller(process)
   await expect(process.keys.create({ orgId, userId: null, workspaceId: null, name: 'n', scope: 'full', rpmLimit })).rejects.toMatchObject({
     errorName: 'bad_request',
   })
 })
 
-test('two active keys cannot have the same name; the name of a revoked or expired one is free', async () => {
+test('two active keys cannot have the same name; the name of a revoked or expired key can be used again', async () => {
   const { orgId, keyId } = await newCaller(process)
   const again = (name: string, expiresDays?: number) =>
     process.keys.create({ orgId, userId: null, workspaceId: null, name, scope: 'full', ...(expiresDays === undefined ? {} : { expiresDays }) })
@@ -172,7 +172,7 @@ test('two active keys cannot have the same name; the name of a revoked or expire
   await again('brief')
 })
 
-test('the keys of a member who left are revoked; a new role applies to the key', async () => {
+test("when a member leaves, their keys are revoked; when a member's role changes, it changes for their keys too", async () => {
   const { key, orgId, userId } = await newCaller(process)
   await process.keys.findForAuth(key)
   await process.db.exec(setRole, orgId, userId, 'admin')
@@ -183,7 +183,7 @@ test('the keys of a member who left are revoked; a new role applies to the key',
   expect(await process.keys.findForAuth(key)).toMatchObject({ role: null, state: 'revoked' })
 })
 
-test('a change whose news is lost is seen when the cached record expires', async () => {
+test('when the news of a change is lost, the change is seen when the cached record expires', async () => {
   const { key, keyId } = await newCaller(process)
   await process.keys.findForAuth(key)
   await process.db.exec(disableForInactivity, keyId)
@@ -192,7 +192,7 @@ test('a change whose news is lost is seen when the cached record expires', async
   expect(await process.keys.findForAuth(key)).toMatchObject({ state: 'disabled_inactive' })
 })
 
-test('uses are written in one batch, and the last use never moves back', async () => {
+test('uses of keys are written in one batch, and the last use never moves back', async () => {
   const [a, b] = [await newCaller(process), await newCaller(process)]
   const recordA = await process.keys.findForAuth(a.key)
   const recordB = await process.keys.findForAuth(b.key)
@@ -230,7 +230,7 @@ test.runIf(onPostgres)('another process refuses a revoked key and cuts its calls
   }
 })
 
-test('a process that has not received the news of a rotation accepts the new secret from its first call on, and looks a dead one up only once', async () => {
+test('a process that has not received the news of a rotation accepts the new secret from its first call on; it looks up an invalid secret only once', async () => {
   const { orgId, key: old, keyId } = await newCaller(process)
   const deaf = new ControlLog({ db: process.db, clock: process.clock, log: silentLog, pollMs: 60_000 })
   const other = createKeys({ db: process.db, clock: process.clock, ids: systemIds, controlLog: deaf, cacheTtlMs: 30_000, defaultRpm: 600 })

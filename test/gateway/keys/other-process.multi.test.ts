@@ -4,14 +4,14 @@ import { onPostgres } from '../../harness/database.ts'
 import { call, type Fleet, startFleet } from '../../harness/fleet.ts'
 import type { GatewayProcess } from '../../harness/process.ts'
 
-/** What a change may take at most to hold everywhere. */
+/** The longest time until a change applies in all processes. */
 const promisedMs = 60_000
-/** Every news row is lost from here on. */
+/** From here on, every row of news is lost. */
 const loseNews = `
   create function lose_news() returns trigger language plpgsql as 'begin return null; end';
   create trigger lose_news before insert on control_log for each row execute function lose_news();`
 
-describe.runIf(onPostgres)('keys over two processes', () => {
+describe.runIf(onPostgres)('keys in two processes', () => {
   let fleet: Fleet
   let here: GatewayProcess
   let there: GatewayProcess
@@ -23,14 +23,14 @@ describe.runIf(onPostgres)('keys over two processes', () => {
   })
   afterAll(() => fleet?.stop())
 
-  /** A change at the first process. */
+  /** Makes a change at the first process. */
   const change = async (method: string, path: string, body: object = {}): Promise<{ id: number; key: string }> => {
     const response = await fetch(here.baseUrl + path, { method, headers: { cookie, 'content-type': 'application/json' }, body: JSON.stringify(body) })
     expect(response.ok).toBe(true)
     return (await response.json()) as { id: number; key: string }
   }
   const make = (body: object = {}) => change('POST', '/me/keys', body)
-  /** What a process says to a key: 200 or the code. */
+  /** Returns how a process answers a key: 200, or the error code. */
   const says = async (process: GatewayProcess, key: string) => {
     const { status, json } = await call(process, key, 'GET', '/v1/usage')
     return status === 200 ? 200 : json.error.code
@@ -69,7 +69,7 @@ describe.runIf(onPostgres)('keys over two processes', () => {
     }
   })
 
-  test('a change whose news is lost applies at the other process when its cached record expires', async () => {
+  test('when the news of a change is lost, the change applies at the other process when its cached record expires', async () => {
     const [limited, revoked, rotated] = [await make(), await make(), await make()]
     for (const { key } of [limited, revoked, rotated]) expect(await says(there, key)).toBe(200)
     await fleet.db.script(loseNews)

@@ -31,7 +31,7 @@ describe('rotating keys', () => {
   }
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
 
-  test('ROTA-01 a rotated key keeps its id; the old secret works exactly as long as the caller chose, 0 to 7 days', async () => {
+  test('ROTA-01 a rotated key keeps its id; the old secret works exactly as long as the caller requested, from 0 to 7 days', async () => {
     for (const days of [7, 1, 0.5]) {
       const { key: old, id } = await make({ rpm_limit: 77, budget_inr: 9 })
       expect(await chat(old)).toBe(200)
@@ -67,7 +67,7 @@ describe('rotating keys', () => {
     for (const days of [-1, 7.1, '1', null]) expect(said(await rotate(id, { overlap_days: days }))).toEqual([400, 'bad_request'])
   })
 
-  test('a second rotation during an overlap ends the oldest secret, and the next one gets the overlap', async () => {
+  test('a second rotation during an overlap ends the oldest secret, and the middle secret gets the overlap', async () => {
     const { key: first, id } = await make()
     expect(await chat(first)).toBe(200)
     const second = (await rotate(id, { overlap_days: 7 })).json.key
@@ -76,7 +76,7 @@ describe('rotating keys', () => {
     expect([await chat(first), await chat(second), await chat(third)]).toEqual([[401, 'invalid_api_key'], 200, 200])
   })
 
-  test('limits, budget and spend do not change in a rotation', async () => {
+  test('a rotation does not change limits, budget and spend', async () => {
     const { key: old, id } = await make({ daily_limit: 2, budget_inr: 3 })
     expect(await chat(old)).toBe(200)
     const spent = (await shown(id)).spend_month_inr
@@ -90,7 +90,7 @@ describe('rotating keys', () => {
     ])
   })
 
-  test('an agent token of the key survives a rotation, and both secrets end when the key is revoked', async () => {
+  test('an agent token of the key stays valid after a rotation; revoking the key ends both secrets and the token', async () => {
     const { key: old, id } = await make()
     const agent = (await app.call('POST', '/v1/me/agents', { name: 'of a rotated key' }, { token: old })).json
     const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {}, { token: old })).json.access_token
@@ -100,7 +100,7 @@ describe('rotating keys', () => {
     for (const secret of [old, key, token]) expect(await chat(secret)).toEqual([401, 'invalid_api_key'])
   })
 
-  test('people rotate their own keys; nobody gets the secret of another person; keys without a user are for owners and admins', async () => {
+  test('people rotate their own keys and never get the secret of another person; owners and admins rotate keys without a user', async () => {
     const own = await make({}, member.cookie)
     const { key } = (await rotate(own.id, { overlap_days: 0 }, member.cookie)).json
     expect([await chat(own.key), await chat(key)]).toEqual([[401, 'invalid_api_key'], 200])
@@ -115,7 +115,7 @@ describe('rotating keys', () => {
     expect((await rotate(nobodys.id, {}, admin.cookie)).status).toBe(200)
   })
 
-  test('a disabled key can be rotated and stays disabled; an expired one cannot', async () => {
+  test('a disabled key can be rotated and stays disabled; an expired key cannot be rotated', async () => {
     const { id } = await make()
     await app.call('PATCH', `/me/keys/${id}`, { enabled: false }, { cookie })
     const { key } = (await rotate(id, { overlap_days: 0 })).json
@@ -127,7 +127,7 @@ describe('rotating keys', () => {
     expect(said(await rotate(short.id))).toEqual([400, 'bad_request'])
   })
 
-  test('both secrets of an overlap are found without a round trip after their first use', async () => {
+  test('during an overlap, both secrets are found without a database query after their first use', async () => {
     const { key: old, id } = await make()
     const { key } = (await rotate(id, { overlap_days: 1 })).json
     const { keys } = app.gateway.app

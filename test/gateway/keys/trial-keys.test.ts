@@ -13,7 +13,7 @@ const minuteMs = 60_000
 const billing = { RAZORPAY_KEY_ID: 'rzp_test_id', RAZORPAY_KEY_SECRET: 'rzp-test-secret' }
 const creditedAt = statement<[orgId: number], { at: Date | null }>('test.credited_at', `select credited_at as "at" from orgs where id = $1::int`)
 
-describe('trial keys, where billing is configured', () => {
+describe('trial keys when billing is configured', () => {
   const clock = movableClock(morning)
   let app: TestApp
   let cookie: string
@@ -28,10 +28,10 @@ describe('trial keys, where billing is configured', () => {
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
   const chat = (token: string) =>
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 }, { token })
-  /** The money work calls this when the first credit arrives. */
+  /** Promotes the keys as billing does when the first credit arrives. */
   const credit = (orgId: number) => app.db.tx(async tx => ({ news: await app.gateway.app.keys.promote(tx, orgId, new Date(clock.nowMs())) }))
 
-  test('LIM-04 a new key is a trial key of 300 requests a minute and 2000 a day, and both limits apply', async () => {
+  test('LIM-04 a new key is a trial key with 300 requests a minute and 2000 a day, and both limits apply', async () => {
     const { key, tier, rpm_limit, daily_limit } = (await make()).json
     expect([tier, rpm_limit, daily_limit]).toEqual(['trial', 300, 2000])
     const counts = new Map<string, number>()
@@ -52,7 +52,7 @@ describe('trial keys, where billing is configured', () => {
     expect(said(await chat(key))).toEqual([429, 'daily_limit_reached'])
   }, 120_000)
 
-  test('KEY-11 nobody can give a trial key more than 300 a minute or 2000 a day, neither at its creation nor later', async () => {
+  test('KEY-11 nobody can give a trial key more than 300 requests a minute or 2000 a day, neither when it is made nor later', async () => {
     const { id } = (await make()).json
     const admin = await app.newMember('admin')
     for (const body of [{ rpm_limit: 301 }, { daily_limit: 2001 }, { rpm_limit: null }, { daily_limit: null }, { rpm_limit: 300, daily_limit: 5000 }]) {
@@ -63,14 +63,14 @@ describe('trial keys, where billing is configured', () => {
     expect(keys.find((key: { id: number }) => key.id === id)).toMatchObject({ tier: 'trial', rpm_limit: 300, daily_limit: 2000 })
   })
 
-  test('KEY-12 a trial key may have exactly 300 a minute and 2000 a day, or less', async () => {
+  test('KEY-12 a trial key may have exactly 300 requests a minute and 2000 a day, or less', async () => {
     const { id } = (await make({ rpm_limit: 300, daily_limit: 2000 })).json
     expect((await patch(id, { rpm_limit: 10, daily_limit: 0 })).json.key).toMatchObject({ rpm_limit: 10, daily_limit: 0 })
     expect((await patch(id, { rpm_limit: 300, daily_limit: 2000 })).json.key).toMatchObject({ rpm_limit: 300, daily_limit: 2000 })
     expect((await patch(id, { budget_inr: 5, max_concurrency: 3 })).status).toBe(200)
   })
 
-  test('the first credit makes all keys of the organisation standard keys, raises trial limits and keeps lower ones; later keys are standard', async () => {
+  test('the first credit turns all keys of the organisation into standard keys, raises trial limits and keeps lower limits; later keys are standard', async () => {
     const org = await app.otherOrg('Paying')
     const as = await app.signIn(org.userId, org.orgId)
     const usual = (await make({}, as)).json
@@ -93,14 +93,14 @@ describe('trial keys, where billing is configured', () => {
   })
 })
 
-test('KEY-25 when billing is switched on, all keys of organisations without credit become trial keys, also older ones', async () => {
+test('KEY-25 when billing is switched on, all keys of organisations without credit become trial keys, also keys from before', async () => {
   const app = await startApp()
   try {
     const { keys } = app.gateway.app
     const paying = await app.otherOrg('Paying before')
     await app.db.tx(tx => keys.promote(tx, paying.orgId, new Date()))
     expect(await keys.beginTrials()).toBe(0)
-    // What the next start does, with billing on.
+    // These are the steps of the next start with billing on.
     const controlLog = new ControlLog({ db: app.db, clock: systemClock, log: silentLog, pollMs: 1000 })
     const limits = { rpmLimit: 300, dailyLimit: 2000 }
     const billed = createKeys({ db: app.db, clock: systemClock, ids: systemIds, controlLog, cacheTtlMs: 1000, defaultRpm: 600, trialLimits: limits })
@@ -113,7 +113,7 @@ test('KEY-25 when billing is switched on, all keys of organisations without cred
   }
 })
 
-test('when billing is not configured, or only half configured, every key is standard and has no ceiling', async () => {
+test('when billing is not configured, or only partly, every key is a standard key without a ceiling', async () => {
   const app = await startApp({ env: { RAZORPAY_KEY_ID: 'rzp_test_id' } })
   try {
     const cookie = await app.signIn()

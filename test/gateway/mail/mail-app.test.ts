@@ -5,7 +5,7 @@ import { startApp } from '../../harness/app.ts'
 import { until } from '../../harness/until.ts'
 import { startMailServer } from './mail-server.ts'
 
-test('a running gateway sends the mails in its outbox, and stops cleanly while it sends one', async () => {
+test('a running gateway sends the mails in its outbox, and stops cleanly even while it sends one', async () => {
   const server = await startMailServer()
   const app = await startApp({ env: { SMTP_URL: server.url, MAIL_FROM: 'Gateway <gateway@acme.test>', MAIL_POLL_MS: '20' } })
   const mail = new Mail({ db: app.db, clock: systemClock })

@@ -49,7 +49,7 @@ describe('the outbox of mail', () => {
   const enqueue = (more: Partial<NewMail<'invitation'>> = {}): Promise<void> =>
     database.db.tx(tx => mail.enqueue(tx, { orgId: null, to: 'asha@people.test', template: 'invitation', data: invitation, ...more }))
 
-  test('a mail arrives as text and as HTML, with a Message-ID of its row and a header that says that a machine wrote it', async () => {
+  test('a mail arrives as text and as HTML, with a Message-ID from its row and a header that marks it as automatic', async () => {
     await enqueue()
     expect(await senderOn(database.db).sendDue()).toBe(1)
     const [got] = server.received
@@ -67,7 +67,7 @@ describe('the outbox of mail', () => {
     expect(await senderOn(database.db).sendDue()).toBe(0)
   })
 
-  test('a name cannot add a header, a recipient or a line', async () => {
+  test('a name with line breaks cannot add a header, a recipient or a line', async () => {
     const orgName = 'Acme\r\nBcc: victim@x.test\r\nX-Evil: 1\r\n\r\n<script>alert(1)</script>'
     await enqueue({ data: { ...invitation, orgName, inviter: 'ना\u2028म\nX-Other: 2' } })
     await senderOn(database.db).sendDue()
@@ -94,7 +94,7 @@ describe('the outbox of mail', () => {
     expect(server.received).toEqual([])
   })
 
-  test('a second mail with the same once key is not made', async () => {
+  test('a second mail with the same `onceKey` is not made', async () => {
     await enqueue({ onceKey: 'invitation:1' })
     await enqueue({ onceKey: 'invitation:1' })
     await enqueue({ onceKey: 'invitation:2' })
@@ -102,7 +102,7 @@ describe('the outbox of mail', () => {
     expect(server.received).toHaveLength(2)
   })
 
-  test('while the server is down the waits of a mail grow, and it arrives once when the server is up again', async () => {
+  test('while the server is down, the pauses between attempts grow; when the server is up again, the mail arrives once', async () => {
     const { url, port } = server
     await server.close()
     await enqueue()
@@ -120,7 +120,7 @@ describe('the outbox of mail', () => {
     expect(server.received).toHaveLength(1)
   })
 
-  test('after the last wait a mail is given up, and neither the row nor the log contains its content', async () => {
+  test('after the last pause, a mail is given up, and neither the row nor the log contains its content', async () => {
     server.refuseWith({ code: 451, message: 'not now, asha@people.test' })
     await enqueue()
     const sender = senderOn(database.db)
@@ -137,7 +137,7 @@ describe('the outbox of mail', () => {
     expect(await mail.counts()).toEqual({ waiting: 0, failed: 1 })
   })
 
-  test('a mail to a mailbox that does not exist is not sent again', async () => {
+  test('a mail to a mailbox that does not exist is not tried again', async () => {
     server.refuseWith({ code: 550, message: '5.1.1 no such user' })
     await enqueue()
     await senderOn(database.db).sendDue()
@@ -155,7 +155,7 @@ describe('the outbox of mail', () => {
     expect(server.received).toHaveLength(24)
   })
 
-  test('a mail whose sender died after the server accepted it is sent again with the same Message-ID', async () => {
+  test('when a sender dies after the server accepted a mail, the mail is sent again with the same Message-ID', async () => {
     await enqueue()
     const lost = statement<[]>('test.lose_sent', `update emails set sent_at = null, due_at = now() - interval '1 hour'`)
     await senderOn(database.db).sendDue()
@@ -166,7 +166,7 @@ describe('the outbox of mail', () => {
     expect(ids[0]).toBe(ids[1])
   })
 
-  test('a slow process with an old claim does not change the result of another process', async () => {
+  test('a slow process with an outdated claim does not change the result of another process', async () => {
     await enqueue()
     const slow = senderOn(database.db)
     server.onData(async () => {
@@ -180,7 +180,7 @@ describe('the outbox of mail', () => {
     expect([row?.attempts, row?.sent, row?.lastError]).toEqual([2, null, 'EENVELOPE 451 RCPT TO'])
   })
 
-  test('a sender that was started polls by itself and stops when it is stopped', async () => {
+  test('a started sender polls by itself until it is stopped', async () => {
     const stop = senderOn(database.db).start()
     await enqueue()
     await until(() => server.received.length === 1, 'the mail arrives')
@@ -200,7 +200,7 @@ describe('the outbox of mail', () => {
     expect([row?.attempts, row?.sent, row?.failed]).toEqual([0, null, null])
   })
 
-  test('old mails that were sent or given up are deleted, waiting ones are not', async () => {
+  test('old mails that were sent or given up are deleted, and waiting mails are not', async () => {
     await enqueue()
     await senderOn(database.db).sendDue()
     await enqueue({ to: 'waits@people.test' })
@@ -209,7 +209,7 @@ describe('the outbox of mail', () => {
     expect((await database.db.many(states)).map(row => row.to)).toEqual(['waits@people.test'])
   })
 
-  test('an SMTP URL or sender that cannot work is reported at the start', () => {
+  test('an invalid SMTP URL or sender is reported at the start', () => {
     expect(() => smtpDelivery(new Secret('http://mail.test'), 'a@b.test')).toThrow('SMTP_URL must be an smtp:// or smtps:// URL')
     expect(() => smtpDelivery(new Secret('smtp://mail.test'), 'nobody')).toThrow('MAIL_FROM')
   })

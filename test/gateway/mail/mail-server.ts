@@ -1,4 +1,4 @@
-/** A real SMTP server on loopback that keeps what it is given. */
+/** A real SMTP server on the loopback interface that stores what it receives. */
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 
@@ -16,14 +16,14 @@ export interface MailServer {
   readonly url: string
   readonly port: number
   readonly received: ReceivedMail[]
-  /** What it answers to the next recipients in place of accepting them. */
+  /** From now on the server refuses recipients with this answer. Null means that it accepts them. */
   refuseWith(answer: { code: number; message: string } | null): void
-  /** Called while a message is being taken, before it is accepted. */
+  /** Sets a function that runs while the server receives a message, before it accepts the message. */
   onData(fn: () => Promise<void>): void
   close(): Promise<void>
 }
 
-/** Starts it, on a given port when one is named. */
+/** Starts the server on this port, or on a free port. */
 export async function startMailServer(port = 0): Promise<MailServer> {
   const received: ReceivedMail[] = []
   let refusal: { code: number; message: string } | null = null
@@ -83,7 +83,7 @@ function split(raw: string): { headers: (readonly [string, string])[]; body: str
   }
 }
 
-/** RFC 2047 words. */
+/** Decodes the encoded words of RFC 2047. */
 function words(text: string): string {
   return text
     .replace(/(=\?utf-8\?[qb]\?[^?]*\?=)\s+(?==\?)/gi, '$1')

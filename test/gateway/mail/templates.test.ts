@@ -49,7 +49,7 @@ describe('the texts of mails', () => {
       expect(mail?.text).toContain(word)
   })
 
-  test('markup in a name is text in the HTML', () => {
+  test('markup in a name appears as text in the HTML', () => {
     const mail = renderMail('invitation', { ...invitation, orgName: '<script>alert(1)</script>', inviter: `"><img src=x onerror='alert(1)'>` })
     expect(mail?.html).not.toMatch(/<script|<img/)
     expect(mail?.html).toContain('&lt;script&gt;')
@@ -68,13 +68,13 @@ describe('the texts of mails', () => {
     expect(oneLine('😀'.repeat(10), 5)).toBe('😀😀😀😀…')
   })
 
-  test('a value that is not a web link, and an unknown template, render to nothing', () => {
+  test('a value that is not a web link, and an unknown template, give no mail', () => {
     expect(renderMail('invitation', { ...invitation, link: 'javascript:alert(1)' })).toBeNull()
     expect(renderMail('invitation', { orgName: 'Acme' })).toBeNull()
     expect(renderMail('newsletter', {})).toBeNull()
   })
 
-  test('only one plain address is accepted as an address', () => {
+  test('only a text with one plain address is accepted as an address', () => {
     for (const good of ['a@b.test', 'first.last+tag@sub.example.co.in', 'root@localhost', "o'neil@x.test"]) expect(isMailAddress(good), good).toBe(true)
     for (const bad of [
       '',

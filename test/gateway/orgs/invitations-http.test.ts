@@ -29,7 +29,7 @@ describe('invitations over HTTP', () => {
   })
   afterAll(() => app.stop())
 
-  test('ORG-06 owners and admins invite by address and role; each invalid invitation has its own error', async () => {
+  test('ORG-06 owners and admins invite by address and role; each kind of invalid invitation has its own error', async () => {
     const { owner, admin, member } = await teams.team()
     expect(codeOf(await teams.invite(member, 'x@people.test'))).toEqual([403, 'forbidden'])
     for (const email of [
@@ -44,7 +44,8 @@ describe('invitations over HTTP', () => {
       'a@b..c',
       'Ann <ann@c.test>',
       `${'x'.repeat(65)}@c.test`,
-      // Letters that are, or may become, others: the Kelvin sign, capitals, a dotless i, a wide letter, a letter and its accent apart.
+      // Letters that are or may become other letters: the Kelvin sign, capitals, a dotless i, a full-width letter, and a letter with a separate
+      // accent.
       '\u212aate@c.test',
       'a@\u212aelvin.test',
       '\u00c9va@c.test',
@@ -63,7 +64,7 @@ describe('invitations over HTTP', () => {
     expect((await teams.invite(admin, ' one@people.test ')).json).toMatchObject({ email: 'one@people.test', role: 'member' })
     expect(codeOf(await teams.invite(owner, 'ONE@people.test', 'admin'))).toEqual([400, 'already_invited'])
     expect((await teams.invite(owner, 'two@people.test', 'owner')).status).toBe(201)
-    // Members and open invitations count together: three and two so far, room for one, and four ask concurrently.
+    // Members and open invitations count together. There are three members and two invitations, so one place is left for four concurrent requests.
     const replies = await Promise.all(['a', 'b', 'c', 'd'].map(name => teams.invite(owner, `${name}@people.test`)))
     expect(replies.map(codeOf).sort()).toEqual([[201, undefined], ...Array(3).fill([400, 'member_cap'])])
     expect((await teams.members(owner)).pending).toHaveLength(3)
@@ -79,7 +80,7 @@ describe('invitations over HTTP', () => {
     expect(codeOf(await teams.as({ cookie })('DELETE', `/me/members/${userId}`))).toEqual([400, 'last_owner'])
   })
 
-  test('an invitation is mailed, at most once an hour to the same address, and only when it was made', async () => {
+  test('an invitation is mailed only when it was made, and at most once an hour to the same address', async () => {
     const { owner, name } = await teams.team()
     const { json } = await teams.invite(owner, 'post@people.test', 'admin')
     const mail = {
@@ -114,7 +115,7 @@ describe('invitations over HTTP', () => {
     expect(await teams.invitations(two.member)).toEqual([])
   })
 
-  test('ORG-12 accepting makes a member with the invited role and closes the invitation; the session does not move', async () => {
+  test('ORG-12 accepting makes the person a member with the invited role and closes the invitation; their session does not move', async () => {
     const { orgId, owner } = await teams.team()
     const person = await teams.stranger()
     const { json: made } = await teams.invite(owner, person.email, 'admin')
@@ -131,7 +132,7 @@ describe('invitations over HTTP', () => {
     expect((await teams.invite(person, 'by.admin@people.test')).status).toBe(201)
   })
 
-  test('ORG-13 ORG-14 LIFE-14 only the invited person decides, and once; a declined, accepted or withdrawn invitation is 404 afterwards', async () => {
+  test('ORG-13 ORG-14 LIFE-14 only the invited person decides, and only once; afterwards a declined, accepted or withdrawn invitation is 404', async () => {
     const { orgId, owner, admin, member } = await teams.team()
     const person = await teams.stranger()
     const other = await teams.stranger()
@@ -156,7 +157,7 @@ describe('invitations over HTTP', () => {
     for (const id of [999_999, 'abc', 0]) expect(codeOf(await decide(person, id, 'accept')), String(id)).toEqual([404, 'not_found'])
   })
 
-  test('when somebody loses a role or leaves, the open invitations that they could not make any more are withdrawn', async () => {
+  test('when a person loses a role or leaves, their open invitations that they could no longer make are withdrawn', async () => {
     const { orgId, owner, admin } = await teams.team()
     const pending = async () => (await teams.as(owner)('GET', '/me/members')).json.pending.map((each: { email: string }) => each.email).sort()
     const second = await app.newMember('owner', { orgId })
@@ -171,7 +172,7 @@ describe('invitations over HTTP', () => {
     expect(await pending()).toEqual([])
   })
 
-  test('repeated inviting and withdrawing cannot be used to send mail without limit', async () => {
+  test('repeated inviting and withdrawing cannot send an unlimited number of mails', async () => {
     const { orgId, owner } = await teams.team()
     for (let count = 0; count < 100; count++) await app.db.exec(addWithdrawn, orgId, owner.userId, `w${count}@people.test`, new Date(clock.nowMs()))
     const refused = await teams.invite(owner, 'one-more@people.test')

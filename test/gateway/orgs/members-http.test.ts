@@ -17,7 +17,7 @@ describe('members over HTTP', () => {
   })
   afterAll(() => app.stop())
 
-  test('ORG-05 SHAPE-24 every member, and an agent, can read members and open invitations', async () => {
+  test('ORG-05 SHAPE-24 every member and an agent can read members and open invitations', async () => {
     const { orgId, owner, admin, member } = await teams.team()
     const watcher = await app.newMember('member', { orgId, capabilities: ['usage:org:view'] })
     const made = await teams.invite(owner, 'New.Person@people.test', 'admin')
@@ -43,7 +43,7 @@ describe('members over HTTP', () => {
     expect((await app.call('GET', '/me/members', undefined, { token: minted.access_token })).json).toEqual(expected)
   })
 
-  test('the list of members has pages on request', async () => {
+  test('the list of members has pages when the request asks for them', async () => {
     const { owner } = await teams.team()
     await teams.invite(owner, 'waiting@people.test')
     const all = (await teams.members(owner)).members
@@ -84,7 +84,7 @@ describe('members over HTTP', () => {
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token: key })).json.role).toBe('member')
   })
 
-  test('ORG-08 the last owner cannot be demoted or removed and cannot leave, also when two owners do it to each other concurrently', async () => {
+  test('ORG-08 the last owner cannot be demoted, cannot be removed and cannot leave, also when two owners demote or remove each other concurrently', async () => {
     const { orgId, owner, admin } = await teams.team()
     const call = teams.as(owner)
     for (const role of ['member', 'admin']) expect(codeOf(await call('PATCH', `/me/members/${owner.userId}`, { role }))).toEqual([400, 'last_owner'])
@@ -98,7 +98,7 @@ describe('members over HTTP', () => {
         teams.as(admin)('PATCH', `/me/members/${owner.userId}`, { role: 'member' }),
       ])
       expect([a.status, b.status].sort()).toEqual([200, 403])
-      // The one who is left makes the other an owner again.
+      // The remaining owner makes the other person an owner again.
       if (a.status !== 200) expect((await teams.as(admin)('PATCH', `/me/members/${owner.userId}`, { role: 'owner' })).status).toBe(200)
     }
     await teams.as(owner)('PATCH', `/me/members/${admin.userId}`, { role: 'owner' })
@@ -110,7 +110,7 @@ describe('members over HTTP', () => {
     expect([await teams.roleOf(orgId, owner), await teams.roleOf(orgId, admin)].filter(role => role === 'owner')).toHaveLength(1)
   })
 
-  test('ORG-09 ORG-10 members may leave; only admins and owners remove others, and only an owner removes an owner', async () => {
+  test('ORG-09 ORG-10 members may leave; only admins and owners remove others, and only owners remove owners', async () => {
     const { orgId, owner, admin, member } = await teams.team()
     const remove = (who: TestMember, id: unknown) => teams.as(who)('DELETE', `/me/members/${id}`)
     const peer = await app.newMember('member', { orgId })
@@ -154,7 +154,7 @@ describe('members over HTTP', () => {
       const [, unknownPath = '', unknownBody] = calls(unknown)[at] ?? []
       const nothing = await teams.as(owner)(method, unknownPath, unknownBody)
       expect(codeOf(nothing)).toEqual([404, 'not_found'])
-      // Nothing but the id that was asked for may differ.
+      // The two messages may differ only in the id.
       const plain = (text: string) => text.replaceAll(/\d+/g, 'n')
       expect(plain(nothing.json.error.message)).toBe(plain(reply.json.error.message))
     }
@@ -165,7 +165,7 @@ describe('members over HTTP', () => {
     expect((await teams.as(other.owner)('GET', '/me/workspaces')).json.workspaces).toEqual([space])
   })
 
-  test("AUTH-20 when a membership ends, the person's keys, agent tokens, sessions and running calls there end immediately and stay ended", async () => {
+  test("AUTH-20 when a membership ends, the person's keys, agent tokens, sessions and running calls there end immediately and permanently", async () => {
     const { orgId, owner } = await teams.team()
     const person = await teams.stranger()
     await teams.join(owner, person)
@@ -188,7 +188,7 @@ describe('members over HTTP', () => {
       expect((await teams.as(person)('GET', '/me')).status, 'their session elsewhere goes on').toBe(200)
     }
     await isOut()
-    // A key that was being made while the membership ended: it must not wake up with the next one either.
+    // A key that was made while the membership ended. It must not become valid with a later membership either.
     const late = await teams.newKey(orgId, person)
     expect(codeOf(await whoami(late))).toEqual([401, 'invalid_api_key'])
     expect((await teams.members(owner)).members.map((each: { id: number }) => each.id)).not.toContain(person.userId)
@@ -202,7 +202,7 @@ describe('members over HTTP', () => {
     expect((await teams.as(back)('GET', '/me')).json).toMatchObject({ role: 'admin', org: { id: orgId } })
   })
 
-  test('SHAPE-07 a change without a natural body of its own answers ok: true together with what it changed', async () => {
+  test('SHAPE-07 a change whose reply has no other natural content returns ok: true with what it changed', async () => {
     const { orgId, owner, member } = await teams.team()
     const [person, decliner] = [await teams.stranger(), await teams.stranger()]
     const invited = async (email: string) => (await teams.invite(owner, email)).json.id
@@ -229,7 +229,7 @@ describe('members over HTTP', () => {
     }
   })
 
-  test('capabilities and role of a former member do not come back with the next invitation', async () => {
+  test('a new invitation does not restore the capabilities and the role of a former member', async () => {
     const { orgId, owner } = await teams.team()
     const person = await teams.stranger()
     await teams.join(owner, person, 'admin')

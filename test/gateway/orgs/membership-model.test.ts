@@ -1,4 +1,4 @@
-/** Any sequence of membership changes, two of them concurrent, leaves an organisation with an owner and within its size. */
+/** After any sequence of membership changes, with two of them concurrent, an organisation has an owner and does not exceed its size. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -54,7 +54,7 @@ describe('membership', () => {
       if (found === undefined) throw new Error('nobody there')
       return found
     }
-    /** A sign-in to the organisation, whether or not the person is in it today. */
+    /** Makes a session of the person in the organisation, whether or not the person is a member. */
     const session = (index: number) => app.signIn(at(index).userId, orgId)
     const run = async (step: Act): Promise<number> => {
       const cookie = await session(step.by)
@@ -79,7 +79,7 @@ describe('membership', () => {
     return { orgId, run }
   }
 
-  test('after any actions, also concurrent ones, an owner remains, the member limit holds, and former members are in no team', async () => {
+  test('after any sequence of changes, also concurrent ones, an owner remains, the member limit holds, and former members are in no team', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(act, fc.option(act)), { minLength: 8, maxLength: 24 }), async steps => {
         const { orgId, run } = await world()

@@ -35,7 +35,7 @@ function gatedConfig(url: string): string {
   return file
 }
 
-describe.runIf(onPostgres)('membership and settings over two processes', () => {
+describe.runIf(onPostgres)('membership and settings in two processes', () => {
   let fleet: Fleet
   let upstream: UpstreamServer
   let here: GatewayProcess
@@ -64,7 +64,7 @@ describe.runIf(onPostgres)('membership and settings over two processes', () => {
   const jsonOf = async (reply: Promise<Response>): Promise<any> => (await reply).json()
   const soon = async (isSo: () => Promise<boolean>) => until(isSo, effectDeadlineMs)
 
-  test('a member who is removed on one process is refused on the other within two seconds: session, key and running stream', async () => {
+  test('when a member is removed at one process, the other refuses their session, key and running stream within two seconds', async () => {
     const owner = await newMember('owner')
     const leaver = await newMember('member')
     const made = await jsonOf(send(here, leaver, 'POST', '/me/keys', { name: 'leaver' }))
@@ -84,10 +84,10 @@ describe.runIf(onPostgres)('membership and settings over two processes', () => {
     upstream.script(fleetAnswer)
   })
 
-  test('two owners who demote each other concurrently through two processes leave one owner', async () => {
+  test('when two owners demote each other concurrently at two processes, one owner remains', async () => {
     for (let round = 0; round < 8; round++) {
       const [a, b] = [await newMember('owner'), await newMember('owner')]
-      // Nobody else owns the organisation while they do it.
+      // During the test, only these two people own the organisation.
       const others = (await jsonOf(send(here, a, 'GET', '/me/members'))).members.filter(
         (each: { id: number; role: string }) => each.role === 'owner' && each.id !== a.userId && each.id !== b.userId,
       )
@@ -100,7 +100,7 @@ describe.runIf(onPostgres)('membership and settings over two processes', () => {
     }
   })
 
-  test('a retention window that is set on one process allows and refuses gated models on the other within two seconds', async () => {
+  test('when a retention window is set at one process, the other allows or refuses gated models within two seconds', async () => {
     const owner = await newMember('owner')
     const key = { authorization: `Bearer ${fleet.key}` }
     const gated = async () =>

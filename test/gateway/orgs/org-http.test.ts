@@ -46,7 +46,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect(await me(admin.cookie)).toMatchObject({ role: 'admin', id: admin.userId, email: admin.email })
   })
 
-  test('an agent token may read GET /me as a member, also when its key has no user, but may not change anything', async () => {
+  test('an agent token may read GET /me like a member, also when its key has no user, and may not change anything', async () => {
     const { token } = await app.newAgent('reader')
     const seen = await app.call('GET', '/me', undefined, { token })
     expect([seen.status, seen.json.role, seen.json.user.id]).toEqual([200, 'member', app.userId])
@@ -78,7 +78,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
       expect(codeOf(await app.call('PATCH', '/me', body, { cookie }))).toEqual([400, 'bad_request'])
   })
 
-  test('ORG-01 PERM-01 the owner renames the organisation; admin and member get 403; a bad name is bad_name', async () => {
+  test('ORG-01 PERM-01 the owner renames the organisation; admins and members get 403; an invalid name is bad_name', async () => {
     const { orgId, userId } = await app.otherOrg('Renamed')
     const [cookie, admin, member] = [await app.signIn(userId, orgId), await app.newMember('admin', { orgId }), await app.newMember('member', { orgId })]
     for (const { cookie } of [admin, member]) expect(codeOf(await app.call('PATCH', '/me/org', { name: 'Mine' }, { cookie }))).toEqual([403, 'forbidden'])
@@ -90,7 +90,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect((await me(member.cookie)).org_name).toBe('New Name')
   })
 
-  test('ORG-02 ORG-03 SHAPE-23 the maker of a team organisation owns it and sees it in the list, up to the limit for one person', async () => {
+  test('ORG-02 ORG-03 SHAPE-23 a person owns the team organisations that they make and sees them in the list, up to a limit for each person', async () => {
     const { cookie, userId } = await app.newMember('member')
     const made = await app.call('POST', '/me/orgs', { name: 'Team One' }, { cookie })
     expect(made.status).toBe(201)
@@ -98,16 +98,16 @@ describe('the signed-in person and the organisation over HTTP', () => {
     const { orgs } = (await app.call('GET', '/me/orgs', undefined, { cookie })).json
     expect(orgs).toEqual([{ id: app.orgId, name: 'Test Org', kind: 'team', role: 'member', member_count: expect.any(Number), active: true }, made.json])
     expect(codeOf(await app.call('POST', '/me/orgs', { name: '\u0007' }, { cookie }))).toEqual([400, 'bad_name'])
-    // One place is left for four that ask concurrently.
+    // One place is left for four concurrent requests.
     const statuses = await Promise.all([2, 3, 4, 5].map(async n => codeOf(await app.call('POST', '/me/orgs', { name: `Team ${n}` }, { cookie }))))
     expect(statuses.sort()).toEqual([[201, undefined], ...Array(3).fill([400, 'team_cap'])])
     expect((await app.call('GET', '/me/orgs', undefined, { cookie })).json.orgs).toHaveLength(3)
-    // What others made does not count against this person, nor the other way round.
+    // Organisations that others made do not count for this person, and this person's organisations do not count for others.
     expect((await app.call('POST', '/me/orgs', { name: 'Of the owner' }, { cookie: owner })).status).toBe(201)
     expect(await app.gateway.app.orgs.roleOf(made.json.id, userId)).toBe('owner')
   })
 
-  test('ORG-04 a switch moves this session to another organisation of the person; other organisations are 404', async () => {
+  test('ORG-04 a switch moves the session to another organisation of the person; any other organisation is 404', async () => {
     const { cookie, userId } = await app.newMember('member')
     const second = await app.signIn(userId)
     const { json: team } = await app.call('POST', '/me/orgs', { name: 'Second' }, { cookie })
@@ -127,7 +127,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect((await me(cookie)).org.id).toBe(team.id)
   })
 
-  test('ORG-16 a data-retention window, set by an owner or admin, allows gated models immediately, and 0 refuses them again', async () => {
+  test('ORG-16 when an owner or admin sets a data-retention window, gated models are allowed immediately; when it is set to 0, they are refused again', async () => {
     const admin = await app.newMember('admin')
     const member = await app.newMember('member')
     const put = (days: unknown, cookie = owner) => app.call('PUT', '/me/org/data-retention', { days }, { cookie })
@@ -146,7 +146,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
     expect((await chat('test-model')).status).toBe(200)
   })
 
-  test('KEY-18 SHAPE-30 owners and admins set the days without use after which keys are disabled; the default is 90, null means never', async () => {
+  test('KEY-18 SHAPE-30 owners and admins set after how many days without use a key is disabled; the default is 90, and null means never', async () => {
     const { orgId, userId } = await app.otherOrg('Idle')
     const cookie = await app.signIn(userId, orgId)
     const admin = await app.newMember('admin', { orgId })

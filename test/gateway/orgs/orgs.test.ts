@@ -17,7 +17,7 @@ test('a new organisation has its owner as the only member', async () => {
   expect(await orgs.roleOf(orgId, userId)).toBe('owner')
 })
 
-test('one address is one person, in upper or lower case, in all organisations', async () => {
+test('one address is one person in all organisations, whether in upper or lower case', async () => {
   const first = await orgs.createOrg({ name: 'One', ownerEmail: 'Bob@Acme.example' })
   const second = await orgs.createOrg({ name: 'Two', ownerEmail: 'bob@acme.EXAMPLE' })
   expect(second.userId).toBe(first.userId)
@@ -25,7 +25,7 @@ test('one address is one person, in upper or lower case, in all organisations', 
   expect(await orgs.findUser('BOB@acme.example')).toMatchObject({ id: first.userId, email: 'Bob@Acme.example' })
 })
 
-test('an organisation shows the mail domain of its founder when it is the domain of a company', async () => {
+test('an organisation shows the mail domain of its founder if it is the domain of a company', async () => {
   const domainOf = async (ownerEmail: string, kind: 'team' | 'personal' = 'team') =>
     (await orgs.find((await orgs.createOrg({ name: 'D', ownerEmail, kind })).orgId))?.domain
   expect(await domainOf('cleo@Widgets.Example')).toBe('widgets.example')
@@ -41,7 +41,7 @@ test('people outside an organisation have no role in it', async () => {
   expect(await orgs.find(2_000_000_000)).toBeNull()
 })
 
-test('names and addresses are checked', async () => {
+test('invalid names and addresses are refused', async () => {
   await expect(orgs.createOrg({ name: '  ', ownerEmail: 'a@b.example' })).rejects.toMatchObject({ errorName: 'bad_name' })
   await expect(orgs.createOrg({ name: 'x\u0000y', ownerEmail: 'a@b.example' })).rejects.toMatchObject({ errorName: 'bad_name' })
   await expect(orgs.createOrg({ name: 'ok', ownerEmail: 'not an address' })).rejects.toMatchObject({ errorName: 'bad_request' })

@@ -13,7 +13,7 @@ describe('the coding profile', () => {
   const get = (token = app.key) => app.call('GET', '/v1/me/profile', undefined, { token })
   const put = (body: unknown, token = app.key) => app.call('PUT', '/v1/me/profile', body, { token })
 
-  test('PROF-01 without a saved profile every credential reads the defaults', async () => {
+  test('PROF-01 without a saved profile, every credential reads the defaults', async () => {
     const keys = [app.key, (await app.newKey({ scope: 'inference' })).key, (await app.newKey({ withUser: false })).key, (await app.newAgent('reader')).token]
     for (const token of keys) {
       const reply = await get(token)
@@ -21,7 +21,7 @@ describe('the coding profile', () => {
     }
   })
 
-  test('PROF-02 a saved profile is returned to every credential of that person, and a second PUT replaces the whole profile', async () => {
+  test('PROF-02 a saved profile is returned to every credential of the person, and a second PUT replaces the whole profile', async () => {
     const profile = { model: 'test-model', connectors: ['GITHUB_TOKEN', 'DATABASE_URL', '_x1'], rules: 'Write tests.\nUse "plain" words — ₹.' }
     const saved = await put(profile)
     expect([saved.status, saved.json]).toEqual([200, profile])
@@ -45,7 +45,7 @@ describe('the coding profile', () => {
     expect((await get((await app.newKey({ withUser: false })).key)).json).toEqual(unset)
   })
 
-  test('PROF-03 a connector that is not the name of an environment variable, or looks like a secret, is 400 bad_request and is not repeated in the error', async () => {
+  test('PROF-03 a connector that is not the name of an environment variable, or looks like a secret, is 400 bad_request, and the error does not repeat it', async () => {
     await put({ connectors: ['KEPT'] })
     const wrong = [
       'GITHUB_TOKEN=ghp_abc',
@@ -79,12 +79,12 @@ describe('the coding profile', () => {
     expect((await put({ connectors: names })).json.connectors).toEqual(names)
   })
 
-  test('rules accept 32 KiB of text and no more', async () => {
+  test('rules accept up to 32 KiB of text', async () => {
     expect((await put({ rules: 'é'.repeat(16 * 1024) })).status).toBe(200)
     for (const rules of ['é'.repeat(16 * 1024 + 1), 'nul \u0000 inside', 7]) expect((await put({ rules })).json.error.code).toBe('bad_request')
   })
 
-  test('PROF-04 AUTH-13 an inference-scoped key, an agent and a key without a user may not write: 403 forbidden', async () => {
+  test('PROF-04 AUTH-13 a key with scope inference, an agent and a key without a user may not write: 403 forbidden', async () => {
     await put({ model: 'test-model' })
     const tokens = [(await app.newKey({ scope: 'inference' })).key, (await app.newAgent('writer')).token, (await app.newKey({ withUser: false })).key]
     for (const token of tokens) {
@@ -94,7 +94,7 @@ describe('the coding profile', () => {
     expect((await get()).json.model).toBe('test-model')
   })
 
-  test('PROF-05 an unknown model is 400 bad_model; ids of the catalog, presets and provider/model are accepted', async () => {
+  test('PROF-05 an unknown model is 400 bad_model; catalog ids, presets and provider/model are accepted', async () => {
     for (const model of ['no-such-model', '', 'nobody/some-model', 'openai/', 'openai/with space', '/x', 'openai/x\u0000'])
       expect([(await put({ model })).status, (await put({ model })).json.error.code], model).toEqual([400, 'bad_model'])
     for (const model of ['test-model', 'auto', 'openai/gpt-x', 'openrouter/vendor/model-1'])

@@ -11,7 +11,7 @@ export interface Team {
 /** Status and error code of a reply. */
 export const codeOf = (reply: TestReply) => [reply.status, reply.json.error?.code]
 
-/** Makes teams and strangers in a running gateway and speaks to it in their names. */
+/** Makes teams and people in a running gateway, and sends requests in their names. */
 export function teamsOf(app: TestApp) {
   let named = 0
   const as =
@@ -22,14 +22,14 @@ export function teamsOf(app: TestApp) {
   return {
     as,
     invite,
-    /** A team organisation of three, and its name. */
+    /** Makes a team organisation with three people, and returns its name too. */
     async team(): Promise<Team & { name: string }> {
       const name = `Team ${++named}`
       const { orgId, userId } = await app.otherOrg(name)
       const owner = { userId, email: `owner@team-${named}.test`, cookie: await app.signIn(userId, orgId) }
       return { name, orgId, owner, admin: await app.newMember('admin', { orgId }), member: await app.newMember('member', { orgId }) }
     },
-    /** Somebody who is in an organisation of their own and in no other. */
+    /** Makes a person who is only in an organisation of their own. */
     async stranger(): Promise<TestMember> {
       const name = `Lone ${++named}`
       const { orgId, userId } = await app.otherOrg(name)
@@ -38,7 +38,7 @@ export function teamsOf(app: TestApp) {
     members: async (who: { cookie: string }) => (await as(who)('GET', '/me/members')).json,
     invitations: async (who: { cookie: string }) => (await as(who)('GET', '/me/invitations')).json.invitations,
     roleOf: (orgId: number, { userId }: TestMember) => app.gateway.app.orgs.roleOf(orgId, userId),
-    /** Makes the person a member of the organisation by invitation. */
+    /** Makes the person a member of the organisation through an invitation. */
     async join(orgOwner: TestMember, person: TestMember, role = 'member'): Promise<void> {
       const { json } = await invite(orgOwner, person.email, role)
       expect((await as(person)('POST', `/me/invitations/${json.id}/accept`)).status).toBe(200)

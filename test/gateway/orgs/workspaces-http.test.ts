@@ -26,7 +26,7 @@ describe('workspaces over HTTP', () => {
   const chat = (token: string) =>
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 }, { token })
 
-  test('WS-01 SHAPE-25 every member, and an agent, can read the workspaces with budget, spend and team', async () => {
+  test('WS-01 SHAPE-25 every member and an agent can read the workspaces with budget, spend and team', async () => {
     const made = await app.call('POST', '/me/workspaces', { name: ' Production ' }, { cookie: owner })
     expect(made.status).toBe(201)
     expect(made.json).toEqual({ id: expect.any(Number), name: 'Production', monthly_budget_inr: null, spend_month_inr: 0, archived: false, member_uids: [] })
@@ -61,7 +61,7 @@ describe('workspaces over HTTP', () => {
     }
   })
 
-  test('WS-03 the name is unique in upper or lower case, also for concurrent requests; archiving frees it', async () => {
+  test('WS-03 the name of a workspace is unique whatever its case, also for concurrent requests; archiving a workspace frees its name', async () => {
     const names = ['Düsseldorf', 'DÜSSELDORF', 'düsseldorf']
     const made = await Promise.all(names.map(name => app.call('POST', '/me/workspaces', { name }, { cookie: owner })))
     expect(made.map(codeOf).sort()).toEqual([
@@ -109,7 +109,7 @@ describe('workspaces over HTTP', () => {
     expect(await found(id)).toMatchObject({ monthly_budget_inr: null })
   })
 
-  test('EDGE-22 an archived workspace is restored with its team, budget and keys; when its name is taken, it needs another one', async () => {
+  test('EDGE-22 an archived workspace is restored with its team, budget and keys; when its name is taken, the request must give another name', async () => {
     const made = await app.call('POST', '/me/workspaces', { name: 'Restored', monthly_budget_inr: 50, member_uids: [member.userId] }, { cookie: owner })
     const { id } = made.json
     const restore = (body?: object, cookie = owner) => app.call('POST', `/me/workspaces/${id}/restore`, body, { cookie })
@@ -141,7 +141,7 @@ describe('workspaces over HTTP', () => {
     expect((await restore({}, await app.signIn(other.userId, other.orgId))).status).toBe(404)
   })
 
-  test('a workspace is made with its budget and team in one request, or not at all', async () => {
+  test('one request makes a workspace with its budget and team; when any part is invalid, nothing is made', async () => {
     const made = await app.call('POST', '/me/workspaces', { name: 'Whole', monthly_budget_inr: 5, member_uids: [member.userId] }, { cookie: owner })
     expect([made.status, made.json.monthly_budget_inr, made.json.member_uids]).toEqual([201, 5, [member.userId]])
     const wrong = await app.call('POST', '/me/workspaces', { name: 'Half', member_uids: [999_999] }, { cookie: owner })
@@ -169,7 +169,7 @@ describe('workspaces over HTTP', () => {
     expect(codeOf(await chat(key))).toEqual([429, 'budget_exceeded'])
   })
 
-  test('a team contains only members; a member who leaves the organisation leaves its teams', async () => {
+  test('a team contains only members of the organisation; a member who leaves the organisation also leaves its teams', async () => {
     const leaver = await app.newMember('member')
     const { id } = await create({ member_uids: [member.userId, leaver.userId] })
     const stranger = await app.otherOrg('Strangers')
@@ -182,7 +182,7 @@ describe('workspaces over HTTP', () => {
     expect((await patch(id, { member_uids: [] })).json.member_uids).toEqual([])
   })
 
-  test('an unknown workspace is 404, and so is one of another organisation', async () => {
+  test('an unknown workspace and a workspace of another organisation are 404', async () => {
     const other = await app.otherOrg('Others')
     const cookie = await app.signIn(other.userId, other.orgId)
     const { json: theirs } = await app.call('POST', '/me/workspaces', { name: 'Theirs' }, { cookie })

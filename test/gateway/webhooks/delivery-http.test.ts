@@ -1,4 +1,4 @@
-/** Deliveries from the event to the receiver through a whole gateway, and what its people see of them. */
+/** Deliveries through a whole gateway, from the event to the receiver, and what the organisation's people see of them. */
 import Stripe from 'stripe'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -8,7 +8,7 @@ import { until } from '../../harness/until.ts'
 import { type ReceivedDelivery, startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 
-/** To wait by: the console has a rate limit. */
+/** The tests wait on this query, because the console has a rate limit. */
 const states = statement<[endpointId: number], { status: string; attempts: number; isNoted: boolean }>(
   'test.webhook_states',
   `select status, attempts, claimed_until is null as "isNoted" from webhook_deliveries where endpoint_id = $1::int order by event_seq desc`,
@@ -22,7 +22,7 @@ interface Webhook {
   readonly path: string
 }
 
-describe('webhooks are delivered', () => {
+describe('delivery of webhooks', () => {
   let app: TestApp
   let receiver: WebhookReceiver
   let mailServer: MailServer
@@ -62,7 +62,7 @@ describe('webhooks are delivered', () => {
     const { id, secret } = (await ask('POST', '', { url: receiver.url + path, event_types: ['key.created'] })).json
     return { id, secret, path }
   }
-  /** An event that every webhook of `make` receives. */
+  /** Makes an event that every webhook from `make` receives. */
   const happen = async (): Promise<number> => {
     const made = await app.call('POST', '/me/keys', { name: `stays at home ${++named}` }, { cookie: owner })
     expect(made.status, made.text).toBe(201)
@@ -85,7 +85,7 @@ describe('webhooks are delivered', () => {
   }
   const remove = ({ id }: Webhook): Promise<TestReply> => ask('DELETE', `/${id}`)
 
-  test('HOOK-09 HOOK-10 HOOK-11 HOOK-12 a delivery has its headers, a signature over the sent bytes and the envelope; a 2xx acknowledges it', async () => {
+  test('HOOK-09 HOOK-10 HOOK-11 HOOK-12 a delivery has its headers, a signature over the sent bytes, and the envelope; a 2xx reply acknowledges it', async () => {
     const webhook = await make()
     receiver.answer({ status: 202, body: 'what a receiver says is kept nowhere' })
     const keyId = await happen()
@@ -125,7 +125,7 @@ describe('webhooks are delivered', () => {
     expect(await app.dump()).not.toContain('what a receiver says')
     expect(app.logLines.join('\n')).not.toContain('what a receiver says')
 
-    // The verifier of another product, which knows nothing of ours.
+    // Stripe's verifier, which shares no code with this gateway.
     const { webhooks } = new Stripe('sk_test_unused')
     const nowS = Math.floor(clock.nowMs() / 1000)
     expect(webhooks.constructEvent(raw, signature, webhook.secret, 300, undefined, nowS * 1000)).toMatchObject({ id: json.id })
@@ -137,7 +137,7 @@ describe('webhooks are delivered', () => {
     await remove(webhook)
   })
 
-  test('HOOK-13 HOOK-14 HOOK-23 LIFE-13 a failure is retried by the schedule with the same id and bytes and a new t, until it is dead; a redelivery makes it pending', async () => {
+  test('HOOK-13 HOOK-14 HOOK-23 LIFE-13 a failed delivery is retried by the schedule with the same id and bytes and a new t, until it is dead; a redelivery makes it pending again', async () => {
     const webhook = await make()
     receiver.answer(
       ({ earlier }) => (['hang', 'reset', { status: 302, headers: { location: `${receiver.url}/elsewhere` } }, { status: 500 }] as const)[earlier] ?? {},
@@ -182,7 +182,7 @@ describe('webhooks are delivered', () => {
     await remove(webhook)
   })
 
-  test('HOOK-15 HOOK-16 HOOK-25 LIFE-12 consecutive failures disable the webhook and the owners get a mail; enabling it sets the failures to zero', async () => {
+  test('HOOK-15 HOOK-16 HOOK-25 LIFE-12 consecutive failures disable the webhook and the owners get a mail; enabling it sets its failures to zero', async () => {
     const webhook = await make()
     const healthy = await make()
     receiver.answer(({ path }) => (path === webhook.path ? { status: 500 } : {}))
@@ -212,7 +212,7 @@ describe('webhooks are delivered', () => {
     const lines = (await app.call('GET', '/me/audit', undefined, { cookie: owner })).json
     expect(JSON.stringify(lines)).toContain(`"act":"disableWebhook","target":"webhook=${webhook.id}"`)
 
-    // What happens while it is disabled is not for it.
+    // A disabled webhook receives no events that happen in the meantime.
     receiver.forget()
     await happen()
     await until(() => receiver.at(healthy.path).length === 1, 'the other one receives it')
@@ -220,7 +220,7 @@ describe('webhooks are delivered', () => {
 
     const enabled = await ask('PATCH', `/${webhook.id}`, { enabled: true })
     expect(enabled.json).toMatchObject({ enabled: true, disabled_reason: null })
-    // Four failures more do not reach the bound: the old ones are forgotten.
+    // Four more failures do not disable the webhook, because the earlier failures no longer count.
     for (let made = 0; made < 4; made++) await happen()
     const failed = async (): Promise<number> => (await app.db.many(states, webhook.id)).filter(({ status }) => status === 'failed').length
     for (let failures = 1; failures <= 4; failures++) {

@@ -1,4 +1,4 @@
-/** Delivery workers on a database, without a gateway around them: the clock moves, hosts resolve as the test says. */
+/** Delivery workers on a database, without a whole gateway. The test moves the clock and decides how host names resolve. */
 import { randomBytes } from 'node:crypto'
 import type { LookupFunction } from 'node:net'
 import { AuditTrail } from '../../../src/gateway/audit/audit.ts'
@@ -74,7 +74,7 @@ export interface WorkerOptions {
   readonly failuresMax?: number
   readonly places?: number
   readonly retryS?: string
-  /** host:port pairs that may be dialed; default: the receivers that were named by `endpoint`. */
+  /** The host:port pairs to which the worker may connect. By default, the receivers of all endpoints. */
   readonly allow?: readonly string[]
   readonly lookup?: LookupFunction
 }
@@ -93,18 +93,18 @@ export interface DeliverySetup {
   readonly clock: MovableClock
   readonly logLines: string[]
   newOrg(): Promise<number>
-  /** An endpoint that subscribes to everything, in an organisation of its own unless one is named. */
+  /** Makes an endpoint that subscribes to all events. Without `orgId`, it gets an organisation of its own. */
   endpoint(url: string, orgId?: number): Promise<TestEndpoint>
-  /** Emits so many events of an organisation, each in a transaction of its own; their ids. */
+  /** Emits `count` events of an organisation, each in its own transaction. Returns their ids. */
   emit(orgId: number, count?: number): Promise<string[]>
-  /** The same in one transaction. */
+  /** Emits `count` events in one transaction. */
   emitMany(orgId: number, count: number): Promise<void>
-  /** Deliveries that are to be sent. */
+  /** Returns the number of deliveries that are still to be sent. */
   openCount(): Promise<number>
-  /** Starts a worker, as a process has one; it ends with the test (`stopAll`) or by the returned function. */
+  /** Starts a worker like a process does. The returned function or `stopAll`, at the end of the test, stops it. */
   worker(options?: WorkerOptions): () => Promise<void>
   stopAll(): Promise<void>
-  /** Waits until nothing of the endpoint is to be sent. */
+  /** Waits until no delivery of the endpoint is to be sent. */
   settled(endpoint: TestEndpoint): Promise<DeliveryState[]>
 }
 

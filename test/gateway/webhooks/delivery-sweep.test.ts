@@ -8,10 +8,10 @@ const left = statement<[], { events: string[]; deliveries: string[] }>(
   `select array(select id from webhook_events order by id) as "events", array(select event_id || ' ' || status from webhook_deliveries order by 1) as "deliveries"`,
 )
 
-test('the sweep deletes old settled deliveries and old events; unsent deliveries and budget crossings of the present month stay', async () => {
+test('the sweep deletes old settled deliveries and old events; it keeps unsent deliveries and budget crossings of the present month', async () => {
   const database = await testDatabase()
   const { db } = database
-  // The 25th: the month has begun before the bound.
+  // The 25th, so that the month began before the limit of age.
   const nowMs = Date.parse('2026-11-25T12:00:00+05:30')
   const at = (day: string): string => `${Date.parse(`${day}T12:00:00+05:30`) / 1000}`
   const event = (id: string, type: string, day: string): string =>

@@ -1,4 +1,4 @@
-/** Deliveries when the process that sends them dies, and when several send. */
+/** Deliveries when the process that sends them dies, and when several processes send. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
 import { onPostgres } from '../../harness/database.ts'
@@ -11,7 +11,7 @@ const states = statement<[endpointId: number], { status: string; attempts: numbe
   `select status, attempts from webhook_deliveries where endpoint_id = $1::int order by event_seq`,
 )
 
-describe.runIf(onPostgres)('webhooks of several processes', () => {
+describe.runIf(onPostgres)('webhooks in several processes', () => {
   let fleet: Fleet
   let receiver: WebhookReceiver
   let cookie: string
@@ -36,14 +36,14 @@ describe.runIf(onPostgres)('webhooks of several processes', () => {
     return JSON.parse(text)
   }
 
-  test('when a process is killed between sending and recording, another sends the delivery again: same id, same bytes, another t', async () => {
+  test('when a process is killed between sending a delivery and recording its result, another process sends it again with the same id and bytes and another t', async () => {
     const first = await fleet.start()
     const { id } = await post(first, '/me/webhooks', { url: `${receiver.url}/killed`, event_types: ['key.created'] })
     receiver.answer('hang')
     await post(first, '/me/keys', { name: 'killed' })
     await receiver.untilReceived(1, '/killed')
     await first.kill()
-    // It had reached the receiver, which now answers nobody.
+    // The delivery has reached the receiver, but the process that waits for the reply is dead.
     expect(await fleet.db.many(states, id)).toEqual([{ status: 'pending', attempts: 1 }])
     receiver.answer({})
     await fleet.start()
@@ -55,11 +55,11 @@ describe.runIf(onPostgres)('webhooks of several processes', () => {
     expect(receiver.at('/killed')).toHaveLength(2)
   })
 
-  test('three processes together send each delivery once, and to one endpoint never more concurrently than WEBHOOK_CONCURRENCY', async () => {
+  test('three processes together send each delivery once, and never send more deliveries to one endpoint concurrently than WEBHOOK_CONCURRENCY', async () => {
     const process = await fleet.start()
     await fleet.start()
     const { id } = await post(process, '/me/webhooks', { url: `${receiver.url}/shared`, event_types: ['key.created'] })
-    // Each answer takes a moment, so that attempts of several processes meet.
+    // Each reply takes a moment, so that attempts of several processes overlap.
     receiver.answer(() => ({ after: new Promise(done => setTimeout(done, 30)) }))
     for (let made = 0; made < 30; made++) await post(process, '/me/keys', { name: `shared ${made}` })
     await until(async () => {

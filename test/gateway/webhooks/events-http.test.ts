@@ -10,7 +10,7 @@ import { type Envelope, heard, listen, settled } from './heard.ts'
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
 const hourMs = 3600_000
 const clock = movableClock(morning)
-/** What a provider reports so that a call of `alpha-only` costs this. */
+/** The usage that a provider reports so that a call of `alpha-only` costs this amount. */
 const spending = (inr: number) => ({ usage: usageWorth(inr) })
 
 let receiver: WebhookReceiver
@@ -39,7 +39,7 @@ const chat = (token: string, model = 'alpha-only', more: object = {}, headers: R
   app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }], ...more }, { token, headers })
 const at = (path: string, type?: Envelope['type']) => heard(receiver, path, type)
 
-/** Another organisation with a cookie of its owner and an endpoint at a path of its own. */
+/** Makes an organisation with a cookie of its owner and an endpoint at its own path. */
 async function listeningOrg(name: string, params: object = {}) {
   const org = await app.otherOrg(name)
   const cookie = await app.signIn(org.userId, org.orgId)
@@ -49,7 +49,7 @@ async function listeningOrg(name: string, params: object = {}) {
 }
 
 describe('keys', () => {
-  test('KEY-07 making a key sends key.created once, to its own organisation', async () => {
+  test("KEY-07 making a key sends key.created once, only to the key's organisation", async () => {
     const org = await listeningOrg('Key Makers')
     const other = await listeningOrg('Key Bystanders')
     const made = await app.call('POST', '/me/keys', { name: 'made of words', scope: 'inference' }, { cookie: org.cookie })
@@ -64,13 +64,13 @@ describe('keys', () => {
       },
     ])
     expect(at(other.path)).toEqual([])
-    // What was refused has made nothing.
+    // The refused request made no key.
     expect((await app.call('POST', '/me/keys', { name: 'made of words' }, { cookie: org.cookie })).json.error.code).toBe('duplicate_key_name')
     await settled(app)
     expect(at(org.path)).toHaveLength(1)
   })
 
-  test('KEY-15 a deleted key is refused immediately and sends key.revoked once, however often it is deleted', async () => {
+  test('KEY-15 a deleted key is refused immediately, and key.revoked is sent once, however often the key is deleted', async () => {
     const org = await listeningOrg('Key Enders', { event_types: ['key.revoked'] })
     const made = await app.call('POST', '/me/keys', {}, { cookie: org.cookie })
     expect((await chat(made.json.key)).status).toBe(200)
@@ -84,7 +84,7 @@ describe('keys', () => {
     ])
   })
 
-  test('the end of a membership and the operator revoke keys, with one event each; rotation, disabling and expiry send no key.revoked', async () => {
+  test('when a membership ends or the operator revokes a key, one key.revoked is sent for each key; rotation, disabling and expiry send none', async () => {
     const org = await listeningOrg('Key Leavers', { event_types: ['key.created', 'key.revoked'] })
     const make = async (cookie: string, more: object = {}): Promise<number> => (await app.call('POST', '/me/keys', more, { cookie })).json.id
     const removed = await app.newMember('member', { orgId: org.orgId })
@@ -97,7 +97,7 @@ describe('keys', () => {
     for (const id of kept) expect((await app.call('POST', `/me/keys/${id}/rotate`, { overlap_days: 0 }, { cookie: org.cookie })).status).toBe(200)
     for (const enabled of [false, true]) await app.call('PATCH', `/me/keys/${kept[0]}`, { enabled }, { cookie: org.cookie })
     clock.advance(25 * hourMs)
-    // The name of one that has run out is free again.
+    // The name of an expired key can be used again.
     const successor = await make(org.cookie, { name: 'short' })
     await settled(app)
     const told = (type: Envelope['type']) => at(org.path, type).map(({ data }) => data.key_id)
@@ -114,7 +114,7 @@ describe('budgets', () => {
       .sort(inOrder)
       .map(({ type, data }) => [type, data])
 
-  test('BUDG-04 BUDG-05 a crossed budget is reported with scope, threshold, spent_inr and cap_inr, and repeated as usage.threshold, once for each scope', async () => {
+  test('BUDG-04 BUDG-05 a crossed budget is reported once per scope with scope, threshold, spent_inr and cap_inr, and again as usage.threshold', async () => {
     const org = await listeningOrg('Big Spenders', { event_types: ['budget.warn', 'budget.block', 'usage.threshold'] })
     const workspace = await app.call('POST', '/me/workspaces', { name: 'Team', member_uids: [org.userId] }, { cookie: org.cookie })
     const key = await app.call('POST', '/me/keys', { workspace_id: workspace.json.id }, { cookie: org.cookie })
@@ -165,7 +165,7 @@ describe('budgets', () => {
     expect(crossings(org.path)).toEqual([])
   })
 
-  test('a charge that crosses both thresholds, a cap below the present spend, and usage on an own provider key cause events too', async () => {
+  test('a charge that crosses both thresholds, a cap below the present spend, and usage on an own provider key also send events', async () => {
     const org = await listeningOrg('Jumpers', { event_types: ['budget.warn', 'budget.block', 'usage.threshold'] })
     const key = await app.call('POST', '/me/keys', { budget_inr: 1 }, { cookie: org.cookie })
     const told = (threshold: 80 | 100, spent_inr: number, cap_inr: number) => {
@@ -210,7 +210,7 @@ describe('routes', () => {
     (await app.call('GET', '/v1/models/test-model')).json.routes.find((route: { provider: string }) => route.provider === provider).available
   const dialed = () => [app.alpha, app.beta, app.indus].map(upstream => upstream.requests.filter(({ method }) => method === 'POST').length)
 
-  test('LIFE-01 consecutive failures open the circuit of a route: an event is sent, and the route is tried last', async () => {
+  test('LIFE-01 consecutive failures open the circuit of a route: an event is sent, and plans try the route last', async () => {
     const org = await listeningOrg('Route Watchers', { event_types: ['provider.circuit_open'] })
     app.alpha.script(() => ({ status: 500 }))
     for (let count = 0; count < 4; count++) await chat(org.key, 'test-model')
@@ -218,7 +218,7 @@ describe('routes', () => {
     expect([await isAvailable('alpha'), at(org.path)]).toEqual([true, []])
     await chat(org.key, 'test-model')
     const openedMs = clock.nowMs()
-    // One organisation alone closes the route to nobody else; a second one that sees it fail does.
+    // Failures of one organisation do not open the circuit for others. When a second organisation has failures too, it opens for everybody.
     expect(await isAvailable('alpha')).toBe(true)
     const witness = await app.otherOrg('Second Witness')
     for (let count = 0; count < 5; count++) await chat(witness.key, 'test-model')
@@ -238,7 +238,7 @@ describe('routes', () => {
     expect(dialed()).toEqual([1, 2, 1])
   })
 
-  test('HOOK-21 every subscribed organisation receives it once for each outage; an outage of an own server reaches only its organisation', async () => {
+  test('HOOK-21 every subscribed organisation receives the event once for each outage; an outage of an own server is sent only to its organisation', async () => {
     const params = { event_types: ['provider.circuit_open'] }
     const [one, two] = [await listeningOrg('Outage One', params), await listeningOrg('Outage Two')]
     const deaf = await listeningOrg('Outage Deaf', { event_types: ['key.created'] })
@@ -246,7 +246,7 @@ describe('routes', () => {
     const [{ id }] = (await app.call('GET', '/me/webhooks', undefined, { cookie: off.cookie })).json.webhooks
     await app.call('PATCH', `/me/webhooks/${id}`, { enabled: false }, { cookie: off.cookie })
     const told = (path: string) => at(path, 'provider.circuit_open').map(({ org_id, data }) => [org_id, data.provider, data.model])
-    /** Calls until the circuit opens, and waits until the first organisation has heard of so many openings. */
+    /** Makes calls until the circuit opens. Then waits until the first organisation has received `openings` events. */
     const fail = async (openings: number, call: () => Promise<unknown>) => {
       for (let count = 0; count < 5; count++) await call()
       await receiver.untilReceived(openings, one.path)
@@ -261,14 +261,14 @@ describe('routes', () => {
     await receiver.untilReceived(1, two.path)
     const expected = (...orgs: { orgId: number }[]) => orgs.map(({ orgId }) => [orgId, 'alpha', 'alpha-only'])
     expect([told(one.path), told(two.path), told(deaf.path), told(off.path)]).toEqual([expected(one), expected(two), [], []])
-    // A probe that fails goes on with the same outage.
+    // A failed probe continues the same outage.
     for (let probes = 0; probes < 2; probes++) {
       clock.advance(31_000)
       await chat(two.key)
     }
     await settled(app)
     expect([told(one.path).length, told(two.path).length]).toEqual([1, 1])
-    // A dial that succeeds ends it; what fails from then on is another one.
+    // A successful call ends the outage. Later failures are another outage.
     app.alpha.reset()
     clock.advance(31_000)
     for (const { key } of [one, two]) expect((await chat(key)).status).toBe(200)
@@ -288,7 +288,7 @@ describe('routes', () => {
 })
 
 describe('anomalies', () => {
-  test('HOOK-27 an hour of spend, tokens or errors far above the week before sends one event for each, and another when it happens again', async () => {
+  test('HOOK-27 when spend, tokens or errors of an hour are far above the week before, one event is sent for each, and another when it happens again', async () => {
     const org = await listeningOrg('Spikers', { event_types: ['request.anomaly'] })
     const small = await listeningOrg('Small Spikers', { event_types: ['request.anomaly'] })
     const fresh = await listeningOrg('Fresh Spikers', { event_types: ['request.anomaly'] })
@@ -304,7 +304,7 @@ describe('anomalies', () => {
     await spend(small.key, 0.1)
     await sweep()
     clock.advance(4 * 24 * hourMs)
-    // Five times the mean of an hour (₹0.35 over four days and an hour) is far below the floor.
+    // This is five times the mean of an hour (₹0.35 over four days and one hour), but it is far below the minimum amount.
     await spend(org.key, 1.8)
     await spend(small.key, 1.8)
     await spend(fresh.key, 500)
@@ -326,7 +326,7 @@ describe('anomalies', () => {
       expect([data.window_end - data.window_start, created]).toEqual([3600, data.window_end])
       expect(Math.abs(data.window_end * 1000 - before)).toBeLessThan(5000)
     }
-    // It is over an hour later, and what comes then is new.
+    // More than an hour later, the anomaly is over, and the next one is reported again.
     clock.advance(2 * hourMs)
     await sweep()
     await spend(org.key, 200)

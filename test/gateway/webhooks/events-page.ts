@@ -1,4 +1,4 @@
-/** The section of docs/guides/webhooks.md about events, as the catalog makes it. */
+/** Makes the section of docs/guides/webhooks.md about events from the catalog. */
 import { z } from 'zod'
 import { type EventType, eventCatalog } from '../../../src/gateway/webhooks/events/event-catalog.ts'
 
@@ -10,7 +10,7 @@ interface Property {
   readonly anyOf?: readonly Property[]
 }
 
-/** `80` or `100`; number or null; one of texts. */
+/** Writes the type of a field, such as `80` or `100`, number or null, or a list of texts. */
 function typeText({ type, enum: values, const: only, anyOf }: Property): string {
   if (anyOf) return anyOf.map(typeText).join(' or ')
   if (only !== undefined) return String(only)
@@ -22,7 +22,7 @@ const propertiesOf = (type: EventType): [name: string, property: Property][] =>
 
 const quoted = (names: readonly string[]): string => names.map(name => `\`${name}\``).join(', ')
 
-/** Two tables: the events, then their fields, each line once with the events that have it. */
+/** Returns two tables. The first has the events. The second has their fields, each once, with the events that have the field. */
 export function eventsSection(): string {
   const types = Object.keys(eventCatalog) as EventType[]
   const events = types.map(type => `| \`${type}\` | ${eventCatalog[type].when} | ${quoted(propertiesOf(type).map(([name]) => name))} |`)

@@ -1,4 +1,7 @@
-/** One organisation to which everything happens, with marked words wherever a person types; then what became of them. */
+/**
+ * Makes every event happen in one organisation. Every text that a person types contains a marked word. Then searches for these words wherever data is
+ * kept or sent.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,7 +23,7 @@ const webhookRows = statement<[], { line: string }>(
 )
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
 const clock = movableClock(morning)
-/** Its letters do not change in JSON, URLs or headers, and occur nowhere else. */
+/** A word whose letters JSON, URLs and headers do not change, and that occurs nowhere else. */
 const said = 'zqpromptzq'
 const replied = 'zqreplyzq'
 const ownKey = 'sk-zqownkeyzq-0123456789'
@@ -73,12 +76,12 @@ async function topUp(inr: number): Promise<void> {
   const { order_id } = await made('/me/billing/orders', { amount_inr: inr })
   const checkout = payments.checkout(order_id)
   await made('/me/billing/verify', checkout)
-  // The provider tells as well, twice.
+  // The provider also reports the payment, twice.
   const told = payments.webhook('payment.captured', { orderId: order_id, paymentId: checkout.payment_id })
   for (let count = 0; count < 2; count++) expect((await fetch(`${app.baseUrl}/webhooks/razorpay`, { method: 'POST', ...told })).status).toBe(200)
 }
 
-/** Everything that an event tells of, each once. */
+/** Makes every kind of event happen once. */
 async function aLife(): Promise<void> {
   await made('/me/billing/address', {
     name: typed.addressee,
@@ -95,17 +98,17 @@ async function aLife(): Promise<void> {
   await post('/v1/me/agents', { name: typed.agent, description: typed.description }, { token: org.key })
   await spend(org.key, 1)
   clock.advance(30 * 3600_000)
-  // 50, then 85, then 105 of 100; in one hour, behind a day of next to nothing.
+  // The key's spend rises to 50, 85 and 105 of its budget of 100. All this is within one hour, after a day with almost no spend.
   await spend(key.key, 50, {}, { 'x-br-agent-id': typed.agent })
   await spend(key.key, 35, { tools: [{ type: 'function', function: { name: typed.tool, parameters: {} } }] }, { 'x-br-agent-id': typed.label })
   await spend(key.key, 20)
   for (let sweeps = 0; sweeps < 2; sweeps++) await app.gateway.app.jobs.runOnce('usage.anomalies')
-  // 894 are left; 194 behind it, below the threshold of 300.
+  // 894 are left of the balance before this call, and 194 after it. That is below the threshold of 300.
   await spend(org.key, 700)
   await app.call('DELETE', `/me/keys/${key.id}`, undefined, { cookie })
 }
 
-/** The same words in the other formats, and what is no chat. */
+/** Sends the same words in the other chat formats and to the endpoints that are not chat. */
 async function otherFormats(): Promise<void> {
   const drawn = { status: 200, body: { created: 1, data: [{ b64_json: 'aGk=', revised_prompt: replied }] } }
   const chats = { model: 'alpha-only', messages: asked.messages }
@@ -123,7 +126,7 @@ async function otherFormats(): Promise<void> {
   }
 }
 
-/** Calls that go wrong in every way, some of them with a key of the caller, which the provider repeats in its refusals. */
+/** Makes calls that fail in every way. Some of them have a key of the caller, and the provider repeats this key in its errors. */
 async function whatGoesWrong(): Promise<void> {
   const echo = (status: number) => ({ status, body: { error: { message: `Wrong: ${ownKey} said ${said}` } }, headers: { 'x-echo': ownKey } })
   for (const status of [401, 400, 429, 500, 402]) {
@@ -143,14 +146,14 @@ async function whatGoesWrong(): Promise<void> {
     app.alpha.script(spending(0.01))
     await chat(org.key, { stream, upstream_key: ownKey }, { 'idempotency-key': `once-${stream}` })
   }
-  // The circuit of a route opens.
+  // These failures open the circuit of a route.
   app.alpha.script(() => ({ status: 503, body: { error: { message: said } } }))
   for (let count = 0; count < 6; count++) await chat(org.key, { model: 'same-id' })
   await until(() => receiver.at('/all').some(({ event }) => event === 'provider.circuit_open'), 'the open circuit is told', 20_000)
   await settled(app)
 }
 
-/** Canaries of a collection fail until its alert is told, and answer again. */
+/** Makes the canaries of a collection fail until its alert is sent, and then succeed again. */
 async function aBadHour(): Promise<void> {
   const { slug } = await made('/me/collections', { name: typed.collection, model: 'global-only', steps: [{ model: 'global-only', provider: 'alpha' }] })
   await made(`/me/collections/${slug}/alerts`, { metric: 'error_rate', threshold: 0.5, channel: 'webhook' })
@@ -192,7 +195,7 @@ const forms = (mark: string): string[] => [
     .toString('base64')
     .replace(/.{0,4}$/, ''),
 ]
-/** Which of these places hold the mark, in plain text or as hex or base64. */
+/** Returns the places that contain the mark as plain text, hex or base64. */
 const placesOf = (mark: string, places: Record<string, string>): string[] =>
   Object.entries(places).flatMap(([place, text]) => (forms(mark).some(form => text.toLowerCase().includes(form.toLowerCase())) ? [place] : []))
 
@@ -203,11 +206,11 @@ const files = () =>
     .filter(entry => entry.isFile())
     .map(entry => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
     .join('\n')
-/** Only the tables of webhooks. */
+/** Reads only the tables of webhooks. */
 const outbox = async () => (await app.db.many(webhookRows)).map(({ line }) => line).join('\n')
 
 describe('every event', () => {
-  test('HOOK-22 fires once at its trigger and matches the catalog; access.decided has no trigger', () => {
+  test('HOOK-22 every event is sent once when it happens and matches the catalog; access.decided is never sent', () => {
     const counts: Record<string, number> = {}
     for (const { type, org_id } of heard(receiver, '/all')) {
       counts[type] = (counts[type] ?? 0) + 1
@@ -220,7 +223,7 @@ describe('every event', () => {
       'budget.warn': 1,
       'budget.block': 1,
       'usage.threshold': 2,
-      // Spend and tokens.
+      // One for spend and one for tokens.
       'request.anomaly': 2,
       'credit.low': 1,
       'key.revoked': 1,
@@ -231,14 +234,14 @@ describe('every event', () => {
     expect(Object.keys(eventCatalog).filter(type => counts[type] === undefined)).toEqual(['access.decided'])
   })
 
-  test('HOOK-19 contains nothing that a person said or typed, neither in the request nor in the outbox', async () => {
+  test('HOOK-19 no event contains anything that a person said or typed, neither in the request nor in the outbox', async () => {
     const places = { wire: wire(), outbox: await outbox() }
     expect(places.wire).toContain(String(org.orgId))
     expect(places.outbox).toContain('budget.block')
     for (const mark of [said, replied, ownKey, org.key, ...Object.values(typed)]) expect([mark, placesOf(mark, places)]).toEqual([mark, []])
   })
 
-  test('mail and log contain no prompt, no key and no name of either', () => {
+  test('mail and log contain no prompt, no key, and none of the names that people typed', () => {
     const places = { mail: mails(), log: app.logLines.join('\n') }
     expect(mail.received.length).toBe(2)
     for (const mark of [said, replied, ownKey, org.key, typed.keyName, typed.description, typed.workspace, typed.agent, typed.label, typed.tool])
@@ -247,13 +250,13 @@ describe('every event', () => {
 })
 
 describe('content', () => {
-  test('CHAT-33 prompt and reply, in every format, are in no log line, no table, no webhook, no file and no mail', async () => {
+  test('CHAT-33 prompts and replies, in every format, are in no log line, table, webhook, file or mail', async () => {
     const places = { log: app.logLines.join('\n'), tables: await app.dump(), webhooks: wire(), files: files(), mails: mails() }
     expect(places.tables).toContain(typed.keyName)
     for (const mark of [said, replied]) expect(placesOf(mark, places)).toEqual([])
   })
 
-  test('ROUTE-38 a key in a request is in no table, log line, error, webhook, file and report of usage', async () => {
+  test('ROUTE-38 a provider key in a request is in no table, log line, error, webhook, file or usage report', async () => {
     const usage = await app.call('GET', '/v1/usage?from=2026-11-01&to=2026-11-30', undefined, { token: org.key })
     const csv = await app.call('GET', '/v1/usage?from=2026-11-01&to=2026-11-30&format=csv', undefined, { token: org.key })
     const audit = await app.call('GET', '/me/audit', undefined, { cookie })
@@ -273,7 +276,7 @@ describe('content', () => {
     }
     expect(errors.length).toBeGreaterThan(8)
     expect(placesOf(ownKey, places)).toEqual([])
-    // Nor does what was said come back in them.
+    // Prompts and replies are not in the usage reports either.
     for (const mark of [said, replied]) expect(placesOf(mark, { activity: places.activity })).toEqual([])
   })
 })

@@ -12,18 +12,18 @@ export interface Envelope {
   readonly type: EventType
   readonly created: number
   readonly org_id: number
-  // biome-ignore lint/suspicious/noExplicitAny: what it carries depends on its type; `checked` has compared it with the catalog.
+  // biome-ignore lint/suspicious/noExplicitAny: the data depends on the type of the event; `checked` has compared the data with the catalog.
   readonly data: any
 }
 
-/** Registers an endpoint of that path at the receiver through the console; its id. */
+/** Registers an endpoint with that path at the receiver, over the console. Returns its id. */
 export async function listen(app: TestApp, receiver: WebhookReceiver, path: string, params: object, cookie: string): Promise<number> {
   const made = await app.call('POST', '/me/webhooks', { url: receiver.url + path, ...params }, { cookie })
   expect(made.status, made.text).toBe(201)
   return made.json.id
 }
 
-/** Waits until what was used is written and everything that is to be sent has been sent. */
+/** Waits until all usage is written and all deliveries are sent. */
 export async function settled(app: TestApp): Promise<void> {
   await until(
     async () => {
@@ -35,7 +35,10 @@ export async function settled(app: TestApp): Promise<void> {
   )
 }
 
-/** What came in at a path, each compared with the catalog: nothing in it that the catalog does not name. No delivery may come twice. */
+/**
+ * Returns what the receiver got at a path. Checks each event against the catalog: it has no field that the catalog does not name, and no delivery
+ * comes twice.
+ */
 export function heard(receiver: WebhookReceiver, path: string, type?: EventType): Envelope[] {
   const all = receiver.at(path).map(({ json, event, earlier }): Envelope => {
     const envelope: Envelope = json

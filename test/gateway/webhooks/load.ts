@@ -2,15 +2,15 @@ import { until } from '../../harness/until.ts'
 import { startWebhookReceiver } from '../../harness/webhook-receiver.ts'
 import { startDelivery } from './delivery-setup.ts'
 
-/** What a run came to. */
+/** The result of a run. */
 export interface LoadResult {
-  /** Events that reached the receiver with a 2xx, counted once each. */
+  /** Number of different events that the receiver acknowledged with a 2xx. */
   readonly delivered: number
-  /** Deliveries that are not acknowledged. */
+  /** Number of deliveries that are not acknowledged. */
   readonly lost: number
-  /** Requests that were answered with a failure. */
+  /** Number of requests that the receiver answered with a failure. */
   readonly failures: number
-  /** Most concurrent requests at one endpoint. */
+  /** Highest number of concurrent requests at one endpoint. */
   readonly atOnceMax: number
   readonly tookMs: number
   /** CPU time of this process: the workers, the receiver, and an embedded database. */
@@ -18,8 +18,8 @@ export interface LoadResult {
 }
 
 /**
- * So many deliveries, shared by four endpoints, through two workers; one request in 20 fails, the first attempt at its delivery. Retries come
- * after a second. `isHurried` puts the clock forward all the time, so that nobody waits for pauses of endpoints that have just failed.
+ * Sends `count` deliveries to four endpoints through two workers. One request in 20 fails, always the first attempt of its delivery. Retries come
+ * after a second. With `isHurried`, the clock moves forward all the time, so that the run does not wait for pauses of failing endpoints.
  */
 export async function deliverMany(count: number, isHurried: boolean): Promise<LoadResult> {
   const [setup, receiver] = await Promise.all([startDelivery(), startWebhookReceiver()])

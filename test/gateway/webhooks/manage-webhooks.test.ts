@@ -1,4 +1,4 @@
-/** Webhooks as owners and admins manage them. The worker is quiet here: what is queued stays so. */
+/** How owners and admins manage webhooks. The worker does not run here, so queued deliveries stay queued. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { subscribable } from '../../../src/gateway/webhooks/events/event-catalog.ts'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -21,7 +21,7 @@ const actsOf = statement<[orgId: number], { act: string; target: string | null; 
   'test.webhooks_acts_of',
   'select act, target, outcome from audit_log where org_id = $1::int order by id',
 )
-/** Endpoints that are never asked. */
+/** Inserts endpoints to which nothing is sent. */
 const fill = statement<[orgId: number, count: number]>(
   'test.webhooks_fill',
   `insert into webhook_endpoints (org_id, url, subscribe_all, secret_sealed, created_at)
@@ -54,7 +54,7 @@ describe('management of webhooks', () => {
   const listed = async (id: number, cookie = owner) => (await ask('GET', '', undefined, cookie)).json.webhooks.find((each: { id: number }) => each.id === id)
   const refusal = ({ status, json }: TestReply): [number, string] => [status, json.error.code]
 
-  test('HOOK-01 SHAPE-35 an https URL is registered with 201; the secret is only in that reply, which may not be stored', async () => {
+  test('HOOK-01 SHAPE-35 an https URL is registered with 201; the secret is only in this reply, and caches may not store the reply', async () => {
     const made = await make({ description: ' Billing ', event_types: ['invoice.created', 'payment.captured'] })
     expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store'])
     const { secret, ...webhook } = made.json
@@ -73,7 +73,7 @@ describe('management of webhooks', () => {
     expect((await make()).json.secret).not.toBe(secret)
   })
 
-  test('HOOK-02 http, addresses that are not public and names of such addresses are 400 bad_request, and the message names the entry of OUTBOUND_ALLOW', async () => {
+  test('HOOK-02 http, addresses that are not public and names of such addresses are 400 bad_request, and the message names the OUTBOUND_ALLOW entry that would permit them', async () => {
     for (const [url, entry] of [
       ['http://hooks.example.com/x', 'hooks.example.com:80'],
       ['http://hooks.example.com:8080/x', 'hooks.example.com:8080'],
@@ -94,7 +94,7 @@ describe('management of webhooks', () => {
     expect(refusal(await make({ url: 'http://receiver.internal:8081/x' }))).toEqual([400, 'bad_request'])
   })
 
-  test('an invalid URL is 400; a name for which the resolver gives no answer now is accepted', async () => {
+  test('an invalid URL is 400; a name for which the resolver has no answer now is accepted', async () => {
     for (const url of [
       '',
       'hooks.example.com',
@@ -107,7 +107,7 @@ describe('management of webhooks', () => {
     expect((await make({ url: ' https://slow.example/x ' })).json.url).toBe('https://slow.example/x')
   })
 
-  test('EDGE-15 a webhook or endpoint at localhost., an inward name or an unknown name is 400 that says why; OUTBOUND_ALLOW still permits it', async () => {
+  test('EDGE-15 a webhook or own server at localhost., a name of the local network or an unknown name is 400 with the reason; OUTBOUND_ALLOW still permits it', async () => {
     const endpoint = (base_url: string, path = '/me/endpoints') =>
       app.call('POST', path, { name: 'Edge', model: 'test-model', base_url, upstream_model: 'm' }, { cookie: owner })
     for (const host of [
@@ -145,7 +145,7 @@ describe('management of webhooks', () => {
     expect((await ask('GET', '')).text).not.toMatch(/no-such-name|metadata/)
   })
 
-  test('an organisation has a limited number of name tests, for webhooks and alerts together; public names use up none', async () => {
+  test('an organisation has a limited number of tests of host names, for webhooks and alerts together; public names use up none', async () => {
     const other = await app.otherOrg('Many Names')
     const cookie = await app.signIn(other.userId, other.orgId)
     for (let count = 0; count < 70; count++) expect((await make({}, cookie)).status).toBe(201)
@@ -170,7 +170,7 @@ describe('management of webhooks', () => {
     expect((await listed(id)).subscribe_all).toBe(true)
   })
 
-  test('HOOK-04 GET lists the endpoints, oldest first, and the events to subscribe to with a schema of their data; no secret', async () => {
+  test('HOOK-04 GET lists the endpoints, oldest first, without secrets, and the available events with the schema of their data', async () => {
     const { secret } = (await make()).json
     const { json, text } = await ask('GET', '')
     const ids = json.webhooks.map((each: { id: number }) => each.id)
@@ -186,7 +186,7 @@ describe('management of webhooks', () => {
     expect(text).not.toContain('whsec_')
   })
 
-  test('HOOK-05 members and agents get 403 on every row, owners and admins do not; refused acts are in the audit trail', async () => {
+  test('HOOK-05 members and agents get 403 on every webhook route, and owners and admins do not; refused acts are in the audit trail', async () => {
     const id = await newId()
     const { did } = await ask('POST', `/${id}/test`, {}).then(reply => ({ did: reply.json.delivery.id }))
     const { cookie: member } = await app.newMember('member')
@@ -216,7 +216,7 @@ describe('management of webhooks', () => {
     }
   })
 
-  test('HOOK-06 PATCH disables and enables it, and changes events, subscribe_all and description; absent fields stay', async () => {
+  test('HOOK-06 PATCH disables and enables a webhook, and changes its events, subscribe_all and description; absent fields do not change', async () => {
     const id = await newId({ description: 'first' })
     const change = async (body: object) => (await ask('PATCH', `/${id}`, body)).json
     expect(await change({ event_types: ['key.revoked', 'key.created', 'key.revoked'] })).toMatchObject({
@@ -234,7 +234,7 @@ describe('management of webhooks', () => {
     expect(await listed(id)).toMatchObject({ url: https, enabled: true, subscribe_all: false, description: '' })
   })
 
-  test('PATCH refuses, without any change: another URL, an empty subscription, descriptions of more than one line', async () => {
+  test('PATCH refuses another URL, an empty subscription and a description of several lines, and then changes nothing', async () => {
     const id = await newId({ event_types: ['credit.low'] })
     for (const body of [
       { url: 'https://elsewhere.example.com/', description: 'moved' },
@@ -250,7 +250,7 @@ describe('management of webhooks', () => {
     expect(refusal(await ask('PATCH', `/${await newId()}`, { subscribe_all: false }))).toEqual([400, 'bad_request'])
   })
 
-  test('HOOK-31 without subscribe_all and event_types, every event is received; with both, subscribe_all decides and the list is kept', async () => {
+  test('HOOK-31 a webhook without subscribe_all and event_types receives every event; with both, subscribe_all decides and the list is stored', async () => {
     expect((await make()).json).toMatchObject({ subscribe_all: true, event_types: [] })
     expect((await make({ subscribe_all: null, event_types: null })).json).toMatchObject({ subscribe_all: true, event_types: [] })
     expect((await make({ event_types: ['credit.low'] })).json).toMatchObject({ subscribe_all: false, event_types: ['credit.low'] })
@@ -269,7 +269,7 @@ describe('management of webhooks', () => {
     expect(await types(all)).toEqual(['key.revoked', 'key.created'])
   })
 
-  test('HOOK-28 access.decided is in the catalog and can be subscribed to; no endpoint decides about access', async () => {
+  test('HOOK-28 access.decided is in the catalog and can be subscribed to, but nothing in the gateway sends it', async () => {
     expect((await ask('GET', '')).json.events).toContainEqual(expect.objectContaining({ type: 'access.decided', when: expect.stringContaining('request') }))
     expect((await make({ event_types: ['access.decided'] })).status).toBe(201)
     const { paths, webhooks } = (await app.call('GET', '/openapi.json')).json
@@ -277,7 +277,7 @@ describe('management of webhooks', () => {
     expect(Object.keys(paths).filter(path => /access|approv|decid|den(y|ied)/i.test(path))).toEqual([])
   })
 
-  test('HOOK-29 a test and a redelivery to a disabled endpoint are 400 bad_request that says how to enable it', async () => {
+  test('HOOK-29 a test or a redelivery to a disabled endpoint is 400 bad_request, and the message says how to enable it', async () => {
     const id = await newId()
     const { delivery } = (await ask('POST', `/${id}/test`, {})).json
     await ask('PATCH', `/${id}`, { enabled: false })
@@ -289,7 +289,7 @@ describe('management of webhooks', () => {
     expect((await ask('GET', `/${id}/deliveries`)).json.deliveries.map((each: { status: string }) => each.status)).toEqual(['dead'])
   })
 
-  test('disabling ends the unsent deliveries; enabling sets failures and pause to zero', async () => {
+  test('disabling a webhook ends its unsent deliveries; enabling it sets failures and pause to zero', async () => {
     const id = await newId()
     await ask('POST', `/${id}/test`, {})
     await app.db.exec(noteFailing, id)
@@ -302,7 +302,7 @@ describe('management of webhooks', () => {
     expect(await app.db.many(deliveriesOf, app.orgId, id)).toEqual([{ type: 'ping', status: 'dead', error: 'endpoint_disabled', isSettled: true }])
   })
 
-  test('HOOK-26 DELETE removes it and makes its pending deliveries dead; it is 404 afterwards', async () => {
+  test('HOOK-26 DELETE removes a webhook and makes its pending deliveries dead; afterwards the webhook is 404', async () => {
     const id = await newId()
     await ask('POST', `/${id}/test`, {})
     expect((await ask('DELETE', `/${id}`)).json).toEqual({ ok: true })
@@ -317,7 +317,7 @@ describe('management of webhooks', () => {
       expect(refusal(await ask(method, `/${id}${path}`, method === 'GET' || method === 'DELETE' ? undefined : {})), method).toEqual([404, 'not_found'])
   })
 
-  test('HOOK-24 unknown ids, ids of another organisation and invalid ids are 404 on every row', async () => {
+  test('HOOK-24 unknown ids, ids of another organisation and invalid ids are 404 on every webhook route', async () => {
     const other = await app.otherOrg('Elsewhere')
     const theirs = await app.signIn(other.userId, other.orgId)
     const id = await newId()
@@ -341,7 +341,7 @@ describe('management of webhooks', () => {
     expect((await ask('GET', `/${theirId}/deliveries`, undefined, theirs)).json.deliveries).toHaveLength(1)
   })
 
-  test('HOOK-30 the secret is in no reply of GET and PATCH, in no audit line and in no log line, and is stored only sealed', async () => {
+  test('HOOK-30 the secret is in no reply of GET and PATCH, no audit line and no log line, and is stored only in sealed form', async () => {
     const { id, secret } = (await make()).json
     const rotated = (await ask('POST', `/${id}/rotate-secret`, {})).json.secret
     const replies = [
@@ -357,7 +357,7 @@ describe('management of webhooks', () => {
     for (const text of [secret, rotated, secret.slice(6), rotated.slice(6)]) expect(told).not.toContain(text)
   })
 
-  test('the organisation has at most WEBHOOK_ENDPOINTS_MAX of them, also when many are requested concurrently', async () => {
+  test('an organisation has at most WEBHOOK_ENDPOINTS_MAX webhooks, also after concurrent requests', async () => {
     const other = await app.otherOrg('Crowd')
     const cookie = await app.signIn(other.userId, other.orgId)
     await app.db.exec(fill, other.orgId, 98)

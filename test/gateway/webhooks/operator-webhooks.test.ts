@@ -1,4 +1,4 @@
-/** The operator's look at webhooks of all organisations. */
+/** The operator's view of the webhooks of all organisations. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminHandler } from '../../../src/operations/admin/commands/admin-commands.ts'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -12,7 +12,7 @@ const givenUp = statement<[id: number]>(
 
 let app: TestApp
 beforeAll(async () => {
-  // Nothing answers at port 1, and nobody is asked to: this is about what is written down.
+  // Nothing listens at port 1, and nothing is sent, because these tests are only about the database.
   app = await startApp({ env: { OUTBOUND_ALLOW: '127.0.0.1:1', WEBHOOK_POLL_MS: '600000' } })
 })
 afterAll(() => app.stop())
@@ -24,12 +24,12 @@ async function newWebhook(path: string, cookie: string): Promise<number> {
   return made.json.id
 }
 
-test('without webhooks the list is empty and nothing is late', async () => {
+test('without webhooks, the list is empty and no delivery is late', async () => {
   expect(await run('webhooks-list')).toEqual({ webhooks: [] })
   expect(await run('webhooks-backlog')).toEqual({ endpoints: 0, disabled: 0, open: 0, due_now: 0, oldest_due_at: null, late_s: null, dead_last_day: 0 })
 })
 
-test('endpoints of all organisations are listed, those with problems first, without path and secret', async () => {
+test('the list has the endpoints of all organisations, those with problems first, without path and secret', async () => {
   const cookie = await app.signIn()
   const other = await app.otherOrg('Other')
   const well = await newWebhook('well', cookie)
@@ -49,7 +49,7 @@ test('endpoints of all organisations are listed, those with problems first, with
   await expect(run('webhooks-list', { org: 0 })).rejects.toThrow(/^org: /)
 })
 
-test('the backlog counts open deliveries and says how late they are', async () => {
+test('the backlog has the number of open deliveries and how late they are', async () => {
   const cookie = await app.signIn()
   const id = await newWebhook('late', cookie)
   expect((await app.call('POST', `/me/webhooks/${id}/test`, {}, { cookie })).status).toBe(200)

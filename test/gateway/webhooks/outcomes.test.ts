@@ -17,7 +17,7 @@ const auditLines = statement<[orgId: number], { kind: string; act: string; targe
 const queueByHand = statement<[id: string]>('test.webhook_queue_by_hand', `update webhook_deliveries set queued_after = attempts where id = $1::uuid`)
 const minuteMs = 60_000
 
-describe('the result of an attempt', () => {
+describe('the result of a delivery attempt', () => {
   let setup: DeliverySetup
   let receiver: WebhookReceiver
 
@@ -34,7 +34,7 @@ describe('the result of an attempt', () => {
     await setup.db.script('delete from webhook_deliveries; delete from webhook_endpoints')
   })
 
-  /** The first delivery of the endpoint once so many attempts have been noted. */
+  /** Waits until `attempts` attempts are recorded, and returns the first delivery of the endpoint. */
   const attempted = async (endpoint: TestEndpoint, attempts = 1): Promise<DeliveryState> => {
     const first = async () => (await endpoint.deliveries())[0]
     await until(async () => {
@@ -55,7 +55,7 @@ describe('the result of an attempt', () => {
     return ends
   }
 
-  test('only a 2xx acknowledges; every other result has its own code, and a redirect is not followed', async () => {
+  test('only a 2xx reply acknowledges a delivery; every other result has its own code, and a redirect is not followed', async () => {
     const closed = await startWebhookReceiver()
     await closed.close()
     const answers = {
@@ -86,7 +86,7 @@ describe('the result of an attempt', () => {
     await until(() => receiver.openAt('/huge').now === 0, 'what is cut off is closed')
   })
 
-  test("a status counts whatever the reply's body does, and an invalid reply has its own code", async () => {
+  test('the status counts even when the body of the reply fails, and an invalid reply has its own code', async () => {
     const answers: Readonly<Record<string, string>> = {
       '/hints': 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.0 202 Accepted\r\n\r\nold',
       '/no-content': 'HTTP/1.1 204 No Content\r\ncontent-length: 2\r\n\r\n{}',
@@ -119,7 +119,7 @@ describe('the result of an attempt', () => {
     server.close()
   })
 
-  test('a receiver that does not answer, or whose reply never ends, fails at the timeout', async () => {
+  test('an attempt fails at the timeout when the receiver does not answer or its reply never ends', async () => {
     receiver.answer(({ path }) => (path === '/hang' ? 'hang' : 'drip'))
     const orgId = await setup.newOrg()
     const endpoints = new Map<string, TestEndpoint>()
@@ -130,8 +130,8 @@ describe('the result of an attempt', () => {
     await until(() => receiver.openAt('/hang').now + receiver.openAt('/drip').now === 0, 'the connections are closed')
   })
 
-  test('a private address is not dialed, whatever name leads there, and nothing is sent', async () => {
-    // Asked at every dial: what a name led to when it was stored does not count.
+  test('a private address gets no connection and no data, whatever name resolves to it', async () => {
+    // The name is resolved for every connection. The address that it had when the endpoint was saved does not matter.
     const lookup: LookupFunction = (hostname, options, callback) => {
       const addresses = (hostname === 'both.test' ? ['203.0.113.10', '127.0.0.1'] : ['127.0.0.1']).map(address => ({ address, family: 4 }))
       if (options.all) callback(null, addresses)
@@ -148,7 +148,7 @@ describe('the result of an attempt', () => {
     expect(receiver.received).toEqual([])
   })
 
-  test('retries come a little after the schedule, and after the last one the delivery is dead', async () => {
+  test('retries come slightly after their scheduled time, and after the last retry the delivery is dead', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     receiver.answer({ status: 500 })
     await setup.emit(endpoint.orgId)
@@ -172,7 +172,7 @@ describe('the result of an attempt', () => {
     }
   })
 
-  test('a Retry-After of the receiver is respected within bounds', async () => {
+  test('a Retry-After of the receiver is respected up to a limit', async () => {
     const [seconds, date, greedy] = [
       await setup.endpoint(`${receiver.url}/seconds`),
       await setup.endpoint(`${receiver.url}/date`),
@@ -199,7 +199,7 @@ describe('the result of an attempt', () => {
     expect(pauseMs).toBeGreaterThan(4 * minuteMs)
   })
 
-  test('a failing endpoint gets one delivery at a time, with pauses that double; waiting ones lose no attempt, and a queued one is sent immediately', async () => {
+  test('a failing endpoint gets one delivery at a time, with pauses that double; waiting deliveries lose no attempt, and a manually queued one is sent immediately', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     receiver.answer({ status: 503 })
     await setup.emit(endpoint.orgId, 6)
@@ -216,7 +216,7 @@ describe('the result of an attempt', () => {
     receiver.answer({})
     await setup.db.exec(queueByHand, asked?.id ?? '')
     await until(async () => (await endpoint.deliveries())[5]?.status === 'acknowledged', 'the one that was asked for')
-    // Its success ends the pause for the others.
+    // The success of this delivery ends the pause for the other deliveries.
     await until(async () => (await endpoint.deliveries()).slice(3).every(({ status }) => status === 'acknowledged'), 'the waiting ones')
     expect(await endpoint.state()).toMatchObject({ failures: 0, pausedUntil: null })
   })
@@ -240,7 +240,7 @@ describe('the result of an attempt', () => {
     expect(Math.round(pauseMs / 10_000)).toBe(2)
   })
 
-  test('consecutive failures disable the endpoint once: a reason, dead open deliveries, one mail to each owner, one audit line', async () => {
+  test('consecutive failures disable the endpoint once: it gets a reason, open deliveries are dead, each owner gets one mail, and there is one audit line', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/secret-path?token=x`)
     const [first, second] = [setup.worker({ failuresMax: 4, timeoutMs: 5_000 }), setup.worker({ failuresMax: 4, timeoutMs: 5_000 })]
     receiver.answer({ status: 500 })
@@ -261,7 +261,7 @@ describe('the result of an attempt', () => {
     ])
   })
 
-  test('a 410 disables the endpoint immediately', async () => {
+  test('a reply of 410 disables the endpoint immediately', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     receiver.answer({ status: 410 })
     await setup.emit(endpoint.orgId, 1)
@@ -269,13 +269,13 @@ describe('the result of an attempt', () => {
     expect(await setup.settled(endpoint)).toMatchObject([{ status: 'dead', code: 410 }])
     expect(await endpoint.state()).toMatchObject({ enabled: false, reason: 'gone' })
     expect(await setup.db.many(mails, endpoint.orgId)).toHaveLength(1)
-    // Nothing of what happens now is for it.
+    // The disabled endpoint does not receive this event.
     await setup.emit(endpoint.orgId)
     expect(await endpoint.deliveries()).toHaveLength(1)
   })
 })
 
-test('an invalid schedule is refused at the start, with the accepted form', () => {
+test('an invalid schedule of retries prevents the start, and the error shows the accepted form', () => {
   for (const wrong of [['0'], ['-5'], ['5', 'soon'], ['1.5'], ['99999999'], []])
     expect(() => retrySchedule(wrong)).toThrow(/^WEBHOOK_RETRY_S must list .*such as/)
   expect(retrySchedule(['5', '300']).waitsMs).toEqual([5_000, 300_000])

@@ -1,4 +1,4 @@
-/** What owners and admins do to webhooks, as a receiver sees it: tests, new secrets, redeliveries, and the list of deliveries. */
+/** What a receiver sees of the actions of owners and admins: tests, new secrets, redeliveries, and the list of deliveries. */
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -14,7 +14,7 @@ const pauseUntil = statement<[id: number, until: Date]>(
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
 const minuteMs = 60_000
 
-describe('webhooks that are sent', () => {
+describe('webhooks and the requests that they cause', () => {
   let app: TestApp
   let receiver: WebhookReceiver
   let clock: MovableClock
@@ -42,7 +42,7 @@ describe('webhooks that are sent', () => {
     return { id: id as number, secret: secret as string, path }
   }
   const deliveries = async (id: number) => (await ask('GET', `/${id}/deliveries`)).json.deliveries
-  /** The newest delivery once it is in that state. */
+  /** Waits until the newest delivery is in that state, and returns it. */
   const newestIn = async (id: number, status: string) => {
     await until(async () => (await deliveries(id))[0]?.status === status)
     return (await deliveries(id))[0]
@@ -53,7 +53,7 @@ describe('webhooks that are sent', () => {
   }
   const timeOf = ({ signature }: ReceivedDelivery): number => Number(/^t=(\d+)/.exec(signature)?.[1])
 
-  test('HOOK-08 a test queues a ping that arrives without a subscription, at that endpoint only', async () => {
+  test('HOOK-08 a test queues a ping, which arrives only at that endpoint and needs no subscription', async () => {
     const { id, path } = await make({ event_types: ['credit.low'] })
     const other = await make()
     const queued = await ask('POST', `/${id}/test`, {})
@@ -71,7 +71,7 @@ describe('webhooks that are sent', () => {
     expect(await deliveries(other.id)).toEqual([])
   })
 
-  test('HOOK-07 rotate-secret shows a new secret once, and later deliveries are signed with it only, retries of older events too', async () => {
+  test('HOOK-07 rotate-secret shows a new secret once; later deliveries, also retries of older events, are signed only with it', async () => {
     const { id, secret, path } = await make({ event_types: ['credit.low'] })
     receiver.answer({ status: 500 })
     await ask('POST', `/${id}/test`, {})
@@ -123,7 +123,7 @@ describe('webhooks that are sent', () => {
       expect((await ask('GET', `/${id}/deliveries?${wrong}`)).json.error.code, wrong).toBe('bad_request')
   })
 
-  test('HOOK-18 redeliver queues a delivery again with the same event id, delivery id and bytes and a new t, whatever its state', async () => {
+  test('HOOK-18 redeliver queues a delivery again, whatever its state, with the same event id, delivery id and bytes, and a new t', async () => {
     const { id, path } = await make({ event_types: ['key.created'] })
     await app.call('POST', '/me/keys', {}, { cookie: owner })
     const { id: did, event_id } = await newestIn(id, 'acknowledged')
@@ -137,7 +137,7 @@ describe('webhooks that are sent', () => {
     expect(await newestIn(id, 'acknowledged')).toMatchObject({ id: did, attempts: 2 })
   })
 
-  test('a redelivery of a dead delivery is sent immediately, even to a paused endpoint, and starts the whole schedule of retries again', async () => {
+  test('a redelivery of a dead delivery is sent immediately, even to a paused endpoint, and starts the schedule of retries again', async () => {
     const { id, path } = await make({ event_types: ['key.created'] })
     receiver.answer({ status: 500 })
     await app.call('POST', '/me/keys', {}, { cookie: owner })

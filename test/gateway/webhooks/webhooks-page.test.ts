@@ -1,4 +1,4 @@
-/** docs/guides/webhooks.md and the OpenAPI document against the catalog of events; what receivers run, run on real deliveries. */
+/** Compares docs/guides/webhooks.md and the OpenAPI document with the event catalog. Runs the page's code for receivers on real deliveries. */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { eventsSection } from './events-page.ts'
 
 const pagePath = new URL('../../../docs/guides/webhooks.md', import.meta.url)
 const page = readFileSync(pagePath, 'utf8')
-/** The first block of that language that has the word. */
+/** Returns the first code block of that language that contains the word. */
 function block(language: string, word: string): string {
   const found = [...page.matchAll(/```(\w+)\n([\s\S]*?)```/g)].find(([, name, text]) => name === language && text?.includes(word))?.[2]
   if (found === undefined) throw new Error(`no ${language} block with ${word}`)
@@ -24,7 +24,7 @@ function block(language: string, word: string): string {
 const has = (tool: string): boolean => spawnSync(tool, [tool === 'openssl' ? 'version' : '--version']).status === 0
 const run = async (tool: string, args: readonly string[], options: object): Promise<string> => (await promisify(execFile)(tool, args, options)).stdout.trim()
 
-test('docs/guides/webhooks.md has every event, its trigger and its data, as in the catalog', () => {
+test('docs/guides/webhooks.md has every event with its trigger and data, as in the catalog', () => {
   const [before = '', rest = ''] = page.split('\n## Events\n')
   const tail = rest.slice(rest.indexOf('\n## '))
   if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(pagePath, `${before}\n## Events\n${eventsSection().replace(/\n+$/, '\n')}${tail}`)
@@ -38,7 +38,7 @@ test('docs/guides/webhooks.md names the default values of the settings', () => {
   for (const [name, value] of Object.entries(named)) expect(settings[name as keyof typeof named].default, name).toBe(value)
 })
 
-describe('deliveries as receivers check them', () => {
+describe("the page's code that receivers use to check deliveries", () => {
   let app: TestApp
   let receiver: WebhookReceiver
   let secret: string
@@ -61,7 +61,7 @@ describe('deliveries as receivers check them', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** With another last character. */
+  /** Returns the signature with another last character. */
   const bent = (signature: string): string => signature.slice(0, -1) + (signature.endsWith('0') ? '1' : '0')
 
   test('the Node code accepts a real delivery, and refuses a changed, a foreign and an old one', async () => {
@@ -76,7 +76,7 @@ describe('deliveries as receivers check them', () => {
     expect(isGenuine(secret, signature, Buffer.concat([raw, Buffer.from(' ')]))).toBe(false)
   })
 
-  test.runIf(has('python3'))('the lines for Python take a real delivery, and neither a bent nor an old one', async () => {
+  test.runIf(has('python3'))('the Python code accepts a real delivery, and refuses one with a changed signature and an old one', async () => {
     const { signature, raw } = delivery
     writeFileSync(join(folder, 'genuine.py'), block('python', 'is_genuine'))
     writeFileSync(join(folder, 'body.json'), raw)
@@ -89,14 +89,14 @@ print([is_genuine(sys.argv[1], header, body) for header in sys.argv[2:]])`
     expect(await run('python3', ['-c', ask, secret, signature, bent(signature), old, ''], { cwd: folder })).toBe('[True, False, False, False]')
   })
 
-  test.runIf(has('openssl') && has('bash'))('the lines for the shell print the value of the header', async () => {
+  test.runIf(has('openssl') && has('bash'))('the shell lines print the value of the signature header', async () => {
     writeFileSync(join(folder, 'body.json'), delivery.raw)
     const env = { PATH: process.env['PATH'], SECRET: secret, SIGNATURE: delivery.signature }
     const printed = await run('bash', ['-euo', 'pipefail', '-c', block('sh', 'openssl')], { cwd: folder, env })
     expect(`v1=${printed}`).toBe(delivery.signature.split(',')[1])
   })
 
-  test('the webhooks of the OpenAPI document describe each event, and a real delivery matches them: headers, envelope, data', async () => {
+  test('the webhooks in the OpenAPI document describe each event, and headers, envelope and data of a real delivery match them', async () => {
     const { webhooks, openapi } = (await app.call('GET', '/openapi.json')).json
     expect(openapi).toBe('3.1.0')
     expect(Object.keys(webhooks)).toEqual(Object.keys(eventCatalog))

@@ -26,7 +26,7 @@ describe('the delivery worker', () => {
     await setup.db.script('delete from webhook_deliveries; delete from webhook_endpoints')
   })
 
-  test('many deliveries arrive in the order of their events, never more concurrently than the endpoint allows', async () => {
+  test('many deliveries arrive in the order of their events, never with more concurrent ones than the endpoint allows', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     const ids = await setup.emit(endpoint.orgId, 20)
     setup.worker({ concurrency: 1 })
@@ -35,7 +35,7 @@ describe('the delivery worker', () => {
     expect(receiver.openAt('/a').max).toBe(1)
   })
 
-  test("two workers never send one delivery concurrently, and never exceed an endpoint's concurrency", async () => {
+  test("two workers never send the same delivery concurrently, and together never exceed an endpoint's concurrency", async () => {
     const [a, b] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
     await setup.emit(a.orgId, 40)
     await setup.emit(b.orgId, 40)
@@ -49,7 +49,7 @@ describe('the delivery worker', () => {
     expect(receiver.openAt('/b').max).toBeLessThanOrEqual(3)
   })
 
-  test('a receiver that hangs delays no other endpoint, and its own deliveries wait', async () => {
+  test('a receiver that hangs delays no other endpoint, and only its own deliveries wait', async () => {
     const [slow, quick] = [await setup.endpoint(`${receiver.url}/slow`), await setup.endpoint(`${receiver.url}/quick`)]
     receiver.answer(({ path }) => (path === '/slow' ? 'hang' : {}))
     await setup.emit(slow.orgId, 20)
@@ -61,7 +61,7 @@ describe('the delivery worker', () => {
     expect((await slow.deliveries()).filter(({ attempts }) => attempts === 0)).toHaveLength(16)
   })
 
-  test('slow receivers do not delay fast ones, however many they are', async () => {
+  test('slow receivers do not delay fast ones, however many slow ones there are', async () => {
     const orgId = await setup.newOrg()
     const slow = []
     for (let made = 0; made < 24; made++) slow.push(await setup.endpoint(`${receiver.url}/slow`, orgId))
@@ -72,13 +72,13 @@ describe('the delivery worker', () => {
     await receiver.untilReceived(8, '/slow')
     await setup.emit(quick.orgId, 30)
     await setup.settled(quick)
-    // None of them has ended.
+    // No request to a slow receiver has ended.
     expect(receiver.openAt('/slow').now).toBe(receiver.at('/slow').length)
     expect(receiver.at('/slow').length).toBeLessThanOrEqual(32)
     expect((await slow[0]?.state())?.failures).toBe(0)
   })
 
-  test('a delivery that has arrived is not sent again when the database was unavailable for recording it', async () => {
+  test('a delivery that has arrived is not sent again when its result could not be recorded while the database was unavailable', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     await setup.db.script(
       `create function test_away() returns trigger language plpgsql as 'begin raise exception ''away''; end';
@@ -93,13 +93,13 @@ describe('the delivery worker', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('a delivery whose process died is sent again after its claim has expired, with the same id and bytes', async () => {
+  test('when the process of a delivery dies, the delivery is sent again with the same id and bytes after its claim has expired', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     await setup.emit(endpoint.orgId)
     receiver.answer('hang')
     setup.worker({ timeoutMs: 500 })
     const [first] = await receiver.untilReceived(1)
-    // What a process leaves behind that died here: its claim runs out, and nobody notes an outcome.
+    // This is what a process leaves behind when it dies here: its claim expires, and no result is recorded.
     const other = setup.worker()
     receiver.answer({})
     await setup.db.exec(lapse, endpoint.id)
@@ -108,7 +108,7 @@ describe('the delivery worker', () => {
     expect(second?.raw.equals(first?.raw ?? Buffer.alloc(0))).toBe(true)
     const [settled] = await setup.settled(endpoint)
     expect(settled).toMatchObject({ status: 'acknowledged', code: 200, attempts: 2 })
-    // The first attempt ends by its timeout, after the second has been noted, and changes nothing.
+    // The first attempt ends by its timeout, after the result of the second was recorded. It changes nothing.
     await until(() => receiver.openAt('/a').now === 0, 'the first attempt ends')
     await other()
     await setup.stopAll()
@@ -137,7 +137,7 @@ describe('the delivery worker', () => {
     expect(await endsNever.state()).toMatchObject({ failures: 0 })
   })
 
-  test('a clock that is set back delays no delivery for long, and one that is set forward sends early', async () => {
+  test('a clock that is set back delays no delivery for long, and a clock that is set forward sends deliveries early', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     const dayMs = 24 * 3600_000
     receiver.answer(({ earlier }) => (earlier === 0 ? { status: 500 } : {}))
@@ -149,7 +149,7 @@ describe('the delivery worker', () => {
     const [id] = await setup.emit(endpoint.orgId)
     receiver.answer({})
     setup.clock.advance(-3 * dayMs)
-    // Both are due in three days now, and the endpoint is paused until then.
+    // Because of the clock, both deliveries are due in three days, and the endpoint is paused until then.
     setup.worker()
     expect((await setup.settled(endpoint)).map(({ status }) => status)).toEqual(['acknowledged', 'acknowledged'])
     expect(receiver.received.map(({ json }) => json.id)).toContain(id)
@@ -162,7 +162,7 @@ describe('the delivery worker', () => {
     expect(await setup.settled(later)).toMatchObject([{ status: 'acknowledged', attempts: 2 }])
   })
 
-  test('a delivery that an event leaves at a closed endpoint is ended, and nothing is sent', async () => {
+  test('a delivery that an event leaves at a closed endpoint is ended without being sent', async () => {
     const [disabled, deleted] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
     await setup.emit(disabled.orgId, 2)
     await setup.emit(deleted.orgId)
@@ -176,7 +176,7 @@ describe('the delivery worker', () => {
     expect(receiver.received).toEqual([])
   })
 
-  test('an event that is no longer kept ends its delivery; a secret of another master key does not', async () => {
+  test('a delivery ends when its event is no longer stored; it does not end when its secret is sealed under another master key', async () => {
     const [gone, foreign] = [await setup.endpoint(`${receiver.url}/a`), await setup.endpoint(`${receiver.url}/b`)]
     await setup.emit(gone.orgId)
     await setup.emit(foreign.orgId)
@@ -192,7 +192,7 @@ describe('the delivery worker', () => {
     expect(await foreign.state()).toMatchObject({ failures: 0 })
     expect(receiver.received).toEqual([])
   })
-  test('a delivery whose processes always die is given up after its schedule, without another attempt', async () => {
+  test('a delivery whose processes always die is given up after the last retry of the schedule, without another attempt', async () => {
     const endpoint = await setup.endpoint(`${receiver.url}/a`)
     await setup.emit(endpoint.orgId)
     await setup.db.script(`update webhook_deliveries set attempts = 4 where endpoint_id = ${endpoint.id}`)

@@ -1,4 +1,4 @@
-/** Changes the text of JSON with comments. Everything that is not changed keeps its characters. */
+/** Changes values in the text of JSON with comments. The rest of the text stays as it was typed. */
 import { type Node, parseTree } from 'jsonc-parser'
 import type { SettingValue } from '../connect-edits.ts'
 
@@ -14,7 +14,7 @@ export function layoutOf(text: string): JsonLayout {
   return { step: /\n([ \t]+)\S/.exec(text)?.[1] ?? '  ', eol: text.includes('\r\n') ? '\r\n' : '\n' }
 }
 
-/** Returns the text with the value at the path. Missing objects on the way are created. */
+/** Returns the text with the value at the path. Missing objects of the path are created. */
 export function withValueAt(text: string, path: readonly string[], value: SettingValue, layout: JsonLayout): string {
   let at = rootOf(text)
   for (const [depth, name] of path.entries()) {
@@ -34,7 +34,7 @@ export function withItemAt(text: string, path: readonly string[], item: SettingV
   return withMember(text, list, indent => laidOut(item, indent, layout), layout)
 }
 
-/** Returns the text without the property at the path. Comments around it stay, and a line that contained only the property is removed. */
+/** Returns the text without the property at the path. Comments around the property stay. A line that contained only the property is removed. */
 export function withoutValueAt(text: string, path: readonly string[]): string {
   const parent = path.slice(0, -1).reduce<Node | undefined>((at, name) => at && propertyOf(at, name)?.children?.[1], rootOf(text))
   const members = parent?.children ?? []
@@ -42,14 +42,14 @@ export function withoutValueAt(text: string, path: readonly string[]): string {
   if (property === undefined) return text
   const comma = commaAfter(text, endOf(property))
   const before = members[members.indexOf(property) - 1]
-  // When the last member of a list without a trailing comma is removed, the comma before it is removed too.
+  // When the removed member is the last one and has no comma after it, the comma before it is removed too.
   const commaBefore = comma === null && before !== undefined ? commaAfter(text, endOf(before)) : null
   const cuts = [...(commaBefore === null ? [] : [[commaBefore, commaBefore + 1] as const]), [property.offset, endOf(property)] as const]
   if (comma !== null) cuts.push([comma, comma + 1])
   return cuts.reduceRight((now, [from, to]) => withoutRange(now, from, to), text)
 }
 
-/** Adds a member after the last member of an object or list, after the comments in that member's line. */
+/** Adds a member after the last member of an object or list. The new member comes after the comments on the line of the last member. */
 function withMember(text: string, parent: Node, memberAt: (indent: string) => string, { step, eol }: JsonLayout): string {
   const close = endOf(parent) - 1
   const outer = indentAt(text, parent.offset)
@@ -69,7 +69,7 @@ function withMember(text: string, parent: Node, memberAt: (indent: string) => st
   return tail.includes('\n') ? `${head}${text.slice(lineEnd)}` : `${head}${tail.trimEnd()}${eol}${outer}${text.slice(close)}`
 }
 
-/** Removes a range, and its line when the line contains nothing else. */
+/** Removes a range. Removes the whole line when the line contains nothing else. */
 function withoutRange(text: string, from: number, to: number): string {
   const lineStart = text.lastIndexOf('\n', from - 1) + 1
   const lineBreak = text.indexOf('\n', to)
@@ -83,12 +83,12 @@ function commaAfter(text: string, from: number): number | null {
   return text[at] === ',' ? at : null
 }
 
-/** Returns the position after the comments that come next in the same line. */
+/** Returns the position after the comments that follow on the same line. */
 function afterCommentsOfLine(text: string, from: number): number {
   return behind(/(?:[ \t]*(?:\/\/[^\r\n]*|\/\*[\s\S]*?\*\/))*/y, text, from)
 }
 
-/** Returns the end of the match that begins at `from`. The expression is sticky. */
+/** Returns the end of the match that begins at `from`. The expression must be sticky. */
 function behind(expression: RegExp, text: string, from: number): number {
   expression.lastIndex = from
   expression.exec(text)
@@ -101,7 +101,7 @@ function rootOf(text: string): Node {
   return root
 }
 
-/** Returns the last member of that name, because the last one counts. */
+/** Returns the last member with that name, because parsers use the last one. */
 function propertyOf(object: Node, name: string): Node | undefined {
   return object.type === 'object' ? object.children?.findLast(({ children }) => children?.[0]?.value === name) : undefined
 }

@@ -7,8 +7,8 @@ import { type JsonLayout, layoutOf, withItemAt, withoutValueAt, withValueAt } fr
 const byteOrderMark = '\uFEFF'
 
 /**
- * Returns the text with the edits, or the same text when all are in effect already. Comments, order and every other value stay as they were typed.
- * Throws CommandError when the text is not a JSON object, or cannot be changed safely.
+ * Returns the text with the edits. Returns the same text when all edits are already in effect. Comments, order and every other value stay as they
+ * were typed. Throws CommandError when the text is not a JSON object, or cannot be changed safely.
  */
 export function editJsonc(text: string, edits: readonly SettingEdit[]): string {
   const mark = text.startsWith(byteOrderMark) ? byteOrderMark : ''
@@ -23,7 +23,7 @@ export function editJsonc(text: string, edits: readonly SettingEdit[]): string {
   return mark + after
 }
 
-/** Returns the text with an object after it when it has no settings. A file of only blanks and comments has none. */
+/** Returns the text with an empty object appended when it has no settings. A text of only blanks and comments has none. */
 function withObject(text: string, { eol }: JsonLayout): string {
   if (stripComments(text).trim() !== '') return text
   return text.trim() === '' ? `{}${eol}` : `${text.trimEnd()}${eol}{}${eol}`
@@ -37,7 +37,7 @@ function changed(text: string, edit: SettingEdit, layout: JsonLayout): string {
   return withItemAt(text, edit.path, edit.item, layout)
 }
 
-/** Returns the settings of such a file, or {} for an empty file. Throws CommandError when it is not a JSON object. */
+/** Returns the settings of a JSON file with comments. Returns {} for an empty file. Throws CommandError when the file is not a JSON object. */
 export function jsoncSettings(text: string): Settings {
   const given = text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text
   return settingsIn(withObject(given, layoutOf(given)))

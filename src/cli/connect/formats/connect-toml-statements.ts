@@ -1,22 +1,25 @@
-/** Splits a TOML document into statements, so that one statement can be changed and the others stay as they were typed. */
+/** Splits a TOML document into statements, so that one statement can be changed while the others stay as they were typed. */
 import { parse } from 'smol-toml'
 
-/** A header, an assignment, or the comments and blank lines between them. */
+/** A header, an assignment, or the comments and blank lines between two of them. */
 export interface TomlStatement {
   readonly kind: 'header' | 'assignment' | 'rest'
-  /** The absolute path of the table that a header opens, or of the value. It is empty for other statements, and for headers of arrays of tables. */
+  /**
+   * The absolute path of the table that a header opens, or of the value that an assignment sets. It is empty for other statements, and for headers of
+   * arrays of tables.
+   */
   readonly path: readonly string[]
   /** The path of the table that contains the statement. */
   readonly table: readonly string[]
   readonly start: number
-  /** The position after its line break. */
+  /** The position after the statement's line break. */
   readonly end: number
-  /** The position of the value, for assignments. */
+  /** The position of the value. Only assignments have one. */
   readonly valueStart: number
   readonly valueEnd: number
 }
 
-/** Returns the statements of a document that parses. Their texts, joined, are the document. */
+/** Returns the statements of a valid document. Their texts joined together are the document. */
 export function tomlStatements(text: string): TomlStatement[] {
   const statements: TomlStatement[] = []
   let table: readonly string[] = []
@@ -39,7 +42,7 @@ export function tomlStatements(text: string): TomlStatement[] {
       const valueStart = skipBlank(text, afterKey(text, at))
       const valueEnd = afterValue(text, valueStart)
       const end = lineEnd(text, valueEnd)
-      // Statements in an array of tables have no path of names.
+      // Statements in an array of tables have no path, because names alone do not identify them.
       const path = isInArray ? [] : [...table, ...keyPath(`${text.slice(at, valueStart)}0`)]
       statements.push({ kind: 'assignment', path, table, start, end, valueStart, valueEnd })
       start = end
@@ -48,7 +51,7 @@ export function tomlStatements(text: string): TomlStatement[] {
   return statements
 }
 
-/** Returns the names in `[a.b]` or `a.b = 0`. The parser itself finds them. */
+/** Returns the names in `[a.b]` or `a.b = 0`. It uses the TOML parser to find them. */
 function keyPath(statement: string): string[] {
   const names: string[] = []
   let at: unknown = parse(statement)

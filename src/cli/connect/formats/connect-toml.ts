@@ -1,12 +1,12 @@
-/** Merges settings into TOML files. Assignments are added, replaced and removed one by one, and the rest stays as it was typed. */
+/** Merges settings into TOML files. Assignments are added, replaced and removed one by one. The rest stays as it was typed. */
 import { isDeepStrictEqual } from 'node:util'
 import { parse, TomlError } from 'smol-toml'
 import { cannotChange, dotted, edited, isSettings, missingEdits, type SettingEdit, type Settings, type SettingValue } from '../connect-edits.ts'
 import { type TomlStatement, tomlStatements } from './connect-toml-statements.ts'
 
 /**
- * Returns the text with the edits, or the same text when all are in effect already. Comments, order and every other value stay. Values must be texts,
- * numbers, booleans or lists of them. Throws CommandError when the text is not TOML, or cannot be changed safely.
+ * Returns the text with the edits. Returns the same text when all edits are already in effect. Comments, order and every other value stay. Values
+ * must be texts, numbers, booleans or lists of them. Throws CommandError when the text is not TOML, or cannot be changed safely.
  */
 export function editToml(text: string, edits: readonly SettingEdit[]): string {
   const before = tomlSettings(text)
@@ -71,7 +71,7 @@ function inserted(text: string, at: number, line: string, eol: string): string {
   return `${text.slice(0, at)}${gap}${line}${eol}${text.slice(at)}`
 }
 
-/** Removes the assignments at and below the path, and headers of tables there. Comments stay. */
+/** Removes the assignments at and below the path, and the headers of tables there. Comments stay. */
 function without(text: string, statements: readonly TomlStatement[], path: readonly string[]): string {
   const isBelow = ({ kind, path: other }: TomlStatement): boolean => kind !== 'rest' && other.length >= path.length && isSame(other.slice(0, path.length), path)
   return statements
@@ -111,7 +111,7 @@ export function tomlSettings(text: string): Settings {
   }
 }
 
-/** Returns objects with one prototype, so that they can be compared. The parser makes some objects without a prototype. */
+/** Returns objects that all have the same prototype, so that they can be compared. The parser makes some objects without a prototype. */
 function plainly(value: object): Settings {
   const walk = (inner: unknown): unknown => {
     if (Array.isArray(inner)) return inner.map(walk)

@@ -104,7 +104,7 @@ function addAccountCommands(admin: Command): void {
     .action(async ({ json, ...args }: { json?: boolean }) => printResult(await runAdmin({ name: 'limits', args }), json === true))
 }
 
-/** Adds commands that keep an installation running, and the audit trail. */
+/** Adds the commands for the maintenance of an installation and for the audit trail. */
 function addUpkeepCommands(admin: Command): void {
   admin
     .command('maintenance')

@@ -6,7 +6,7 @@ export interface AuditPage {
   readonly next_before: number | null
 }
 
-/** Returns the entries as lines for a terminal: when, who, what, on what, with which outcome, from where. */
+/** Returns the entries as lines for a terminal: time, actor, act, target, outcome and address. */
 export function auditLines({ entries, next_before: nextBefore }: AuditPage): string {
   if (entries.length === 0) return 'no entries\n'
   const lines = entries.map(({ at, actor, act, target, outcome, source_ip: ip }) => {

@@ -1,7 +1,7 @@
 import { type AdminCommand, askAdmin } from '../../../operations/admin/admin-socket.ts'
 import { loadConfig } from '../../../platform/config.ts'
 
-/** Runs a command in the process that owns the embedded database, or in this process when none runs. */
+/** Runs a command in the process that owns the embedded database. When no process runs, the command runs in this process. */
 export async function runAdmin(command: AdminCommand): Promise<object> {
   const config = loadConfig()
   if (config.DATABASE_URL === null) {

@@ -4,9 +4,9 @@ import type { IdentityProvider } from './identity-provider.ts'
 import { providerTimeoutMs } from './provider-fetch.ts'
 
 export interface GithubOptions {
-  /** GITHUB_BASE_URL: the URL above /login/oauth. */
+  /** The setting GITHUB_BASE_URL. The path `/login/oauth` is appended. */
   readonly siteUrl: string
-  /** GITHUB_API_URL: the URL above /user. */
+  /** The setting GITHUB_API_URL. The path `/user` is appended. */
   readonly apiUrl: string
   readonly clientId: string
   readonly clientSecret: string
@@ -22,7 +22,10 @@ const accountShape = z.object({
 const addressesShape = z.array(z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() })).max(1000)
 const isInsecure = (url: string): boolean => url.startsWith('http:')
 
-/** Sign-in over OAuth 2 as GitHub implements it: authorization code with PKCE, then the account and its primary address over the API. */
+/**
+ * Signs people in over OAuth 2 as GitHub implements it. It uses the authorization code with PKCE, and then reads the account and its primary address
+ * over the API.
+ */
 export function createGithub({ siteUrl, apiUrl, clientId, clientSecret, fetch }: GithubOptions): IdentityProvider {
   const configuration = new openid.Configuration(
     { issuer: siteUrl, authorization_endpoint: `${siteUrl}/login/oauth/authorize`, token_endpoint: `${siteUrl}/login/oauth/access_token` },

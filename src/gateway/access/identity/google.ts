@@ -4,7 +4,7 @@ import type { IdentityProvider } from './identity-provider.ts'
 import { providerTimeoutMs } from './provider-fetch.ts'
 
 export interface GoogleOptions {
-  /** GOOGLE_ISSUER: any OpenID Connect issuer. */
+  /** The setting GOOGLE_ISSUER. It may be any OpenID Connect issuer. */
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
@@ -12,10 +12,10 @@ export interface GoogleOptions {
   readonly clock: Clock
 }
 
-/** How long a discovery document is used. The client caches keys itself. */
+/** How long a discovery document is used. The OpenID client caches the signing keys itself. */
 const discoveryTtlMs = 3600_000
 
-/** Sign-in over OpenID Connect: discovery, authorization code with PKCE and nonce, signed id token. */
+/** Signs people in over OpenID Connect: discovery, authorization code with PKCE and nonce, and a signed id token. */
 export function createGoogle(options: GoogleOptions): IdentityProvider {
   const configuration = discovered(options)
   return {
@@ -57,8 +57,8 @@ export function createGoogle(options: GoogleOptions): IdentityProvider {
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
 /**
- * Returns a function that gives the discovered configuration. It fetches the configuration at the first call and when the last one is too old. A
- * failure is not cached.
+ * Returns a function that gives the discovered configuration. The function fetches the configuration at its first call and when the last one is too
+ * old. It does not cache a failure.
  */
 function discovered({ issuer, clientId, clientSecret, fetch, clock }: GoogleOptions): () => Promise<openid.Configuration> {
   let current: { readonly found: Promise<openid.Configuration>; readonly atMs: number } | null = null

@@ -3,13 +3,16 @@ import { fail, type GatewayError } from '../../../platform/errors.ts'
 import type { IdentityProvider } from './identity-provider.ts'
 import { ProviderUnreachableError } from './provider-fetch.ts'
 
-/** Codes by which a provider reports that this gateway's own client id, secret or callback URL is wrong. */
+/** Error codes that a provider sends when this gateway's own client id, secret or callback URL is wrong. */
 const clientErrors = new Set(['invalid_client', 'unauthorized_client', 'incorrect_client_credentials', 'redirect_uri_mismatch'])
 const unreachableCodes = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_PARSE_ERROR'])
-/** Maximum number of nested causes that are examined. */
+/** Maximum number of nested `cause` errors that are examined. */
 const depthMax = 5
 
-/** Returns the error for a person whose sign-in failed at an identity provider: `unavailable` when waiting or the operator helps, otherwise `bad_request`. */
+/**
+ * Returns the error for a person whose sign-in failed at an identity provider. The error is `unavailable` when the person can try later or ask the
+ * operator. Otherwise it is `bad_request`.
+ */
 export function identityFailure({ title }: Pick<IdentityProvider, 'title'>, cause: unknown): GatewayError {
   const code = oauthErrorOf(cause)
   if (clientErrors.has(code))
@@ -43,7 +46,7 @@ function causesOf(thrown: unknown): unknown[] {
   return found
 }
 
-/** GitHub reports errors with status 200. The client keeps such a body in the cause of its error. */
+/** Returns the error code in the body of a reply. GitHub reports errors with status 200, and the OAuth client keeps the body in the cause of its error. */
 function errorInBody(cause: unknown): string | null {
   if (typeof cause !== 'object' || cause === null || !('body' in cause)) return null
   const { body } = cause

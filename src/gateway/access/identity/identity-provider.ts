@@ -4,12 +4,12 @@ import type { ProvenIdentity } from '../../orgs/accounts/people.ts'
 export const providerNames = ['google', 'github'] as const
 export type ProviderName = (typeof providerNames)[number]
 
-/** The secrets of one sign-in, from its start to its end. */
+/** The secrets of one sign-in. They are made at its start and kept until its end. */
 export interface SignInSecrets {
   readonly state: string
   /** PKCE code verifier. */
   readonly verifier: string
-  /** Bound into the id token, where the provider makes one. */
+  /** The provider puts this value into the id token, if it makes one. */
   readonly nonce: string
 }
 

@@ -1,7 +1,7 @@
 import type { CustomFetch } from 'openid-client'
 import type { Outbound } from '../../../platform/outbound/outbound.ts'
 
-/** An identity provider did not reply, or not within the bounds. */
+/** An identity provider did not reply, or its reply exceeded the limit of time or size. */
 export class ProviderUnreachableError extends Error {
   override readonly name = 'ProviderUnreachableError'
 }
@@ -10,12 +10,12 @@ export class ProviderUnreachableError extends Error {
 export const providerTimeoutMs = 10_000
 /** Discovery documents, keys, tokens and profiles are a few KiB. */
 const replyMaxBytes = 512 * 1024
-/** Statuses without a body. `Response` does not accept a body with them. */
+/** Statuses without a body. The `Response` constructor refuses a body with them. */
 const bodiless = new Set([101, 204, 205, 304])
 
 /**
- * Makes the `fetch` of openid-client from the gateway's own outbound client: bounded in time and size, without redirects. The function throws
- * ProviderUnreachableError.
+ * Makes the `fetch` of openid-client from the gateway's own outbound client. It has limits of time and size and follows no redirects. The returned
+ * function throws ProviderUnreachableError.
  */
 export function providerFetch(outbound: Pick<Outbound, 'toProvider'>): CustomFetch {
   return async (url, { method, headers, body, signal }) => {

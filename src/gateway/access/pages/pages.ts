@@ -1,14 +1,14 @@
 import { type Reply, reply } from '../../../platform/endpoint.ts'
 import { GatewayError } from '../../../platform/errors.ts'
 
-/** Headers of every reply to a browser during sign-in: caches keep nothing, and no address with a secret is passed on as a referrer. */
+/** Headers of every reply to a browser during sign-in. Caches store nothing, and the browser sends no referrer, because an address may contain a secret. */
 export const privateHeaders = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' } as const
 
 const pageHeaders = {
   ...privateHeaders,
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
   'x-content-type-options': 'nosniff',
-  // With no-referrer a browser hides the origin of a form (`Origin: null`), and the form on the page would be refused.
+  // With `no-referrer`, a browser sends `Origin: null` with a form. The gateway would then refuse the form on this page.
   'referrer-policy': 'strict-origin',
 } as const
 
@@ -20,7 +20,7 @@ const style =
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-/** Escapes text for an element or a quoted attribute. */
+/** Escapes text for use in an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => entities[character] ?? '')
 }
@@ -44,7 +44,7 @@ export function methodsPage(methods: readonly { name: string; title: string }[],
   )
 }
 
-/** The page before a one-time link is used. Programs that scan links in mail and chat open them, but send no form. */
+/** The page that asks for a click before a one-time link is used. Programs that scan links in mail and chat open the link but do not send the form. */
 export function linkPage(token: string, email: string): Reply {
   return page(
     'Sign in',
@@ -53,11 +53,14 @@ export function linkPage(token: string, email: string): Reply {
   )
 }
 
-/** The page before the command line gets a code. Only the person can say whether they have just started it. The headers of the browser cannot prove it. */
+/**
+ * The page that asks for a click before the command line gets a code. Only the person knows whether they have just started the command line. The
+ * headers of the browser cannot prove it.
+ */
 export function handOverPage(email: string, { port, state, challenge, keyDays }: { port: number; state: string; challenge: string; keyDays: number }): Reply {
   const fields = Object.entries({ port: String(port), state, code_challenge: challenge, code_challenge_method: 'S256' })
   const hidden = fields.map(([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`).join('')
-  // The reply to the form redirects to the command line, and browsers apply form-action to redirects of forms, too.
+  // The reply to the form redirects to the command line. Browsers apply `form-action` also to redirects after a form.
   const policy = pageHeaders['content-security-policy'].replace("form-action 'self'", `form-action 'self' http://127.0.0.1:${port}`)
   return page(
     'Sign in to the command line',
@@ -82,7 +85,7 @@ export function invitationsPage(email: string, invitations: readonly { readonly 
   return page('Invitations', `<p>You are signed in as <strong>${escapeHtml(email)}</strong>.</p>${list}`)
 }
 
-/** Returns the reply of `answer`. When it throws a named error, a browser gets a page. Other clients get the error envelope. */
+/** Returns the reply of `answer`. When `answer` throws a named error, a browser gets a page about it, and other clients get the error envelope. */
 export async function forBrowser(accept: string | undefined, answer: () => Promise<Reply>): Promise<Reply> {
   try {
     return await answer()

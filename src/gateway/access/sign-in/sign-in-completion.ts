@@ -12,14 +12,14 @@ export interface SignInCompletionDeps {
   readonly audit: AuditTrail
 }
 
-/** The browser of a person who signs in. */
+/** The browser of the person who signs in, and the request that it sent. */
 export interface Arriving {
   /** The `cookie` header. */
   readonly cookie: string | undefined
   readonly call: Pick<Call, 'requestId' | 'clientIp'>
 }
 
-/** Finishes every kind of sign-in after the identity is proven: it makes the session and writes the audit line. */
+/** Finishes every kind of sign-in once the person's identity is proven. It makes the session and writes the audit line. */
 export class SignInCompletion {
   readonly #deps: SignInCompletionDeps
   constructor(deps: SignInCompletionDeps) {
@@ -27,8 +27,9 @@ export class SignInCompletion {
   }
 
   /**
-   * Signs a person in to the organisation that they used last. The previous session of the browser ends, so that a person who planted or kept its
-   * cookie does not share the new session. Returns the set-cookie value of the new session. Throws `forbidden` for a person without an organisation.
+   * Signs a person in to the organisation that they used last. The previous session of the browser ends. So another person who planted its cookie or
+   * kept a copy does not share the new session. Returns the set-cookie value of the new session. Throws `forbidden` for a person without an
+   * organisation.
    */
   async signIn(userId: number, act: 'signIn' | 'signInByLink', { cookie, call }: Arriving): Promise<string> {
     const { db, sessions, audit } = this.#deps

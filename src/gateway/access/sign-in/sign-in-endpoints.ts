@@ -31,7 +31,10 @@ const portMax = 65_535
 const smallBodyMaxBytes = 4096
 const verifierShape = /^[A-Za-z0-9._~-]{43,128}$/
 
-/** Where the command line waits. The challenge is the SHA-256 of its verifier, so the values that pass through the browser are useless to anybody else. */
+/**
+ * The port where the command line waits, its state, and its challenge. The challenge is the SHA-256 of a verifier that only the command line knows.
+ * So the values that pass through the browser are useless to anybody else.
+ */
 const waitingQuery = z.object({
   port: z
     .string()
@@ -222,7 +225,7 @@ export const signInEndpoints = {
 
 const waitingOf = ({ port, state, code_challenge: challenge }: z.output<typeof waitingQuery>): Waiting => ({ port, state, challenge })
 
-/** Returns the path of the sign-in method when there is exactly one, otherwise of the page with all methods. */
+/** Returns the path of the sign-in method when exactly one is configured. Otherwise returns the path of the page that lists the methods. */
 function signInPath(signIn: SignIn, returnTo: string): string {
   const [only, ...others] = signIn.methods()
   const path = only !== undefined && others.length === 0 ? `/auth/${only.name}` : '/auth'

@@ -15,13 +15,13 @@ export interface SignInLinksDeps {
   readonly people: People
   readonly signInCompletion: SignInCompletion
   readonly audit: AuditTrail
-  /** SIGN_IN_LINK_TTL_S. */
+  /** The setting SIGN_IN_LINK_TTL_S. */
   readonly ttlSeconds: number
   readonly baseUrl: () => string
 }
 
 export interface SignInLink {
-  /** The stored address of the person. */
+  /** The address of the person as it is stored. */
   readonly email: string
   readonly url: string
   readonly expiresAt: Date
@@ -30,14 +30,14 @@ export interface SignInLink {
 const tokenBytes = 32
 const notValid = 'This sign-in link was used already, has run out or was not copied whole. Ask the operator for another one.'
 
-/** One-time links by which the operator lets a person sign in. They serve gateways without an identity provider, and the very first sign-in. */
+/** One-time links with which the operator lets a person sign in. They are for gateways without an identity provider, and for the very first sign-in. */
 export class SignInLinks {
   readonly #deps: SignInLinksDeps
   constructor(deps: SignInLinksDeps) {
     this.#deps = deps
   }
 
-  /** Makes a link for the person with this address. The person must be known here or invited. Throws `not_found`. */
+  /** Makes a link for the person with this address. The person must be a known user or have an invitation. Throws `not_found`. */
   async make(email: string): Promise<SignInLink> {
     const { db, clock, ids, people, audit, ttlSeconds, baseUrl } = this.#deps
     const person = await people.findInvited(email)

@@ -5,7 +5,7 @@ export const insertState = statement<[stateHash: Buffer, provider: string, seale
   `insert into sign_in_states (state_hash, provider, sealed, expires_at) values ($1::bytea, $2::text, $3::text, $4::timestamptz)`,
 )
 
-/** Deletes the row, so that only one of two callbacks with the same state finds it. */
+/** Deletes and returns a started sign-in, so that only one of two callbacks with the same state finds it. */
 export const takeState = statement<[stateHash: Buffer], { provider: string; sealed: string; expiresAt: Date }>(
   'access.take_state',
   `delete from sign_in_states where state_hash = $1::bytea returning provider, sealed, expires_at as "expiresAt"`,
@@ -23,7 +23,7 @@ export const findLink = statement<[tokenHash: Buffer, now: Date], { email: strin
   `select u.email from sign_in_links l join users u on u.id = l.user_id where l.token_hash = $1::bytea and l.expires_at > $2::timestamptz`,
 )
 
-/** Deletes the row, because a link signs in once. */
+/** Deletes the link and returns its person, because a link signs in once. */
 export const takeLink = statement<[tokenHash: Buffer, now: Date], { userId: number }>(
   'access.take_link',
   `delete from sign_in_links where token_hash = $1::bytea and expires_at > $2::timestamptz returning user_id as "userId"`,
@@ -36,7 +36,7 @@ export const insertCode = statement<[codeHash: Buffer, orgId: number, userId: nu
   `insert into cli_codes (code_hash, org_id, user_id, challenge, expires_at) values ($1::bytea, $2::int, $3::int, $4::text, $5::timestamptz)`,
 )
 
-/** Deletes the row, because a code can be tried once. Not limited to one organisation, because the code determines it. */
+/** Deletes and returns the code, because a code can be tried once. The code is found in any organisation, because the code determines the organisation. */
 export const takeCode = statement<[codeHash: Buffer, now: Date], { orgId: number; userId: number; challenge: string }>(
   'access.take_cli_code',
   `delete from cli_codes /* every org_id */ where code_hash = $1::bytea and expires_at > $2::timestamptz
@@ -48,7 +48,10 @@ export const deleteOldCodes = statement<[now: Date]>(
   `delete from cli_codes /* every org_id */ where expires_at < $1::timestamptz`,
 )
 
-/** Returns the organisation of the person's latest session, if the person is still a member there, otherwise the one that they joined first. */
+/**
+ * Returns the organisation of the person's latest session if the person is still a member there. Otherwise returns the organisation that the person
+ * joined first.
+ */
 export const startingOrg = statement<[userId: number], { orgId: number }>(
   'access.starting_org',
   `select m.org_id as "orgId" from org_members m

@@ -43,12 +43,12 @@ const underWayShape = z.object({
   verifier: z.string(),
   nonce: z.string(),
   returnTo: z.string().nullable(),
-  /** Hash of the browser's cookie, base64. */
+  /** Hash of the browser's cookie, in base64. */
   browser: z.string(),
 })
 type UnderWay = z.output<typeof underWayShape>
 
-/** Where to send the browser, and the cookies to set. */
+/** The address to which the browser is sent, and the cookies to set. */
 export interface Onward {
   readonly location: string
   readonly cookies: readonly string[]
@@ -75,7 +75,7 @@ export class SignIn {
     const { db, clock, ids, sealer } = this.#deps
     const state = ids.secret('', secretBytes)
     const secrets: SignInSecrets = { state, verifier: ids.secret('', secretBytes), nonce: ids.secret('', secretBytes) }
-    // All sign-ins of a browser have one cookie, so that two tabs do not disturb each other.
+    // All sign-ins of a browser share one cookie, so that two tabs do not disturb each other.
     const browser = browserOf(cookie) ?? ids.secret('', secretBytes)
     const location = await provider.authorizationUrl(this.#redirectUri(provider), secrets).catch((cause: unknown) => this.#fail(provider, cause))
     const underWay: UnderWay = { verifier: secrets.verifier, nonce: secrets.nonce, returnTo, browser: hashKey(browser).toString('base64') }
@@ -85,9 +85,9 @@ export class SignIn {
   }
 
   /**
-   * Finishes a sign-in when the browser comes back, and makes the session. `query` has the parameters that the provider sent. Throws `not_found`,
-   * `provider_not_configured` and `unavailable` when the provider does not reply. Throws `bad_request` for a state that belongs to another browser,
-   * was used or has expired, for a refusal by the provider, and for an invalid reply.
+   * Finishes a sign-in when the browser comes back, and makes the session. `query` has the parameters that the provider sent. Throws `not_found` and
+   * `provider_not_configured`. Throws `unavailable` when the provider does not reply. Throws `bad_request` when the state belongs to another browser,
+   * was used or has expired, when the provider refused, and when its reply is invalid.
    */
   async finish(name: string, query: Readonly<Record<string, string>>, arriving: Arriving): Promise<Onward> {
     const provider = this.#provider(name)
@@ -117,7 +117,7 @@ export class SignIn {
     return provider
   }
 
-  /** Takes the stored sign-in of a state. Returns null when there is none, when it has expired, or when it belongs to another provider. */
+  /** Takes the stored sign-in of a state. Returns null when there is no such sign-in, when it has expired, and when it belongs to another provider. */
   async #take(state: string, provider: IdentityProvider): Promise<UnderWay | null> {
     const { db, clock, sealer } = this.#deps
     const hash = hashKey(state)
@@ -133,7 +133,7 @@ export class SignIn {
     return await provider.identify(url, secrets).catch((cause: unknown) => this.#fail(provider, cause))
   }
 
-  /** Logs only the code of the failure, never a token or a reply, and throws the error for the person. */
+  /** Logs only the code of the failure, never a token or a reply. Throws the error that the person sees. */
   #fail(provider: IdentityProvider, cause: unknown): never {
     this.#deps.log.warn('sign_in_failed', { provider: provider.name, code: oauthErrorOf(cause) })
     throw identityFailure(provider, cause)
@@ -149,7 +149,7 @@ export class SignIn {
   }
 }
 
-/** Returns the name that binds a sealed sign-in to its row. */
+/** Returns the name that ties the sealed data of a sign-in to its row. Data that is copied to another row cannot be opened. */
 export const signInOwner = (stateHash: Buffer): string => `sign_in_state:${stateHash.toString('hex')}`
 
 function browserOf(cookieHeader: string | undefined): string | null {

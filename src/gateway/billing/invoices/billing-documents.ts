@@ -12,7 +12,7 @@ import { inrOfPaise, taxKindOf } from './tax/invoice-tax.ts'
 export interface InvoiceEntry {
   readonly number: string
   readonly payment_id: string
-  /** IST day. */
+  /** The day in IST. */
   readonly date: string
   readonly issued_at: string
   readonly total_inr: number
@@ -20,7 +20,7 @@ export interface InvoiceEntry {
   readonly cgst_inr: number
   readonly sgst_inr: number
   readonly igst_inr: number
-  /** Code of the state list of GST; null when neither party has a state. */
+  /** Code of the GST state list. Null when neither party has a state. */
   readonly place_of_supply: string | null
 }
 
@@ -35,7 +35,7 @@ export class BillingDocuments {
     this.#db = db
   }
 
-  /** Returns invoices, newest first. `before` is the next_before of an earlier page. */
+  /** Returns invoices, newest first. `before` is the `next_before` of an earlier page. */
   async list(orgId: number, before: string | null, limit: number): Promise<InvoicePage> {
     const rows = await this.#db.many(listInvoices, orgId, before, limit + 1)
     const shown = rows.slice(0, limit)

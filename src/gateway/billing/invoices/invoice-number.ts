@@ -6,21 +6,21 @@ export const numberLengthMax = 16
 
 const digits = 6
 
-/** The Indian financial year of an instant, `26-27`: it begins on 1 April at midnight IST. */
+/** Returns the Indian financial year of an instant, such as `26-27`. The year begins on 1 April at midnight IST. */
 export function financialYear(ms: number): string {
   const [year = 0, month = 0] = istDay(ms).split('-').map(Number)
   const first = month >= 4 ? year : year - 1
   return `${twoDigits(first)}-${twoDigits(first + 1)}`
 }
 
-/** Returns the series of an invoice of that instant, such as `BR/26-27`. */
+/** Returns the series of an invoice that is issued at this instant, such as `BR/26-27`. */
 export function seriesOf(prefix: string, ms: number): string {
   return `${prefix}/${financialYear(ms)}`
 }
 
 /**
- * Returns the number in full. It has six digits, and more when a series exceeds them and the limit of 16 characters leaves room. Throws RangeError when
- * there is no room: numbers must not repeat, and a longer number is not allowed on an invoice.
+ * Returns the full invoice number. The sequence has six digits. It has more when the series exceeds six digits and the limit of 16 characters leaves
+ * room. Throws RangeError when there is no room, because numbers must not repeat and an invoice must not have a longer number.
  */
 export function invoiceNumber(series: string, seq: number): string {
   const number = `${series}/${String(seq).padStart(digits, '0')}`

@@ -8,13 +8,13 @@ import type { TaxKind, TaxParts } from './tax/invoice-tax.ts'
 export interface Seller {
   readonly name: string
   readonly addressLines: readonly string[]
-  /** Null when the seller is not registered for GST and so may not charge tax. */
+  /** Null when the seller is not registered for GST. Such a seller may not charge tax. */
   readonly gstin: string | null
   /** First part of invoice numbers. */
   readonly prefix: string
   /** Service accounting code of the sold service. */
   readonly sac: string
-  /** True when invoices name the buyer's GSTIN: GST_BUSINESS_INVOICES. */
+  /** True when invoices name the buyer's GSTIN. This is the setting GST_BUSINESS_INVOICES. */
   readonly namesBuyerGstin: boolean
 }
 
@@ -45,19 +45,19 @@ export interface InvoiceDocument extends TaxParts {
   readonly seller: SellerSnapshot
   readonly buyer: BuyerSnapshot
   readonly item: ItemSnapshot
-  /** Code of the state list; empty when neither party has a state. */
+  /** Code of the GST state list. Empty when neither party has a state. */
   readonly placeOfSupply: string
   readonly kind: TaxKind
 }
 
-/** Returns the current code of the state in a GSTIN; null without a GSTIN. */
+/** Returns the current code of the state in a GSTIN. Returns null without a GSTIN. */
 export function stateOfGstin(gstin: string | null): string | null {
   return gstin === null ? null : currentStateCode(gstin.slice(0, 2))
 }
 
 /**
- * Returns the buyer on this day. The name is the legal name, otherwise the name in the billing address, otherwise the name of the organisation.
- * Without a billing address, the address is left out.
+ * Returns the buyer with the data of today. The name is the legal name, otherwise the name in the billing address, otherwise the name of the
+ * organisation. Without a billing address, the invoice has no address.
  */
 export function buyerOf(row: BuyerRow, { namesBuyerGstin }: Pick<Seller, 'namesBuyerGstin'>): BuyerSnapshot {
   const name = row.legalName ?? row.name ?? row.orgName

@@ -79,7 +79,7 @@ export interface InvoiceRow extends TaxParts {
   readonly placeOfSupply: string
 }
 
-/** Newest first. With a number only the invoices below it; an unknown number gives none. */
+/** Lists invoices, newest first. With a number, the list has only invoices below that number. The list is empty for an unknown number. */
 export const listInvoices = statement<[orgId: number, below: string | null, limit: number], InvoiceRow>(
   'billing.list_invoices',
   `select ${columns} from invoices

@@ -16,9 +16,9 @@ export interface InvoicedPayment {
 }
 
 /**
- * Issues the invoice of a payment in the transaction of its capture. Numbers are consecutive: when a transaction rolls back, its number goes to the
- * next one. Later transactions of the same series wait until this transaction ends. A payment that already has an invoice keeps it. Throws RangeError
- * for an amount that no payment can have.
+ * Issues the invoice of a payment, in the transaction that captures the payment. Numbers are consecutive: when a transaction rolls back, the next
+ * transaction gets its number. Later transactions of the same series wait until this transaction ends. A payment that already has an invoice keeps
+ * it. Throws RangeError for an amount that no payment can have.
  */
 export async function issueInvoice(tx: Tx, seller: Seller, { orgId, paymentId, amountUinr, at }: InvoicedPayment): Promise<{ number: string }> {
   const totalPaise = paiseOf(amountUinr)

@@ -9,7 +9,7 @@ export interface PaidTopUp {
   readonly orgId: number
   readonly paymentId: string
   readonly amountUinr: bigint
-  /** When it was captured. */
+  /** The time of the capture. */
   readonly at: Date
   readonly invoiceNumber: string
   /** Name of the seller on the invoice. */
@@ -19,8 +19,8 @@ export interface PaidTopUp {
 }
 
 /**
- * Sends the mail about a payment to every owner and to the organisation's billing address, once each, even if the payment is reported repeatedly. An
- * address that accepts no mail does not prevent the credit.
+ * Sends the mail about a payment to every owner and to the organisation's billing address. Each recipient gets it once, even if the payment is
+ * reported repeatedly. An invalid address does not prevent the credit.
  */
 export async function enqueueReceipt(
   tx: Tx,

@@ -24,9 +24,9 @@ export interface ReceiptRow {
   readonly paymentId: string
   readonly orderId: string
   readonly amountUinr: bigint
-  /** Credit of a promo code on top; 0 without one. */
+  /** The bonus of a promo code, on top of the amount. 0 without a promo code. */
   readonly bonusUinr: bigint
-  /** As the payment provider names it. */
+  /** The method in the payment provider's own word. */
   readonly method: string | null
   readonly capturedAt: Date
   readonly invoiceNumber: string

@@ -1,4 +1,4 @@
-/** Money that the operator adds or removes manually, and the rows of a balance. */
+/** Money that the operator adds or removes manually, and the view of an organisation's balance and ledger. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
@@ -15,24 +15,24 @@ export interface OperatorCreditsDeps {
   readonly clock: Clock
   readonly controlLog: ControlLog
   readonly orgExists: (orgId: number) => Promise<boolean>
-  /** Makes trial keys of the organisation standard. */
+  /** Turns the trial keys of the organisation into standard keys. */
   readonly promote: (tx: Tx, orgId: number, at: Date) => Promise<readonly NewsItem[]>
   readonly onDebited: OnDebited
-  /** Writes what was used and is not in the ledger yet. */
+  /** Writes the usage that is not in the ledger yet. */
   readonly journal: Flushable
 }
 
 export interface OperatorCredit {
   readonly orgId: number
   readonly reason: 'grant' | 'correction'
-  /** Above zero for a grant. A correction may be below zero. */
+  /** Above zero for a grant. A correction may also be below zero. */
   readonly amountUinr: bigint
-  /** The purpose in the operator's words; the organisation sees it in its ledger. The same ref moves money only once. */
+  /** The purpose in the operator's words. The organisation sees it in its ledger. A second credit with the same ref moves no money. */
   readonly ref: string
 }
 
 export interface CreditGiven {
-  /** False when this credit was given before and nothing changed. */
+  /** False when the same credit was given before and this one changed nothing. */
   readonly credited: boolean
   readonly balanceUinr: bigint
 }
@@ -48,8 +48,8 @@ export class OperatorCredits {
   }
 
   /**
-   * Moves money once for a reason and ref. A credit also makes trial keys standard. Throws `not_found` for an unknown organisation, and `bad_request`
-   * for an invalid amount or ref and for a ref that the ledger has with another amount.
+   * Moves money once for a reason and ref. A credit also turns trial keys into standard keys. Throws `not_found` for an unknown organisation. Throws
+   * `bad_request` for an invalid amount or ref, and for a ref that is in the ledger with another amount.
    */
   async give({ orgId, reason, amountUinr, ref: typed }: OperatorCredit): Promise<CreditGiven> {
     const ref = typed.trim()
@@ -61,11 +61,11 @@ export class OperatorCredits {
     if (amountUinr > amountMaxUinr || amountUinr < -amountMaxUinr)
       throw fail('bad_request', { message: `inr: at most ₹${inrTextOf(amountMaxUinr)} in one grant; give more in parts, each with its own ref.` })
     await this.#mustExist(orgId)
-    // Flushes run concurrently; earlier usage must not come later in the ledger.
+    // The journal is flushed first, so that earlier usage comes before this credit in the ledger. Flushes run concurrently.
     await this.#deps.journal.flushNow()
     const at = new Date(this.#deps.clock.nowMs())
     return this.#deps.controlLog.change<CreditGiven>(async tx => {
-      // Keys are locked before money, as everywhere. For a repeated credit they are standard already.
+      // Every transaction locks keys before money. When a credit is repeated, the keys are standard already.
       const promoted = amountUinr > 0n ? await this.#deps.promote(tx, orgId, at) : []
       const { credited, balanceUinr, news } = await creditIn(tx, { orgId, amountUinr, reason, ref, at })
       if (!credited) {
@@ -90,7 +90,7 @@ export class OperatorCredits {
   }
 }
 
-/** Throws when the ledger has the ref with another amount, because that is not a repetition but a mistake. */
+/** Throws when the ledger has the ref with another amount. Such a credit is a mistake and not a repetition. */
 async function sameAsBefore(tx: Tx, { orgId, reason, amountUinr, ref }: OperatorCredit): Promise<void> {
   const before = await tx.maybe(findEntry, orgId, reason, ref)
   if (before !== null && before.amountUinr !== amountUinr)

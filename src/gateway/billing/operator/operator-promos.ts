@@ -9,7 +9,7 @@ export interface NewPromo {
   readonly code: string
   readonly bonusUinr: bigint
   readonly topupMinUinr: bigint
-  /** Maximum number of redemptions; null: no maximum. Each organisation redeems a code once. */
+  /** Maximum number of redemptions. Null means no maximum. Each organisation redeems a code once. */
   readonly redemptionsMax: number | null
   readonly expiresAt: Date | null
 }
@@ -31,7 +31,7 @@ export class OperatorPromos {
     this.#clock = deps.clock
   }
 
-  /** Creates a code. Throws `bad_request` for an invalid code, for one that could never be used, and for one that exists. */
+  /** Creates a code. Throws `bad_request` for an invalid code, for a code that could never be used, and for a code that exists. */
   async create({ code: typed, bonusUinr, topupMinUinr, redemptionsMax, expiresAt }: NewPromo): Promise<Promo> {
     const code = cleanCode(typed)
     const now = new Date(this.#clock.nowMs())
@@ -50,7 +50,7 @@ export class OperatorPromos {
     return (await this.#db.many(listPromos)).map(row => this.#withState(row))
   }
 
-  /** Ends a code. Orders that were made with it can still be paid, without a bonus. A second call changes nothing. Throws `not_found`. */
+  /** Ends a code. An open order with the code can still be paid, but brings no bonus. A second call changes nothing. Throws `not_found`. */
   async end(typed: string): Promise<Promo> {
     const code = cleanCode(typed)
     const ended = await this.#db.maybe(endPromo, code, new Date(this.#clock.nowMs()))

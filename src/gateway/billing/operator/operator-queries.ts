@@ -50,7 +50,7 @@ export const insertPromo = statement<
 
 export const listPromos = statement<[], PromoRow>('billing.list_promos', `select ${promoColumns} from promo_codes order by created_at desc, code`)
 
-/** Ends a code. An ended code keeps its end. Returns no row when there is no such code. */
+/** Ends a code. A code that has already ended keeps its time of end. Returns no row when there is no such code. */
 export const endPromo = statement<[code: string, at: Date], PromoRow>(
   'billing.end_promo',
   `update promo_codes set ended_at = coalesce(ended_at, $2::timestamptz) where code = $1::text returning ${promoColumns}`,

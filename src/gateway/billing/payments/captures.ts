@@ -1,6 +1,7 @@
 /**
- * The effect of a payment on an organisation's money. The checkout in the browser and the provider's webhook both report the same payment, in any order,
- * concurrently and repeatedly. The first report does everything, in one transaction, and the others change nothing. Decision 0299 says why.
+ * The effect of a payment on an organisation's money. The checkout in the browser and the provider's webhook both report the same payment. Reports
+ * come in any order, concurrently and repeatedly. The first report makes all changes in one transaction. Later reports change nothing. Decision 0299
+ * says why.
  */
 import type { Tx } from '../../../platform/db/db.ts'
 import type { NewsItem } from '../../../platform/db/db-control-log.ts'
@@ -20,7 +21,10 @@ import { complain, findPayment, lockOrder, markPaid, type OrderRow, type Payment
 export interface CaptureDeps extends ReturnDeps {
   readonly ids: Ids
   readonly seller: Seller
-  /** Makes trial keys of the organisation standard. It runs before the credit, because a change of a key locks the key first and then its budget. */
+  /**
+   * Turns the trial keys of the organisation into standard keys. It runs before the credit, because a change of a key locks the key first and then
+   * its budget.
+   */
   readonly promote: (tx: Tx, orgId: number, at: Date) => Promise<readonly NewsItem[]>
 }
 
@@ -35,12 +39,12 @@ export interface ReportedPayment {
 export interface PaymentFacts {
   readonly orderId: string
   readonly paymentId: string
-  /** Null when the proof is the signature of the checkout, which covers only the ids. */
+  /** Null when the only proof is the signature of the checkout, because this signature covers only the ids. */
   readonly reported: ReportedPayment | null
   readonly at: Date
 }
 
-/** Why a payment was not credited. The operator checks it and returns the money, or credits it manually. */
+/** Why a payment was not credited. The operator checks the payment and returns the money or credits it manually. */
 export type FlagReason = 'amount_differs' | 'currency_differs' | 'order_paid_already'
 
 /** The result of the promo code of an order. */
@@ -52,10 +56,10 @@ export interface PromoResult {
 }
 
 export type CaptureOutcome =
-  /** The order does not exist, or the payment belongs to another one. Nothing has changed. */
+  /** The order does not exist, or the payment belongs to another order. Nothing has changed. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'credited'; readonly orgId: number; readonly balanceUinr: bigint; readonly promo: PromoResult | null }
-  /** The payment was credited before. `complaint` is set when this report contradicts the payment and no earlier report did. */
+  /** The payment was credited before. `complaint` is set when this is the first report that contradicts the payment. */
   | {
       readonly kind: 'repeated'
       readonly orgId: number
@@ -63,7 +67,7 @@ export type CaptureOutcome =
       readonly promo: PromoResult | null
       readonly complaint: FlagReason | null
     }
-  /** The payment was not credited, now or before. */
+  /** The payment has not been credited, neither now nor before. */
   | { readonly kind: 'flagged'; readonly orgId: number; readonly balanceUinr: bigint; readonly reason: string; readonly isNew: boolean }
 
 export interface Captured {
@@ -72,7 +76,10 @@ export interface Captured {
   readonly news: readonly NewsItem[]
 }
 
-/** Credits a payment once with all consequences, or returns why it is not credited. The caller has checked a signature of the provider. */
+/**
+ * Credits a payment once with all its consequences, or returns why the payment is not credited. The caller has already checked a signature of the
+ * provider.
+ */
 export async function captureIn(deps: CaptureDeps, tx: Tx, facts: PaymentFacts): Promise<Captured> {
   const { orderId, paymentId, reported } = facts
   const order = await tx.maybe(lockOrder, orderId)
@@ -92,7 +99,7 @@ export async function captureIn(deps: CaptureDeps, tx: Tx, facts: PaymentFacts):
   return { outcome: { kind: 'flagged', orgId, balanceUinr: await balanceOf(tx, orgId), reason, isNew }, news: [] }
 }
 
-/** Records that a payment failed. A captured or flagged payment keeps its state. Returns true when it was not recorded before. */
+/** Records that a payment failed. A captured or flagged payment keeps its state. Returns true when the failure was not recorded before. */
 export async function failIn(tx: Tx, facts: PaymentFacts, reason: string): Promise<boolean> {
   const order = await tx.maybe(lockOrder, facts.orderId)
   return order !== null && (await put(tx, order, facts, 'failed', reason))
@@ -116,13 +123,16 @@ async function repeated(tx: Tx, order: OrderRow, payment: PaymentRow, { paymentI
   const mismatch = mismatchOf(order, reported)
   const isNew = mismatch !== null && (await tx.exec(complain, orgId, paymentId, mismatch)) === 1
   const { bonusUinr, reason } = payment
-  // The column also has reasons for the operator.
+  // The column also holds reasons that are only for the operator.
   const refusal = reason?.startsWith('promo_') ? reason : null
   const promo = promoCode === null ? null : { code: promoCode, bonusUinr, refusal }
   return { kind: 'repeated', orgId, balanceUinr: await balanceOf(tx, orgId), promo, complaint: isNew ? mismatch : null }
 }
 
-/** Credits a payment. The order of locks is the same everywhere: order, organisation and keys, prepaid counter, promo code, invoice series, outboxes. */
+/**
+ * Credits a payment. Every transaction takes its locks in this order: order, organisation and keys, prepaid counter, promo code, invoice series,
+ * outboxes.
+ */
 async function credit(deps: CaptureDeps, tx: Tx, order: OrderRow, facts: PaymentFacts): Promise<Captured> {
   const { orgId, amountUinr, promoCode } = order
   const { orderId, paymentId, at } = facts
@@ -148,12 +158,12 @@ export interface TopUp {
   readonly paymentId: string
   readonly amountUinr: bigint
   readonly bonusUinr: bigint
-  /** The balance with amount and bonus. */
+  /** The balance after the amount and the bonus were added. */
   readonly balanceUinr: bigint
   readonly at: Date
 }
 
-/** Does what follows a credited top-up: invoice, events, receipt, and arming the low-balance warning. */
+/** Does what follows a credited top-up: issues the invoice, sends the events and the receipt, and arms the low-balance warning again. */
 export async function bookTopUp(deps: CaptureDeps, tx: Tx, topUp: TopUp): Promise<void> {
   const { orgId, orderId, paymentId, amountUinr, bonusUinr, balanceUinr, at } = topUp
   await rearmLowBalance(tx, orgId, balanceUinr)

@@ -1,4 +1,4 @@
-/** Payments for the operator to decide about: payments that were not credited, and credited payments that a later report contradicts. */
+/** Payments that the operator must decide about: payments that were not credited, and credited payments that a later report contradicts. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
@@ -20,10 +20,10 @@ export interface FlaggedPaymentsDeps {
 }
 
 export interface FlaggedCredit {
-  /** False when it was credited before and nothing changed. */
+  /** False when the payment was credited before and nothing changed. */
   readonly credited: boolean
   readonly orgId: number
-  /** The paid amount, which is the credited amount. */
+  /** The paid amount. The credited amount is the same. */
   readonly amountUinr: bigint
   readonly balanceUinr: bigint
 }
@@ -37,7 +37,7 @@ export class FlaggedPayments {
     this.#deps = deps
   }
 
-  /** Returns the undecided payments of an organisation, or of all for null. */
+  /** Returns the undecided payments of an organisation. Returns those of all organisations when `orgId` is null. */
   list(orgId: number | null): Promise<FlaggedRow[]> {
     return this.#deps.db.many(listFlagged, orgId, listedMax)
   }
@@ -47,8 +47,8 @@ export class FlaggedPayments {
   }
 
   /**
-   * Credits the paid amount once, as a top-up with invoice, events and receipt, but without the bonus of a promo code. Throws `not_found`, and
-   * `bad_request` for a payment that cannot be credited this way; the message says what to do instead.
+   * Credits the paid amount once, as a top-up with invoice, events and receipt, but without the bonus of a promo code. Throws `not_found`. Throws
+   * `bad_request` for a payment that cannot be credited this way, and the message says what to do instead.
    */
   credit(paymentId: string): Promise<FlaggedCredit> {
     const at = new Date(this.#deps.clock.nowMs())
@@ -70,8 +70,8 @@ export class FlaggedPayments {
   }
 
   /**
-   * Removes a payment from the list, because the money was returned or the balance was corrected manually. Moves no money. `settled` is false when it
-   * was settled before. Throws `not_found`, and `bad_request` for a payment that was never flagged.
+   * Removes a payment from the list, because the money was returned or the balance was corrected manually. It moves no money. `settled` is false when
+   * the payment was settled before. Throws `not_found`, and `bad_request` for a payment that was never flagged.
    */
   settle(paymentId: string): Promise<{ readonly settled: boolean; readonly orgId: number }> {
     const at = new Date(this.#deps.clock.nowMs())

@@ -5,10 +5,10 @@ export interface FlaggedRow {
   readonly paymentId: string
   readonly orgId: number
   readonly orderId: string
-  /** `captured`: the payment was credited by the proof of the checkout, and a later report contradicts it. */
+  /** `captured`: the payment was credited on the proof of the checkout, and a later report contradicts it. */
   readonly status: 'captured' | 'failed' | 'flagged'
   readonly reason: string | null
-  /** Smallest units of the currency × 10,000: micro-rupees for INR. */
+  /** The amount in the smallest unit of the currency, times 10,000. For INR, this is micro-rupees. */
   readonly amountUinr: bigint
   readonly currency: string
   readonly method: string | null
@@ -21,7 +21,7 @@ export interface FlaggedRow {
 const columns = `p.payment_id as "paymentId", p.org_id as "orgId", p.order_id as "orderId", p.status, p.reason, p.amount_uinr as "amountUinr", p.currency, p.method,
   p.created_at as "createdAt", p.settled_at as "settledAt", o.amount_uinr as "orderUinr", o.status as "orderStatus"`
 
-/** A credited payment also has a reason when its promo code gave no bonus, so the statement lists the reasons that need a decision. */
+/** The statement lists the reasons that need a decision, because a credited payment also has a reason when its promo code gave no bonus. */
 const needsLook = `p.settled_at is null and p.reason is not null and (p.status = 'flagged' or (p.status = 'captured' and p.reason in ('amount_differs', 'currency_differs')))`
 
 export const listFlagged = statement<[orgId: number | null, limit: number], FlaggedRow>(
@@ -37,7 +37,7 @@ export const findForOperator = statement<[paymentId: string], FlaggedRow>(
   `select ${columns} from payments p join payment_orders o on o.order_id = p.order_id where p.payment_id = $1::text`,
 )
 
-/** The reason stays, because it says why the operator had to decide. */
+/** Keeps the reason, because it says why the operator had to decide. */
 export const captureFlagged = statement<[orgId: number, paymentId: string, at: Date]>(
   'billing.capture_flagged',
   `update payments set status = 'captured', captured_at = $3::timestamptz, settled_at = $3::timestamptz

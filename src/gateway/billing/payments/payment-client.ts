@@ -1,4 +1,4 @@
-/** The HTTP API of the payment provider for orders and their payments. The credentials are sent to it in basic auth and nowhere else. */
+/** The HTTP API of the payment provider for orders and their payments. The credentials go only to this API, in basic auth. */
 import { z } from 'zod'
 import { fail } from '../../../platform/errors.ts'
 import type { Log } from '../../../platform/observe/log.ts'
@@ -20,24 +20,24 @@ export interface PaymentClientDeps {
 
 export interface WantedOrder {
   readonly amountPaise: number
-  /** The gateway's own reference: at most 40 characters, never used twice. */
+  /** The gateway's own reference: at most 40 characters, and never used twice. */
   readonly receipt: string
-  /** Ids for the operator in the provider's dashboard. */
+  /** Ids that the operator sees in the provider's dashboard. */
   readonly notes: Readonly<Record<string, string>>
 }
 
-/** The provider's reply about the payments of an order. Payments are not parsed yet. */
+/** The provider's reply about the payments of an order. The payments in it are not parsed yet. */
 export type PaymentsReply =
   | { readonly kind: 'payments'; readonly payments: readonly unknown[] }
   /** The provider does not know the order. */
   | { readonly kind: 'unknown' }
-  /** The provider gives no list: it is unreachable, refuses the gateway, or does not have the path. `status` is null without a reply. */
+  /** The provider gives no list, because it is unreachable, refuses the credentials, or does not have the path. `status` is null when there was no reply. */
   | { readonly kind: 'unavailable'; readonly status: number | null }
 
 const replyMaxBytes = 256 * 1024
 const paymentList = z.object({ items: z.array(z.unknown()) })
 const madeOrder = z.object({ id: providerId, amount: z.number().optional(), currency: z.string().optional() })
-/** Code and reason come from fixed lists. The description is free text and stays out of logs and errors. */
+/** `code` and `reason` are words from the provider's fixed lists. The description is free text, so it is not logged and not put into errors. */
 const refusal = z.object({ error: z.object({ code: word().optional(), reason: word().optional() }) })
 
 function word() {
@@ -58,7 +58,8 @@ export class PaymentClient {
 
   /** Makes an order and returns its id. Throws `payment_provider_failed` for every failure; the log has the details. */
   async createOrder({ amountPaise, receipt, notes }: WantedOrder): Promise<string> {
-    // The order itself requests capture, so it does not depend on a setting of the account. Authorized payments without capture go back to the payer.
+    // The order requests capture, so capture does not depend on a setting of the account. Payments that are authorized but not captured go back to
+    // the payer.
     const order = { amount: amountPaise, currency: topUpCurrency, receipt, notes, payment_capture: true }
     const { status, text } = await this.#send('POST', this.#url, JSON.stringify(order)).catch((error: unknown) => {
       this.#deps.log.error('the payment provider cannot be reached', { provider: this.#deps.provider, error })
@@ -74,7 +75,7 @@ export class PaymentClient {
     return made.data.id
   }
 
-  /** Asks the provider for the payments of an order, until the signal ends the request. Never throws. */
+  /** Asks the provider for the payments of an order. The signal can end the request. Never throws. */
   async paymentsOf(orderId: string, signal: AbortSignal): Promise<PaymentsReply> {
     try {
       const { status, text } = await this.#send('GET', `${this.#url}/${encodeURIComponent(orderId)}/payments`, undefined, signal)

@@ -16,7 +16,7 @@ const wholeRupees = `expected a whole number of rupees from ${topUpInr.min} to $
 const amountInr = z.int({ error: wholeRupees }).min(topUpInr.min, wholeRupees).max(topUpInr.max, wholeRupees)
 const promoCode = z.string().max(200)
 
-/** The fields under the gateway's names and under the names of the provider's checkout. */
+/** Accepts each field under the gateway's name and under the name that the provider's checkout uses. */
 const proof = z
   .object({
     order_id: providerId.optional().describe('Or razorpay_order_id.'),

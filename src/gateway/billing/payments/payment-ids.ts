@@ -1,7 +1,7 @@
 /** Ids and amounts of the payment provider. */
 import { z } from 'zod'
 
-/** An id of an order or payment: printable, without the `|` that separates ids in the text that the checkout signs. */
+/** An id of an order or payment. It is printable and has no `|`, because the text that the checkout signs separates ids with `|`. */
 export const providerId = z.string().regex(/^[!-{}~]{1,100}$/, 'expected an id as the payment provider gave it')
 
 /** The only currency of top-ups. */

@@ -27,7 +27,7 @@ export interface OrderRow {
   readonly status: 'created' | 'paid'
 }
 
-/** Locks an order, so that all further reports about it are handled one after the other. */
+/** Locks an order, so that all other reports about the order wait until this transaction ends. */
 export const lockOrder = statement<[orderId: string], OrderRow>(
   'billing.lock_order',
   `select org_id as "orgId", amount_uinr as "amountUinr", promo_code as "promoCode", status as "status"
@@ -46,14 +46,14 @@ export interface PaymentRow {
   readonly bonusUinr: bigint
 }
 
-/** Finds the payment in any organisation, so that a payment that belongs to another order is recognised. */
+/** Finds the payment in any organisation, so that the caller can recognise a payment that belongs to another order. */
 export const findPayment = statement<[paymentId: string], PaymentRow>(
   'billing.find_payment',
   `select order_id as "orderId", status as "status", reason as "reason", bonus_uinr as "bonusUinr"
    from payments where payment_id = $1::text`,
 )
 
-/** Records the state of a payment. A captured or flagged payment, and a payment of another order, does not change and gives no row. */
+/** Records the state of a payment. Changes nothing and returns no row for a captured or flagged payment and for a payment of another order. */
 export const putPayment = statement<
   [
     orgId: number,
@@ -83,8 +83,8 @@ export const setPromo = statement<[orgId: number, paymentId: string, code: strin
 )
 
 /**
- * Lists unpaid orders that are due for a request to the provider. The first request comes when an order is old enough, and the next ones when its age
- * has doubled since the last request. So an abandoned order costs few requests.
+ * Lists unpaid orders for which a request to the provider is due. The first request is due when an order is old enough. Each next request is due when
+ * the age of the order has doubled since the last request. So an abandoned order costs few requests.
  */
 export const listUnpaid = statement<[provider: string, keyId: string, from: Date, to: Date, at: Date, limit: number], { orgId: number; orderId: string }>(
   'billing.list_unpaid',
@@ -99,7 +99,7 @@ export const noteAsked = statement<[orgId: number, orderId: string, at: Date]>(
   `update payment_orders set asked_at = $3::timestamptz where org_id = $1::int and order_id = $2::text`,
 )
 
-/** Sets the method. The checkout does not name it, but the webhook that comes later does. */
+/** Sets the payment method. The checkout does not name the method, but the webhook that comes later does. */
 export const setMethod = statement<[orgId: number, paymentId: string, method: string]>(
   'billing.set_payment_method',
   `update payments set method = $3::text where org_id = $1::int and payment_id = $2::text and method is null`,

@@ -1,6 +1,6 @@
 /**
- * Finds payments that were not reported, because the browser was closed after the payment and the webhook was lost or never set up. The gateway asks
- * the provider about unpaid orders, rarely and for a limited time, and handles the reply like a webhook.
+ * Finds payments that nobody reported: the browser was closed after the payment, and the webhook was lost or never set up. The gateway asks the
+ * provider about unpaid orders, rarely and for a limited time. It handles the reply like a webhook.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -14,7 +14,7 @@ export interface PaymentReconciliationDeps {
   readonly db: Db
   readonly clock: Clock
   readonly log: Log
-  /** Id of the provider, and the account there. The provider does not know orders of another account. */
+  /** Id of the provider, and the gateway's account there. The provider does not know orders of another account. */
   readonly provider: string
   readonly keyId: string
   readonly client: Pick<PaymentClient, 'paymentsOf'>
@@ -23,7 +23,7 @@ export interface PaymentReconciliationDeps {
 
 /** Pause between two rounds. */
 export const unheardSweepMs = 5 * 60_000
-/** Minimum age of an order. A younger one may still be in payment, and its browser or the webhook will report it. */
+/** Minimum age of an order. The payment of a younger order may still be under way, and its browser or the webhook will report it. */
 const youngestMs = 10 * 60_000
 const oldestMs = 3 * 24 * 3600_000
 /** Maximum number of requests in one round. */
@@ -46,7 +46,7 @@ export class PaymentReconciliation {
     const due = await db.many(listUnpaid, provider, keyId, new Date(nowMs - oldestMs), new Date(nowMs - youngestMs), new Date(nowMs), askedMax)
     for (const { orgId, orderId } of due) {
       if (signal.aborted) return
-      // The request is recorded first, so an order that makes the provider fail moves to the end of the list.
+      // The request is recorded first. So an order that makes the provider fail moves to the end of the list.
       await db.exec(noteAsked, orgId, orderId, new Date(nowMs))
       const reply = await client.paymentsOf(orderId, signal)
       if (reply.kind === 'unavailable') {

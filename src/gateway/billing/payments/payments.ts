@@ -21,7 +21,7 @@ import { paymentEventOf, type ReturnEvent, returnEventOf } from './provider-even
 /** The configured payment provider. */
 export interface PaymentAccount {
   readonly client: Pick<PaymentClient, 'createOrder'>
-  /** Public, because the checkout in the browser needs it. */
+  /** Public, because the checkout in the browser needs this id. */
   readonly keyId: string
   readonly keySecret: Secret
   readonly webhookSecret: Secret | null
@@ -33,9 +33,9 @@ export interface PaymentsDeps {
   readonly ids: Ids
   readonly log: Log
   readonly controlLog: ControlLog
-  /** Id of the provider. It is set even while none is configured. */
+  /** Id of the provider. It is set even when no payment account is configured. */
   readonly provider: string
-  /** Null: billing is off. */
+  /** Null when billing is off. */
   readonly account: PaymentAccount | null
   readonly capture: CaptureDeps
 }
@@ -144,7 +144,7 @@ export class Payments {
     return outcomeName[(await this.take(facts)).kind]
   }
 
-  /** Credits a payment that the provider has confirmed, once. Logs payments that need the operator. */
+  /** Credits a payment once. The provider has confirmed the payment. Logs payments about which the operator must decide. */
   async take(facts: PaymentFacts): Promise<CaptureOutcome> {
     const { controlLog, capture, log, provider } = this.#deps
     const outcome = await controlLog.change(async tx => {
@@ -160,7 +160,7 @@ export class Payments {
     return outcome
   }
 
-  /** Handles a refund or dispute that the provider has confirmed. Logs money that moved. */
+  /** Handles a refund or dispute. The provider has confirmed it. Logs the money that moved. */
   async #takeReturn({ orderId: named, ...reported }: ReturnEvent): Promise<WebhookOutcome> {
     const { db, clock, controlLog, capture, log, provider } = this.#deps
     const { paymentId, event } = reported
@@ -209,13 +209,16 @@ function parse(bytes: Buffer): unknown {
 /** Signatures of the payment provider: hex HMAC-SHA256, compared in constant time. */
 const hexDigest = /^[0-9a-f]{64}$/
 
-/** Returns true when these bytes were signed with this secret. Everything but a hex digest is invalid. */
+/** Returns true when these bytes were signed with this secret. A signature that is not a hex digest is invalid. */
 export function isSigned(bytes: Buffer | string, signature: string, secret: Secret): boolean {
   if (!hexDigest.test(signature)) return false
   return timingSafeEqual(createHmac('sha256', secret.reveal()).update(bytes).digest(), Buffer.from(signature, 'hex'))
 }
 
-/** Returns the text that the checkout signs with the key secret after a successful payment. Ids contain no `|`, so different pairs give different texts. */
+/**
+ * Returns the text that the checkout signs with the key secret after a successful payment. Ids contain no `|`, so two different pairs of ids never
+ * give the same text.
+ */
 export function checkoutText(orderId: string, paymentId: string): string {
   return `${orderId}|${paymentId}`
 }

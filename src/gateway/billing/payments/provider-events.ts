@@ -9,11 +9,11 @@ export interface PaymentEvent {
   readonly orderId: string
   readonly paymentId: string
   readonly reported: ReportedPayment
-  /** The code of the failure. */
+  /** The error code of the payment. */
   readonly failure: string
 }
 
-/** Above every possible amount of a payment. Larger values would not fit into the columns. */
+/** A bound above every possible amount of a payment. Larger values would not fit into the columns. */
 const amountMax = 100_000_000_000_000
 
 const envelope = z.object({ event: z.string() })
@@ -34,9 +34,9 @@ const entity = z.object({
 })
 
 /**
- * Returns the event of a payment of an order. Returns null for every other event and for payments without an order, because the provider's account
- * may serve more than this gateway. Returns 'unreadable' for a payment of an order with data that no payment of this gateway can have. Free text,
- * names and addresses of payers are not read.
+ * Returns the event of a payment of an order. Returns null for every other event. Also returns null for payments without an order, because the
+ * provider's account may serve other programs than this gateway. Returns 'unreadable' for a payment of an order whose data no payment of this gateway
+ * can have. It does not read free text, names and addresses of payers.
  */
 export function paymentEventOf(json: unknown): PaymentEvent | 'unreadable' | null {
   const said = envelope.safeParse(json)
@@ -55,7 +55,10 @@ export function paymentEventOf(json: unknown): PaymentEvent | 'unreadable' | nul
   }
 }
 
-/** The fields that the provider's list has in addition to its webhooks. The operator decides about payments that were returned, whole or in part. */
+/**
+ * The provider's list has these fields in addition to those of its webhooks. A payment that was returned in whole or in part does not match: the
+ * operator decides about it.
+ */
 const captured = entity.extend({ status: z.literal('captured'), amount_refunded: z.literal(0).nullish() })
 
 /** Returns a captured, unreturned payment of an order from the provider's list. Returns null for every other payment. */
@@ -71,7 +74,7 @@ const kinds: Readonly<Record<string, PaymentEvent['kind'] | undefined>> = Object
   'payment.failed': 'failed',
 })
 
-/** An event of a refund or dispute. `orderId` is null when the event names no order; then the payment determines it. */
+/** An event of a refund or dispute. `orderId` is null when the event names no order. The payment then determines the order. */
 export type ReturnEvent = Omit<ReportedReturn, 'orderId'> & { readonly orderId: string | null }
 
 const returnFacts = z.object({ id: providerId, payment_id: providerId, amount: z.int().min(1).max(amountMax), currency: z.string(), phase: code })
@@ -88,9 +91,8 @@ const returnEnvelope = z.object({
 })
 
 /**
- * Returns the event of a refund or dispute. Returns null for every other event, for requests for documents that move no money, and for events that
- * change nothing about the money. Returns 'unreadable' for a refund or dispute with data that no payment of this gateway can have, such as another
- * currency.
+ * Returns the event of a refund or dispute. Returns null for every other event, for a bank's request for documents, and for events that change
+ * nothing about the money. Returns 'unreadable' for a refund or dispute whose data no payment of this gateway can have, such as another currency.
  */
 export function returnEventOf(json: unknown): ReturnEvent | 'unreadable' | null {
   const said = envelope.safeParse(json)
@@ -116,7 +118,7 @@ export function returnEventOf(json: unknown): ReturnEvent | 'unreadable' | null 
   }
 }
 
-/** Phases of a dispute in which the payer's bank asks for documents and takes no money. */
+/** Phases of a dispute in which the payer's bank asks for documents and does not take money. */
 const moneylessPhases: readonly string[] = ['retrieval', 'fraud']
 
 /** The effect of an event on the money. Of two events in the same second, the one with the higher rank counts. */

@@ -9,7 +9,7 @@ export interface BillingAddress {
   readonly line1: string
   readonly line2: string | null
   readonly city: string
-  /** Name as the state list of GST has it. */
+  /** The name of the state in the GST state list. */
   readonly state: string
   readonly stateCode: string
   /** Six digits. */
@@ -24,18 +24,21 @@ export type SentAddress = Readonly<Partial<Record<AddressField, unknown>>>
 
 export type AddressFinding =
   | { readonly address: BillingAddress }
-  /** What is wrong, by field, in the order of the form. It never repeats the typed text. */
+  /** What is wrong with each invalid field, in the order of the form. The texts never repeat what the person typed. */
   | { readonly wrong: ReadonlyMap<AddressField, string> }
 
 const lengthMax = { name: 100, line1: 150, line2: 150, city: 80 } as const
 
 /**
- * Control characters, line ends, and characters that hide or reverse text. They must not be on an invoice. The two joiners are allowed, because
- * several Indian scripts need them.
+ * Control characters, line ends, and characters that hide or reverse text. An invoice must not have them. The two joiners (U+200C and U+200D) are
+ * allowed, because several Indian scripts need them.
  */
 const notPrinted = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}]|(?![\u200c\u200d])\p{Cf}/u
 
-/** Checks every field and normalises texts: no surrounding or doubled spaces, the listed name of the state, the PIN without spaces. */
+/**
+ * Checks every field and normalises the texts. It removes surrounding and doubled spaces, takes the name of the state from the list, and writes the
+ * PIN code without spaces.
+ */
 export function readAddress(sent: SentAddress): AddressFinding {
   const wrong = new Map<AddressField, string>()
   const text = (field: keyof typeof lengthMax): string => {
@@ -63,7 +66,10 @@ function isIndia(country: unknown): boolean {
   return country === undefined || (typeof country === 'string' && country.trim().toUpperCase() === 'IN')
 }
 
-/** Returns one printable line within the length limit, in one form; or what is wrong with it, in words that follow the name of the field. */
+/**
+ * Returns the value as one normalised, printable line within the length limit. Otherwise returns what is wrong with it, in words that follow the name
+ * of the field.
+ */
 export function readLine(value: unknown, lengthMaxOf: number): { readonly text: string } | { readonly wrong: string } {
   if (value === undefined || value === null) return { wrong: 'is missing' }
   if (typeof value !== 'string') return { wrong: 'must be text' }
@@ -75,7 +81,7 @@ export function readLine(value: unknown, lengthMaxOf: number): { readonly text: 
   return /[\p{L}\p{N}]/u.test(text) ? { text } : { wrong: 'must have a letter or digit' }
 }
 
-/** Returns null when the digits of the code are possible in that state, otherwise what is wrong. */
+/** Returns null when the PIN code can be in that state. Otherwise returns what is wrong. */
 function whyNotPincode(pincode: string, stateCode: string | null): string | null {
   if (!isPincode(pincode)) return 'must be the six digits of an Indian PIN code'
   const states = statesOfPincode(pincode)

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export interface PincodePlace {
   /** The city or postal district. */
   readonly city: string
-  /** Code of the GST list. For a code on a border, it is the state with most of its post offices. */
+  /** Code of the GST state list. When the PIN code covers several states, it is the state with most of its post offices. */
   readonly stateCode: string
   /** All states that the code covers, `stateCode` first. */
   readonly stateCodes: readonly string[]
@@ -12,7 +12,7 @@ export interface PincodePlace {
 
 interface Table {
   readonly places: ReadonlyMap<string, PincodePlace>
-  /** The states of the codes with the same first three digits, and with the same first two. */
+  /** Maps the first three digits and the first two digits of PIN codes to the states of all codes that begin with them. */
   readonly statesOfPrefix: ReadonlyMap<string, ReadonlySet<string>>
 }
 
@@ -25,7 +25,7 @@ const table = (): Table => {
   return known
 }
 
-/** Six digits, the first not 0. */
+/** Returns true for six digits of which the first is not 0. */
 export function isPincode(text: string): boolean {
   return /^[1-9][0-9]{5}$/.test(text)
 }
@@ -36,8 +36,8 @@ export function placeOfPincode(pincode: string): PincodePlace | null {
 }
 
 /**
- * The states that a PIN code can be in. New codes come every year, so for an unknown code the first three digits decide, else the first two. Empty when
- * the digits say nothing, like those of the army's post offices.
+ * Returns the states that a PIN code can be in. New codes come every year. For an unknown code, the states come from its first three digits,
+ * otherwise from its first two. Returns an empty list when no known code begins with these digits, as for the army's post offices.
  */
 export function statesOfPincode(pincode: string): readonly string[] {
   const { places, statesOfPrefix } = table()
@@ -46,7 +46,7 @@ export function statesOfPincode(pincode: string): readonly string[] {
   return [...(statesOfPrefix.get(pincode.slice(0, 3)) ?? statesOfPrefix.get(pincode.slice(0, 2)) ?? [])]
 }
 
-/** Reads lines such as `29 Bengaluru: 560001-560110 562157`; `26+24` are several states. */
+/** Reads lines such as `29 Bengaluru: 560001-560110 562157`. A line that begins with `26+24` belongs to both states. */
 function tableOf(text: string): Table {
   const places = new Map<string, PincodePlace>()
   const statesOfPrefix = new Map<string, Set<string>>()

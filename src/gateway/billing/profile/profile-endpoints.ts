@@ -63,7 +63,7 @@ export const billingProfileEndpoints = {
       z.object({ valid: z.literal(false), reason: z.enum(['format', 'unknown_state', 'check_digit']), message: z.string() }),
     ]),
     errors: ['forbidden', 'bad_request'],
-    // The handler only computes, so there is nothing to audit.
+    // The handler changes nothing, so there is nothing to audit.
     audit: false,
     handle(_services, { body }) {
       const finding = readGstin(body.gstin)

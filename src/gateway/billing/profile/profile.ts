@@ -11,11 +11,11 @@ import { readLine } from './address.ts'
 export interface BillingProfilesDeps {
   readonly db: Db
   readonly clock: Clock
-  /** GST_BUSINESS_INVOICES. */
+  /** The setting GST_BUSINESS_INVOICES. */
   readonly businessInvoices: boolean
 }
 
-/** As the API returns it. PAN and state come from the GSTIN. Without one, the state is that of the billing address. */
+/** The profile as the API returns it. PAN and state come from the GSTIN. Without a GSTIN, the state is that of the billing address. */
 export interface BillingProfile {
   readonly legal_name: string | null
   readonly billing_email: string | null
@@ -47,7 +47,7 @@ export class BillingProfiles {
     return this.#view(await this.#deps.db.maybe(findBillingProfile, orgId))
   }
 
-  /** Sets fields and returns the profile. Throws `bad_request`, `bad_email`, and `unavailable` for a GSTIN while business invoices are off. */
+  /** Sets fields and returns the profile. Throws `bad_request` and `bad_email`. Throws `unavailable` for a GSTIN while business invoices are off. */
   async set(orgId: number, change: BillingProfileChange): Promise<BillingProfile> {
     const { db, clock } = this.#deps
     const legalName = legalNameOf(change.legalName)

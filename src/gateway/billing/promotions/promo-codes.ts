@@ -1,4 +1,7 @@
-/** Promo codes: a bonus on top of a top-up, once for each organisation. A code is checked when an order is made and redeemed when it is paid. */
+/**
+ * Promo codes. A code gives a bonus on top of a top-up, once for each organisation. The gateway checks a code when it makes an order and redeems the
+ * code when the order is paid.
+ */
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import type { NewsItem } from '../../../platform/db/db-control-log.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
@@ -12,15 +15,15 @@ export type PromoRefusal = 'promo_unknown' | 'promo_ended' | 'promo_expired' | '
 export interface PromoOffer {
   readonly code: string
   readonly bonusUinr: bigint
-  /** 0 when any top-up is enough. */
+  /** 0 when a top-up of any amount is enough. */
   readonly topupMinUinr: bigint
 }
 
 export interface PromoCheck {
   readonly orgId: number
-  /** The code as typed. */
+  /** The code as the person typed it. */
   readonly code: string
-  /** The top-up for the code; null: not known yet. */
+  /** The amount of the top-up. Null while the amount is not known. */
   readonly topupUinr: bigint | null
   readonly at: Date
 }
@@ -36,7 +39,7 @@ export type Redeemed =
 
 const codeShape = /^[A-Z0-9][A-Z0-9-]{2,31}$/
 
-/** Returns the present value of the code for the organisation. Redeems nothing. Throws `promo_invalid` or `promo_redeemed`. */
+/** Returns what the code is worth to the organisation now. It does not redeem the code. Throws `promo_invalid` or `promo_redeemed`. */
 export async function checkPromo(db: Queryable, { orgId, code: typed, topupUinr, at }: PromoCheck): Promise<PromoOffer> {
   const code = typed.trim().toUpperCase()
   const terms = codeShape.test(code) ? await db.maybe(findPromo, orgId, code) : null
@@ -46,10 +49,10 @@ export async function checkPromo(db: Queryable, { orgId, code: typed, topupUinr,
   return { code, bonusUinr: terms.bonusUinr, topupMinUinr: terms.topupMinUinr }
 }
 
-/** Credits the bonus and counts the redemption, in the transaction of the capture that credited the top-up; or returns why there is no bonus. */
+/** Credits the bonus and counts the redemption, in the same transaction that credits the top-up. Otherwise returns why there is no bonus. */
 export async function redeemIn(tx: Tx, { orgId, code, topupUinr, paymentId, at }: Redemption): Promise<Redeemed> {
   await tx.maybe(lockPromo, code)
-  // A separate statement reads it after the lock, so it sees what the capture before this one has committed.
+  // A separate statement reads the terms after the lock, so it sees what the previous capture committed.
   const terms = await tx.maybe(findPromo, orgId, code)
   if (terms === null) return { refusal: 'promo_unknown' }
   const refusal = refusalOf(terms, topupUinr, at)
@@ -62,8 +65,8 @@ export async function redeemIn(tx: Tx, { orgId, code, topupUinr, paymentId, at }
 }
 
 /**
- * Returns the reason why a code gives no bonus, or null. The function is pure. An organisation that has redeemed a code always gets that reason,
- * whatever has changed since.
+ * Returns the reason why a code gives no bonus, or null. The function is pure. When the organisation has redeemed the code, the reason is always
+ * `promo_redeemed`, even if the terms have changed since.
  */
 export function refusalOf(terms: AskedPromo, topupUinr: bigint | null, at: Date): PromoRefusal | null {
   if (terms.redeemed) return 'promo_redeemed'

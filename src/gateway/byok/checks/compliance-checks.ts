@@ -9,7 +9,7 @@ type Value = Readonly<Record<string, unknown>>
 type Reply = Extract<Answer, { kind: 'reply' }>
 
 const prompt = { messages: [{ role: 'user', content: 'Reply with the single word OK.' }] }
-/** Enough tokens for one word and for the first tokens of reasoning models. */
+/** Enough output for one word, and for the first reasoning tokens of a reasoning model. */
 const outputMaxTokens = 32
 const toolMaxTokens = 256
 const toolName = 'get_weather'
@@ -28,7 +28,7 @@ const toolRequest = {
   tool_choice: { type: 'function', function: { name: toolName } },
 }
 
-/** Why a reply fails a check; null when it passes. */
+/** Why a reply fails a check. Null when the reply passes. */
 type Fault = string | null
 
 const check = (name: ComplianceCheck['name'], required: boolean, answer: Answer, fault: Fault, good: string): ComplianceCheck => ({
@@ -63,7 +63,7 @@ export async function readStream(dial: ComplianceDial): Promise<{ check: Complia
   }
 }
 
-/** Sends a request that names a tool which must be called. */
+/** Sends a request that requires a call of a named tool, and checks the reply. */
 export async function checkTools(dial: ComplianceDial): Promise<ComplianceCheck> {
   const answer = await dial.chat(toolRequest, toolMaxTokens)
   const fault = refusal(answer, dial) ?? toolFault(answer)

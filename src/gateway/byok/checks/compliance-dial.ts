@@ -6,18 +6,18 @@ import { dialectOf } from '../../providers/dialects.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Candidate, ComplianceDeps } from './compliance.ts'
 
-/** The reply of a server to one request, or the reason why there is none. */
+/** The reply of a server to one request, or the reason why there is no reply. */
 export type Answer =
   | { readonly kind: 'reply'; readonly status: number; readonly type: string; readonly text: string; readonly firstByteMs: number; readonly totalMs: number }
   | { readonly kind: 'none'; readonly why: string; readonly totalMs: number }
 
 type Body = Readonly<Record<string, unknown>>
 
-/** Largest reply that is read. The requested replies fit into a hundredth of it. */
+/** Maximum size of a reply. The replies that a test requests are a hundred times smaller. */
 const replyMaxBytes = 256 * 1024
 const excerptMaxChars = 160
 
-/** Sends the requests of one test as calls are sent, with one time limit for all of them. */
+/** Sends the requests of one test in the same way as calls. All requests share one time limit. */
 export class ComplianceDial {
   readonly #candidate: Candidate
   readonly #deps: ComplianceDeps
@@ -26,7 +26,7 @@ export class ComplianceDial {
   readonly #stopTimer: () => void
   readonly #onAbort = (): void => this.#cut.abort(this.#signal.reason)
   #isLate = false
-  /** Newer models of some vendors use another name for the limit. */
+  /** The name of the field that limits output tokens. Newer models of some vendors use another name. */
   #limitName = 'max_tokens'
 
   constructor(candidate: Candidate, signal: CancelSignal, deps: ComplianceDeps) {

@@ -4,9 +4,9 @@ import { checkErrors, checkTools, readChat, readStream } from './compliance-chec
 import { ComplianceDial } from './compliance-dial.ts'
 
 /**
- * Tests a server with a few small requests, one after the other, sent as calls are. `chat` and `stream` are required; `usage`, `tools`, `errors` and
- * `latency` are informative. Failures of the server are in the result. Throws `bad_request` for an address that a user may not reach, and the
- * signal's reason when it aborts.
+ * Tests a server with a few small requests, one after the other, sent in the same way as calls. The checks `chat` and `stream` are required. The
+ * checks `usage`, `tools`, `errors` and `latency` only inform. Failures of the server are in the result. Throws `bad_request` for an address that a
+ * user may not reach. Throws the signal's reason when the signal aborts.
  */
 export async function testCompliance(candidate: Candidate, signal: CancelSignal, deps: ComplianceDeps): Promise<Compliance> {
   const dial = new ComplianceDial(candidate, signal, deps)

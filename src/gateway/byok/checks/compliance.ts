@@ -9,9 +9,9 @@ export interface ComplianceCheck {
   /** False when a failure is only a warning and the server can still be registered. */
   readonly required: boolean
   readonly pass: boolean
-  /** Time that the server took; for a stream, the time until its first byte. 0 when nothing was sent. */
+  /** The time that the server took. For a stream, the time until its first byte. 0 when no request was sent. */
   readonly latencyMs: number
-  /** Text for people. It quotes at most a short sentence of the server's own error, never its key. */
+  /** Text for people. It may quote one short sentence of the server's own error. It never contains the server's key. */
   readonly detail: string
 }
 

@@ -152,7 +152,7 @@ export const customEndpoints = {
   }),
 }
 
-/** Removes the spaces that people paste around URLs and keys. A key of spaces counts as no key. */
+/** Removes the spaces that people paste around URLs and keys. A key that consists of spaces counts as no key. */
 function paramsOf(given: z.output<typeof body>): ServerParams {
   const key = given.key?.trim() ?? ''
   return {
@@ -165,7 +165,7 @@ function paramsOf(given: z.output<typeof body>): ServerParams {
   }
 }
 
-/** Omitted fields stay omitted. A key of spaces counts as omitted, so the saved key stays. */
+/** Omitted fields stay omitted. A key that consists of spaces counts as omitted, so the saved key stays. */
 function changeOf({ name, model, base_url, upstream_model, key, residency }: z.output<typeof change>): ServerChange {
   return {
     ...(name === undefined ? {} : { name: name.trim() }),
@@ -177,7 +177,7 @@ function changeOf({ name, model, base_url, upstream_model, key, residency }: z.o
   }
 }
 
-/** Returns the id in the path. Throws `not_found` for a text that cannot be an id. */
+/** Returns the id in the path. Throws `not_found` for a text that does not have the form of an id. */
 function idOf({ id }: { id: string }): number {
   const known = rowId(id)
   if (known === null) throw fail('not_found', { message: 'There is no such custom endpoint.' })

@@ -44,7 +44,7 @@ export const findServerOwner = statement<[id: number], { orgId: number; slug: st
   `select org_id as "orgId", slug, model_id as "modelId" from custom_endpoints where id = $1::int`,
 )
 
-/** Locks the organisation, so that its registrations run one after the other and see each other's slugs and number. */
+/** Locks the organisation. Its registrations then run one after the other, and each sees the slugs and the number of servers that the others left. */
 export const lockOrg = statement<[orgId: number], { id: number }>('byok.lock_org', `select id from orgs where id = $1::int for no key update`)
 
 export const listSlugs = statement<[orgId: number], { slug: string }>('byok.list_slugs', `select slug from custom_endpoints where org_id = $1::int`)
@@ -98,7 +98,7 @@ export const changeServer = statement<
    where org_id = $1::int and id = $2::int returning ${columns}`,
 )
 
-/** Reads a server and locks it against concurrent changes. */
+/** Reads a server and locks its row against concurrent changes. */
 export const lockServer = statement<[orgId: number, id: number], SealedServerRow>(
   'byok.lock_server',
   `select ${columns}, key_sealed as "keySealed" from custom_endpoints where org_id = $1::int and id = $2::int for no key update`,

@@ -5,7 +5,7 @@ import { cleanName } from '../../../platform/values/clean-name.ts'
 /** The parameters of a registration, with trimmed texts. */
 export interface ServerParams {
   readonly name: string
-  /** The catalog model of the server. */
+  /** The catalog model that the server runs. */
   readonly model: string
   readonly baseUrl: string
   readonly upstreamModel: string
@@ -13,19 +13,19 @@ export interface ServerParams {
   readonly residency: 'india' | 'global'
 }
 
-/** The changed fields of a server. Omitted fields do not change. */
+/** The changed fields of a server. An omitted field keeps its value. */
 export type ServerChange = Partial<ServerParams>
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const upstreamModelShape = /^[^\u0000-\u001f\u007f-\u009f]{1,256}$/u
-/** The key is sent in a header unchanged. */
+/** The form of a key that can be sent in a header without a change. */
 const keyShape = /^[\x21-\x7e]{1,4096}$/
 const urlMaxChars = 2048
 const slugMaxChars = 40
 
 /**
- * Returns the parameters with the URL in the form in which it is dialed. Throws `bad_name` and `bad_request` for every fault that can be found
- * without dialing, such as a private or reserved address.
+ * Returns the parameters with the URL in the form that the gateway connects to. Throws `bad_name` and `bad_request` for every fault that can be found
+ * without a connection, such as a private or reserved address.
  */
 export function checkedParams(params: ServerParams, guard: UrlGuard, gatewayUrl: string): ServerParams {
   const name = cleanName(params.name)
@@ -48,7 +48,7 @@ function hostOf(url: string): string | null {
   return URL.canParse(url) ? new URL(url).host : null
 }
 
-/** Returns the slug of a new server: its name, with a number appended when that slug is taken. */
+/** Returns the slug of a new server. The slug is made from the server's name. A number is appended when the slug is taken. */
 export function slugFor(name: string, taken: readonly string[]): string {
   const plain = name
     .normalize('NFKD')

@@ -37,7 +37,7 @@ export interface CustomServersDeps {
   readonly log: Log
   readonly sealer: Sealer
   readonly controlLog: ControlLog
-  /** CUSTOM_ENDPOINTS. False switches registration and use off; registered servers stay in the database. */
+  /** The setting CUSTOM_ENDPOINTS. When it is false, servers can neither be registered nor used. Registered servers stay in the database. */
   readonly enabled: boolean
   readonly guard: UrlGuard
   readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
@@ -52,7 +52,7 @@ export interface CustomServersDeps {
 /** Maximum number of servers of one organisation. */
 const serversMax = 50
 
-/** OpenAI-compatible servers of organisations. A server is tested before it is saved and dialed only through the URL guard. */
+/** OpenAI-compatible servers of organisations. The gateway tests a server before it saves it. It connects to the server only through the URL guard. */
 export class CustomServers {
   readonly #deps: CustomServersDeps
   constructor(deps: CustomServersDeps) {
@@ -70,13 +70,13 @@ export class CustomServers {
     return this.#deps.db.many(listServers, orgId)
   }
 
-  /** Tests a server that is not saved. Throws `bad_name`, `bad_model`, `bad_request`, `rate_limit_exceeded`. */
+  /** Tests the server that `params` describe, and saves nothing. Throws `bad_name`, `bad_model`, `bad_request`, `rate_limit_exceeded`. */
   async test(orgId: number, params: ServerParams, signal: CancelSignal): Promise<Compliance> {
     const candidate = this.#candidate(this.#checked(params))
     return this.#rated(orgId, () => this.#deps.test(candidate, signal))
   }
 
-  /** Tests a server and saves it when it passes. When it fails, throws `bad_request` with the result. Also throws `cap` and the errors of `test`. */
+  /** Tests a server, and saves it when it passes. When it fails, throws `bad_request` with the result. Also throws `cap` and the errors of `test`. */
   async register(orgId: number, given: ServerParams, signal: CancelSignal): Promise<CustomServerRow> {
     const params = this.#checked(given)
     const candidate = this.#candidate(params)
@@ -91,7 +91,10 @@ export class CustomServers {
     })
   }
 
-  /** Tests a registered server again and stores the result. The server serves calls either way. Throws `not_found`, `rate_limit_exceeded`. */
+  /**
+   * Tests a registered server again and stores the result. The server continues to serve calls even when it fails. Throws `not_found`,
+   * `rate_limit_exceeded`.
+   */
   async retest(orgId: number, id: number, signal: CancelSignal): Promise<CustomServerRow> {
     const row = await this.#deps.db.maybe(findServer, orgId, id)
     if (row === null) throw notFound()
@@ -109,16 +112,16 @@ export class CustomServers {
   }
 
   /**
-   * Changes the given fields of a server. Its slug stays, and its key stays unless `params` has one; null removes it. A server at another origin
-   * never gets the saved key, so the key must be given again. A change of address, upstream model, model or key needs a passed test. Throws as
-   * `register` does, and `not_found`.
+   * Changes the given fields of a server. Its slug never changes. Its key changes only if `params` has a key, and null removes the key. The saved key
+   * is never sent to another origin, so a change of origin needs the key again. A change of the address, upstream model, model or key needs a passed
+   * test. Throws `not_found` and the errors of `register`.
    */
   async change(orgId: number, id: number, params: ServerChange, signal: CancelSignal): Promise<CustomServerRow> {
     const before = await this.#deps.db.maybe(findServer, orgId, id)
     if (before === null) throw notFound()
     const { name, modelId, baseUrl, upstreamModel, residency, keySealed } = before
     if (params.key === undefined && keySealed !== null && params.baseUrl !== undefined && isElsewhere(params.baseUrl, baseUrl)) throw keyNeededAgain()
-    // The key is opened only for the test. When it does not change, its sealed text stays the same.
+    // The saved key is opened only for the test. When the key does not change, its sealed text stays the same.
     const key = params.key === undefined ? this.#keyOf(orgId, before) : params.key
     const given = { name, model: modelId, baseUrl, upstreamModel, residency, ...params, key }
     const isTested = params.key !== undefined || given.baseUrl !== baseUrl || given.upstreamModel !== upstreamModel || given.model !== modelId
@@ -153,14 +156,14 @@ export class CustomServers {
     })
   }
 
-  /** Removes a server, which gets no calls from then on. Throws `not_found`. */
+  /** Removes a server. It gets no further calls. Throws `not_found`. */
   async remove(orgId: number, id: number): Promise<void> {
     await this.#change(orgId, async tx => {
       if ((await tx.maybe(deleteServer, orgId, id)) === null) throw notFound()
     })
   }
 
-  /** Returns the registered servers of an organisation for routing. A server whose key cannot be opened is left out, and the log has a line about it. */
+  /** Returns the registered servers of an organisation for routing. A server whose key cannot be opened is left out and logged. */
   async ofOrg(orgId: number): Promise<readonly CustomRoute[]> {
     if (!this.#deps.enabled) return []
     const rows = await this.#deps.db.many(listSealedServers, orgId)
@@ -170,7 +173,7 @@ export class CustomServers {
     })
   }
 
-  /** Runs one test within the organisation's rate. A passed test does not count. */
+  /** Runs one test and counts it against the organisation's rate of tests. A passed test does not count. */
   async #rated(orgId: number, test: () => Promise<Compliance>): Promise<Compliance> {
     const { addressTests } = this.#deps
     addressTests.take(orgId)
@@ -203,7 +206,7 @@ export class CustomServers {
     return key === null ? null : this.#deps.sealer.seal(key, serverKeyOwner(orgId, slug))
   }
 
-  /** Returns the opened key. Throws `bad_request` when it cannot be opened. */
+  /** Returns the server's key in plain text, or null when it has none. Throws `bad_request` when the key cannot be opened. */
   #keyOf(orgId: number, row: SealedServerRow): string | null {
     try {
       return row.keySealed === null ? null : this.#deps.sealer.open(row.keySealed, serverKeyOwner(orgId, row.slug))
@@ -219,7 +222,7 @@ export class CustomServers {
       const expectsTools = this.#deps.modelOf(row.modelId)?.tools ?? false
       return await this.#deps.test({ provider, upstreamModel: row.upstreamModel, expectsTools }, signal)
     } catch (error) {
-      // A host name that leads elsewhere by now is a finding like any other.
+      // The host name may resolve to a private address by now. The result of the test reports it.
       if (error instanceof GatewayError && error.errorName === 'bad_request') return untestable(error.message)
       throw error
     }
@@ -260,7 +263,7 @@ function customProvider(slug: string, server: Pick<CustomServerRow, 'name' | 'ba
 
 const maskOf = (key: string | null): string | null => (key === null ? null : maskSecret(key))
 
-/** Returns true when a URL has another origin (scheme, host, port) than before. For an invalid URL it returns false, because the URL rules refuse it. */
+/** Returns true when a URL has another origin (scheme, host, port) than before. Returns false for an invalid URL, because the URL rules refuse it later. */
 const isElsewhere = (given: string, before: string): boolean => URL.canParse(given) && new URL(given).origin !== new URL(before).origin
 
 const keyNeededAgain = (): GatewayError =>
@@ -286,18 +289,18 @@ export function complianceView({ pass, checks }: Compliance) {
   return { pass, checks: checks.map(({ latencyMs, ...check }) => ({ ...check, latency_ms: latencyMs })) }
 }
 
-/** Returns the result for members: what passed and failed, without causes and times, because they reveal details of a network. */
+/** Returns the result for plain members: which checks passed and which failed. Causes and times are left out, because they reveal details of a network. */
 export function complianceSummary({ pass, checks }: Compliance) {
   const detailOf = (isPassed: boolean): string => (isPassed ? 'passed' : 'failed; owners and admins see why')
   return { pass, checks: checks.map(({ name, required, pass: isPassed }) => ({ name, required, pass: isPassed, latency_ms: 0, detail: detailOf(isPassed) })) }
 }
 
-/** Returns the name that binds a sealed key to the row of its server. */
+/** Returns the name that ties a sealed key to the row of its server. A key that is copied to another row cannot be opened. */
 export const serverKeyOwner = (orgId: number, slug: string): string => `custom_endpoint:${orgId}:${slug}`
 
 const notFound = (): GatewayError => fail('not_found', { message: 'There is no such custom endpoint.' })
 
-/** Returns the organisation, slug and model of a registered server; null when it was deleted. */
+/** Returns the organisation, slug and model of a registered server. Returns null when the server was deleted. */
 export function serverOwner(db: Db, id: number): Promise<{ orgId: number; slug: string; modelId: string } | null> {
   return db.maybe(findServerOwner, id)
 }

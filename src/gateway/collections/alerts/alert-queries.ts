@@ -7,12 +7,12 @@ export type AlertChannel = 'email' | 'webhook'
 export interface AlertRow {
   readonly id: number
   readonly metric: AlertMetric
-  /** Share of failed canaries, or milliseconds. */
+  /** A share of failed canaries, or a latency in milliseconds. */
   readonly threshold: number
   readonly channel: AlertChannel
   readonly target: string | null
   readonly firingSince: Date | null
-  /** When the last notification was sent that it fires. */
+  /** The time of the last notification that the alert fires. */
   readonly notifiedAt: Date | null
   readonly createdAt: Date
 }
@@ -24,19 +24,19 @@ export const listAlerts = statement<[orgId: number, collectionId: number], Alert
   `select ${columns} from collection_alerts where org_id = $1::int and collection_id = $2::int order by id`,
 )
 
-/** URLs of the organisation's webhooks that receive alerts now. */
+/** Lists the URLs of the organisation's webhooks that currently receive alerts. */
 export const listHearing = statement<[orgId: number], { url: string }>(
   'collections.list_hearing',
   `select url from webhook_endpoints where org_id = $1::int and enabled and (subscribe_all or 'collection.alert' = any(event_types))`,
 )
 
-/** The process that evaluates the alerts locks them, so no other process reports the same crossing. */
+/** Reads and locks the alerts. The process that evaluates them holds the lock, so no other process reports the same crossing of a threshold. */
 export const lockAlerts = statement<[orgId: number, collectionId: number], AlertRow>(
   'collections.lock_alerts',
   `select ${columns} from collection_alerts where org_id = $1::int and collection_id = $2::int order by id for no key update`,
 )
 
-/** Locks the collection, so that new alerts of it are added one after the other and their number is right. */
+/** Locks the collection. Its new alerts are then added one after the other, so the count of its alerts is right. */
 export const lockForAlert = statement<[orgId: number, collectionId: number], { id: number }>(
   'collections.lock_for_alert',
   'select id from collections where org_id = $1::int and id = $2::int for no key update',
@@ -75,7 +75,7 @@ export const noteAlert = statement<[orgId: number, id: number, firingSince: Date
   'update collection_alerts set firing_since = $3::timestamptz, told_at = $4::timestamptz where org_id = $1::int and id = $2::int',
 )
 
-/** Clears the firing state, because nobody checks the collection any more. The time of the last notification stays. */
+/** Clears the firing state, because the collection is no longer monitored. The time of the last notification stays. */
 export const quietAlerts = statement<[orgId: number, collectionId: number]>(
   'collections.quiet_alerts',
   'update collection_alerts set firing_since = null where org_id = $1::int and collection_id = $2::int and firing_since is not null',
@@ -98,7 +98,7 @@ export const sumChecks = statement<[orgId: number, collectionId: number, since: 
    group by 1, 2`,
 )
 
-/** The active people of the organisation to notify: the member with the given address, or the owners when no member has it. */
+/** Returns the active people of the organisation to notify: the member with the given address. When no member has the address, the owners. */
 export const alertReaders = statement<[orgId: number, email: string | null], { userId: number; email: string; orgName: string }>(
   'collections.alert_readers',
   `with people as materialized (
@@ -109,7 +109,7 @@ export const alertReaders = statement<[orgId: number, email: string | null], { u
    order by p.id`,
 )
 
-/** Returns the address in the member's spelling. Returns no row when no active member has it. */
+/** Returns the address in the member's own spelling. Returns no row when no active member has this address. */
 export const findMemberAddress = statement<[orgId: number, email: string], { email: string }>(
   'collections.find_member_address',
   `select u.email as "email" from org_members m join users u on u.id = m.user_id

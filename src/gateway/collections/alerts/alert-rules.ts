@@ -1,7 +1,7 @@
 /** Decides when an alert fires, is repeated, and ends. The functions are pure. */
 import type { AlertMetric, AlertRow, StepFigures } from './alert-queries.ts'
 
-/** Minimum number of canaries of a step within the window. A step with fewer is not judged. */
+/** Minimum number of canaries of a step within the window. A step with fewer canaries is not evaluated. */
 export const alertChecksMin = 3
 
 /** The value of a metric at the step where it is worst. */
@@ -9,12 +9,12 @@ export interface Reading {
   readonly value: number
   readonly model: string
   readonly pinned: string
-  /** Canaries of that step within the window. */
+  /** The number of canaries of that step within the window. */
   readonly checks: number
 }
 
 export interface Verdict {
-  /** The notification to send; null: none. */
+  /** The notification to send. Null when there is nothing to send. */
   readonly notify: 'firing' | 'recovered' | null
   readonly firingSince: Date | null
   readonly notifiedAt: Date | null
@@ -22,8 +22,8 @@ export interface Verdict {
 }
 
 /**
- * Returns the metric at the step where it is worst, or null while no step has enough canaries. A chain is as good as its worst step: nine good steps
- * must not hide a dead one. Latency counts answered canaries only.
+ * Returns the metric at the step where it is worst. Returns null while no step has enough canaries. The worst step decides, because nine good steps
+ * must not hide a dead one. Latency counts only answered canaries.
  */
 export function worstOf(metric: AlertMetric, figures: readonly StepFigures[]): Reading | null {
   let worst: Reading | null = null
@@ -35,12 +35,13 @@ export function worstOf(metric: AlertMetric, figures: readonly StepFigures[]): R
   return worst
 }
 
-/** Returns true at the threshold or above it. For a threshold of 0, only values above it count. */
+/** Returns true when the value is at or above the threshold. With a threshold of 0, a value of 0 does not count. */
 const isCrossed = (threshold: number, value: number): boolean => value >= threshold && value > 0
 
 /**
- * Decides about a notification. An alert notifies once when the metric crosses the threshold, and again after the cool-down while it stays there. It
- * notifies once more when it is over, if the crossing was notified. A second crossing within the cool-down is reported only after it.
+ * Decides about a notification. An alert notifies once when the metric crosses the threshold. While the metric stays at or above the threshold, the
+ * alert notifies again after each cool-down. When the metric falls below the threshold, the alert notifies once, but only if the crossing was
+ * notified. A second crossing within the cool-down is notified only after the cool-down.
  */
 export function judge(
   alert: Pick<AlertRow, 'metric' | 'threshold' | 'firingSince' | 'notifiedAt'>,

@@ -1,4 +1,4 @@
-/** Evaluates the alerts of a collection after each round, and sends notifications. */
+/** Evaluates the alerts of a collection after each round of canaries, and sends notifications. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { GatewayError } from '../../../platform/errors.ts'
@@ -17,16 +17,16 @@ export interface AlertWatchDeps {
   readonly mail: Pick<Mail, 'enqueue'>
   readonly baseUrl: () => string
   readonly windowMs: number
-  /** ALERT_COOLDOWN_S. */
+  /** The setting ALERT_COOLDOWN_S. */
   readonly cooldownMs: number
 }
 
-/** Returns the window of alerts in milliseconds. At least three rounds must fit into it, because otherwise no alert could ever fire. */
+/** Returns the window of alerts in milliseconds. At least three rounds must fit into the window. Otherwise no alert could ever fire. */
 export const alertWindowMs = (windowS: number, everyS: number): number => Math.max(windowS, Math.ceil(everyS * 3.5)) * 1000
 
 /**
- * Evaluates every alert of the collection, in the transaction that wrote a round. The alerts are locked meanwhile, so each crossing is reported once
- * with any number of processes. Mail and webhooks go out if, and only if, the round is written.
+ * Evaluates every alert of the collection, in the transaction that wrote a round. The transaction locks the alerts, so each crossing is reported
+ * once, whatever the number of processes. Mail and webhooks are sent if, and only if, the round is written.
  */
 export async function watchAlerts(tx: Tx, round: WrittenRound, deps: AlertWatchDeps): Promise<void> {
   const { orgId, id } = round.collection
@@ -103,7 +103,7 @@ async function notifyPeople(tx: Tx, { round, alert, state, reading, now }: Notic
       onceKey: `collection_alert:${alert.id}:${now.getTime()}:${state}:${userId}`,
     } as const
     if (!(await takeAlertMail(tx, orgId, now.getTime()))) return
-    // An address that accepts no mail must not prevent the round.
+    // An invalid address must not prevent the round.
     await mail.enqueue(tx, letter).catch((error: unknown) => {
       if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
     })

@@ -21,9 +21,9 @@ export interface AlertsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly webhooks: Pick<Webhooks, 'ensure'>
-  /** ALERTS_MAX. */
+  /** The setting ALERTS_MAX. */
   readonly alertsMax: number
-  /** MONITOR_TIMEOUT_S. */
+  /** The setting MONITOR_TIMEOUT_S. */
   readonly timeoutS: number
   /** True when this installation sends mail. */
   readonly sendsMail: boolean
@@ -37,16 +37,16 @@ export interface AlertParams {
 }
 
 export interface HeardAlert extends AlertRow {
-  /** False when this installation sends no mail, or when no webhook receives the alert any more. */
+  /** False when nobody would receive the alert: this installation sends no mail, or no webhook receives the alert any more. */
   readonly isHeard: boolean
 }
 
 export interface NewAlert {
   readonly alert: AlertRow
-  /** Secret of a webhook that was created for the alert. It is shown once. */
+  /** The secret of a webhook that was created for the alert. It is shown only here. */
   readonly secret: string | null
   readonly webhookId: number | null
-  /** A hint for the person who created it. */
+  /** A hint for the person who created the alert. */
   readonly note: string | null
 }
 
@@ -59,7 +59,7 @@ export class Alerts {
     this.#deps = deps
   }
 
-  /** Returns the alerts, oldest first. `isHeard` says whether an alert would reach anybody. Throws `not_found`. */
+  /** Returns the alerts, oldest first. `isHeard` says whether anybody would receive the alert. Throws `not_found`. */
   async list(orgId: number, slug: string): Promise<readonly HeardAlert[]> {
     const { db, sendsMail } = this.#deps
     const { id } = await ownCollection(db, orgId, slug)
@@ -69,8 +69,8 @@ export class Alerts {
   }
 
   /**
-   * Creates an alert. A target of channel `email` is the address of a member; of channel `webhook` an https URL. The webhook of the organisation for
-   * that URL receives alerts from then on, and is created when it does not exist. Throws `not_found`, `bad_request`, `cap`.
+   * Creates an alert. For the channel `email`, the target is the address of a member. For the channel `webhook`, the target is an https URL. The
+   * organisation's webhook for that URL then receives alerts, and is created if it does not exist. Throws `not_found`, `bad_request`, `cap`.
    */
   async create(orgId: number, userId: number, slug: string, params: AlertParams): Promise<NewAlert> {
     const { db, sendsMail } = this.#deps
@@ -102,7 +102,7 @@ export class Alerts {
     return { alert: made, secret, webhookId: webhook.id, note }
   }
 
-  /** Throws `not_found`. */
+  /** Removes an alert. Throws `not_found`. */
   async remove(orgId: number, slug: string, alertId: string): Promise<void> {
     const { db } = this.#deps
     const { id } = await ownCollection(db, orgId, slug)

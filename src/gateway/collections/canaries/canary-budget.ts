@@ -1,6 +1,6 @@
 /**
- * Limits the cost of canaries for the operator: rounds that an organisation requests, canaries of one founder's organisations, and canaries of the
- * installation.
+ * Limits what canaries can cost the operator. There are limits on the rounds that an organisation requests, on the canaries of one founder's
+ * organisations, and on the canaries of the installation.
  */
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { takeUse } from './canary-queries.ts'
@@ -8,32 +8,32 @@ import { takeUse } from './canary-queries.ts'
 /** The organisation and founder of a round. */
 export interface CanaryHolder {
   readonly orgId: number
-  /** A number for the founder. The canaries of all organisations of one founder count together. */
+  /** A number for the founder. The canaries of all organisations of one founder are counted together. */
   readonly holder: number
 }
 
 export interface CanaryBudgetOptions {
-  /** CANARIES_ORG_MAX. */
+  /** The setting CANARIES_ORG_MAX. */
   readonly orgDayMax: number
-  /** CANARIES_MAX. */
+  /** The setting CANARIES_MAX. */
   readonly dayMax: number
 }
 
 /** The limit that is used up. */
 export type Exhausted = 'minute' | 'org-day' | 'day'
 
-/** Maximum number of rounds that an organisation may start by request in a clock minute. */
+/** Maximum number of rounds that an organisation may request in one minute of the clock. */
 export const askedRoundsMax = 20
 /** Maximum number of alert mails of an organisation per day (UTC). */
 const alertMailsMax = 200
 const minuteMs = 60_000
 const dayMs = 24 * 3600_000
-/** In place of a founder: the count of all founders together. */
+/** Takes the place of a founder in the count for the whole installation. */
 const everyone = 0
 
 /**
- * Counts in the database, so all processes share the counts. The counts do not belong to collections, so deleting a collection resets nothing. There
- * is one row for each founder or organisation and kind. A row of a past span counts from zero.
+ * Counts canaries in the database, so all processes share the counts. The counts do not belong to collections, so deleting a collection resets no
+ * count. There is one row for each founder or organisation and each kind. A row of a past span counts as zero.
  */
 export class CanaryBudget {
   readonly #options: CanaryBudgetOptions
@@ -41,7 +41,10 @@ export class CanaryBudget {
     this.#options = options
   }
 
-  /** Takes room for the canaries of a round and returns null, or returns the used-up limit. A founder's refused canaries do not count for the others. */
+  /**
+   * Counts the canaries of a round. Returns null when there is room, otherwise the limit that is used up. Canaries that the founder's own limit
+   * refuses do not count for the installation.
+   */
   async take(db: Db | Tx, { orgId, holder }: CanaryHolder, canaries: number, isAsked: boolean, nowMs: number): Promise<Exhausted | null> {
     const { orgDayMax, dayMax } = this.#options
     if (isAsked && !(await taken(db, orgId, 'asked', nowMs, minuteMs, 1, askedRoundsMax))) return 'minute'
@@ -50,7 +53,7 @@ export class CanaryBudget {
   }
 }
 
-/** Takes one alert mail of the organisation's daily number. Returns false when there is none left. */
+/** Counts one alert mail of the organisation. Returns false when the limit of the day is used up. */
 export const takeAlertMail = (tx: Tx, orgId: number, nowMs: number): Promise<boolean> => taken(tx, orgId, 'mails', nowMs, dayMs, 1, alertMailsMax)
 
 async function taken(db: Db | Tx, holder: number, kind: string, nowMs: number, spanMs: number, count: number, max: number): Promise<boolean> {

@@ -12,7 +12,7 @@ type Round = [
   codes: readonly (string | null)[],
 ]
 
-/** Stores the results of one round, one row per step. A second round of the same millisecond changes nothing. */
+/** Stores the results of one round, one row per step. A second round with the same millisecond changes nothing. */
 export const insertChecks = statement<Round>(
   'collections.insert_checks',
   `insert into collection_checks (org_id, collection_id, at, model, pinned, provider, ok, latency_ms, code)
@@ -21,7 +21,7 @@ export const insertChecks = statement<Round>(
    on conflict do nothing`,
 )
 
-/** Stores the last canary of each step. The provider that answered last stays stored while canaries fail. */
+/** Stores the last canary of each step. While canaries fail, the row keeps the provider that answered last. */
 export const upsertCanaries = statement<
   [
     orgId: number,
@@ -43,7 +43,7 @@ export const upsertCanaries = statement<
    where c.at <= excluded.at`,
 )
 
-/** Adds one canary to each of these buckets of an hour. */
+/** Adds one canary to each of these latency buckets of an hour. */
 export const addToHealth = statement<
   [orgId: number, collectionId: number, hour: Date, models: readonly string[], pinned: readonly string[], buckets: readonly number[]]
 >(
@@ -77,8 +77,8 @@ export const deleteOldChecks = statement<[before: Date]>('collections.delete_old
 export const deleteOldCanaries = statement<[before: Date]>('collections.delete_old_canaries', 'delete from collection_canaries where at < $1::timestamptz')
 
 /**
- * Adds to the count of a span that begins at `startsAt`. Returns no row and counts nothing when the sum would exceed `max`. A process whose clock is
- * a little late counts in the newer span. A process whose clock is far from the row, in either direction, begins a new count.
+ * Adds to the count of a span that begins at `startsAt`. Returns no row and counts nothing when the sum would exceed `max`. A process whose clock
+ * still shows the previous span counts in the newer span. A process whose clock differs more from the row, in either direction, begins a new count.
  */
 export const takeUse = statement<[orgId: number, kind: string, startsAt: Date, spanS: number, count: bigint, max: bigint], { used: bigint }>(
   'collections.take_use',

@@ -8,13 +8,13 @@ import { endRound, holdCollection, lockRound, type RoundCollection } from '../mo
 import { addToHealth, insertChecks, upsertCanaries } from './canary-queries.ts'
 import type { CanarySlots } from './canary-slots.ts'
 
-/** The result of a canary from inference. */
+/** The result of one canary. */
 export type CanaryResult =
   | { readonly kind: 'ok'; readonly provider: string; readonly latencyMs: number }
   | { readonly kind: 'failed'; readonly code: string }
   | { readonly kind: 'unsupported' }
 
-/** Makes one canary of a step within a time limit. Rejects when the signal aborts, and when the gateway itself cannot make the canary. */
+/** Makes one canary of a step within a time limit. Rejects when the signal aborts, and when the gateway itself could not make the canary. */
 export type ProbeStep = (
   probed: { readonly orgId: number; readonly modelId: string; readonly step: { readonly model: string; readonly provider: string | null } },
   signal: CancelSignal,
@@ -24,9 +24,9 @@ export interface CanaryRoundsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly probeStep: ProbeStep
-  /** Returns a number for the founder of an organisation. Founders share the slots. */
+  /** Returns a number for the founder of an organisation. All organisations of a founder share the founder's slots. */
   holderOf(orgId: number): Promise<number>
-  /** Evaluates the alerts in the transaction that has written a round. */
+  /** Evaluates the alerts, in the transaction that wrote a round. */
   afterRound(tx: Tx, round: WrittenRound): Promise<void>
 }
 
@@ -42,11 +42,11 @@ export interface WrittenRound {
 /** A round that has been claimed. */
 export interface Round {
   readonly collection: RoundCollection
-  /** The time that the claim wrote. */
+  /** The begin of the round, as the claim wrote it. */
   readonly begunAt: Date
-  /** True when a caller waits for the round. Then its results are stored whether the collection is monitored or not. */
+  /** True when a caller waits for the round. Its results are then stored even if the collection is not monitored. */
   isAsked: boolean
-  /** True when its results are discarded, so that no caller can join it any more. */
+  /** True when the results of the round are discarded. No caller can join such a round. */
   isDropped?: boolean
 }
 
@@ -58,8 +58,8 @@ interface Found {
 const hourMs = 3600_000
 
 /**
- * Runs a claimed round. All steps run concurrently while there is room, and a step that occurs twice runs once. Stores the results, unless the
- * collection was deleted or its monitoring was switched off meanwhile. Rejects with the signal's reason without storing anything.
+ * Runs a claimed round. All steps run concurrently while there is room. A step that occurs twice runs once. Stores the results, unless the collection
+ * was deleted or its monitoring was switched off in the meantime. Rejects with the signal's reason when the signal aborts, and then stores nothing.
  */
 export async function runRound(round: Round, slots: CanarySlots, signal: CancelSignal, deps: CanaryRoundsDeps): Promise<void> {
   const { orgId, modelId, steps } = round.collection
@@ -94,7 +94,7 @@ async function writeRound(tx: Tx, round: Round, found: readonly Found[], deps: C
 
 async function writeFound(tx: Tx, orgId: number, id: number, at: Date, found: readonly Found[]): Promise<void> {
   if (found.length === 0) return
-  // The order is the same everywhere, because two rounds may touch the same rows.
+  // Every transaction writes the rows in this order, because two rounds may write the same rows.
   const rows = [...found].sort((a, b) => (stepKey(a.step) < stepKey(b.step) ? -1 : 1))
   const results = rows.map(({ result }) => result)
   const models = rows.map(({ step }) => step.model)

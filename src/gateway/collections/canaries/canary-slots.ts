@@ -1,11 +1,11 @@
 /**
- * Limits the canaries that run concurrently in this process, in all and for the organisations of one founder, so that hanging servers of one founder
- * do not block the others. A canary without room waits. The next free slot goes to the waiting founder with the fewest running canaries.
+ * Limits the canaries that run concurrently in this process, in total and for the organisations of one founder. So hanging servers of one founder do
+ * not block others. A canary without a free slot waits. The next free slot goes to the waiting founder with the fewest running canaries.
  */
 export class CanarySlots {
   #free: number
   readonly #holderMax: number
-  /** Running canaries by founder. */
+  /** Number of running canaries by founder. */
   readonly #running = new Map<number, number>()
   /** Waiting canaries by founder. The founder who has waited longest for a slot comes first. */
   readonly #waiting = new Map<number, (() => void)[]>()
@@ -15,7 +15,7 @@ export class CanarySlots {
     this.#holderMax = holderMax
   }
 
-  /** Runs the work when there is room. `holder` is the number of a founder. */
+  /** Runs the work when a slot is free. `holder` is the number of a founder. */
   async run<T>(holder: number, work: () => Promise<T>): Promise<T> {
     if (this.#hasRoom(holder)) this.#enter(holder)
     else await new Promise<void>(go => this.#wait(holder, go))
@@ -60,7 +60,7 @@ export class CanarySlots {
     go?.()
   }
 
-  /** Returns the waiting founder with room and the fewest running canaries, or null when there is none. */
+  /** Returns the waiting founder who is below the founder's limit and has the fewest running canaries. Returns null when there is no such founder. */
   #next(): number | null {
     let next: number | null = null
     for (const holder of this.#waiting.keys()) if (this.#hasRoom(holder) && (next === null || this.#runningOf(holder) < this.#runningOf(next))) next = holder

@@ -11,26 +11,27 @@ import { CanarySlots } from './canary-slots.ts'
 export interface CanaryWorkerDeps extends CanaryRoundsDeps {
   readonly log: Log
   readonly budget: Pick<CanaryBudget, 'take'>
-  /** MONITOR_EVERY_S. */
+  /** The setting MONITOR_EVERY_S. */
   readonly everyS: number
 }
 
-/** Maximum number of running monitoring rounds in this process. When there are many, most of them wait for a slot. */
+/** Maximum number of monitoring rounds that run in this process. Most of them wait for a slot. */
 const roundsMax = 256
-/** Percentage of the rounds that others leave free which one founder may have. */
+/** One founder may take this percentage of the rounds that others leave free. */
 const roundsPercent = 50
-/** Concurrent canaries of monitoring rounds, and separately of rounds that a caller waits for. */
+/** Maximum number of concurrent canaries of monitoring rounds. Rounds for which a caller waits have a limit of their own. */
 const slotsOfMonitors = 64
 const slotsOfChecks = 64
-/** Slots of one founder: enough for a whole round. */
+/** Maximum number of slots of one founder. It is enough for a whole round. */
 const slotsOfFounder = 10
 const lookMinMs = 100
 const lookMaxMs = 1_000
 const looksPerPause = 10
 
 /**
- * Runs the rounds of canaries: those that are due and those that callers request. Every process claims due rounds, and each round has one process. A
- * process that dies loses the rounds that it runs; the next ones come after the usual pause. Decision 0334 and Decision 0476 say why.
+ * Runs the rounds of canaries that are due and the rounds that callers request. Every process claims due rounds, and each round runs in one process.
+ * When a process dies, its running rounds are lost. The next rounds of these collections come after the usual pause. Decision 0334 and Decision 0476
+ * say why.
  */
 export class CanaryWorker {
   readonly #deps: CanaryWorkerDeps
@@ -39,7 +40,7 @@ export class CanaryWorker {
   readonly #checkSlots = new CanarySlots(slotsOfChecks, slotsOfFounder)
   /** Running rounds by collection. */
   readonly #running = new Map<number, { readonly round: Round; readonly end: Promise<void> }>()
-  /** Places of monitoring rounds by founder. */
+  /** The running monitoring rounds by founder. */
   readonly #places = new Shares<number>(roundsMax, roundsPercent)
   #look: Promise<unknown> | null = null
   #stopTimer: () => void = () => {}
@@ -48,7 +49,7 @@ export class CanaryWorker {
     this.#deps = deps
   }
 
-  /** Starts looking for due rounds until `stop`. */
+  /** Starts to look for due rounds. `stop` ends this. */
   start(): void {
     const { clock, everyS, log } = this.#deps
     const lookMs = Math.min(lookMaxMs, Math.max(lookMinMs, (everyS * 1000) / looksPerPause))
@@ -64,7 +65,7 @@ export class CanaryWorker {
     })
   }
 
-  /** Starts no more rounds. Running rounds are cut and store nothing. */
+  /** Starts no more rounds. Running rounds are cancelled and store nothing. */
   async stop(): Promise<void> {
     this.#stopTimer()
     this.#cut.abort(new Error('the process stops'))
@@ -72,7 +73,10 @@ export class CanaryWorker {
     await Promise.allSettled([...this.#running.values()].map(({ end }) => end))
   }
 
-  /** Joins the running round of a collection in this process, whose results are then stored in any case. Returns null when there is none. */
+  /**
+   * Waits for the running round of a collection in this process. The results of this round are then stored in any case. Returns null when no round is
+   * running.
+   */
   joined(collectionId: number): Promise<void> | null {
     const running = this.#running.get(collectionId)
     if (running === undefined || running.round.isDropped === true) return null
@@ -85,7 +89,7 @@ export class CanaryWorker {
     return this.#begin({ collection, begunAt, isAsked: true }, this.#checkSlots)
   }
 
-  /** Runs a claimed round without a waiting caller. A failure is logged. */
+  /** Runs a claimed round for which no caller waits. A failure is logged. */
   runAside(collection: RoundCollection, begunAt: Date): void {
     this.#noting(this.#begin({ collection, begunAt, isAsked: false }, this.#checkSlots))
   }
@@ -99,7 +103,7 @@ export class CanaryWorker {
     await claimDue(db, claimDueRounds, claim, collection => this.#placeDue({ collection, begunAt, isAsked: false }), 1)
   }
 
-  /** Starts a due round. It is skipped while the previous round of the collection runs, and when its founder has no place left. */
+  /** Starts a due round. The round is skipped while the previous round of the collection runs, and when its founder has reached the limit. */
   async #placeDue(round: Round): Promise<void> {
     const { id, orgId } = round.collection
     const holder = await this.#deps.holderOf(orgId)

@@ -1,11 +1,11 @@
-/** Sums old canaries into days, and deletes them later. */
+/** Sums old canaries into days, and later deletes the days. */
 import type { Db } from '../../../platform/db/db.ts'
 import { compactHours, deleteOldCanaries, deleteOldChecks, deleteOldHealth } from '../canaries/canary-queries.ts'
 
 /** Pause between two sweeps. */
 export const healthSweepMs = 3600_000
 const dayMs = 24 * 3600_000
-/** Number of whole days whose hours are stored: one week by the hour, and the partial days at its ends. */
+/** Number of whole days for which hours are stored: one week of reports by the hour, and the partial days at both ends. */
 const hourDays = 9
 /** The longest span of a report, including the partial day at its beginning. */
 const healthDays = 92

@@ -6,26 +6,26 @@ import type { StoredStep } from '../../routing/chains.ts'
 
 const hourMs = 3600_000
 const dayMs = 24 * hourMs
-/** Bucket of failed canaries. */
+/** The latency bucket that counts failed canaries. */
 export const failedBucket = -1
 
 /**
- * Returns the key of a step. It depends on the content of the step, not on its place, so its history stays when steps are moved. '' means no pinned
- * provider.
+ * Returns the key of a step. The key depends on the content of the step and not on its position, so a step keeps its history when steps are moved. An
+ * empty provider means that the step has no pinned provider.
  */
 export const stepKey = (step: StoredStep): string => keyOf(step.model, step.provider ?? '')
 const keyOf = (model: string, pinned: string): string => JSON.stringify([model, pinned])
 
-/** Each step once, even if it occurs twice. */
+/** Returns each step once, even if it occurs twice. */
 export const distinctSteps = (steps: readonly StoredStep[]): readonly StoredStep[] => [...new Map(steps.map(step => [stepKey(step), step])).values()]
 
 export type StepState = 'ok' | 'failing' | 'unknown' | 'unsupported'
 
 export interface StepHealth {
   readonly model: string
-  /** The pinned provider. For a step without one, it is the provider that answered last, or null. */
+  /** The pinned provider. For a step without a pinned provider, the provider that answered last, or null. */
   readonly provider: string | null
-  /** Share of answered canaries, 0 to 1; null without any. It is 1 only when all were answered. */
+  /** Share of answered canaries, from 0 to 1. Null without canaries. It is 1 only when all canaries were answered. */
   readonly uptime: number | null
   readonly p95Ms: number | null
   readonly checks: number
@@ -42,7 +42,7 @@ export interface HealthDeps {
   isProbed(modelId: string, step: StoredStep): boolean
 }
 
-/** Returns the health of the present steps in their order. It reads sums only: hours of about a week, and days before. */
+/** Returns the health of the present steps in their order. It reads only sums: hours for about the last week, and days before that. */
 export async function healthOf(
   collection: { readonly id: number; readonly orgId: number; readonly modelId: string; readonly steps: readonly StoredStep[] },
   days: number,
@@ -87,12 +87,12 @@ function stepHealth(step: StoredStep, isProbed: boolean, sums: readonly HealthSu
 export interface HealthSum {
   readonly model: string
   readonly pinned: string
-  /** The bucket of the latency; -1 for failed canaries. */
+  /** The bucket of the latency. -1 for failed canaries. */
   readonly bucket: number
   readonly checks: number
 }
 
-/** Sums of all steps that the collection ever had: hours from `hour` on, and days from `day` on. */
+/** Sums the canaries of all steps that the collection ever had. It reads hours from `hour` on, and days from `day` on. */
 const sumHealth = statement<[orgId: number, collectionId: number, day: Date, hour: Date], HealthSum>(
   'collections.sum_health',
   `select model, pinned, bucket::int as "bucket", sum(checks)::int as "checks" from collection_health

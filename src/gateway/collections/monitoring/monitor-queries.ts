@@ -1,7 +1,7 @@
 import { statement } from '../../../platform/db/db.ts'
 import type { StoredStep } from '../../routing/chains.ts'
 
-/** The data of a collection for a round. */
+/** The data of a collection that a round needs. */
 export interface RoundCollection {
   readonly id: number
   readonly orgId: number
@@ -10,7 +10,7 @@ export interface RoundCollection {
   readonly steps: readonly StoredStep[]
 }
 
-/** Locks the organisation, so that monitors are switched on one after the other and their number is right. */
+/** Locks the organisation. Monitors are then switched on one after the other, so their count is right. */
 export const lockMonitorsOfOrg = statement<[orgId: number], { id: number }>(
   'collections.lock_monitors_of_org',
   'select id from orgs where id = $1::int for no key update',
@@ -21,13 +21,13 @@ export const countMonitored = statement<[orgId: number], { count: number }>(
   'select count(*)::int as "count" from collections where org_id = $1::int and monitored',
 )
 
-/** Touches one row when the setting changes. The collection is locked until the transaction ends. */
+/** Switches monitoring on or off. Changes no row when the setting is the same. The collection is locked until the transaction ends. */
 export const setMonitored = statement<[orgId: number, collectionId: number, monitored: boolean]>(
   'collections.set_monitored',
   'update collections set monitored = $3::bool where org_id = $1::int and id = $2::int and monitored <> $3::bool',
 )
 
-/** Sets when the next round is due; null: never. */
+/** Sets when the next round is due. Null means that no round is due. */
 export const setDue = statement<[orgId: number, collectionId: number, dueAt: Date | null]>(
   'collections.set_due',
   `insert into collection_monitors (org_id, collection_id, due_at) values ($1::int, $2::int, $3::timestamptz)
@@ -35,8 +35,9 @@ export const setDue = statement<[orgId: number, collectionId: number, dueAt: Dat
 )
 
 /**
- * Claims rounds that are due, over all organisations. The next rounds are due one pause later, each a little earlier or later. A claim whose process
- * dies loses one round. A due time more than two pauses ahead was written under another clock or setting.
+ * Claims rounds that are due, of all organisations. The next round of each collection is due after one pause that varies by 10 percent. When the
+ * process of a claim dies, one round is lost. A due time that is more than 2.5 pauses ahead comes from another clock or setting, so its round is
+ * claimed now.
  */
 export const claimDueRounds = statement<[now: Date, pauseS: number, limit: number], RoundCollection>(
   'collections.claim_due_rounds',
@@ -52,9 +53,9 @@ export const claimDueRounds = statement<[now: Date, pauseS: number, limit: numbe
 )
 
 /**
- * Claims a round that a caller requests, unless the last one began after `begunBefore`. The next round of a monitored collection is then due at
- * `nextDue`. When two claims wait for each other, the later one may have the earlier time. So a begin slightly ahead of `now` is a running round. A
- * begin further ahead than the pause was written under another clock.
+ * Claims a round that a caller requests, unless the last round began after `begunBefore`. The next round of a monitored collection is then due at
+ * `nextDue`. When two claims wait for each other, the later one may have the earlier time. So a begin slightly ahead of `now` means that a round is
+ * running. A begin further ahead than the difference of `now` and `begunBefore` comes from another clock.
  */
 export const claimRound = statement<[orgId: number, collectionId: number, now: Date, begunBefore: Date, nextDue: Date], { id: number }>(
   'collections.claim_round',
@@ -73,13 +74,13 @@ export const findRound = statement<[orgId: number, collectionId: number], { begu
   'select begun_at as "begunAt", ended_at as "endedAt" from collection_monitors where org_id = $1::int and collection_id = $2::int',
 )
 
-/** Locks the collection before the row of its rounds, in the order that deleting a collection uses. */
+/** Locks the collection. Do this before locking its rounds, because deleting a collection uses the same order. */
 export const holdCollection = statement<[orgId: number, collectionId: number], { steps: readonly StoredStep[]; name: string; slug: string }>(
   'collections.hold',
   'select steps, name, slug from collections where org_id = $1::int and id = $2::int for key share',
 )
 
-/** Locks the rounds of a collection, so that their results are written one after the other. */
+/** Locks the rounds of a collection, so that results of two rounds are written one after the other. */
 export const lockRound = statement<[orgId: number, collectionId: number], { isMonitored: boolean }>(
   'collections.lock_round',
   'select due_at is not null as "isMonitored" from collection_monitors where org_id = $1::int and collection_id = $2::int for no key update',

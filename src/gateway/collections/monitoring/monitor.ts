@@ -18,11 +18,11 @@ export interface MonitorDeps extends HealthDeps {
   /** Returns a number for the founder of an organisation. */
   holderOf(orgId: number): Promise<number>
   readonly worker: Pick<CanaryWorker, 'joined' | 'run' | 'runAside' | 'stop'>
-  /** MONITOR_EVERY_S. */
+  /** The setting MONITOR_EVERY_S. */
   readonly everyS: number
-  /** MONITORED_MAX. */
+  /** The setting MONITORED_MAX. */
   readonly monitoredMax: number
-  /** MONITOR_TIMEOUT_S. */
+  /** The setting MONITOR_TIMEOUT_S. */
   readonly timeoutS: number
 }
 
@@ -34,22 +34,22 @@ export interface CollectionHealth {
 
 /** Default number of days in a health report. */
 export const healthDaysDefault = 7
-/** Minimum age of a round before another one of the same collection can be requested. */
+/** Minimum age of a round before a caller can request another round of the same collection. */
 const roundAgeMinMs = 15_000
-/** Interval of checks for the end of a round that another process runs. */
+/** Interval at which a waiting caller checks whether a round in another process has ended. */
 const lookMs = 250
 
 export const noCollection = (): GatewayError =>
   fail('not_found', { message: 'There is no such collection in this organisation. GET /me/collections lists its own; fork a public one to watch it.' })
 
-/** Returns a collection of the organisation by its slug. Throws `not_found`, also for public collections of others. */
+/** Returns a collection of the organisation by its slug. Throws `not_found`, also for a public collection of another organisation. */
 export async function ownCollection(db: Db, orgId: number, slug: string): Promise<CollectionRow> {
   const found = isSlug(slug) ? await db.maybe(findOwn, orgId, slug) : null
   if (found === null) throw noCollection()
   return found
 }
 
-/** Monitoring of collections: switching it on and off, rounds on request, health. */
+/** Monitoring of collections: switching it on and off, requested rounds, and health. */
 export class Monitor {
   readonly #deps: MonitorDeps
   constructor(deps: MonitorDeps) {
@@ -57,8 +57,8 @@ export class Monitor {
   }
 
   /**
-   * Switches monitoring on or off. Switched on, a first round begins immediately, unless one has just begun. Switched off, no canaries run, the
-   * history stays, and no alert is firing any more. Throws `not_found`, `cap`.
+   * Switches monitoring on or off. When it is switched on, a first round begins immediately, unless a round has just begun. When it is switched off,
+   * no canaries run, the history stays, and no alert is firing any more. Throws `not_found`, `cap`.
    */
   async set(orgId: number, slug: string, monitored: boolean): Promise<{ readonly monitored: boolean; readonly note: string }> {
     const { db } = this.#deps
@@ -75,8 +75,8 @@ export class Monitor {
   }
 
   /**
-   * Runs a canary of every step now, then returns the health. When a round is running on any process, the caller waits for it. A round that began
-   * within the last seconds is not repeated. Throws `not_found`.
+   * Runs a canary of every step now, and then returns the health. When another process runs a round, the caller waits for that round. A round that
+   * began in the last 15 seconds is not repeated. Throws `not_found`.
    */
   async check(orgId: number, slug: string): Promise<CollectionHealth & { readonly checked: boolean; readonly note: string }> {
     const collection = await ownCollection(this.#deps.db, orgId, slug)
@@ -121,7 +121,7 @@ export class Monitor {
   /** Claims a round and returns its begin, or the reason why the caller may not run it. */
   async #claim({ id, orgId, steps }: CollectionRow): Promise<Date | 'recent' | Exhausted> {
     const { db, clock, everyS, ids, budget, holderOf } = this.#deps
-    // The look-up comes before the transaction, because the embedded database has one session.
+    // This query comes before the transaction, because the embedded database has only one session.
     const holder = await holderOf(orgId)
     const nowMs = clock.nowMs()
     const begunAt = new Date(nowMs)
@@ -156,14 +156,14 @@ export class Monitor {
     return { checked: false, note: `No canary was sent: ${whyNone[begun]} These are the last results.` }
   }
 
-  /** Waits for a round that another process runs, at most as long as one canary may take. */
+  /** Waits for a round that another process runs, for at most the time limit of one canary. */
   async #untilEnd({ id, orgId }: CollectionRow): Promise<void> {
     const { db, clock, timeoutS } = this.#deps
     const untilMs = clock.monotonicMs() + timeoutS * 1000
     for (;;) {
       const round = await db.maybe(findRound, orgId, id)
       if (round === null || round.endedAt !== null || round.begunAt === null) return
-      // A round whose process has died has no end.
+      // A round whose process died never gets an end.
       if (clock.nowMs() - round.begunAt.getTime() > timeoutS * 1000 || clock.monotonicMs() >= untilMs) return
       await clock.sleep(lookMs)
     }
@@ -183,7 +183,7 @@ export class Monitor {
   }
 }
 
-/** Rolls back the claim of a round when a limit is used up. */
+/** Thrown to roll back the claim of a round when a limit is used up. */
 class NoRoom extends Error {
   readonly exhausted: Exhausted
   constructor(exhausted: Exhausted) {

@@ -1,4 +1,7 @@
-/** The keys that sign attestations: an Ed25519 pair, whose public half lets anybody check a signature, and a secret for an additional HMAC. */
+/**
+ * The keys that sign attestations. Each key has two halves. The first is an Ed25519 pair, whose public part lets anybody check a signature. The
+ * second is a secret for an additional HMAC.
+ */
 import { createHash, createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign, timingSafeEqual, verify } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../../../platform/clock.ts'
@@ -22,7 +25,7 @@ export const publicJwk = z.object({
 })
 export type PublicJwk = z.output<typeof publicJwk>
 
-/** Two signatures over the same bytes. */
+/** The two signatures over the same bytes. */
 export interface Signatures {
   readonly hmac: { readonly keyId: string; readonly signature: string }
   readonly ed25519: { readonly keyId: string; readonly signature: string }
@@ -43,8 +46,9 @@ const keysChanged = 'attestation_keys_changed'
 const secretBytes = 32
 
 /**
- * One key is current. Older keys still verify, and their public halves stay published permanently. The first use creates a key, safely with any
- * number of processes: a unique index lets one of them insert, and the others read that key.
+ * The keys that sign and check attestations. One key is current. Older keys still verify, and their public parts stay published permanently. The
+ * first use creates a key. When several processes try this concurrently, a unique index lets one of them insert its key, and the others read that
+ * key.
  */
 export class AttestationKeys {
   readonly #deps: AttestationKeysDeps
@@ -84,7 +88,7 @@ export class AttestationKeys {
     return timingSafeEqual(expected, given)
   }
 
-  /** Returns the public halves of all keys that ever signed, newest first. */
+  /** Returns the public parts of all keys that ever signed, newest first. */
   async published(): Promise<readonly PublicJwk[]> {
     return (await this.#published.get('all')) ?? []
   }
@@ -129,7 +133,7 @@ export class AttestationKeys {
     })
   }
 
-  /** Makes a key and returns the function that inserts it if none is current. */
+  /** Makes a key. Returns the function that inserts the key if no key is current. */
   #newKey(): (tx: Tx) => Promise<void> {
     const { sealer, ids, clock } = this.#deps
     const { publicKey, privateKey } = generateKeyPairSync('ed25519')
@@ -164,10 +168,10 @@ export class AttestationKeys {
 
 const privateJwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
 
-/** Returns the associated data that binds a sealed value to its row and column. */
+/** Returns the associated data that ties a sealed value to its row and column. A value that is copied elsewhere cannot be opened. */
 const sealedFor = (keyId: string, part: 'private_key' | 'hmac_key'): string => `attestation_keys:${keyId}:${part}`
 
 const hmacOf = (key: string, bytes: Buffer): Buffer => createHmac('sha256', Buffer.from(key, 'base64url')).update(bytes).digest()
 
-/** Returns the id of a secret of 256 random bits. It does not help to find the secret. */
+/** Returns the id of a secret of 256 random bits. Nobody can derive the secret from the id. */
 const hmacKeyIdOf = (key: string): string => createHash('sha256').update(`brigade:attestation-hmac:${key}`).digest('hex').slice(0, 32)

@@ -3,7 +3,7 @@
 import { indiaRule, markdownTable, markdownText, percent } from '../markdown.ts'
 import type { Attestation, AttestationPayload } from './attestation-shape.ts'
 
-/** Returns the report in Markdown. `brigade verify` accepts it as well as the JSON. */
+/** Returns the report in Markdown. `brigade verify` accepts this report as well as the JSON. */
 export function attestationReport(attestation: Attestation): string {
   const { payload, ed25519 } = attestation
   const { summary, period } = payload

@@ -10,7 +10,7 @@ export const period = z.object({
   until_at: z.string().describe('The instant up to which calls are in it.'),
 })
 
-/** The place of a call: india only when the gateway vouches for it; declared when only the organisation says so about its own server. */
+/** Where a call was served. `india` only when the gateway vouches for it. `declared` when only the organisation says so about its own server. */
 export const residency = z.enum(['india', 'declared', 'unknown', 'global'])
 
 const payload = z.object({
@@ -52,7 +52,7 @@ const payload = z.object({
   }),
 })
 
-/** An attestation. Both signatures cover the payload in the form of RFC 8785. */
+/** An attestation. Both signatures cover the payload in its canonical form (RFC 8785). */
 export const attestation = z.object({
   payload,
   alg: z.literal('HMAC-SHA256'),

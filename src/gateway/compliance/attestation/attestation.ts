@@ -1,6 +1,6 @@
 /**
- * The signed statement of where an organisation's calls were served. It has no content, only models, providers, residencies, times and ids. Decision
- * 0348 says why.
+ * The signed statement of where an organisation's calls were served. It names models, providers, residencies, times and ids, and has no content of
+ * calls. Decision 0348 says why.
  */
 
 import canonicalize from 'canonicalize'
@@ -24,7 +24,7 @@ export interface AttestationsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly keys: AttestationKeys
-  /** ATTESTATION_EVIDENCE_MAX. */
+  /** The setting ATTESTATION_EVIDENCE_MAX. */
   readonly evidenceMax: number
   /** Writes the charges of this process to the database. */
   readonly journal: Flushable
@@ -43,8 +43,9 @@ export class Attestations {
   }
 
   /**
-   * Creates an attestation of the window. It contains the calls that this process settled before; calls of other processes appear after at most one
-   * flush. Throws `bad_request` for an invalid window, and `internal_error` when it cannot be signed or the sums are incomplete.
+   * Creates an attestation of the window. It contains every call that this process has settled so far. A call of another process is contained after
+   * at most one flush. Throws `bad_request` for an invalid window. Throws `internal_error` when the attestation cannot be signed or its sums are
+   * incomplete.
    */
   async make(orgId: number, windowText: string, baseUrl: string): Promise<Attestation> {
     const { db, clock, keys, evidenceMax, journal } = this.#deps
@@ -63,7 +64,7 @@ export class Attestations {
   }
 }
 
-/** Returns the signed bytes: the payload in the form of RFC 8785. Throws for values that JSON cannot express. */
+/** Returns the bytes that are signed: the payload in its canonical form (RFC 8785). Throws for values that JSON cannot express. */
 export function canonicalBytes(payload: unknown): Buffer {
   const text = canonicalize(payload)
   if (text === undefined) throw new TypeError('there is nothing to sign')
@@ -85,7 +86,7 @@ function payloadOf(rows: readonly AttestedRow[], { orgId, window, baseUrl, madeA
   const [counts = 0, indiaCounts = 0] = [sums?.counts, sums?.indiaCounts].map(count => Number(count ?? 0n))
   const isCapped = items.length < total
   const listedIndia = items.filter(item => item.residency === 'india').length
-  // There are fewer items than the cap, although there were more calls. So rows of the window were deleted by age, or they are missing.
+  // There were more calls than items, but the number of items is below the limit. So rows of the window were deleted by age, or they are missing.
   const isThinned = isCapped && items.length < evidenceMax
   if (listedIndia > india || items.length - listedIndia > total - india || (isThinned && sums?.isThinned !== true))
     throw fail('internal_error', { message: incomplete })
@@ -120,6 +121,6 @@ function itemOf({ model, provider, residency, at, requestId }: AttestedRow & { m
   return { model, provider, residency: residencyOf(residency), timestamp: at.toISOString(), correlation_id: requestId }
 }
 
-/** Returns the residency as documents write it. Every unknown text becomes `unknown`. */
+/** Returns the residency in the form that documents use. Every unknown text becomes `unknown`. */
 export const residencyOf = (text: string): AttestationPayload['evidence']['items'][number]['residency'] =>
   text === 'india' || text === 'declared' || text === 'global' ? text : 'unknown'

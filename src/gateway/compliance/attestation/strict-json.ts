@@ -1,6 +1,6 @@
-/** JSON for signatures: a text with exactly one meaning. */
+/** Strict JSON for signed documents. It accepts only a text that every reader understands in the same way. */
 
-/** A text has more than one reading, or is no attestation. */
+/** The error for a text that can be read in more than one way, or that is not an attestation. */
 export class AmbiguousJsonError extends Error {
   override readonly name = 'AmbiguousJsonError'
 }
@@ -19,7 +19,7 @@ export function parseStrictJson(text: string, names = /^/): unknown {
   } catch (cause) {
     throw new AmbiguousJsonError('it is no JSON', { cause })
   }
-  // The grammar has been checked above, so a walk over the tokens is enough.
+  // JSON.parse has already checked the grammar, so a walk over the tokens is enough.
   const open: (Set<string> | null)[] = []
   let before = ''
   for (const [token] of text.matchAll(tokens)) {
@@ -41,7 +41,7 @@ function addName(names: Set<string> | null, token: string, known: RegExp): void 
   names?.add(name)
 }
 
-/** Returns a decimal number in one spelling: digits without leading and trailing zeros, and the position of the point. */
+/** Returns a decimal number in one spelling: its digits without leading and trailing zeros, and the position of the decimal point. */
 function exactly(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   const digits = (whole + fraction).replace(/^0+/, '')

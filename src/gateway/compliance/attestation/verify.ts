@@ -1,4 +1,4 @@
-/** Verifies that a gateway signed an attestation, from its text and the published keys alone. */
+/** Verifies that a gateway signed an attestation. It needs only the text of the attestation and the published keys. */
 import { createPublicKey, verify } from 'node:crypto'
 import { z } from 'zod'
 import { isObject, type JsonObject } from '../../../platform/values/json.ts'
@@ -10,14 +10,14 @@ import { thumbprintOf } from './thumbprint.ts'
 
 export type Verdict = { readonly isValid: true; readonly keyId: string; readonly payload: JsonObject } | { readonly isValid: false; readonly why: string }
 
-/** The pattern of all names in an attestation. */
+/** The pattern that every name in an attestation matches. */
 const names = /^[a-z][a-z0-9_]*$/
-/** The only members of an attestation. An additional member beside the payload would look signed without being signed. */
+/** The members that an attestation may have. An additional member beside the payload would look signed although no signature covers it. */
 const parts = z.strictObject({ ...attestation.shape, payload: z.record(z.string(), z.unknown()), ed25519: z.strictObject(attestation.shape.ed25519.shape) })
 
 /**
- * Reads the attestation from a text: its JSON, or a report, which must match the JSON in its last block. It checks no signature. Throws
- * AmbiguousJsonError for a text that is not an attestation or that has two readings.
+ * Reads the attestation from a text. The text is its JSON, or a report that matches the JSON in the last block of the report. This function checks no
+ * signature. Throws AmbiguousJsonError for a text that is not an attestation or that can be read in two ways.
  */
 export function attestationIn(text: string): z.output<typeof parts> {
   const isReport = !text.trimStart().startsWith('{')
@@ -37,8 +37,8 @@ function isReportOf(value: unknown, text: string): boolean {
 }
 
 /**
- * Checks the Ed25519 signature of an attestation with a key set (`{"keys":[…]}`). It trusts only the payload: the signature names its key, and the
- * key comes from the set. Never throws.
+ * Checks the Ed25519 signature of an attestation against a key set (`{"keys":[…]}`). The signature names its key, and the key itself must be in the
+ * set. Trust only the payload of the attestation. Never throws.
  */
 export function verifyAttestation(text: string, keys: unknown): Verdict {
   try {
@@ -54,7 +54,7 @@ function checked({ payload, ed25519: { key_id: keyId, signature } }: ReturnType<
   if (key === 'another') return invalid(`the key set has another key under the id ${keyId.slice(0, 100)}: ids are made from keys, so somebody has changed it`)
   if (key === null) return invalid(`it names the key ${keyId.slice(0, 100)}, which is not among the keys that were given`)
   const bytes = Buffer.from(signature, 'base64url')
-  // Base64url has several spellings of the same bytes. Only the gateway's spelling is valid.
+  // Several base64url texts decode to the same bytes. Only the text that the gateway writes is valid.
   if (bytes.toString('base64url') !== signature || !verify(null, canonicalBytes(payload), key, bytes))
     return invalid('the signature does not belong to this payload: it was changed, or another key signed it')
   return { isValid: true, keyId, payload }

@@ -1,4 +1,4 @@
-/** A data-protection impact assessment as a page to read. */
+/** Writes a data-protection impact assessment as a report for people. */
 
 import { indiaRule, markdownTable, markdownText, percent } from '../markdown.ts'
 import type { Dpia, ResidencyMix } from './dpia-shape.ts'

@@ -11,7 +11,7 @@ import { type KeepTimes, memoryOf, otherRecords, retentionOf, usageRecords } fro
 import { iso, periodOf, windowOf } from '../window.ts'
 import type { Dpia, Purpose } from './dpia-shape.ts'
 
-/** Maximum number of agents and labels in an assessment. The project chose it. Labels are free text of callers. */
+/** Maximum number of agents and labels in an assessment, because labels are free text of callers. The project chose the number. */
 const agentsMax = 1000
 
 export interface DpiasDeps {
@@ -20,15 +20,15 @@ export interface DpiasDeps {
   readonly journal: Flushable
   readonly snapshot: () => CatalogSnapshot
   readonly org: (orgId: number) => Promise<{ readonly name: string; readonly retentionDays: number }>
-  /** Returns the kind of store of the organisation's memory; null when none is configured. */
+  /** Returns the kind of store that holds the organisation's memory. Returns null when no store is configured. */
   readonly memoryStore: (orgId: number) => Promise<'s3' | 'folder' | null>
   readonly agentNames: (orgId: number, agentIds: readonly number[]) => Promise<ReadonlyMap<number, string>>
-  /** USAGE_KEEP_DAYS. */
+  /** The setting USAGE_KEEP_DAYS. */
   readonly usageKeepDays: number
   readonly keepTimes: KeepTimes
 }
 
-/** Creates assessments. */
+/** Creates data-protection impact assessments. */
 export class Dpias {
   readonly #deps: DpiasDeps
 
@@ -96,7 +96,7 @@ export class Dpias {
   }
 }
 
-/** Returns purposes, models, providers and the log from the same rows. */
+/** Returns the purposes, models, providers and processing log. All of them come from the same rows. */
 function processingOf(routes: readonly ProcessingRow[], { models, providers }: CatalogSnapshot): Pick<Dpia, 'purposes' | 'models' | 'providers' | 'audit_log'> {
   const opennessOf = (model: string) => models.get(model)?.openness ?? ('unknown' as const)
   const purposeOf = (model: string): Purpose => purposes[models.get(model)?.kind ?? 'virtual']
@@ -144,11 +144,11 @@ const purposes: Readonly<Record<ModelKind, Purpose>> = {
   image: 'image generation',
   transcription: 'transcription',
   speech: 'speech',
-  // Models that have left the catalog have this purpose, too.
+  // A model that is no longer in the catalog has this purpose too.
   virtual: 'unknown',
 }
 
-/** Groups rows by name, the name with the most requests first. */
+/** Groups rows by name. The name with the most requests comes first. */
 function grouped(rows: readonly ProcessingRow[], nameOf: (row: ProcessingRow) => string): { name: string; sums: Sums; rows: ProcessingRow[] }[] {
   const groups = new Map<string, { name: string; sums: Sums; rows: ProcessingRow[] }>()
   for (const row of rows) {

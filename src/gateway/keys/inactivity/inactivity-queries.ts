@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** A key that the inactivity rule may give notice to, disable, or withdraw the notice of. */
+/** A key about which the inactivity rule may have to decide: give notice, disable the key, or withdraw the notice. */
 export interface InactivityRow {
   readonly id: number
   readonly orgId: number
@@ -53,7 +53,7 @@ export const disableIdle = statement<[orgId: number, keyId: number]>(
   `update api_keys set enabled = false, disabled_reason = 'inactivity' where org_id = $1::int and id = $2::int`,
 )
 
-/** Returns who receives the notice: the key's user, or every owner when the key has no active user. */
+/** Returns who receives the notice: the key's user. When the key has no active user, every owner. */
 export const noticeReaders = statement<[orgId: number, userId: number | null], { userId: number; email: string }>(
   'keys.notice_readers',
   `with own as materialized (

@@ -14,14 +14,14 @@ export interface InactivitySweepDeps {
   readonly controlLog: ControlLog
   readonly mail: Pick<Mail, 'enqueue'>
   readonly use: KeyUse
-  /** KEY_NOTICE_DAYS. */
+  /** The setting KEY_NOTICE_DAYS. */
   readonly noticeDays: number
   readonly baseUrl: () => string
-  /** Is called after the commit for each key that the sweep disabled. It writes the audit line. */
+  /** Is called after the commit for each key that the sweep disabled. It writes the line of the audit trail. */
   readonly onDisabled: (orgId: number, keyId: number) => Promise<void>
 }
 
-/** Pause between two sweeps, in milliseconds. An hour is short enough, because the rule counts in days. */
+/** Pause between two sweeps, in milliseconds. An hour is short enough, because the rule counts days. */
 export const inactivitySweepMs = 3600_000
 const batchMax = 500
 

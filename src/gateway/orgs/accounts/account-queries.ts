@@ -6,7 +6,7 @@ export interface PersonRow {
   readonly email: string
   readonly name: string | null
   readonly avatarUrl: string | null
-  /** Whether the person has answered POST /me/attribution. */
+  /** True when the person has already sent POST /me/attribution. */
   readonly isAttributed: boolean
 }
 

@@ -28,7 +28,7 @@ export interface AccountsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly orgs: Orgs
-  /** TEAM_ORGS_MAX. */
+  /** The setting TEAM_ORGS_MAX. */
   readonly teamOrgsMax: number
   /** Moves a session to another organisation. Resolves to false when the person is not a member there. */
   moveSession(sessionId: string, orgId: number): Promise<boolean>
@@ -52,7 +52,7 @@ export class Accounts {
     return { person, org }
   }
 
-  /** Sets the display name, or removes the picture. An absent name stays as it is. Throws `bad_name`. */
+  /** Sets the display name, or removes the picture. Without a name, the display name does not change. Throws `bad_name`. */
   async update(userId: number, params: { name?: string; dropsAvatar: boolean }): Promise<void> {
     await this.#deps.db.exec(updatePerson, userId, params.name === undefined ? null : cleanName(params.name), params.dropsAvatar)
   }
@@ -73,7 +73,7 @@ export class Accounts {
     const name = cleanName(requested)
     const now = new Date(clock.nowMs())
     return db.tx(async tx => {
-      // The lock orders concurrent requests of one person, so that both cannot pass the limit.
+      // The lock makes concurrent requests of one person run one after the other, so that together they cannot exceed the limit.
       const { email } = await tx.one(lockFounder, userId)
       if ((await tx.one(countTeamsMade, userId)).teams >= teamOrgsMax)
         throw fail('team_cap', { message: `You have made ${teamOrgsMax} team organisations, which is as many as one person may.` })

@@ -60,7 +60,7 @@ export const findPersonalOrg = statement<[userId: number], { id: number }>(
   `select id from orgs where created_by = $1::int and kind = 'personal'`,
 )
 
-/** Makes the person the owner of their personal organisation, also when an earlier membership was removed or changed. */
+/** Makes the person the owner of their personal organisation. This also restores a membership that was removed or changed. */
 export const ownPersonalOrg = statement<[orgId: number, userId: number, createdAt: Date]>(
   'orgs.own_personal_org',
   `insert into org_members (org_id, user_id, role, created_at) values ($1::int, $2::int, 'owner', $3::timestamptz)

@@ -21,7 +21,7 @@ import {
 export interface ProvenIdentity {
   /** `google` or `github`. */
   readonly provider: string
-  /** The provider's id of the account. The provider never gives it to another account. */
+  /** The provider's id of the account. A provider never gives the id to another account. */
   readonly subject: string
   /** Null when the provider has not verified an address. */
   readonly verifiedEmail: string | null
@@ -47,9 +47,9 @@ export class People {
   }
 
   /**
-   * Returns the user of an identity: the user to which it is linked, otherwise the user with the verified address, otherwise a new user.
-   * Afterwards the user is an active member of at least one organisation. Concurrent sign-ins of one person make only one user and one
-   * organisation. Throws `bad_request` when the identity is new and has no usable verified address.
+   * Returns the user of an identity: the linked user, otherwise the user with the verified address, otherwise a new user. Afterwards the user is an
+   * active member of at least one organisation. Concurrent sign-ins of one person make only one user and one organisation. Throws `bad_request` when
+   * the identity is new and has no usable verified address.
    */
   arrive(identity: ProvenIdentity): Promise<{ userId: number }> {
     return this.#deps.db.tx(async tx => {
@@ -98,7 +98,10 @@ export class People {
     return (await tx.one(findIdentity, provider, subject)).userId
   }
 
-  /** The caller has locked the person's row, so no concurrent transaction makes this decision. */
+  /**
+   * Makes sure that the person is a member of an organisation. The caller has locked the person's row, so no concurrent transaction makes the same
+   * decision.
+   */
   async #settle(tx: Tx, person: PersonRow): Promise<void> {
     if ((await tx.maybe(hasMembership, person.id)) !== null) return
     const now = new Date(this.#deps.clock.nowMs())
@@ -112,7 +115,7 @@ function personalOrgName({ name, email }: PersonRow): string {
   return shownName(name) ?? shownName(email.split('@')[0] ?? null) ?? 'Personal'
 }
 
-/** Returns a provider's name cut to the form and length of a name here, or null when nothing is left. */
+/** Returns the provider's name of a person in a form that is valid here, shortened if necessary. Returns null when nothing of it is left. */
 function shownName(name: string | null): string | null {
   const clean = [...(name ?? '').replace(controlCharacters, ' ').trim()].slice(0, nameMax).join('').trim()
   return clean === '' ? null : clean

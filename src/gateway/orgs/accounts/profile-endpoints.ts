@@ -39,7 +39,7 @@ export const profileEndpoints = {
     },
     output: profile,
     errors: ['forbidden', 'bad_request', 'bad_model'],
-    // The audit trail does not record how people set up their own coding agents.
+    // The audit trail does not record how people configure their own coding agents.
     audit: false,
     handle({ profiles }, { body }, { principal }) {
       if (principal.userId === null) throw fail('forbidden')

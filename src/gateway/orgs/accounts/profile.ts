@@ -17,7 +17,7 @@ const unset: Profile = { model: null, connectors: [], rules: null }
 const connectorsMax = 100
 const rulesMaxBytes = 32 * 1024
 const variableName = /^[A-Z_][A-Z0-9_]{0,99}$/i
-/** Shapes of credentials that would pass as a variable name: known prefixes, and long runs of letters and digits that are not words. */
+/** Shapes of credentials that would be accepted as the name of a variable: known prefixes, and long runs of letters and digits that are not words. */
 const secretShapes: readonly RegExp[] = [
   /^(?=.*\d)(gh[opsru]|github_pat|gsk|sk|pk|rk|hf|tgp|fw|whsec|npm|xai|glpat)_[A-Za-z0-9_]{12,}$/,
   /^A(KI|SI)A[0-9A-Z]{16}$/,

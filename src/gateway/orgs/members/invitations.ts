@@ -34,12 +34,12 @@ export interface InvitationsDeps {
   readonly ids: Ids
   readonly controlLog: ControlLog
   readonly mail: Pick<Mail, 'enqueue'>
-  /** MEMBERS_MAX: limit of members and open invitations together. */
+  /** The setting MEMBERS_MAX: the limit of members and open invitations together. */
   readonly membersMax: number
   readonly baseUrl: () => string
   /**
-   * Writes the audit line when a person accepts or declines. That person works in another organisation, so without this call the inviting
-   * organisation could not read of the decision. It never throws.
+   * Writes the audit line when a person accepts or declines. That person works in another organisation. So without this call, the inviting
+   * organisation could not read about the decision. It never throws.
    */
   onDecision(orgId: number, actor: SessionPrincipal, act: 'acceptInvitation' | 'declineInvitation', id: number): Promise<void>
 }
@@ -47,8 +47,8 @@ export interface InvitationsDeps {
 const listedMax = 1_000
 const hourMs = 3_600_000
 /**
- * Maximum number of invitations that an organisation may make in a day. We chose the limit, because each invitation is a mail to somebody who has not
- * asked for it.
+ * Maximum number of invitations that an organisation may make in a day. The project chose the limit, because each invitation is a mail to somebody
+ * who has not asked for it.
  */
 const aDayMax = (membersMax: number): number => Math.max(100, 4 * membersMax)
 const roles = ['member', 'admin', 'owner'] as const satisfies readonly Role[]
@@ -124,7 +124,7 @@ export class Invitations {
     const accepted = await controlLog.change(async tx => {
       const invitation = await this.#decide(tx, userId, id, 'accepted', now)
       const { orgId, role } = invitation
-      // For somebody who is already a member, an invitation changes no role, so accepting cannot take rights away.
+      // An invitation changes no role of somebody who is already a member. So accepting cannot take rights away.
       if ((await tx.maybe(findMembership, orgId, userId)) !== null) return { value: invitation, news: [] }
       await this.#checkRoom(tx, orgId)
       const keys = await endKeysOf(tx, ids, orgId, userId, now)
@@ -176,7 +176,7 @@ export class Invitations {
       to: email,
       template: 'invitation',
       data: { orgName, inviter: actor.email, role, link: `${baseUrl()}/invitations` },
-      // One mail an hour and address. Otherwise repeated inviting and withdrawing could fill a stranger's mailbox.
+      // One mail per hour and address is sent. Otherwise repeated inviting and withdrawing could fill a stranger's mailbox.
       onceKey: `invitation:${actor.orgId}:${email.toLowerCase()}:${Math.floor(createdAt.getTime() / hourMs)}`,
     })
   }

@@ -7,8 +7,8 @@ const publicHosts = new Set(
 )
 
 /**
- * Returns the mail domain of a company in lower case. Null for public mail and for hosts without a dot. It is only shown and gives no
- * rights.
+ * Returns the mail domain of a company in lower case. Returns null for public mail hosts and for hosts without a dot. The domain is only shown and
+ * gives no rights.
  */
 export function companyDomain(email: string): string | null {
   const host = email.slice(email.lastIndexOf('@') + 1).toLowerCase()

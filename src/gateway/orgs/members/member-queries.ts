@@ -28,7 +28,8 @@ export interface OwnInvitationRow extends PendingRow {
 }
 
 /**
- * Orders changes of the people in an organisation. It is the weaker lock, so that calls, whose rows refer to the organisation, do not wait.
+ * Locks the organisation, so that changes of its people run one after the other. The lock is a weak one, so that calls whose rows refer to the
+ * organisation do not wait.
  */
 export const lockOrg = statement<[orgId: number], { name: string; kind: 'personal' | 'team' }>(
   'orgs.lock_org',
@@ -71,7 +72,7 @@ export const updateMember = statement<[orgId: number, userId: number, role: stri
    where org_id = $1::int and user_id = $2::int and status = 'active'`,
 )
 
-/** The row stays, because keys and usage still refer to the person. */
+/** Ends a membership. The row stays, because keys and usage still refer to the person. */
 export const endMembership = statement<[orgId: number, userId: number]>(
   'orgs.end_membership',
   `update org_members set status = 'removed', role = 'member', capabilities = '{}' where org_id = $1::int and user_id = $2::int and status = 'active'`,

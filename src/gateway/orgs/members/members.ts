@@ -31,7 +31,7 @@ export interface MembersDeps {
   readonly controlLog: ControlLog
 }
 
-/** What an owner changes about a member. An absent field stays as it is. */
+/** What an owner changes about a member. An absent field does not change. */
 export interface MemberChange {
   readonly role?: Role
   readonly capabilities?: readonly Capability[]
@@ -62,7 +62,7 @@ const beyondInviting: Readonly<Record<Role, readonly Role[]>> = { member: ['memb
 
 const noMember = () => fail('not_found', { message: 'There is no such member. GET /me/members lists them.' })
 
-/** The lock on the organisation orders the changes, so that the organisation has an owner after each change. */
+/** The members of organisations. Every change locks the organisation, so that the organisation has an owner after each change. */
 export class Members {
   readonly #deps: MembersDeps
 
@@ -70,7 +70,7 @@ export class Members {
     this.#deps = deps
   }
 
-  /** Returns one page, oldest account first. `nextAfter` is the user id after which the next page begins, or null at the end. */
+  /** Returns one page, oldest account first. The next page begins after the user id `nextAfter`. It is null on the last page. */
   async list(orgId: number, page: { afterUserId: number; limit: number }): Promise<{ members: ListedMember[]; nextAfter: number | null }> {
     const rows = await this.#deps.db.many(listMembersAfter, orgId, page.afterUserId, page.limit + 1)
     const members = rows.slice(0, page.limit)
@@ -78,7 +78,7 @@ export class Members {
   }
 
   /**
-   * Sets role and capabilities, which apply from the next call on. Withdraws open invitations that the person could no longer make. Only
+   * Sets the role and the capabilities. They apply from the next call on. Withdraws open invitations that the person could no longer make. Only
    * owners may call it. Throws `forbidden`, `not_found`, `last_owner`.
    */
   change(actor: SessionPrincipal, userId: number, params: MemberChange): Promise<ListedMember> {
@@ -96,9 +96,9 @@ export class Members {
   }
 
   /**
-   * Ends the actor's own membership or that of another member. Revokes the person's keys, which cuts running calls, and ends their sessions
-   * in the organisation. Removes the person from workspaces and shares of memory. Withdraws the open invitations that they made, because
-   * one of them could bring them back. Members may only leave. Admins may not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
+   * Ends the actor's own membership or that of another member. Revokes the person's keys, which cuts running calls, and ends their sessions in the
+   * organisation. Removes the person from workspaces and shares of memory. Withdraws the open invitations that the person made, because one of them
+   * could bring the person back. Plain members may only leave. Admins may not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
    */
   async remove(actor: SessionPrincipal, userId: number): Promise<void> {
     const { controlLog, clock, ids } = this.#deps
@@ -126,8 +126,8 @@ export class Members {
 }
 
 /**
- * Locks the organisation and reads the actor's present role, because another change may have come after the check of the session. Throws
- * `forbidden` when the actor is no longer a member.
+ * Locks the organisation and reads the actor's present role, because the role may have changed after the check of the session. Throws `forbidden`
+ * when the actor is no longer a member.
  */
 export async function lockedOrg(tx: Tx, actor: SessionPrincipal): Promise<{ actorRole: Role; name: string; kind: 'personal' | 'team' }> {
   const org = await tx.one(lockOrg, actor.orgId)

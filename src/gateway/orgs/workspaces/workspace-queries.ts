@@ -34,13 +34,13 @@ export const renameWorkspace = statement<[orgId: number, id: number, name: strin
   `update workspaces set name = $3::text where org_id = $1::int and id = $2::int`,
 )
 
-/** Archives a workspace. A repeated call keeps the time of the first. */
+/** Archives a workspace. A repeated call keeps the time of the first call. */
 export const archiveWorkspace = statement<[orgId: number, id: number, now: Date], { id: number }>(
   'orgs.archive_workspace',
   `update workspaces set archived_at = coalesce(archived_at, $3::timestamptz) where org_id = $1::int and id = $2::int returning id`,
 )
 
-/** Makes a workspace active. Returns null when it does not exist. An active workspace stays as it is. */
+/** Makes a workspace active. Returns null when it does not exist. An active workspace does not change. */
 export const restoreWorkspace = statement<[orgId: number, id: number], { id: number }>(
   'orgs.restore_workspace',
   `update workspaces set archived_at = null where org_id = $1::int and id = $2::int returning id`,

@@ -1,4 +1,4 @@
-/** Workspaces: a name, a team and a monthly budget for the keys that are bound to them. */
+/** Workspaces. A workspace has a name, a team, and a monthly budget for the keys that belong to it. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import { type Db, isUniqueViolation, type Tx } from '../../../platform/db/db.ts'
@@ -32,7 +32,7 @@ export interface WorkspacesDeps {
   readonly journal: Flushable
 }
 
-/** The requested values of a workspace. An absent field stays as it is. */
+/** The requested values of a workspace. An absent field does not change. */
 export interface WorkspaceParams {
   readonly name?: string | undefined
   /** Rupees a month. Null removes the budget. */
@@ -48,7 +48,7 @@ export interface Workspace extends WorkspaceRow {
   readonly spentUinr: bigint
 }
 
-/** Kind of the news that a workspace's name, team or state changed. The ref is its id. Caches that contain teams react to it. */
+/** Kind of the news that a workspace's name, team or state changed. The ref is its id. Caches that contain teams drop the entry. */
 export const workspaceChanged = 'workspace_changed'
 
 const activeMax = 200
@@ -63,7 +63,7 @@ export class Workspaces {
     this.#deps = deps
   }
 
-  /** Returns active workspaces, then archived ones, each oldest first. */
+  /** Returns the active workspaces and then the archived ones, each oldest first. */
   async list(orgId: number): Promise<Workspace[]> {
     await this.#deps.journal.flushNow()
     return this.#withSpend(orgId, await this.#deps.db.many(listWorkspaces, orgId, listedMax))
@@ -84,8 +84,8 @@ export class Workspaces {
   }
 
   /**
-   * Changes a workspace. An archived one can change too, because its keys still count against its budget. A budget applies here from the
-   * commit, and in other processes within a second. Throws `not_found` (also for a user who is not a member), `bad_name`,
+   * Changes a workspace. An archived workspace can change too, because its keys still count against its budget. A new budget applies in this process
+   * from the commit, and in other processes within a second. Throws `not_found` (also for a user who is not a member), `bad_name`,
    * `duplicate_workspace`, `bad_request`.
    */
   async change(orgId: number, id: number, params: WorkspaceParams): Promise<Workspace> {
@@ -100,8 +100,8 @@ export class Workspaces {
   }
 
   /**
-   * Archives a workspace. Its name becomes free, and no new key can be bound to it. Keys, usage and budget stay. A repeated call is no
-   * error. Throws `not_found`.
+   * Archives a workspace. Its name becomes free, and no new key can join it. Keys, usage and budget stay. A repeated call is no error. Throws
+   * `not_found`.
    */
   async archive(orgId: number, id: number): Promise<Workspace> {
     await this.#write(async tx => {
@@ -156,7 +156,7 @@ export class Workspaces {
   }
 
   /**
-   * Returns the number of active workspaces. Throws `duplicate_workspace` when one of them has the name. The code compares the names under
+   * Returns the number of active workspaces. Throws `duplicate_workspace` when one of them has the name. This code compares the names while it holds
    * the lock, because lower case in the database depends on its locale. The unique index is only a second protection.
    */
   async #checkName(tx: Tx, orgId: number, name: string, exceptId: number | null): Promise<number> {

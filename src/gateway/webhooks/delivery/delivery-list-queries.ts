@@ -5,7 +5,7 @@ import type { EventType } from '../events/event-catalog.ts'
 export interface DeliveryRow {
   readonly id: string
   readonly eventId: string
-  /** Order of the events. The list is in this order too. */
+  /** The position of the event in the order of events. The list has the same order. */
   readonly eventSeq: bigint
   readonly type: EventType
   readonly status: 'pending' | 'acknowledged' | 'failed' | 'dead'
@@ -13,7 +13,7 @@ export interface DeliveryRow {
   /** HTTP status of the last attempt. Null when there was no reply. */
   readonly code: number | null
   readonly error: string | null
-  /** When it is to be sent. Null when the delivery is settled. */
+  /** When the delivery is to be sent. Null when the delivery is settled. */
   readonly dueAt: Date | null
   readonly createdAt: Date
 }
@@ -29,9 +29,7 @@ export const listDeliveries = statement<[orgId: number, endpointId: number, befo
    limit $4::int`,
 )
 
-/**
- * Writes a ping and one delivery of it to the endpoint, whatever the endpoint subscribes to. `data` is JSON text, `body` is the envelope.
- */
+/** Writes a ping and one delivery of it to the endpoint, whatever events the endpoint subscribes to. `data` is JSON text, and `body` is the envelope. */
 export const insertPing = statement<
   [orgId: number, endpointId: number, eventId: string, created: bigint, data: string, body: string, at: Date, deliveryId: string],
   DeliveryRow
@@ -46,7 +44,7 @@ export const insertPing = statement<
    returning ${columns}`,
 )
 
-/** Returns a row if the delivery exists. `hasBody` says whether its event is still kept. */
+/** Returns a row if the delivery exists. `hasBody` says whether its event is still stored. */
 export const findDelivery = statement<[orgId: number, endpointId: number, id: string], { hasBody: boolean }>(
   'webhooks.find_delivery',
   `select exists (select 1 from webhook_events v where v.id = d.event_id and v.body is not null) as "hasBody"
@@ -61,7 +59,7 @@ export const requeueDelivery = statement<[orgId: number, endpointId: number, id:
    returning ${columns}`,
 )
 
-/** Ends the unsent deliveries to an endpoint. The reason becomes their error. */
+/** Ends the unsent deliveries to an endpoint. `reason` becomes their error. */
 export const endOpenDeliveries = statement<[orgId: number, endpointId: number, reason: string, at: Date]>(
   'webhooks.end_open_deliveries',
   `update webhook_deliveries set status = 'dead', error = $3::text, due_at = null, claimed_until = null, settled_at = $4::timestamptz

@@ -1,21 +1,19 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/**
- * No claim lasts longer than this. A claim with a later end was written before the database's clock was set back, so it counts as expired.
- */
+/** The longest claim. A claim that ends later than this from now was written before the database's clock was set back, so it counts as expired. */
 const claimFurthest = `interval '1 hour'`
-/** A process is sending delivery `d`. */
+/** SQL condition: a process is sending delivery `d`. */
 const isClaimed = `d.claimed_until > now() and d.claimed_until < now() + ${claimFurthest}`
-/** Endpoint `e` has failed more than once in a row. It then gets one attempt at a time. */
+/** SQL condition: endpoint `e` has failed more than once in a row. Such an endpoint gets one attempt at a time. */
 const isFailing = `e.failures > 1`
-/** Endpoint `e` is paused. $1: now, $2: the end of the longest pause. */
+/** SQL condition: endpoint `e` is paused. $1 is now, and $2 is the end of the longest possible pause. */
 const isPaused = `e.paused_until > $1::timestamptz and e.paused_until <= $2::timestamptz`
 
 /**
- * Returns endpoints with deliveries to send now, in random order. Also returns closed endpoints (disabled, deleted) with open deliveries,
- * which an event leaves when it commits during the closing. The statement steps from endpoint to endpoint over an index, so without open
- * deliveries it costs one look-up. With `isThorough` it also finds deliveries that a clock set back would delay: first attempts, and
- * retries later than `retryFurthest`. Open endpoints in `leftOut` are not returned.
+ * Returns endpoints with deliveries to send now, in random order. Also returns closed endpoints (disabled or deleted) with open deliveries. An event
+ * leaves such a delivery when it commits while the endpoint is being closed. The statement steps from endpoint to endpoint over an index, so it costs
+ * one look-up when there are no open deliveries. With `isThorough`, it also finds deliveries that wait too long because a clock was set back: first
+ * attempts, and retries later than `retryFurthest`. Open endpoints in `leftOut` are not returned.
  */
 export const endpointsWithWork = statement<
   [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date, leftOut: readonly number[], limit: number],
@@ -57,8 +55,8 @@ export interface OpenEndpoint {
 }
 
 /**
- * Locks open endpoints for a claim. Only one process claims from an endpoint at a time, so that it sees the claims of the others. Endpoints
- * that another process has locked are left out.
+ * Locks open endpoints for a claim. Only one process claims from an endpoint at a time, so that it sees the claims of the others. Endpoints that
+ * another process has locked are skipped.
  */
 export const lockOpenEndpoints = statement<[ids: readonly number[]], OpenEndpoint>(
   'webhooks.lock_open_endpoints',
@@ -77,14 +75,14 @@ export interface ClaimedDelivery {
   readonly attempts: number
   /** Number of this attempt in the schedule of retries, from 1. */
   readonly attempt: number
-  /** Null when the event is no longer kept. */
+  /** Null when the event is no longer stored. */
   readonly body: string | null
 }
 
 /**
- * Claims due deliveries of endpoints that the transaction has locked. Deliveries that a person queued come first, then the others in the
- * order of their events. Each endpoint gets up to its concurrency, and only one at a time after two failed attempts. The first delivery of
- * every endpoint comes before the second of any endpoint.
+ * Claims due deliveries of endpoints that the transaction has locked. Deliveries that a person queued come first, and then the others in the order of
+ * their events. Each endpoint gets at most its concurrency, and only one delivery at a time after two failed attempts in a row. The first delivery of
+ * every endpoint comes before the second delivery of any endpoint.
  */
 export const claimDeliveries = statement<
   [

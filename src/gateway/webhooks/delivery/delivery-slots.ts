@@ -4,11 +4,11 @@
  */
 import type { Clock } from '../../../platform/clock.ts'
 
-/** Maximum number of concurrent attempts at fast endpoints, and the same number for slow ones. */
+/** Maximum number of concurrent attempts at fast endpoints. Slow endpoints have the same maximum. */
 const placesDefault = 256
-/** All attempts together may be this many times that number. This counts attempts at endpoints that have only now become slow. */
+/** The maximum for all attempts together is this many times the maximum above. It includes attempts at endpoints that became slow during the attempt. */
 const allFactor = 4
-/** Maximum number of slow endpoints that are remembered. A forgotten one is detected again. */
+/** Maximum number of slow endpoints that are remembered. When a slow endpoint is forgotten, it is detected again. */
 const slowMax = 10_000
 
 interface Attempt {
@@ -19,13 +19,13 @@ interface Attempt {
 
 /** The slot of a running delivery attempt. */
 export interface DeliverySlot {
-  /** Call this when the receiver has replied, or when no reply will come. */
+  /** Call this when the receiver has replied, or when it is clear that no reply will come. */
   answered(): void
   /** Frees the slot. */
   leave(): void
 }
 
-/** Endpoints from which one claim may take deliveries. */
+/** Endpoints from which one claim may take deliveries, and how many. */
 export interface FreeSlots {
   readonly endpointIds: readonly number[]
   readonly perEndpoint: number
@@ -33,9 +33,9 @@ export interface FreeSlots {
 }
 
 /**
- * Gives slots to delivery attempts. An endpoint is slow when its last attempt in this process took longer than `slowMs`, or when a running
- * attempt already takes longer. Slow endpoints and fast endpoints have separate slots. When more than half of the slots for slow endpoints are in
- * use, no slow endpoint gets a second slot. The same rule applies to fast endpoints.
+ * Gives slots to delivery attempts. An endpoint is slow when its last attempt in this process took longer than `slowMs`, or when a running attempt
+ * has already taken longer. Slow endpoints and fast endpoints have separate slots. When more than half of the slots for slow endpoints are in use, no
+ * slow endpoint gets a second slot. The same rule applies to fast endpoints.
  */
 export class DeliverySlots {
   readonly #clock: Clock
@@ -81,7 +81,7 @@ export class DeliverySlots {
     return [...left]
   }
 
-  /** Returns what may be claimed from these endpoints: fast ones first, then slow ones. `perEndpoint` limits the claims of one endpoint. */
+  /** Returns what may be claimed from these endpoints: first from fast ones, then from slow ones. `perEndpoint` limits the claims from one endpoint. */
   roomsFor(endpointIds: readonly number[], perEndpoint: number): FreeSlots[] {
     return [false, true]
       .map(isSlow => ({

@@ -6,13 +6,13 @@ import { deleteOldEvents, deleteSettledDeliveries } from './sweep-queries.ts'
 /** Pause between two sweeps, in milliseconds. */
 export const webhookSweepMs = 3600_000
 const dayMs = 24 * 3600_000
-/** Maximum number of rows of one statement, and of statements of one sweep. */
+/** Maximum number of rows that one statement deletes. It is also the maximum number of statements in one sweep. */
 const batch = 5_000
 const roundsMax = 200
 
 /**
- * Deletes deliveries that were settled more than `keepDays` ago, then events of that age without deliveries. Returns the number of deleted
- * rows.
+ * Deletes deliveries that were settled more than `keepDays` ago. Then deletes events of that age that have no deliveries left. Returns the number of
+ * deleted rows.
  */
 export async function sweepWebhooks(db: Db, nowMs: number, keepDays: number, signal?: AbortSignal): Promise<number> {
   const beforeMs = nowMs - keepDays * dayMs

@@ -11,7 +11,7 @@ import { deliveryName, signatureOf } from './signature.ts'
 export interface DeliveryDeps {
   readonly clock: Clock
   readonly outbound: Pick<Outbound, 'toUserUrl'>
-  /** WEBHOOK_TIMEOUT_MS: the longest time from connecting to the end of the reply. */
+  /** The setting WEBHOOK_TIMEOUT_MS: the maximum time from connecting to the end of the reply. */
   readonly timeoutMs: number
   readonly userAgent: string
 }
@@ -27,16 +27,16 @@ export interface OutgoingDelivery {
   readonly secret: string
 }
 
-/** The result of an attempt. `cut` means that this process stops and that it is not known whether the delivery arrived. */
+/** The result of an attempt. `cut` means that this process is stopping, and that nobody knows whether the delivery arrived. */
 export type AttemptResult =
   | { readonly kind: 'acknowledged'; readonly code: number }
   | { readonly kind: 'failed'; readonly code: number | null; readonly error: string; readonly retryAfterMs: number | null }
   | { readonly kind: 'cut' }
 
-/** Error of a receiver that replies 410: it wants no more deliveries. */
+/** The error when a receiver replies 410. The receiver wants no more deliveries. */
 export const goneError = 'gone'
 
-/** The reply is not used. Up to this many bytes are read, so that the connection can be used again. */
+/** Maximum number of reply bytes that are read. The reply is not used, but reading it lets the connection be used again. */
 const replyMaxBytes = 64 * 1024
 
 /** Sends the delivery once. Never rejects. `stop` ends the attempt immediately. */
@@ -116,7 +116,7 @@ const errorCodes: Readonly<Record<string, string>> = {
   UND_ERR_BODY_TIMEOUT: 'timeout',
 }
 
-/** Returns a code for an attempt without a reply. Nothing of the receiver's own text is kept. */
+/** Returns a code for an attempt without a reply. The code contains none of the receiver's own text. */
 function errorCodeOf(thrown: unknown): string {
   // The URL guard throws a GatewayError for a blocked URL.
   if (thrown instanceof GatewayError) return 'blocked_address'

@@ -1,6 +1,9 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/* Each statement compares the claim, so that a slow process cannot overwrite the result of another process that has claimed the delivery since. The endpoint is locked before its deliveries, as in every change of an endpoint. */
+/*
+ * Records results of attempts. Each statement compares the claim, so that a slow process cannot overwrite the result of a process that claimed the
+ * delivery later. The endpoint is locked before its deliveries, as in every change of an endpoint.
+ */
 
 /** Records a success and sets the endpoint's failures to 0. A success counts even when the delivery was given up during the attempt. */
 export const acknowledge = statement<[orgId: number, endpointId: number, id: string, claim: string, code: number, at: Date]>(
@@ -20,7 +23,7 @@ export const lockEndpoint = statement<[orgId: number, id: number], { enabled: bo
    from webhook_endpoints e join orgs o on o.id = e.org_id where e.org_id = $1::int and e.id = $2::int for no key update of e`,
 )
 
-/** Records a failed attempt. `dueAt` is null after the last one. A delivery that a person has queued again meanwhile stays due. */
+/** Records a failed attempt. `dueAt` is null after the last attempt. A delivery that a person queued again during the attempt stays due. */
 export const recordFailure = statement<
   [orgId: number, id: string, claim: string, status: 'failed' | 'dead', code: number | null, error: string, dueAt: Date | null, at: Date]
 >(
@@ -54,7 +57,7 @@ export const disableEndpoint = statement<[orgId: number, endpointId: number, fai
    where org_id = $1::int and id = $2::int`,
 )
 
-/** Returns who gets the mail: the owners. */
+/** Returns the owners, who get the mail. */
 export const ownersOf = statement<[orgId: number], { userId: number; email: string }>(
   'webhooks.owners_of',
   `select u.id as "userId", u.email from org_members m join users u on u.id = m.user_id

@@ -21,7 +21,7 @@ export interface OutcomesDeps {
   readonly log: Log
   readonly mail: Pick<Mail, 'enqueue'>
   readonly schedule: RetrySchedule
-  /** WEBHOOK_DISABLE_FAILURES. */
+  /** The setting WEBHOOK_DISABLE_FAILURES. */
   readonly failuresMax: number
   readonly baseUrl: () => string
   /** Is called in the transaction that disables an endpoint. It writes the audit line. */
@@ -41,11 +41,11 @@ interface GivenUp {
   readonly url: string
   readonly failures: number
   readonly reason: DisabledReason
-  /** The last failure. */
+  /** The error of the last failure. */
   readonly last: string
 }
 
-/** Records the results of claimed deliveries. An outdated claim changes nothing. */
+/** Records the results of claimed deliveries. A result with an outdated claim changes nothing. */
 export class Outcomes {
   readonly #deps: OutcomesDeps
   constructor(deps: OutcomesDeps) {
@@ -98,11 +98,11 @@ export class Outcomes {
   async #notifyOwners(tx: Tx, given: GivenUp, nowMs: number): Promise<void> {
     const { orgId, orgName, endpointId, url, failures, reason, last } = given
     const why = reason === 'gone' ? 'its receiver answered that it is gone (HTTP 410)' : `${failures} deliveries in a row failed (the last one: ${last})`
-    // Path and query of the URL are not in the mail, because they may contain a token of the receiver.
+    // The mail contains only the host of the URL, because path and query may contain a token of the receiver.
     const data = { orgName, endpointId, host: new URL(url).host, why, link: `${this.#deps.baseUrl()}/auth?return_to=%2Fme%2Fwebhooks` }
     for (const { userId, email } of await tx.many(ownersOf, orgId)) {
       const onceKey = `webhook_disabled:${endpointId}:${nowMs}:${userId}`
-      // An invalid mail address must not keep the endpoint enabled. Its `disabled_reason` shows the cause too.
+      // An invalid mail address must not keep the endpoint enabled. The endpoint's `disabled_reason` shows the cause too.
       await this.#deps.mail.enqueue(tx, { orgId, to: email, template: 'webhook_disabled', data, onceKey }).catch((error: unknown) => {
         if (!(error instanceof GatewayError && error.errorName === 'bad_email')) throw error
       })

@@ -7,9 +7,9 @@ const waitMaxS = 30 * 24 * 3600
 const waitsMax = 50
 /** A retry is delayed by up to this share of its wait, so that a receiver that was down does not get all deliveries together. */
 const jitterShare = 0.1
-/** Longest Retry-After that is respected when every wait of the schedule is shorter. */
+/** The longest Retry-After that is respected when every wait of the schedule is shorter than this. */
 const retryAfterMinimumMaxMs = hourMs
-/** The clocks of processes differ by less than this. */
+/** The clocks of two processes differ by less than this. */
 const skewMs = 60 * secondMs
 
 const pauseFirstMs = secondMs
@@ -17,11 +17,11 @@ const pauseFirstMs = secondMs
 export const pauseMaxMs = 300 * secondMs
 
 export interface RetrySchedule {
-  /** The waits after each failed attempt. After the attempt that follows the last wait, the delivery is dead. */
+  /** The waits after failed attempts. There is one more attempt after the last wait. When this attempt fails too, the delivery is dead. */
   readonly waitsMs: readonly number[]
   /** Longest Retry-After that is respected. */
   readonly retryAfterMaxMs: number
-  /** No retry is due later than this from now. A later time was written before the clock was set back. */
+  /** The longest time from now until a retry. A retry with a later due time was written before the clock was set back. */
   readonly furthestMs: number
 }
 
@@ -38,8 +38,8 @@ export function retrySchedule(entries: readonly string[]): RetrySchedule {
 }
 
 /**
- * Returns how many milliseconds to wait after the failed attempt with this number (from 1). Null after the last one. `random` is in [0, 1).
- * A longer Retry-After is respected up to its bound.
+ * Returns how many milliseconds to wait after the failed attempt with this number (from 1). Returns null after the last attempt. `random` is in [0,
+ * 1). A longer Retry-After is respected up to `retryAfterMaxMs`.
  */
 export function retryWaitMs(schedule: RetrySchedule, attempt: number, random: number, retryAfterMs: number | null): number | null {
   const waitMs = schedule.waitsMs[attempt - 1]
@@ -48,20 +48,20 @@ export function retryWaitMs(schedule: RetrySchedule, attempt: number, random: nu
 }
 
 /**
- * Returns how many milliseconds an endpoint is paused after consecutive failures. One failure may be due to its delivery alone and causes
- * no pause. From the second on, the pause doubles from 1 s to 5 min. A Retry-After of the receiver counts from the first failure, up to the
- * same bound.
+ * Returns for how many milliseconds an endpoint is paused after consecutive failures. One failure may be due to its delivery alone and causes no
+ * pause. From the second failure on, the pause doubles from 1 s to 5 min. A Retry-After of the receiver counts from the first failure, also up to 5
+ * min.
  */
 export function pauseMs(failures: number, retryAfterMs: number | null): number {
   const ownMs = failures < 2 ? 0 : pauseFirstMs * 2 ** Math.min(failures - 2, 20)
   return Math.min(pauseMaxMs, Math.max(ownMs, retryAfterMs ?? 0))
 }
 
-/** Returns a Retry-After header, which is seconds or a date, in milliseconds from now. Null when it cannot be read. */
+/** Returns how many milliseconds from now a Retry-After header names. The header is seconds or a date. Returns null when it cannot be read. */
 export function retryAfterOf(header: string | string[] | undefined, nowMs: number): number | null {
   const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text) * secondMs
-  // Only a text with letters is parsed as a date, because Date.parse reads other numbers as years.
+  // Only a text with letters is parsed as a date, because Date.parse reads some numbers as years.
   const atMs = /[A-Za-z]{3}/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs)
 }

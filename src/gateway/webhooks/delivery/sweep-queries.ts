@@ -8,8 +8,8 @@ export const deleteSettledDeliveries = statement<[before: Date, limit: number]>(
 )
 
 /**
- * Deletes events before `beforeS` that have no delivery left, at most `limit`. Budget crossings of the present month stay, because they
- * prevent a second report of a crossing.
+ * Deletes events before `beforeS` that have no delivery left, at most `limit`. Budget crossings of the present month stay. They prevent a second
+ * report of the same crossing.
  */
 export const deleteOldEvents = statement<[beforeS: bigint, monthStartS: bigint, limit: number]>(
   'webhooks.delete_old_events',

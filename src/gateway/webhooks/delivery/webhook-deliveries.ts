@@ -1,4 +1,4 @@
-/** Lists the deliveries of an endpoint, and queues pings and repeated deliveries, for its organisation. */
+/** Lists the deliveries of an endpoint for its organisation, and queues pings and repeated deliveries. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
@@ -21,7 +21,7 @@ export interface WebhookDeliveriesDeps {
 
 export interface DeliveryPage {
   readonly deliveries: readonly DeliveryRow[]
-  /** `before` of the next page. Null on the last page. */
+  /** The `before` of the next page. Null on the last page. */
   readonly nextBefore: bigint | null
 }
 
@@ -43,8 +43,8 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Queues a ping, whatever the endpoint subscribes to. A pause does not delay it. Throws `not_found`, `bad_request` for a disabled
-   * endpoint, `rate_limit_exceeded`.
+   * Queues a ping, whatever events the endpoint subscribes to. A pause of the endpoint does not delay it. Throws `not_found` and
+   * `rate_limit_exceeded`. Throws `bad_request` for a disabled endpoint.
    */
   ping(orgId: number, endpointId: number): Promise<DeliveryRow> {
     const { db, clock, ids, addressTests } = this.#deps
@@ -59,9 +59,9 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Queues a delivery again, whatever its state: same event, same bytes, same delivery id, due now. The count of attempts continues, and
-   * the schedule of retries starts again. Throws `not_found`, `bad_request` for a disabled endpoint and for an event that is no longer
-   * kept, `rate_limit_exceeded`.
+   * Queues a delivery again, whatever its state. It has the same event, bytes and delivery id, and is due now. The count of attempts continues, and
+   * the schedule of retries starts again. Throws `not_found` and `rate_limit_exceeded`. Throws `bad_request` for a disabled endpoint and for an event
+   * that is no longer stored.
    */
   redeliver(orgId: number, endpointId: number, deliveryName: string): Promise<DeliveryRow> {
     const { db, clock, addressTests } = this.#deps

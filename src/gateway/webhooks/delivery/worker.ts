@@ -19,11 +19,11 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
   readonly sealer: Sealer
   readonly outcomes: Outcomes
   readonly schedule: RetrySchedule
-  /** WEBHOOK_POLL_MS. */
+  /** The setting WEBHOOK_POLL_MS. */
   readonly pollMs: number
-  /** WEBHOOK_CONCURRENCY: concurrent deliveries to one endpoint, over all processes. */
+  /** The setting WEBHOOK_CONCURRENCY: the maximum number of concurrent deliveries to one endpoint, over all processes. */
   readonly concurrency: number
-  /** How long a stop waits for running attempts, in milliseconds. */
+  /** How long `stop` waits for running attempts, in milliseconds. */
   readonly stopGraceMs: number
   /** Maximum number of running attempts of this process at fast endpoints. */
   readonly places?: number | undefined
@@ -32,11 +32,11 @@ export interface DeliveryWorkerDeps extends DeliveryDeps {
 /** Maximum number of endpoints that one poll returns. */
 const endpointsMax = 100
 /**
- * Shortest wait from the end of an attempt to the next poll, in milliseconds. The wait is half the duration of the last poll when that is
- * longer. Attempts that end together cause one poll.
+ * Shortest wait from the end of an attempt to the next poll, in milliseconds. When the last poll took long, the wait is half its duration instead.
+ * Several attempts that end together cause one poll.
  */
 const wakeMs = 5
-/** How often a poll also searches for deliveries that a clock set back would delay. */
+/** Time between two polls that also search for deliveries that wait too long because a clock was set back. */
 const thoroughEveryMs = 60_000
 /** A claim lasts this much longer than its attempt, so that the result can be recorded. */
 const leaseMarginMs = 5_000
@@ -45,15 +45,15 @@ const closedBatch = 5_000
 const unsignedWaitMs = 60_000
 /** A receiver is slow when it takes longer than this share of the timeout. */
 const slowShare = 1 / 15
-/** Wait before a failed write of a result is repeated, and how long it is repeated. */
+/** Pause before a failed write of a result is repeated, and how long the write is repeated. */
 const noteRetryMs = 500
 const noteForMs = 5 * 60_000
 
 /**
- * Sends deliveries. Every process runs a worker, and each claims other deliveries. A delivery is sent at least once. It is sent again, with
- * the same id and bytes, when a process dies between the receiver's reply and its record. Deliveries to one endpoint start in the order of
- * their events, up to its concurrency. Endpoints do not wait for each other, and slow endpoints do not use the slots of fast ones. Decision
- * 0294 gives the reasons.
+ * Sends deliveries. Every process runs a worker, and each worker claims other deliveries. A delivery is sent at least once. It is sent again, with
+ * the same id and bytes, when a process dies after the receiver's reply and before the reply is recorded. Deliveries to one endpoint start in the
+ * order of their events, up to the endpoint's concurrency. Endpoints do not wait for each other, and slow endpoints do not use the slots of fast
+ * ones. Decision 0294 gives the reasons.
  */
 export class DeliveryWorker {
   readonly #deps: DeliveryWorkerDeps
@@ -135,7 +135,7 @@ export class DeliveryWorker {
     if (begun > 0 && found.length === endpointsMax) this.#wake()
   }
 
-  /** Claims and starts deliveries of these endpoints. Returns how many. */
+  /** Claims and starts deliveries of these endpoints. Returns the number of started deliveries. */
   async #claim(
     { endpointIds, perEndpoint, limit }: FreeSlots,
     times: readonly [now: Date, pauseFurthest: Date, concurrency: number, isThorough: boolean, retryFurthest: Date],
@@ -150,7 +150,8 @@ export class DeliveryWorker {
     })
     deliveries.sort((a, b) => (a.eventSeq < b.eventSeq ? -1 : 1))
     for (const delivery of deliveries) this.#begin(delivery, endpoints.get(delivery.endpointId), claim)
-    // A delivery with a later due time shows that a clock was set back. The next poll is thorough again, because there may be more.
+    // A claimed delivery that is due later shows that a clock was set back. The next poll is thorough again, because there may be more such
+    // deliveries.
     if (deliveries.some(({ dueAt }) => dueAt > times[0])) this.#nextThoroughMs = Number.NEGATIVE_INFINITY
     return deliveries.length
   }
@@ -171,7 +172,7 @@ export class DeliveryWorker {
     const { outcomes, log, schedule } = this.#deps
     const { body } = delivery
     if (body === null) return outcomes.forgo(delivery, claim, 'event_not_kept')
-    // A delivery whose processes die during it must not be tried without end.
+    // A delivery during which processes die must not be tried forever.
     if (delivery.attempt > schedule.waitsMs.length + 1) return outcomes.forgo(delivery, claim, 'outcomes_lost')
     const secret = endpoint === undefined ? null : this.#secretOf(endpoint)
     if (endpoint === undefined || secret === null) {
@@ -198,7 +199,7 @@ export class DeliveryWorker {
     }
   }
 
-  /** Returns null when the secret was sealed with another master key. That is not a failure of the receiver. */
+  /** Returns the signing secret. Returns null when the secret was sealed with another master key. That is not a failure of the receiver. */
   #secretOf({ id, secretSealed }: OpenEndpoint): string | null {
     try {
       return openWebhookSecret(this.#deps.sealer, id, secretSealed)

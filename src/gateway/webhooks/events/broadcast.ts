@@ -1,4 +1,4 @@
-/** Writes events that concern the whole gateway for every subscribed organisation. */
+/** Writes an event that concerns the whole gateway to the outbox of every subscribed organisation. */
 import { statement, type Tx } from '../../../platform/db/db.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { EventData, EventType } from './event-catalog.ts'

@@ -1,6 +1,6 @@
 /**
- * The table of webhook events: when each fires and what data it contains. The types of `emit`, the list in GET /me/webhooks, the `webhooks`
- * of the OpenAPI document and docs/guides/webhooks.md come from this table. Data contains ids, counts, amounts in rupees and times, and
+ * The table of webhook events: when each event is sent, and what data it contains. The types of `emit`, the list in GET /me/webhooks, the `webhooks`
+ * of the OpenAPI document and docs/guides/webhooks.md come from this table. Data contains ids, counts, amounts in rupees and times. It contains
  * nothing that a person said or typed.
  */
 import { z } from 'zod'
@@ -76,7 +76,7 @@ const collectionAlert = z.object({
 
 interface CatalogEntry {
   readonly family: 'budget' | 'keys' | 'billing' | 'reliability' | 'test'
-  /** When the event fires. */
+  /** When the event is sent. */
   readonly when: string
   readonly data: z.ZodObject
 }
@@ -99,10 +99,10 @@ export const eventCatalog = {
 } as const satisfies Record<string, CatalogEntry>
 
 export type EventType = keyof typeof eventCatalog
-/** The data of each event. No type allows content. */
+/** The data of each event. No event contains content of calls. */
 export type EventData = { readonly [T in EventType]: Readonly<z.input<(typeof eventCatalog)[T]['data']>> }
 export type BudgetCrossing = EventData['budget.warn']
 export type KeyFacts = EventData['key.created']
 
-/** The events that an endpoint may subscribe to: all except the test. */
+/** The events that an endpoint may subscribe to: all events except `ping`. */
 export const subscribable = (Object.keys(eventCatalog) as EventType[]).filter(type => type !== 'ping')

@@ -8,13 +8,13 @@ type Json = Record<string, unknown>
 export interface DescribedEvent {
   readonly type: string
   readonly family: string
-  /** When the event fires. */
+  /** When the event is sent. */
   readonly when: string
   /** JSON Schema (2020-12) of `data`. Later versions may add fields. */
   readonly data_schema: Json
 }
 
-/** Returns the JSON Schema of an event's data. It allows additional fields, so that later versions can add some. */
+/** Returns the JSON Schema of an event's data. It allows additional fields, so that later versions can add fields. */
 function dataSchemaOf(type: EventType): Json {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(eventCatalog[type].data, { io: 'input' })
   return schema

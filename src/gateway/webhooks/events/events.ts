@@ -1,4 +1,4 @@
-/** The outbox of webhook events. An event and its deliveries are written in the transaction in which the event happens. */
+/** The outbox of webhook events. The transaction in which an event happens also writes the event and its deliveries. */
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { insertEvents } from '../queries.ts'
@@ -7,7 +7,7 @@ import type { EventData, EventType } from './event-catalog.ts'
 export type { BudgetCrossing } from './event-catalog.ts'
 
 export interface NewEvent<T extends EventType = EventType> {
-  /** Envelope id; `eventId` makes one. A second event with the same id is not written. */
+  /** Id of the envelope, made by `eventId`. A second event with the same id is not written. */
   readonly id: string
   readonly orgId: number
   readonly type: T

@@ -127,7 +127,7 @@ function targetOf(code: string): string | null {
   return /^[A-Za-z0-9-]{1,32}$/.test(code) ? `promo=${code.toUpperCase()}` : null
 }
 
-/** Reads a time. A day means the end of that day in India. A time needs its zone. Throws an Error for other text. */
+/** Reads a time. A day means the end of that day in India. A time of day needs its time zone. Throws an Error for other text. */
 function instantOf(text: string): Date {
   const dayMs = startOfIstDayMs(text)
   if (dayMs !== null) return new Date(dayMs + 24 * 3600_000)

@@ -91,7 +91,7 @@ export function adminHandler(app: App): AdminHandler {
   }
 }
 
-/** Runs the commands that are defined in other files. */
+/** Runs the commands that other files define. */
 function otherFamilies(app: App, command: AdminCommand): Promise<object> {
   const answer =
     billingCommand(app, command) ??
@@ -141,7 +141,7 @@ async function createKey(app: App, args: z.output<typeof keyArgs>): Promise<obje
   return { org_id: args.org, key_id: created.id, key: created.key }
 }
 
-/** Revokes a key immediately in every process, with its running calls. */
+/** Revokes a key immediately in every process, and ends its running calls. */
 async function revokeKey(app: App, args: z.output<typeof revokeArgs>): Promise<object> {
   await asOperator(app.audit, { act: 'revokeKey', orgId: args.org, target: `key=${args.key}` }, () => app.keys.revoke(args.org, args.key))
   return { org_id: args.org, key_id: args.key, revoked: true }
@@ -182,7 +182,7 @@ function listAudit(app: App, { org, before, limit }: z.output<typeof auditArgs>)
   return app.audit.list(org ?? null, { before: before === undefined ? null : BigInt(before) }, limit ?? 100)
 }
 
-/** Returns the stored content of one call. The audit line is written before anything is read, even when no content exists. */
+/** Returns the stored content of one call. The audit line is written before anything is read, even when there is no content. */
 async function readContent(app: App, { org, request }: z.output<typeof contentArgs>): Promise<object> {
   const target = `request=${request}`
   const line = await app.audit.begin({ orgId: org, actor: 'operator', act: 'readContent', target, sourceIp: null, requestId: null })
@@ -208,10 +208,7 @@ async function maintenance(app: App, { route, for: span, clear }: z.output<typeo
   return withheldView(await asOperator(app.audit, act, () => app.maintenance.withhold(route, spanMs(span), 'set by the operator')))
 }
 
-/**
- * Makes another key sign agent tokens from now on. When the next key has not been public for long enough, throws an Error that says how
- * long to wait.
- */
+/** Rotates the key that signs agent tokens. Throws an Error when the next key has not been public for long enough. The error says how long to wait. */
 function rotateSigningKey(app: App): Promise<object> {
   return asOperator(app.audit, { act: 'rotateSigningKey', orgId: null, target: null }, async () => {
     const rotation = await app.agents.signingKeys.rotate({ replacesNext: true })
@@ -244,7 +241,7 @@ const withheldView = ({ route, setBy, reason, since, until }: Withheld): object 
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** Returns the milliseconds of `90s`, `10m`, `2h`, `1d`. */
+/** Returns the milliseconds of a duration such as `90s`, `10m`, `2h` or `1d`. */
 function spanMs(text: string): number {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text.trim()) ?? []
   if (count === undefined || unit === undefined) throw new Error(`for: "${text}" is no time; write 90s, 10m, 2h or 1d`)

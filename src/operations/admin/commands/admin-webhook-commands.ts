@@ -24,7 +24,7 @@ async function listWebhooks(app: App, { org }: z.output<typeof listArgs>): Promi
     webhooks: rows.map(row => ({
       id: row.id,
       org_id: row.orgId,
-      // The path may contain a secret of the receiver. The operator needs only the host.
+      // Only the host of the URL is shown, because the path may contain a secret of the receiver.
       host: new URL(row.url).host,
       enabled: row.enabled,
       disabled_reason: row.disabledReason,

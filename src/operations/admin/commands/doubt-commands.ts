@@ -12,7 +12,7 @@ const recordArgs = z.object({ id: z.int().positive() })
 const callArgs = z.object({ org: z.int().positive(), call: z.string().regex(/^[0-9a-f]{16}$/, 'is not the name of a call') })
 const discardArgs = z.object({ org: z.int().positive().optional(), call: z.string().optional(), process: z.int().positive().optional() })
 
-/** Runs a command about such records and calls, and returns its result. Returns null for another command. */
+/** Runs a command about parked records or calls in doubt, and returns its result. Returns null for another command. */
 export function doubtCommand(app: App, command: AdminCommand): Promise<object> | null {
   switch (command.name) {
     case 'parked-list':
@@ -36,7 +36,7 @@ async function listParked(app: App, { above }: z.output<typeof listArgs>): Promi
   return { records: (await app.limits.parkedRecords.list(BigInt(above ?? 0))).map(viewOf) }
 }
 
-/** The audit line belongs to the organisation that is charged. It is known only after the record has been read. */
+/** The audit line belongs to the organisation that is charged. The record must be read first to find this organisation. */
 async function applyParked(app: App, { id }: z.output<typeof recordArgs>): Promise<object> {
   return asOperator(app.audit, { act: 'applyParkedRecord', orgId: null, target: `parked=${id}` }, async () => {
     const { record, isCharged } = await app.limits.parkedRecords.apply(BigInt(id))
@@ -87,7 +87,7 @@ async function discardDoubt(app: App, command: AdminCommand): Promise<object> {
   return process === undefined ? decideCall(app, argsOf(callArgs, command), 'discard') : releaseProcess(app, process)
 }
 
-/** Releases everything that a dead process holds whose disk is lost. The Idempotency-Keys of its calls become free. */
+/** Releases everything that a dead process holds when its disk is lost. The Idempotency-Keys of its calls can then be used again. */
 export async function releaseProcess(app: App, process: number): Promise<object> {
   const act = { act: 'releaseProcess', orgId: null, target: `process=${process}` }
   const counters = await asOperator(app.audit, act, () => app.limits.recovery.release(BigInt(process)))

@@ -1,7 +1,7 @@
-/** Builds HTML from checked pieces. A value in a template is escaped, unless it is an Html of another template. */
+/** Builds HTML from templates. A value in a template is escaped, unless the value is an Html object from another template. */
 import { escapeHtml } from '../../../mail/safe-text.ts'
 
-/** Markup from a template. Only `html` makes it. */
+/** Markup from a template. Only the function `html` makes it. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -11,7 +11,7 @@ export class Html {
 
 type Piece = string | number | Html | null | readonly Piece[]
 
-/** Makes Html from a template. Values are escaped, null gives nothing, and lists are joined. */
+/** Makes Html from a template. It escapes values, writes nothing for null, and joins lists. */
 export function html(literals: TemplateStringsArray, ...pieces: readonly Piece[]): Html {
   return new Html(literals.reduce((made, literal, at) => made + markupOf(pieces[at - 1] ?? null) + literal))
 }
@@ -24,8 +24,8 @@ function markupOf(piece: Piece): string {
 }
 
 /**
- * Control characters, and characters that change the direction of surrounding text, so that a name cannot change how its neighbours read. The joiners
- * of Indian scripts and of emoji are allowed.
+ * Control characters, and characters that change the direction of the surrounding text. A name with such a character could change how the text around
+ * it reads. The joiners of Indian scripts and of emoji are allowed.
  */
 const notVisible = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/gu
 

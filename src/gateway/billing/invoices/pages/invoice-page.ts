@@ -7,8 +7,8 @@ import { type Html, html } from './html-text.ts'
 import { fact, printable, typed } from './printable.ts'
 
 /**
- * Returns the page of an issued invoice, with the particulars of Rule 46 of the CGST Rules when the seller is registered. An unregistered seller may
- * not charge tax or issue a tax invoice, and the page says so.
+ * Returns the page of an issued invoice. When the seller is registered, the page has the particulars of Rule 46 of the CGST Rules. An unregistered
+ * seller may not charge tax or issue a tax invoice, and the page says so.
  */
 export function invoicePage(invoice: InvoiceDocument): Reply {
   const { number, issuedAt, paymentId, seller, buyer, placeOfSupply } = invoice

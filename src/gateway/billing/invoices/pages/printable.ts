@@ -1,4 +1,4 @@
-/** Pages for printing: one sheet of A4 on paper, readable on a phone, without remote resources. */
+/** Pages for printing. A page fits on one sheet of A4, is readable on a phone, and loads no remote resources. */
 import { createHash } from 'node:crypto'
 import { type Reply, reply } from '../../../../platform/endpoint.ts'
 import { type Html, html } from './html-text.ts'
@@ -15,7 +15,7 @@ const headers = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
-/** Returns a page with this title, which a browser suggests as the file name when it prints. */
+/** Returns a page with this title. A browser suggests the title as the file name when a person prints the page to a file. */
 export function printable(title: string, sheet: Html): Reply {
   const page = html`<!doctype html>
 <html lang="en-IN">

@@ -12,7 +12,7 @@ export interface Receipt extends Omit<ReceiptRow, 'seller' | 'buyer'> {
   readonly buyer: BuyerSnapshot
 }
 
-/** The receipt of a payment as a page. */
+/** Returns the page of a receipt for a payment. */
 export function receiptPage({ paymentId, orderId, amountUinr, bonusUinr, method, capturedAt, invoiceNumber, seller, buyer }: Receipt): Reply {
   const paidAt = longMinute(capturedAt.getTime())
   return printable(
@@ -59,7 +59,7 @@ const methods: Readonly<Record<string, string>> = {
   bank_transfer: 'Bank transfer',
 }
 
-/** Returns the payment method in words; the payment provider's own word for an unknown method. */
+/** Returns the payment method in words. Returns the payment provider's own word for an unknown method. */
 function methodText(method: string | null): string {
   if (method === null) return 'Online payment'
   return Object.hasOwn(methods, method) ? (methods[method] ?? method) : method

@@ -1,4 +1,4 @@
-/** Amounts in the words of the Indian system: thousand, lakh, crore. */
+/** Writes amounts in words of the Indian numbering system: thousand, lakh, crore. */
 
 const small = [
   '',
@@ -39,7 +39,7 @@ export function amountInWords(paise: bigint): string {
   return `${parts.filter(part => part !== '').join(' and ')} Only`
 }
 
-/** Returns a whole number in words; `Zero` for 0. */
+/** Returns a whole number in words. Returns `Zero` for 0. */
 export function numberInWords(number: bigint): string {
   return number === 0n ? 'Zero' : wordsOf(number).join(' ')
 }

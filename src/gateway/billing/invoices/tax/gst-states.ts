@@ -2,7 +2,7 @@
 
 interface GstState {
   readonly name: string
-  /** A union territory without a legislature: its tax inside the territory is UTGST, not SGST. */
+  /** True for a union territory without a legislature. The local part of its tax is UTGST, not SGST. */
   readonly isTerritory?: true
 }
 
@@ -24,15 +24,18 @@ export function stateName(code: string): string | null {
   return states[code]?.name ?? null
 }
 
-/** Current codes for those from before the merger of 2020 and the division of 2014. Old GSTINs may still begin with them. */
+/**
+ * Maps two former state codes to the current ones. Code 25 ended with the merger of 2020, and code 28 with the division of 2014. Old GSTINs may still
+ * begin with them.
+ */
 const laterCodes: Readonly<Record<string, string>> = { '25': '26', '28': '37' }
 
-/** Returns the current code of a state, so that codes of the same state compare as equal when one of them is old. */
+/** Returns the current code of a state, so that an old and a new code of the same state compare as equal. */
 export function currentStateCode(code: string): string {
   return laterCodes[code] ?? code
 }
 
-/** Returns true when the tax beside CGST goes to a union territory, which calls it UTGST. */
+/** Returns true for a union territory whose local tax, next to CGST, is called UTGST. */
 export function isTerritory(code: string): boolean {
   return states[code]?.isTerritory === true
 }

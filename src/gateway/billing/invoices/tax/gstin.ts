@@ -10,7 +10,10 @@ export type GstinFinding =
   | { readonly valid: true; readonly gstin: string; readonly pan: string; readonly state: string; readonly stateCode: string }
   | { readonly valid: false; readonly reason: GstinReason }
 
-/** State, PAN (five letters, four digits, a letter), number of the registration of that PAN in the state, a letter (usually Z), check character. */
+/**
+ * The parts are: state, PAN (five letters, four digits, a letter), number of this registration of the PAN in the state, a letter (usually Z), check
+ * character.
+ */
 const shape = /^[0-9]{2}[A-Z]{5}[0-9]{4}[A-Z][1-9A-Z][A-Z][0-9A-Z]$/
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
@@ -29,8 +32,9 @@ export function readGstin(text: string): GstinFinding {
 }
 
 /**
- * Returns the check character for the first fourteen characters. Each is a digit to base 36, and every second one is doubled. Both digits of each
- * product are added, and the check character is the difference between the sum and the next multiple of 36. It detects every single wrong character.
+ * Returns the check character for the first fourteen characters of a GSTIN. Each character stands for a number from 0 to 35. Every second number is
+ * doubled. The two base-36 digits of each product are added to the sum. The check character is the difference between the sum and the next multiple
+ * of 36. It detects every single wrong character.
  */
 export function gstinCheckDigit(gstin: string): string {
   let sum = 0

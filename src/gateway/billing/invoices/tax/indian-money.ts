@@ -1,4 +1,4 @@
-/** Rupees and days as Indian documents write them. Amounts are paise. */
+/** Formats rupees and days as Indian documents write them. Amounts are in paise. */
 import { istDay, istMinute } from '../../../../platform/values/ist-time.ts'
 
 /** Returns an amount such as `₹1,00,000.00`: two decimals, grouped by lakh and crore. */
@@ -6,7 +6,7 @@ export function rupeesOf(paise: bigint): string {
   return `₹${groupedRupees(paise)}`
 }
 
-/** Returns the same without the sign, for columns that name the currency once. */
+/** Returns the same text without the rupee sign, for columns whose heading names the currency. */
 export function groupedRupees(paise: bigint): string {
   const rupees = String(paise / 100n).replace(/(\d)(?=(\d\d)+\d$)/g, '$1,')
   return `${rupees}.${String(paise % 100n).padStart(2, '0')}`

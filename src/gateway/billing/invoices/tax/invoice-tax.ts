@@ -8,12 +8,12 @@ export interface TaxParts {
   /** The amount to which the tax applies. */
   readonly taxablePaise: bigint
   readonly cgstPaise: bigint
-  /** State tax. In a union territory without a legislature, it is the tax of that territory. */
+  /** State tax (SGST). In a union territory without a legislature, it is UTGST. */
   readonly sgstPaise: bigint
   readonly igstPaise: bigint
 }
 
-/** 'none': the seller is not registered and may not charge tax · 'intra': buyer and seller are in one state · 'inter': they are in different states. */
+/** 'none': the seller is not registered and may not charge tax. 'intra': buyer and seller are in one state. 'inter': they are in different states. */
 export type TaxKind = 'none' | 'intra' | 'inter'
 
 /** Returns how a supply is taxed, from the state codes (the first two digits of a GSTIN) of seller and buyer. */
@@ -39,7 +39,7 @@ function inclusive(totalPaise: bigint, percent: bigint): bigint {
 
 const uinrPerPaisa = 10_000n
 
-/** Converts micro-rupees to paise. Throws RangeError for an amount that is not above zero or not a whole number of paise, which no payment has. */
+/** Converts micro-rupees to paise. Throws RangeError for an amount that is zero, negative, or not a whole number of paise. No payment has such an amount. */
 export function paiseOf(amountUinr: bigint): bigint {
   if (amountUinr <= 0n || amountUinr % uinrPerPaisa !== 0n) throw new RangeError('an invoice is for a whole number of paise above zero')
   return amountUinr / uinrPerPaisa

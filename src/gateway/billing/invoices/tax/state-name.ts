@@ -1,7 +1,7 @@
 /** Finds a state of the GST list by the names that people write. The functions are pure. */
 import { gstStates, stateName } from './gst-states.ts'
 
-/** Former and short names, reduced to letters, with their codes. Two letters are codes of vehicles or of ISO 3166-2. */
+/** Former and short names with the codes of their states. The names are reduced to letters. Two-letter names are vehicle codes or codes of ISO 3166-2. */
 // biome-ignore format: a table reads by rows
 const otherNames: Readonly<Record<string, string>> = {
   jk: '01', jandk: '01', hp: '02', pb: '03', ch: '04', uk: '05', ut: '05', ua: '05', uttaranchal: '05', hr: '06', dl: '07', newdelhi: '07', nctofdelhi: '07', delhinct: '07',
