@@ -1,4 +1,4 @@
-/** One time limit for work that calls a store more than once. Each call has its own limit, but a slow store could be called many times. */
+/** One time limit for work that calls a store more than once. Each call has its own limit, but many slow calls together would still take too long. */
 import type { Clock } from '../platform/clock.ts'
 import { ObjectStoreError } from './stores/object-store.ts'
 

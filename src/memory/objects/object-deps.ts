@@ -11,13 +11,13 @@ export interface MemoryObjectsDeps {
   readonly index: MemoryIndex
   readonly callers: MemoryCallers
   readonly objectBytesMax: number
-  /** Life of an intent. The store's part of a write is cut off well before its end. */
+  /** Time after which an intent expires. A request to the store is aborted well before this time is over. */
   readonly intentMs: number
   /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
   /** Drops the cached configuration, so that the next call reads it again. */
   forget(orgId: number): void
-  /** Returns the founder of an organisation. Founders have shares of the places for lists. */
+  /** Returns the founder of an organisation. The places for concurrent lists are shared fairly between founders. */
   founderOf(orgId: number): string
   /** Returns the registered agent that a label names. Returns null when the label names no agent. */
   agentByLabel(orgId: number, label: string): { readonly status: 'active' | 'revoked' } | null | Promise<{ readonly status: 'active' | 'revoked' } | null>

@@ -13,13 +13,10 @@ import { cursorFrom, notOurCursor } from './index/page-cursor.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { noObject, outsideScope, storeFailure } from './object-failures.ts'
 
-/**
- * Maximum number of keys of a list without pages, because the whole list is in memory. The next constant is the maximum number of characters of its
- * keys.
- */
+/** Maximum number of keys of a list without pages, because the whole list is in memory. The next constant bounds the characters of all its keys together. */
 const listKeysMax = 100_000
 const listCharsMax = 20_000_000
-/** Maximum number of objects of the store that one page with a filter or a delimiter examines. Its cursor then continues after the last of them. */
+/** Maximum number of objects that one page with a filter or a delimiter examines. The cursor of the page continues after the last examined object. */
 const lookMax = 2_000
 /** Maximum number of concurrent lists in one process. A further list is refused. */
 const listsAtOnce = 64
@@ -58,8 +55,8 @@ export class MemoryReads {
   }
 
   /**
-   * Returns the object. Some stores replace an object in two steps and show no object in between, so an object that the index knows is read a second
-   * time.
+   * Returns the object. Some stores replace an object in two steps and show no object in between. An object that the index knows is therefore read a second
+   * time before it counts as missing.
    */
   async #get(store: ObjectStore, orgId: number, key: MemoryKey, { signal }: MemoryCall): Promise<StoredObject> {
     const get = (): Promise<StoredObject> => store.get(joinKey(orgId, key), { signal, sizeBytesMax: this.#deps.objectBytesMax })
@@ -91,7 +88,10 @@ export class MemoryReads {
     return this.#inPlace(call, async signal => pageOf(await this.walk({ ...call, signal }, prefix, options), prefix, params))
   }
 
-  /** Runs one list in a place of the organisation's founder. Throws `rate_limit_exceeded` when there is none, and the errors of the work. */
+  /**
+   * Runs one list, which counts as a concurrent list of the organisation's founder. Throws `rate_limit_exceeded` when too many lists run, and the errors of
+   * the work.
+   */
   async #inPlace<T>(call: MemoryCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const founder = this.#deps.founderOf(call.principal.orgId)
     if (this.#places.of(founder) >= listsOfFounderMax)
@@ -130,7 +130,7 @@ async function allOf(walk: KeyWalk): Promise<ListEntry[]> {
   return entries
 }
 
-/** Returns the position in the cursor of a list. A client can invent a cursor. */
+/** Returns the position in the cursor of a list. The position is checked, because a client can invent a cursor. */
 function positionIn(cursor: string): string {
   const position = cursorFrom('l', cursor)
   if (!isPosition(position)) throw notOurCursor()

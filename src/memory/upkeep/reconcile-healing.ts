@@ -9,7 +9,7 @@ import type { ObjectHead } from '../stores/object-store.ts'
 import { healKeys, type IndexedRow, indexedOf, takeKeys } from './reconcile-queries.ts'
 import type { ReconcileTurns } from './reconcile-turns.ts'
 
-/** Maximum number of keys that are taken together. A writer waits at most for the check of these keys. */
+/** Maximum number of keys that one check takes together. A writer of one of these keys waits until the check ends. */
 export const keysAtOnce = 64
 const headsAtOnce = 8
 
@@ -17,7 +17,7 @@ export interface HealingDeps {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
-  /** How long the keys of one chunk are taken at most when the process dies. */
+  /** Time after which the keys of one chunk are free again, if the process dies. */
   readonly intentMs: number
   readonly turns: Pick<ReconcileTurns, 'heal'>
 }
@@ -31,7 +31,7 @@ export interface Counts {
   skipped: number
 }
 
-/** One object of the store with its entry in the index. Each is null when there is none. */
+/** One object of the store and its entry in the index. A field is null when there is no such object or entry. */
 interface Compared {
   readonly key: string
   readonly known: IndexedRow | null
