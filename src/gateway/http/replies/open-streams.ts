@@ -8,12 +8,12 @@ export interface OpenStream {
   readonly keepAlive: () => Uint8Array | null
 }
 
-/** Number of ticks in the longest silence. The last tick breaks it, so the silence lasts between 4/5 and all of that time. */
+/** Number of ticks in the maximum silence. The last tick sends keep-alive bytes, so a silence lasts between 4/5 and all of that time. */
 const ticksOfSilence = 5
 
 /**
- * Keeps silent streams alive. Proxies and clients close a connection that is silent for long, and a reasoning model sends nothing while it thinks.
- * One ticker serves all streams of the process and runs while there are any.
+ * Keeps silent streams alive. Proxies and clients close a connection that is silent for long, and a reasoning model sends nothing while it thinks. One
+ * timer serves all streams of the process. It runs only while there are streams.
  */
 export class OpenStreams {
   readonly #streams = new Set<OpenStream>()
@@ -48,7 +48,7 @@ export class OpenStreams {
   }
 }
 
-/** Sends keep-alive bytes. It sends none to a client that does not read what it has, and none in the middle of an event; then the next tick tries again. */
+/** Sends keep-alive bytes. It sends none while the client has unread data, and none in the middle of an event. In these cases the next tick tries again. */
 function speak(stream: OpenStream): void {
   const { response, keepAlive } = stream
   if (response.destroyed || response.writableNeedDrain) return
