@@ -1,23 +1,23 @@
 /**
- * Recognises chunks that differ from an earlier one only in their text. Most chunks of a stream do, because a provider repeats the id, the model and the frame
- * for each piece of text. Two comparisons then replace a scan.
+ * Recognises chunks that differ from an earlier chunk only in their text. Most chunks of a stream are of this kind, because a provider repeats the id, the
+ * model and the other JSON for each piece of text. For them, two comparisons of bytes replace a scan.
  */
 import type { ChunkFacts } from './chat-chunk-scan.ts'
 
-/** The comparisons stop after this number of learnt chunks in a row that no later chunk repeated. Some providers add something random to each chunk. */
+/** Learning stops when this number of learnt chunks in a row were not repeated, because some providers add something random to each chunk. */
 const missesMax = 8
 
 const quote = 34
 const backslash = 92
 
-/** The last scanned chunk, without its text. */
+/** The learnt chunk: the last scanned one, without its text. */
 export class RepeatedChunk {
-  /** null: that chunk cannot be repeated. */
+  /** The bytes before the text of the learnt chunk. null: no chunk is learnt. */
   #before: Uint8Array | null = null
   #after: Uint8Array = noBytes
   #misses = 0
 
-  /** Returns the UTF-8 bytes of the text of a chunk that repeats the learnt one. Returns -1 if it does not; the chunk must then be scanned. */
+  /** Returns the number of UTF-8 bytes of the text, if the chunk repeats the learnt one. Otherwise returns -1, and the chunk must be scanned. */
   textBytes(bytes: Uint8Array, start: number, end: number): number {
     const before = this.#before
     if (before === null) return -1

@@ -7,23 +7,26 @@ export interface LineSink {
    * end in the pushed chunk.
    */
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void
-  /** Receives the bytes of a line that is too long to be joined, as they come, for sinks that pass all bytes on. The `line` for it is then `overlongLine`. */
+  /**
+   * Receives the bytes of a line that is too long to be joined, as they arrive. It is for sinks that pass all bytes on. `line` then receives `overlongLine`
+   * in place of the line.
+   */
   overlong?(part: Uint8Array): void
 }
 
 /** Replaces a line that was too long. It is a comment, which has no effect. */
 export const overlongLine: Uint8Array = Buffer.from(':')
 
-/** The longest line that is joined over several chunks. Of a longer line only the length is known. */
+/** Maximum length of a line that is joined over several chunks. A longer line is replaced by `overlongLine`. */
 export const lineMaxBytes = 8 * 1024 * 1024
 
 const lf = 10
 const cr = 13
 
 /**
- * Splits the bytes of an event stream into lines, for any chunking. A line that is in one chunk is neither decoded nor copied. Lines end with LF or CRLF. A
- * lone CR, which the format allows and no known provider sends, is not a line end here. Readers of streams from other servers put `LineEnds` before this
- * scanner. Decision 0377 gives the reasons.
+ * Splits the bytes of an event stream into lines. A line may be divided between chunks. A line inside one chunk is neither decoded nor copied. Lines end
+ * with LF or CRLF. The format also allows a lone CR, but no known provider sends one, and this scanner does not treat it as a line end. Readers of streams
+ * from other servers put `LineEnds` before this scanner. Decision 0377 gives the reasons.
  */
 export class SseLineScanner {
   readonly #sink: LineSink
@@ -91,7 +94,7 @@ export class SseLineScanner {
   }
 }
 
-/** Returns the length without a CR at the end. That CR belongs to the line end, so a line has the same length for any chunking. */
+/** Returns the length without a CR at the end. A CR at the end belongs to the line end, even when the LF is in the next chunk. */
 function bareLength(bytes: Uint8Array, start: number, end: number): number {
   return end > start && bytes[end - 1] === cr ? end - 1 - start : end - start
 }
