@@ -17,7 +17,7 @@ afterAll(async () => {
 const configure = (body: object) => app.call('PUT', '/v1/me/memory-store', body)
 const quota = async (): Promise<number> => (await app.call('GET', '/v1/me/memory-store')).json.quota_mb
 
-test("the quota of a store that the operator pays for is at most MEMORY_QUOTA_MAX_MB, and an organisation chooses any quota for its own bucket", async () => {
+test('the quota of a store that the operator pays for is at most MEMORY_QUOTA_MAX_MB, and an organisation chooses any quota for its own bucket', async () => {
   expect((await configure({ store: 'folder' })).status).toBe(200)
   expect(await quota(), 'the default is cut too').toBe(5)
   const refused = await configure({ store: 'folder', quota_mb: 6 })
