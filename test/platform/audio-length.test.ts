@@ -18,7 +18,7 @@ const formats = [
   ['amr wide', (seconds: number) => amrOf(seconds, true), 'audio/amr-wb'],
 ] as const
 
-/** More sound than the head of the file speaks of. */
+/** Returns sound data in addition to the data that the header of the file describes. */
 function m4aData(count: number): Buffer {
   const data = Buffer.alloc(count + 8)
   data.writeUInt32BE(data.length)
@@ -31,7 +31,7 @@ describe('the length of recordings', () => {
   const measure = (bytes: Buffer, contentType = '', filename = '') =>
     lengths.measure({ bytes, contentType, filename }, { orgId: 1, signal: new Cancellation() })
 
-  test.each(formats)('%s: counted to whole seconds, rounded up, whatever the sender names it', async (name, made, type) => {
+  test.each(formats)('%s: the length is counted in whole seconds, rounded up, for any name and type from the sender', async (name, made, type) => {
     for (const [seconds, counted] of [
       [0.3, 1],
       [7.3, 8],
@@ -50,7 +50,7 @@ describe('the length of recordings', () => {
     }
   })
 
-  test.each(formats)('%s with missing or changed bytes gives some length, and the thread continues', async (_name, made) => {
+  test.each(formats)('%s with missing or changed bytes still gives a length, and the measuring thread continues', async (_name, made) => {
     const whole = made(20)
     for (const part of [1, 5, 13, 40, 100, 300, whole.length - 7]) {
       const { seconds } = await measure(whole.subarray(0, part))
@@ -74,7 +74,7 @@ describe('the length of recordings', () => {
     }
   })
 
-  test('a WAV file with an impossible rate is at least as long as its size says', async () => {
+  test('a WAV file with an impossible rate gets at least the length that its size gives', async () => {
     for (const rate of [1000, 4_000_000, 0]) {
       const file = wavOf(60)
       file.writeUInt32LE(rate, 24)
@@ -83,17 +83,17 @@ describe('the length of recordings', () => {
     }
   })
 
-  test('formats that are not counted are at least as long as their size says', async () => {
-    // The head of a Core Audio file that says one packet of one frame.
+  test('a recording in a format that cannot be counted gets at least the length that its size gives', async () => {
+    // The header of a Core Audio file that states one packet of one frame.
     const head = Buffer.alloc(52)
     head.write('caff', 0, 'latin1')
     expect((await measure(Buffer.concat([head, Buffer.alloc(50_000)]))).seconds).toBe(101)
   })
 
-  test('a header with less than the shortest possible length of that size is not believed', async () => {
+  test('a length in a header that is too short for the size of the file is ignored', async () => {
     const file = Buffer.concat([flacOf(0.01), Buffer.alloc(10 * 768_000)])
     expect((await measure(file)).seconds).toBe(11)
-    // Forms that have few bytes a second are held to theirs.
+    // Formats with few bytes a second have their own bound.
     expect((await measure(Buffer.concat([m4aOf(2), m4aData(20 * 64_000)]))).seconds).toBe(21)
   })
 
@@ -104,7 +104,7 @@ describe('the length of recordings', () => {
 })
 
 describe('recordings that come together', () => {
-  /** Timers that a test fires by hand, with their time in milliseconds. */
+  /** Makes timers that the test fires by hand, with their time in milliseconds. */
   const timers = () => {
     const due = new Map<() => void, number>()
     return {
@@ -126,7 +126,7 @@ describe('recordings that come together', () => {
   const settled = (of: readonly Promise<unknown>[]) =>
     Promise.all(of.map(one => one.catch((error: { errorName?: string; message: string }) => ({ errorName: error.errorName ?? error.message }))))
 
-  test('all are counted, those of several founders in turns', async () => {
+  test('concurrent recordings are all measured, and the founders take turns', async () => {
     const lengths = new AudioLengths(systemClock)
     const order: number[] = []
     const send = async (orgId: number) => {
@@ -139,7 +139,7 @@ describe('recordings that come together', () => {
     expect(order.indexOf(2)).toBeLessThan(3)
   })
 
-  test('beyond its share a founder is refused, and others are not', async () => {
+  test('a founder above its share of waiting recordings is refused, and other founders are not', async () => {
     const lengths = new AudioLengths(systemClock, { founderOf: orgId => (orgId < 10 ? 'one' : 'other') })
     const send = (orgId: number) => lengths.measure(file, { orgId, signal: new Cancellation() })
     const own = Array.from({ length: 200 }, (_, at) => send(at % 10))
@@ -151,7 +151,7 @@ describe('recordings that come together', () => {
     expect(await send(0)).toEqual(read)
   })
 
-  test('a slow one, and those that wait too long, are refused and not guessed; the next one is measured again', async () => {
+  test('a slow recording, and recordings that wait too long, are refused without a guess, and the next one is measured', async () => {
     const { clock, due, fire } = timers()
     const lengths = new AudioLengths(clock)
     const send = () => lengths.measure(file, { orgId: 1, signal: new Cancellation() })
@@ -163,7 +163,7 @@ describe('recordings that come together', () => {
     expect(due.size).toBe(0)
   })
 
-  test('one whose sender has left gives its place back', async () => {
+  test('a waiting recording gives its place back when its sender disconnects', async () => {
     const { clock, due } = timers()
     const lengths = new AudioLengths(clock)
     const leaving = new Cancellation()

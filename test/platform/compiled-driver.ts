@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const built = join(root, 'node_modules/.cache/test-drivers')
 
-/** Child processes run JavaScript: compiles a driver (`test/platform/folder-driver`) and what it imports; the path of the result. */
+/** Compiles a driver (`test/platform/folder-driver`) and its imports, because child processes run JavaScript. Returns the path of the result. */
 export function compileDriver(driver: string): string {
   const flags = [
     '--ignoreConfig',
@@ -30,11 +30,11 @@ export function compileDriver(driver: string): string {
 
 export interface Driver {
   readonly child: ChildProcess
-  /** The whole lines that it printed so far. */
+  /** Returns the complete lines that it has printed so far. */
   lines(): string[]
-  /** Resolves to the exit code, null after a signal, when everything it printed has arrived. */
+  /** Resolves when it has ended and all its output has arrived. The value is the exit code, or null after a signal. */
   readonly closed: Promise<number | null>
-  /** kill -9; resolves when it is gone. */
+  /** Sends kill -9. Resolves when the process has ended. */
   kill(): Promise<void>
 }
 

@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 afterAll(() => database.dispose())
 
-/** Long enough that within a test only notifications can have brought news. */
+/** A poll interval that is longer than any test, so that only notifications can deliver news. */
 const neverMs = 3_600_000
 
 async function started(on: Db, pollMs: number): Promise<{ log: ControlLog; news: News[]; others: string[] }> {
@@ -32,14 +32,14 @@ async function started(on: Db, pollMs: number): Promise<{ log: ControlLog; news:
 
 const refs = (news: readonly News[], kind: string): string[] => news.filter(row => row.kind === kind).map(row => row.ref)
 
-test('news of a committed change reaches its own process before the change returns', async () => {
+test('the process that commits a change receives its news before `change` returns', async () => {
   const { log, news } = await started(db, neverMs)
   const value = await log.change(async () => ({ value: 'done', news: [{ kind: 'own', ref: '1', epoch: 7 }] }))
   expect(value).toBe('done')
   expect(news.filter(row => row.kind === 'own')).toMatchObject([{ ref: '1', epoch: 7 }])
 })
 
-test('a change that rolls back makes no news', async () => {
+test('a change that is rolled back writes no news', async () => {
   const { log, news } = await started(db, 20)
   const failing = log.change(async tx => {
     await log.append(tx, [{ kind: 'undone', ref: '1' }])
@@ -51,21 +51,21 @@ test('a change that rolls back makes no news', async () => {
   expect(refs(news, 'undone')).toEqual([])
 })
 
-test('a notification brings the news of another writer without waiting for the poll', async () => {
+test('a notification delivers news of another writer before the next poll', async () => {
   const { news } = await started(db, neverMs)
   const writer = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: neverMs })
   await writer.change(async () => ({ value: null, news: [{ kind: 'told', ref: '5' }] }))
   await until(() => refs(news, 'told').length === 1, 'the news by notification')
 })
 
-test('the poll brings news whose notification was lost', async () => {
+test('the poll delivers news whose notification was lost', async () => {
   const { news } = await started(db, 20)
   const insertSilently = statement<[kind: string, ref: string]>('test.insert_news_silently', 'insert into control_log (kind, ref) values ($1::text, $2::text)')
   await db.exec(insertSilently, 'unheard', '9')
   await until(() => refs(news, 'unheard').length > 0, 'the news by poll')
 })
 
-test('every row is delivered once, however often it is read', async () => {
+test('every row is delivered once, even when it is read several times', async () => {
   const { log, news } = await started(db, 10)
   await log.change(async () => ({
     value: null,
@@ -107,7 +107,7 @@ test('the age of the news counts from the last successful read', async () => {
   await until(() => log.lastSyncAgeMs() < 30_000, 'a fresh read')
 })
 
-test('rows older than an hour are pruned, younger ones stay', async () => {
+test('rows older than an hour are deleted, and younger ones stay', async () => {
   const insertOld = statement<[age: string, ref: string]>(
     'test.insert_old_news',
     `insert into control_log (at, kind, ref) values (clock_timestamp() - $1::interval, 'old', $2::text)`,

@@ -14,7 +14,7 @@ import { onPostgres } from '../harness/database.ts'
 import { until } from '../harness/until.ts'
 import { compileDriver, type Driver, startDriver } from './compiled-driver.ts'
 
-// Each of these tests starts databases, some of them processes: on a busy machine that takes its time.
+// Each of these tests starts databases or processes, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const createNotes = 'create table notes (text text not null)'
@@ -38,7 +38,7 @@ let folders = 0
 
 const emptyFolder = (): string => join(parent, `folder-${++folders}`)
 
-/** A folder that was opened and closed before: to make the files of a new database takes seconds. */
+/** Returns a folder with a database that was opened and closed before, because making new files takes seconds. */
 function newFolder(): string {
   const folder = emptyFolder()
   cpSync(join(parent, 'template', 'postgres'), join(folder, 'postgres'), { recursive: true })
@@ -64,7 +64,7 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     error => error,
   )
 
-// These tests make their own databases: one run of them, with the embedded one, is enough.
+// These tests make their own embedded databases, so they run only in the run on the embedded database.
 describe.skipIf(onPostgres)('the embedded database', () => {
   beforeAll(async () => {
     driverFile = compileDriver('test/platform/folder-driver')
@@ -130,7 +130,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     holder.child.kill('SIGCONT')
   })
 
-  test('the folder of a killed process is taken over, and only the new lock remains', async () => {
+  test('another process can lock the folder of a killed process, and only the new lock file remains', async () => {
     const folder = newFolder()
     for (let round = 0; round < 2; round++) {
       const holder = start('hold', folder)
@@ -144,7 +144,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(names.filter(name => name.endsWith('.sock'))).toHaveLength(1)
   })
 
-  test('only one of many concurrent processes takes over the folder of a killed process', async () => {
+  test('when many processes concurrently try to lock the folder of a killed process, exactly one succeeds', async () => {
     const folder = newFolder()
     const dead = start('hold', folder)
     await until(() => dead.lines().includes('ready'), 'the first holder')
@@ -184,7 +184,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(Math.min(...acknowledged.map(pairs => pairs.size))).toBeGreaterThan(50)
   })
 
-  test('timers fire while a long query runs', async () => {
+  test('timers of the process fire while a long query runs', async () => {
     const db = await open(newFolder())
     let fired = 0
     const stop = systemClock.every(1, () => fired++)
@@ -218,7 +218,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(await texts(await open(folder))).toEqual(['ran', 'running'])
   })
 
-  /** The threads of databases that this process starts from now on, in order. */
+  /** Returns a list that receives every database thread that this process starts from now on, in order. */
   const threadsFromNow = (): Worker[] => {
     const threads: Worker[] = []
     const add = (worker: Worker): void => void threads.push(worker)
@@ -231,9 +231,9 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     for (const stop of stopWatching.splice(0)) stop()
   })
 
-  test('when its thread dies, running queries fail, waiting ones continue, listeners learn of the gap, and no acknowledged data is lost', async () => {
+  test('when the thread dies, running queries fail, waiting ones continue, listeners are notified of the gap, and no acknowledged data is lost', async () => {
     const threads = threadsFromNow()
-    // Nobody who waits gives up, however long a thread takes to start on a busy machine.
+    // Waiting callers have no time limit here, because a thread may start slowly on a busy machine.
     const clock: Clock = { ...systemClock, after: () => () => {} }
     const db = await openEmbedded(newFolder(), { clock, log: silentLog })
     opened.add(db)
@@ -265,7 +265,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(threads).toHaveLength(3)
   })
 
-  test('a thread that dies repeatedly is given up with an error that says why', async () => {
+  test('when the thread dies repeatedly, the database gives up with an error that says why', async () => {
     const threads = threadsFromNow()
     const folder = newFolder()
     const givenUp: Error[] = []
@@ -308,7 +308,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
 })
 
 describe.skipIf(onPostgres)('the lock of a folder', () => {
-  test('is given to one of many concurrent processes', async () => {
+  test('when many processes concurrently lock a folder, exactly one succeeds', async () => {
     const folder = emptyFolder()
     const answers = await Promise.allSettled(Array.from({ length: 12 }, () => lockFolder(folder)))
     const held = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
@@ -317,7 +317,7 @@ describe.skipIf(onPostgres)('the lock of a folder', () => {
     await (await lockFolder(folder)).release()
   })
 
-  test('works in a folder whose path is too long for a socket', async () => {
+  test('a folder whose path is too long for a socket can be locked', async () => {
     const folder = join(emptyFolder(), 'a'.repeat(90), 'b'.repeat(90))
     mkdirSync(folder, { recursive: true })
     const lock = await lockFolder(folder)
@@ -327,7 +327,7 @@ describe.skipIf(onPostgres)('the lock of a folder', () => {
   })
 })
 
-/** Timers that fire when the test says so. */
+/** Returns a clock whose timers fire when the test calls `fire`. */
 function handClock(): Clock & { fire(): void } {
   const timers = new Set<() => void>()
   return {
@@ -343,7 +343,7 @@ function handClock(): Clock & { fire(): void } {
 }
 
 describe('the queue of the one session', () => {
-  test('serves callers one at a time in the order of arrival', async () => {
+  test('the queue serves callers one at a time in the order of arrival', async () => {
     const turns = new Turns(systemClock)
     const order: string[] = []
     const work = (name: string) => async (): Promise<void> => {
@@ -357,7 +357,7 @@ describe('the queue of the one session', () => {
     expect(all.map(one => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   })
 
-  test('accepts ten thousand waiting callers and refuses the next', async () => {
+  test('the queue accepts ten thousand waiting callers and refuses the next one', async () => {
     const turns = new Turns(handClock())
     let finish = (): void => {}
     const running = turns.run(() => new Promise<void>(done => (finish = done)))
@@ -368,7 +368,7 @@ describe('the queue of the one session', () => {
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(['served']))
   })
 
-  test('refuses a caller whose turn does not come in time, and serves later ones', async () => {
+  test('the queue refuses a caller whose turn does not come in time, and serves later callers', async () => {
     const clock = handClock()
     const turns = new Turns(clock)
     let finish = (): void => {}

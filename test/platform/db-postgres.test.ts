@@ -1,4 +1,4 @@
-/** What only a PostgreSQL server can do to its clients: end connections, time out, go away. */
+/** Failures that only a PostgreSQL server causes: it ends connections, reaches time limits, or stops. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -53,7 +53,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     return db
   }
 
-  test('whose listening connection was ended listens again, reports it, and receives later notifications', async () => {
+  test('after the server ends the listening connection, a new one listens, reports the reconnect and receives later notifications', async () => {
     const db = await open(2)
     const heard: string[] = []
     let reconnects = 0
@@ -73,16 +73,16 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     expect(heard).toEqual(['before', 'after 1', 'after 2'])
   })
 
-  test('that ends an idle connection is queried again over a new one', async () => {
+  test('after the server ends an idle connection, queries use a new one', async () => {
     const db = await open(1)
     const { pid } = await db.one(backendPid)
     await database.db.many(terminate, pid)
-    // The end may reach the pool after the next query took the connection: that query fails, the one after it does not.
+    // The pool may learn of the end after the next query took the connection. Then that query fails, and the one after it works.
     await until(async () => (await db.one(backendPid).catch(() => ({ pid }))).pid !== pid, 'a new connection')
     expect((await db.one(backendPid)).pid).not.toBe(pid)
   })
 
-  test('that ends a connection inside a transaction makes it fail as unavailable and serves the next one', async () => {
+  test('when the server ends a connection inside a transaction, the transaction fails as unavailable and the next one works', async () => {
     const db = await open(1)
     const work = db.tx(async tx => {
       const { pid } = await tx.one(backendPid)
@@ -93,7 +93,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     expect(await db.tx(tx => tx.one(limits))).toMatchObject({ statement: '30s' })
   })
 
-  test('ends a statement at its time limit, and the connection is still usable', async () => {
+  test('the server ends a statement at its time limit, and the connection is still usable', async () => {
     const db = await open(1)
     const { pid } = await db.one(backendPid)
     const work = db.tx(async tx => {
@@ -104,24 +104,24 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     expect(await db.one(backendPid)).toEqual({ pid })
   })
 
-  test('has time limits for statements and idle transactions, but none for scripts', async () => {
+  test('statements and idle transactions have time limits on the server, and scripts have none', async () => {
     const db = await open(1)
     expect(await db.one(limits)).toEqual({ statement: '30s', idle: '10s' })
     await db.script(`do $$ begin if current_setting('statement_timeout') <> '0' then raise exception 'a limit'; end if; end $$`)
   })
 
-  test('makes a caller wait for a busy pool only for a limited time', async () => {
+  test('a caller waits for a busy pool only for a limited time', async () => {
     const db = await open(1)
     const waited = await db.tx(() => errorOf(db.one(backendPid)))
     expect(waited).toBeInstanceOf(DatabaseUnavailableError)
     expect(await db.one(limits)).toMatchObject({ statement: '30s' })
   })
 
-  test('that does not listen is reported as unavailable', async () => {
+  test('a server that does not listen is reported as unavailable', async () => {
     expect(await errorOf(open(1, 'postgres://postgres@127.0.0.1:1/postgres'))).toBeInstanceOf(DatabaseUnavailableError)
   })
 
-  test('that is stopped makes running and later calls fail as unavailable, and a close resolves', async () => {
+  test('after the server stops, running and later calls fail as unavailable, and a close resolves', async () => {
     const printed = execFileSync(process.execPath, [script, 'start'], { encoding: 'utf8' })
     const [url = '', folder = ''] = ['TEST_POSTGRES_URL', 'POSTGRES_FOLDER'].map(name => new RegExp(`^${name}=(.*)$`, 'm').exec(printed)?.[1])
     servers.push(folder)

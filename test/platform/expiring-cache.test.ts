@@ -9,7 +9,7 @@ function fixture(load: (key: string) => Promise<string | null>) {
 }
 
 describe('the expiring cache', () => {
-  test('many concurrent misses load once, and a hit is synchronous', async () => {
+  test('many concurrent misses cause one load, and a hit is synchronous', async () => {
     let loads = 0
     const { cache } = fixture(async key => `${key}${++loads}`)
     expect(await Promise.all([cache.get('a'), cache.get('a'), cache.get('a')])).toEqual(['a1', 'a1', 'a1'])
@@ -42,7 +42,7 @@ describe('the expiring cache', () => {
     expect(cache.peek('a')).toBeUndefined()
   })
 
-  test('while the source fails the old value is returned, but not forever', async () => {
+  test('while the source fails, the old value is returned for a limited time', async () => {
     let isAway = false
     const { cache, advance } = fixture(async key => {
       if (isAway) throw new Error('away')
@@ -71,14 +71,14 @@ describe('the expiring cache', () => {
     expect(loads).toBe(5)
   })
 
-  test('a source that does not answer delays nobody with an old value, and its late failure does no harm', async () => {
+  test('when a source does not answer, callers with an old value wait only briefly, and a late failure does no harm', async () => {
     const answers: { resolve(value: string): void; reject(error: Error): void }[] = []
     const { cache, advance } = fixture(() => new Promise((resolve, reject) => answers.push({ resolve, reject })))
     const first = cache.get('a')
     answers[0]?.resolve('old')
     await first
     advance(1500)
-    // Not answered within the patience of the first caller; the second one finds the answer overdue and need not wait.
+    // The first caller waits for its full patience. The second one does not wait, because the load is already overdue.
     expect(await cache.get('a')).toBe('old')
     advance(1000)
     expect(cache.get('a')).toBe('old')

@@ -1,6 +1,6 @@
 /**
- * A process of its own on embedded databases: `hold <folder>` opens one and stays, `write <folder> ...` opens all of them and writes
- * pairs of rows by turns, for ever. A line `<folder index> <pair>` says that the pair's transaction was acknowledged.
+ * A separate process that uses embedded databases. `hold <folder>` opens a database and keeps it open. `write <folder> ...` opens all of them and writes
+ * pairs of rows in turn, endlessly. A line `<folder index> <pair>` says that the transaction of the pair was acknowledged.
  */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/platform/clock.ts'
@@ -34,7 +34,7 @@ try {
       say(`${index} ${pair}`)
     }
   }
-  // Something to wait for: the lock alone keeps no process alive.
+  // A timer keeps the process alive, because the lock alone does not.
   setInterval(() => {}, 60_000)
 } catch (error) {
   say(`${(error as Error).name}: ${(error as Error).message}`)

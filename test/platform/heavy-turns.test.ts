@@ -19,14 +19,14 @@ function turnsOf() {
   return { done, work, turns: new HeavyTurns(clock, orgId => (orgId < 10 ? 'one person' : String(orgId))) }
 }
 
-test('owners take turns, and each turn is followed by a rest of the same length', async () => {
+test('owners take turns, and each turn is followed by a pause of the same length', async () => {
   const { turns, done, work } = turnsOf()
   await Promise.all([1, 1, 2, 11].map(orgId => turns.run(orgId, () => work(`org ${orgId}`, 20))))
   await turns.run(12, () => {})
   expect(done.slice(0, 8)).toEqual(['org 1', 'rest 20', 'org 1', 'rest 20', 'org 11', 'rest 20', 'org 2', 'rest 20'])
 })
 
-test('a turn with a sequel contains what the waiting code does with the result', async () => {
+test('a turn with a sequel includes the work that the waiting code does with the result', async () => {
   const { turns, done, work } = turnsOf()
   const reader = async (name: string): Promise<void> => {
     await turns.runWithSequel(1, () => work(`${name} scans`, 5))
@@ -38,7 +38,7 @@ test('a turn with a sequel contains what the waiting code does with the result',
   expect(done.slice(0, 6)).toEqual(['one scans', 'one parses', 'rest 25', 'two scans', 'two parses', 'rest 25'])
 })
 
-test('an error of the work reaches its caller, and the next turn comes', async () => {
+test('an error of the work is thrown to its caller, and the next turn begins', async () => {
   const { turns } = turnsOf()
   const failing = turns.runWithSequel(1, () => {
     throw new Error('not a page')

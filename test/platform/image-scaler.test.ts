@@ -24,7 +24,7 @@ describe('images that are made smaller, and images that are not changed', () => 
     expect(made?.bytes.toString('latin1')).not.toMatch(/Lake Road|secret/)
   })
 
-  test('other colour models and transparency keep their look', async () => {
+  test('scaling keeps the look of images with other colour models and transparency', async () => {
     const ink = await sharp(await picture(600, 400, 'jpeg'))
       .toColourspace('cmyk')
       .jpeg()
@@ -37,7 +37,7 @@ describe('images that are made smaller, and images that are not changed', () => 
     expect((await sharp((await scaler.shrink(clear, 300, caller))?.bytes).stats()).isOpaque).toBe(false)
   })
 
-  test('an image that is one pixel wide or high keeps that pixel', async () => {
+  test('an image that is one pixel wide or high stays one pixel wide or high', async () => {
     const line = await picture(900, 1)
     expect(await sizeOf((await scaler.shrink(line, 100, caller))?.bytes)).toEqual([100, 1])
   })
@@ -53,7 +53,7 @@ describe('images that are made smaller, and images that are not changed', () => 
     expect(await scaler.shrink(small, 300, { ...caller, signal: AbortSignal.abort() })).toBeNull()
   })
 
-  test('of one founder two are processed and fifty-eight wait; further ones are refused immediately, and later ones are accepted again', async () => {
+  test('one founder can have two images in work and fifty-eight waiting, and more are not changed until places are free again', async () => {
     const bytes = await picture(400, 300)
     const all = await Promise.all(Array.from({ length: 70 }, () => scaler.shrink(bytes, 100, caller)))
     expect(all.map(made => made !== null)).toEqual([...Array(60).fill(true), ...Array(10).fill(false)])

@@ -4,7 +4,7 @@ import { ImageTurns } from '../../src/platform/media/image-turns.ts'
 const { signal } = new AbortController()
 
 describe('turns of images', () => {
-  /** Work that ends when it is told to, and notes that it has begun. */
+  /** Makes work that notes its start and ends when the test says so. */
   const started = () => {
     let runOut = (): void => {}
     const begun: string[] = []
@@ -28,7 +28,7 @@ describe('turns of images', () => {
     return { begun, run, endOne, runOut: () => runOut() }
   }
 
-  test('a founder with many waiting images delays another one by one image', async () => {
+  test('a founder with many waiting images delays another founder by only one image', async () => {
     const { begun, run, endOne } = started()
     const many = Array.from({ length: 20 }, () => run('many'))
     const few = [run('few'), run('few')]
@@ -41,7 +41,7 @@ describe('turns of images', () => {
     expect([await Promise.all(few), (await Promise.all(many)).length]).toEqual([['few', 'few'], 20])
   })
 
-  test('a founder has a share of the places, so another one finds a place', async () => {
+  test('one founder gets only a share of the places, so another founder finds a free place', async () => {
     const { run, endOne } = started()
     const many = Array.from({ length: 70 }, () => run('many'))
     const other = run('other')

@@ -11,11 +11,11 @@ const database = await testDatabase()
 const { db } = database
 
 interface HandClock extends Clock {
-  /** The pauses of the timers that wait, in the order in which they were set. */
+  /** Returns the pauses of the pending timers, in the order in which they were set. */
   pauses(): number[]
-  /** Lets every waiting one-time timer fire. */
+  /** Fires every pending one-time timer. */
   fire(): void
-  /** Lets every repeating timer fire once. */
+  /** Fires every repeating timer once. */
   beat(): void
 }
 
@@ -82,7 +82,7 @@ afterEach(async () => {
 afterAll(() => database.dispose())
 
 describe('a job', () => {
-  test('runs repeatedly, and each pause begins at the end of the run', async () => {
+  test('a job runs repeatedly, and each pause begins at the end of a run', async () => {
     const { jobs, clock } = makeProcess()
     const gates = [gate(), gate()]
     let runs = 0
@@ -98,7 +98,7 @@ describe('a job', () => {
     gates[1]?.open()
   })
 
-  test('has pauses up to a tenth shorter or longer, at random', () => {
+  test('the pauses of a job vary randomly by up to a tenth', () => {
     const shortest = makeProcess(db, 0)
     const longest = makeProcess(db, 1)
     for (const { jobs } of [shortest, longest]) jobs.every('sweep', 1000, async () => {})
@@ -106,7 +106,7 @@ describe('a job', () => {
     expect(longest.clock.pauses()).toEqual([1100])
   })
 
-  test('that fails is logged and runs again', async () => {
+  test('the failure of a job is logged, and the job runs again', async () => {
     const { jobs, clock, failed } = makeProcess()
     let runs = 0
     jobs.every('broken', 1000, async () => {
@@ -121,7 +121,7 @@ describe('a job', () => {
     await until(() => clock.pauses().length === 1, 'the second pause')
   })
 
-  test('run by hand throws its error to the caller, and joins a running run', async () => {
+  test('`runOnce` throws the error of the job to the caller, and waits for a run in progress', async () => {
     const { jobs, failed } = makeProcess()
     const go = gate()
     let runs = 0
@@ -140,7 +140,7 @@ describe('a job', () => {
     expect(() => jobs.every('sweep', 1, async () => {})).toThrow('sweep')
   })
 
-  test('waits until the other jobs of its line have ended, so that many jobs need no more connections than one', async () => {
+  test('jobs of one line run one after the other, so many jobs need no more connections than one', async () => {
     const { jobs } = makeProcess()
     let running = 0
     let mostRunning = 0
@@ -156,7 +156,7 @@ describe('a job', () => {
     expect(mostRunning).toBe(1)
   })
 
-  test('of the line of stores that does not end blocks the next of its line, and no other job', async () => {
+  test('a job of the line `stores` that does not end blocks only jobs of its line', async () => {
     const { jobs } = makeProcess()
     const go = gate()
     const events: string[] = []
@@ -171,7 +171,7 @@ describe('a job', () => {
     expect(events).toEqual(['sweep', 'next store'])
   })
 
-  test('is told to stop; the stop waits for it and starts no other', async () => {
+  test('`stop` aborts the signal of a running job, waits for its end, and starts no other job', async () => {
     const { jobs, clock, failed } = makeProcess()
     const events: string[] = []
     jobs.every('long', 1000, async signal => {
@@ -202,7 +202,7 @@ describe('a job with a stored last run', () => {
     `update job_runs set ran_at = clock_timestamp() - $2::float8 * interval '1 hour' where name = $1::text`,
   )
   let made = 0
-  /** A process in which a job of one hour counts its runs. */
+  /** Starts a process with a job that runs every hour and counts its runs. */
   const started = async (name: string, run: () => Promise<void> = async () => {}) => {
     const process = makeProcess()
     const counts = { runs: 0 }
@@ -214,7 +214,7 @@ describe('a job with a stored last run', () => {
     return { ...process, counts }
   }
 
-  test('is due one interval after the first start that knows it, and continues after restarts', async () => {
+  test('a job with a stored last run is due one interval after the first start that knows it, also after restarts', async () => {
     const name = `kept ${made++}`
     const first = await started(name)
     first.clock.fire()
@@ -237,7 +237,7 @@ describe('a job with a stored last run', () => {
     expect(third.counts.runs).toBe(1)
   })
 
-  test('stays due when it failed or was stopped, and is tried again after ten minutes', async () => {
+  test('a job that failed or was stopped stays due and is tried again after ten minutes', async () => {
     const name = `kept ${made++}`
     await (await started(name)).jobs.stop()
     await db.exec(setAge, name, 2)
@@ -250,21 +250,21 @@ describe('a job with a stored last run', () => {
     expect((await started(name)).clock.pauses()).toEqual([2500])
   })
 
-  test('is due when the clock of the database was set back', async () => {
+  test('a job is due when the clock of the database was set back', async () => {
     const name = `kept ${made++}`
     await (await started(name)).jobs.stop()
     await db.exec(setAge, name, -24 * 365)
     expect((await started(name)).clock.pauses()).toEqual([2500])
   })
 
-  test('can be run by hand when it is not due', async () => {
+  test('`runOnce` runs a job that is not due', async () => {
     const name = `kept ${made++}`
     const { jobs, counts } = await started(name)
     expect(await jobs.runOnce(name)).toBe(true)
     expect(counts.runs).toBe(1)
   })
 
-  test.runIf(onPostgres)('runs in one of several processes that find it due', async () => {
+  test.runIf(onPostgres)('when several processes find a job due, it runs in one of them', async () => {
     const name = `kept ${made++}`
     await (await started(name)).jobs.stop()
     await db.exec(setAge, name, 2)
@@ -276,7 +276,7 @@ describe('a job with a stored last run', () => {
 })
 
 describe.runIf(onPostgres)('a job of several processes', () => {
-  test('runs in one of them at a time, and in the other when that one is done', async () => {
+  test('a job runs in one process at a time, and in another one after that', async () => {
     const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
     const go = gate()
     const events: string[] = []
@@ -296,7 +296,7 @@ describe.runIf(onPostgres)('a job of several processes', () => {
     expect(events).toEqual(['a', 'other', 'b'])
   })
 
-  test('that fails releases its lock', async () => {
+  test('a job that fails releases its lock', async () => {
     const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
     a.jobs.every('shared', 1000, () => Promise.reject(new Error('broken')))
     b.jobs.every('shared', 1000, async () => {})
@@ -304,7 +304,7 @@ describe.runIf(onPostgres)('a job of several processes', () => {
     expect(await b.jobs.runOnce('shared')).toBe(true)
   })
 
-  test('whose process lost the connection of the lock is told to stop, and may run elsewhere', async () => {
+  test('when a process loses the connection with the lock, its job is aborted and can run in another process', async () => {
     const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
     let isTold = false
     let isRunning = false
@@ -343,7 +343,7 @@ describe('due rows', () => {
   beforeAll(() => db.script('create table due (id int primary key, due_at timestamptz not null)'))
   afterEach(() => db.script('delete from due'))
 
-  test('are processed in rounds until none is due', async () => {
+  test('due rows are processed in rounds until no row is due', async () => {
     await db.exec(put, 7)
     const worked: number[] = []
     expect(
@@ -367,7 +367,7 @@ describe('due rows', () => {
     ).toBe(0)
   })
 
-  test('wait for the next time after the last round', async () => {
+  test('due rows above the maximum number of rounds wait for the next run', async () => {
     await db.exec(put, 7)
     expect(
       await claimDue(
@@ -381,7 +381,7 @@ describe('due rows', () => {
     expect(await dueIds()).toHaveLength(3)
   })
 
-  test('of a round in which one fails wait for their new due time, and the error is thrown', async () => {
+  test('when the work on one row fails, the error is thrown and the rest of the round waits for its new due time', async () => {
     await db.exec(put, 4)
     const work = claimDue(
       db,
@@ -394,7 +394,7 @@ describe('due rows', () => {
     expect(await dueIds()).toHaveLength(1)
   })
 
-  test('are each processed once by concurrent claimers', async () => {
+  test('concurrent claimers process each due row once', async () => {
     await db.exec(put, 60)
     const handles = onPostgres ? [db, await database.open(), await database.open()] : [db, db, db]
     const worked: number[] = []

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { latencyBucket, quantileMs } from '../../src/platform/observe/latency-buckets.ts'
 
-test('a latency is in the bucket whose bounds hold it', () => {
+test('a latency is in the bucket whose bounds contain it', () => {
   expect([0, 0.4, 1, 2, 4, 1e9].map(latencyBucket)).toEqual([0, 0, 0, 8, 16, 200])
   for (const ms of [3, 10, 99, 1234, 60_000]) {
     const bucket = latencyBucket(ms)
@@ -10,7 +10,7 @@ test('a latency is in the bucket whose bounds hold it', () => {
   }
 })
 
-test('a quantile from buckets is at most 4.5 % away from the measurement, whatever the order of the buckets', () => {
+test('a quantile from buckets differs by at most 4.5 % from the measured value, for any order of the buckets', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 3_600_000 }), { minLength: 1, maxLength: 300 }), fc.constantFrom(0.5, 0.95, 1), (latencies, share) => {
       const counts = new Map<number, number>()
@@ -21,7 +21,7 @@ test('a quantile from buckets is at most 4.5 % away from the measurement, whatev
           [...counts].map(([bucket, count]) => ({ bucket, count })),
           share,
         ) ?? 0
-      // Whole ms are rounded on top.
+      // In addition, the result is rounded to whole milliseconds.
       return estimate <= exact * 2 ** (1 / 16) + 0.5 && estimate >= exact / 2 ** (1 / 16) - 0.5
     }),
   )

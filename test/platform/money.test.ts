@@ -7,7 +7,7 @@ describe('money', () => {
     expect(priceUnits([{ units: 1234, uinrPerMtok: uinrFromInr(1) }])).toBe(1234n)
   })
 
-  test('a price of parts is rounded half up once, not once for each part', () => {
+  test('the price of several parts is rounded half up once, not once for each part', () => {
     const half = { units: 1, uinrPerMtok: 500_000n }
     expect(priceUnits([half])).toBe(1n)
     expect(priceUnits([half, half])).toBe(1n)

@@ -39,7 +39,7 @@ describe('outbound', () => {
   })
   const get = (path: string) => ({ method: 'GET' as const, url: `http://127.0.0.1:${port}${path}`, headers: {} })
 
-  test('a provider is called as the operator configured it, loopback included, and its body is read whole or in chunks', async () => {
+  test('a provider is called at the configured address, even on loopback, and its body is read whole or in chunks', async () => {
     const { status, body } = await outbound().toProvider(get('/chunks'))
     expect(status).toBe(200)
     expect((await body.buffer(100)).toString()).toBe('one two')
@@ -100,7 +100,7 @@ describe('outbound', () => {
       socket.destroy()
     })
     let at = 0
-    /** Answers each question with the next list of addresses, the last one for ever. */
+    /** Returns a resolver that answers each query with the next list of addresses, and repeats the last list. */
     const answering = (...answers: string[][]) => {
       const asked: string[] = []
       const lookup: LookupFunction = (hostname, _given, callback) => {
@@ -121,7 +121,7 @@ describe('outbound', () => {
     })
     afterAll(() => new Promise(done => listener.close(done)))
 
-    test('a name that leads to this machine is refused without a connection, also when only one of its addresses does', async () => {
+    test('a name is refused without a connection when any of its addresses is this machine', async () => {
       const out = outbound(
         [],
         answering(['127.0.0.1'], ['::1'], ['93.184.216.34', '127.0.0.1'], ['::ffff:127.0.0.1'], ['64:ff9b::7f00:1'], ['::7f00:1']).lookup,
@@ -133,7 +133,7 @@ describe('outbound', () => {
     })
 
     test('a name that was public and later becomes private is refused at the next call', async () => {
-      // The first address belongs to a part of the internet that is given to nobody, so nothing answers there.
+      // The first address is in a range that is assigned to nobody, so nothing answers there.
       const { lookup, asked } = answering(['2d00::1'], ['127.0.0.1'])
       const out = createOutbound({ ...options, connectTimeoutMs: 200, allow: [], lookup })
       opened.push(out)
@@ -143,7 +143,7 @@ describe('outbound', () => {
       expect(connections).toBe(0)
     })
 
-    test('there is one look-up for each connection: the checked address is the one that is used', async () => {
+    test('each connection makes one look-up, so the checked address is the one that is used', async () => {
       const { lookup, asked } = answering(['127.0.0.1'])
       const out = outbound([`models.test:${port}`], lookup)
       const before = accepted
@@ -154,7 +154,7 @@ describe('outbound', () => {
       await until(() => asked.length === accepted - before, 'as many questions as connections')
     })
 
-    test('permission for one port does not permit another, whatever connections are open', async () => {
+    test('permission for one port does not permit another port, even over an open connection', async () => {
       const before = connections
       const { lookup } = answering(['127.0.0.1'])
       const out = outbound([`models.test:${port}`], lookup)

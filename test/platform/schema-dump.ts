@@ -1,6 +1,6 @@
 import { type Db, statement } from '../../src/platform/db/db.ts'
 
-/** Partitions of usage that running processes make ahead: which ones there are depends on the day. */
+/** Monthly partitions of usage. Running processes make them in advance, so their names depend on the day. */
 const monthly = `'^usage_events_[0-9]'`
 
 const tables = statement<[], { table: string; tail: string }>(
@@ -26,7 +26,7 @@ const columns = statement<[], { table: string; line: string }>(
    where n.nspname = 'public' and c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped order by c.relname collate "C", a.attnum`,
 )
 
-// 'n' is NOT NULL, which newer servers list as a constraint too; the columns say it already.
+// Type 'n' is NOT NULL. Newer servers list it as a constraint, but the columns already show it.
 const constraints = statement<[], { table: string; line: string }>(
   'test.schema_constraints',
   `select c.relname as "table", 'constraint ' || k.conname || ' ' || pg_get_constraintdef(k.oid) as "line"
@@ -54,7 +54,10 @@ const others = statement<[], { line: string }>(
    ) as o order by line collate "C"`,
 )
 
-/** The schema of the public namespace as text, the same for every server: tables by name, columns in order, then constraints and indexes. */
+/**
+ * Returns the schema of the public namespace as text: tables by name, columns in order, then constraints and indexes. The text is the same for every server
+ * version.
+ */
 export async function schemaDump(db: Db): Promise<string> {
   const grouped = (rows: readonly { table: string; line: string }[]): Map<string, string[]> => {
     const lines = new Map<string, string[]>()
@@ -76,7 +79,7 @@ const orgTables = statement<[], { table: string }>(
    where n.nspname = 'public' and c.relkind in ('r', 'p') and not c.relispartition and a.attname = 'org_id' and not a.attisdropped order by 1`,
 )
 
-/** The tables whose rows belong to an organisation. */
+/** Returns the tables whose rows belong to an organisation. */
 export async function orgOwnedTables(db: Db): Promise<string[]> {
   return (await db.many(orgTables)).map(row => row.table)
 }

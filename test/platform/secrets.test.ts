@@ -18,13 +18,13 @@ describe('secrets', () => {
     const sealed = sealer.seal('hunter2', 'row')
     for (let i = 12; i < sealed.length; i++) {
       const changed = sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1)
-      // The last character of base64url may carry bits that say nothing.
+      // The last character of base64url can have unused bits, so another character may mean the same bytes.
       if (Buffer.from(changed.split('.')[2] ?? '', 'base64url').equals(Buffer.from(sealed.split('.')[2] ?? '', 'base64url'))) continue
       expect(() => sealer.open(changed, 'row')).toThrow()
     }
   })
 
-  test('an older master key still opens its values, an unknown one does not', () => {
+  test('values under an older master key can be opened, and values under an unknown key cannot', () => {
     const [old, current] = [randomBytes(32), randomBytes(32)]
     const sealed = makeSealer(old).seal('value', 'row')
     expect(makeSealer(current, [old]).open(sealed, 'row')).toBe('value')
@@ -43,7 +43,7 @@ describe('secrets', () => {
     expect(secret.reveal()).toBe('sk-live')
   })
 
-  test('a mask shows the ends of a long credential and nothing of a short one', () => {
+  test('a mask shows the first and last characters of a long credential and nothing of a short one', () => {
     expect(maskSecret('AKIAIOSFODNN7EXAMPLE')).toBe('AKIA…MPLE')
     expect(maskSecret('short')).toBe('****')
     expect(hashKey('br-x')).toHaveLength(32)

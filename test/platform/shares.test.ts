@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Shares } from '../../src/platform/shares.ts'
 
 describe('shares of places', () => {
-  test('holders that take as many as they can have a half, a quarter and so on of nine tenths, and the next one still gets its first', () => {
+  test('greedy holders get a half, a quarter and so on of nine tenths of the places, and the next holder still gets one', () => {
     const places = new Shares<string>(100, 50)
     const greedy = (holder: string): number => {
       let count = 0
@@ -19,7 +19,7 @@ describe('shares of places', () => {
     expect([places.take('a'), places.take('one more')]).toEqual(['share', null])
   })
 
-  test('in any order of taking, giving and moving, a holder without a place gets one while fewer hold some than there are places in the reserve', () => {
+  test('for any sequence of takes, gives and moves, a new holder gets a place while there are fewer holders than reserved places', () => {
     const step = fc.record({ kind: fc.constantFrom('take', 'take', 'take', 'give', 'move'), by: fc.nat(8), to: fc.nat(8) })
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 300 }), fc.integer({ min: 1, max: 100 }), fc.array(step, { maxLength: 800 }), (total, percent, steps) => {
@@ -39,7 +39,7 @@ describe('shares of places', () => {
         }
         expect(places.held).toBe([...counts.values()].reduce((sum, count) => sum + count, 0))
         for (const [holder, count] of counts) expect(places.of(holder)).toBe(count)
-        // Nine holders at most, and a reserve of ten at least.
+        // There are at most nine holders, and the reserve has at least ten places.
         expect(places.take(99)).toBeNull()
       }),
     )

@@ -3,7 +3,7 @@ import { Snapshot } from '../../src/platform/loop/snapshot.ts'
 import { namesEtag, publicPage, replyWithPage } from '../../src/platform/public-page.ts'
 import { movableClock } from '../harness/clock.ts'
 
-/** A snapshot whose loads the test ends one by one. */
+/** Makes a snapshot whose loads the test ends one by one. */
 function staged(maxAgeMs = 60_000) {
   const clock = movableClock()
   const loads: { answer: (value: string) => void; refuse: (error: Error) => void }[] = []
@@ -23,7 +23,7 @@ function staged(maxAgeMs = 60_000) {
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('a snapshot', () => {
-  test('is loaded once for many requests, and returned without a wait until it is too old', async () => {
+  test('a snapshot is loaded once for many requests, and returned without a wait until it is too old', async () => {
     const { clock, loads, snapshot } = staged()
     const asked = Array.from({ length: 50 }, () => snapshot.get())
     loads[0]?.answer('one')
@@ -38,7 +38,7 @@ describe('a snapshot', () => {
     expect(loads.length).toBe(2)
   })
 
-  test('a clock that is set back makes it old, not young forever', async () => {
+  test('when the clock is set back, a snapshot counts as old', async () => {
     const { clock, loads, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.answer('one')
@@ -48,7 +48,7 @@ describe('a snapshot', () => {
     expect(loads.length).toBe(2)
   })
 
-  test('returns the last value, or the empty one, while loads fail, and does not load again immediately', async () => {
+  test('while loads fail, a snapshot returns the last or the empty value and pauses before the next load', async () => {
     const { clock, loads, warnings, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.refuse(new Error('away'))
@@ -105,7 +105,7 @@ describe('a snapshot', () => {
 })
 
 describe('a public page', () => {
-  test('has an ETag of its bytes; If-None-Match accepts lists, weak ETags and *', () => {
+  test('a public page has an ETag of its bytes, and If-None-Match accepts lists, weak ETags and *', () => {
     const page = publicPage({ a: 1 }, 60)
     expect(page.etag).toMatch(/^"[\w-]{27}"$/)
     expect(publicPage({ a: 1 }, 5).etag).toBe(page.etag)

@@ -1,4 +1,4 @@
-/** Every statement of the product against the schema: it parses, and it stays within an organisation unless this file says why not. */
+/** Checks every statement of the gateway. The database can prepare it, and it is limited to an organisation unless this file gives the reason. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -11,10 +11,12 @@ const database = await testDatabase()
 const { db } = database
 const src = fileURLToPath(new URL('../../src/', import.meta.url))
 
-/** What binds a statement to organisations that the caller names: a comparison with a parameter, a column of inserted rows, a column of asked rows. */
+/**
+ * Patterns that show that the caller passes the organisation: a comparison with a parameter, a column of inserted rows, or a column of an array parameter.
+ */
 const scopedBy = [/\borg_id = \$1::int\b/, /\binsert into \w+( as \w+)? \([^)]*\borg_id\b/, /\bunnest\([^)]*\)( with ordinality)? as \w+ ?\(org_id\b/]
 
-/** Statements on tables of organisations that are not bound so, each with its reason. A row that is not needed any more fails too. */
+/** Statements on tables of organisations without such a pattern, each with the reason. An unnecessary entry fails the test. */
 const exceptions: Readonly<Record<string, string>> = {
   'webhooks.count_backlog': 'for the operator, over the whole installation',
   'access.find_session': 'the hash of a presented cookie says which session it is',
@@ -159,9 +161,9 @@ const withoutComments = (sql: string): string => sql.replace(/\/\*.*?\*\/|--[^\n
 beforeAll(async () => {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
   const declaring = files.filter(name => /\bstatement(<|\()/.test(readFileSync(join(src, name), 'utf8')))
-  // The list of sealed columns declares a set of statements for each.
+  // master-keys.ts is added, because its list of sealed columns declares statements for each column.
   for (const name of [...declaring, 'operations/master-keys.ts']) await import(pathToFileURL(join(src, name)).href)
-  // A domain's queries.ts without a statement would mean that the search above misses the way in which they are declared.
+  // Every queries.ts must have been found, because otherwise the search above misses a way to declare statements.
   expect(files.filter(name => /(^|[\\/])queries\.ts$/.test(name)).filter(name => !declaring.includes(name))).toEqual([])
 })
 afterAll(() => database.dispose())
@@ -175,7 +177,7 @@ test('every statement can be prepared against the migrated database', async () =
   expect(wrong).toEqual([])
 })
 
-test('every statement has the name of its domain', () => {
+test('the name of every statement begins with its domain', () => {
   expect(
     product()
       .map(made => made.name)
@@ -183,7 +185,7 @@ test('every statement has the name of its domain', () => {
   ).toEqual([])
 })
 
-test('every statement on a table of organisations takes the organisation, or its exception is listed', async () => {
+test('every statement on a table of organisations has the organisation as a parameter, or is a listed exception', async () => {
   const owned = await orgOwnedTables(db)
   expect(owned).toEqual(expect.arrayContaining(['agents', 'api_keys', 'memory_objects', 'usage_events']))
   const touched = new RegExp(`\\b(from|join|into|update|using)\\s+(only\\s+)?(${owned.join('|')})\\b`, 'i')

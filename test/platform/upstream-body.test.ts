@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/platform/outbound/upstream-body.ts'
 
-test('HARD-03 the socket of a provider is paused above 128 KiB of unread bytes, and continues for the reader', async () => {
+test('HARD-03 the socket of a provider is paused above 128 KiB of unread bytes, and continues when the reader reads', async () => {
   let isPaused = false
   const controller = {
     get paused() {
@@ -42,7 +42,7 @@ test('HARD-03 the socket of a provider is paused above 128 KiB of unread bytes, 
   expect(isPaused).toBe(false)
   come()
   expect((await next).value?.length).toBeGreaterThan(0)
-  // What was read does not count any more.
+  // Bytes that were read no longer count.
   come()
   expect(isPaused).toBe(false)
   await reader.return?.()
@@ -68,7 +68,7 @@ test('a nudge ends a waiting read with an empty chunk, and the body continues af
   body.nudge()
   expect(await waiting).toEqual({ done: false, value: new Uint8Array() })
   handler.onResponseData?.(controller, Buffer.from('more'))
-  // A nudge that finds no read waits for one that would wait.
+  // Without a waiting read, a nudge ends the next read that would wait.
   body.nudge()
   expect(String((await reader.next()).value)).toBe('more')
   expect((await reader.next()).value?.length).toBe(0)

@@ -6,7 +6,7 @@ import { ConfigError, loadConfig } from '../../src/platform/config.ts'
 import { BlockedAddressError, isBlockedAddress, makeUrlGuard } from '../../src/platform/outbound/url-guard.ts'
 import { propertyRuns } from '../harness/property-runs.ts'
 
-/** Written down from the registries of special addresses, apart from the table that the guard uses. */
+/** Special addresses, copied from the IANA registries and not from the table that the guard uses. */
 const special = new BlockList()
 for (const [network, bits] of [
   ['0.0.0.0', 8],
@@ -37,7 +37,7 @@ const numberOf = ([a, b, c, d]: Octets): number => ((a << 24) | (b << 16) | (c <
 const pair = (high: number, low: number): string => ((high << 8) | low).toString(16)
 const tail = ([a, b, c, d]: Octets): string => `${pair(a, b)}:${pair(c, d)}`
 
-/** Ways to write one IPv4 address as a host of four parts or fewer, some of which only some programs take. */
+/** Notations of one IPv4 address as a host of at most four parts. Some programs accept only a few of them. */
 const notations: readonly ((at: Octets) => string)[] = [
   at => at.join('.'),
   at => `${at.join('.')}.`,
@@ -80,7 +80,7 @@ const refuses = (url: string): boolean => {
 }
 
 describe('addresses', () => {
-  test('every IPv4 address of a special range is blocked, and addresses next to these ranges are open', () => {
+  test('every IPv4 address of a special range is blocked, and addresses next to these ranges are allowed', () => {
     fc.assert(
       fc.property(anyIpv4, at => {
         const text = at.join('.')
@@ -103,7 +103,7 @@ describe('addresses', () => {
     )
   })
 
-  test('of IPv6 only addresses assigned to the internet are open', () => {
+  test('only IPv6 addresses that are assigned for the public internet are allowed', () => {
     for (const blocked of [
       '::',
       '::1',
@@ -131,7 +131,8 @@ describe('URLs', () => {
     await fc.assert(
       fc.asyncProperty(privateIpv4, fc.constantFrom(...notations), async (at, write) => {
         const host = write(at)
-        // The resolver must agree that this is that address, or it is no notation of it at all; what has a % or ends in a dot is left out, because that is a question to the network.
+        // Only notations that the resolver reads as this address count. A text with a % or a dot at its end is left out, because it would cause a DNS
+        // query.
         const taken = /[%\uff10-\uff19]|\.$/.test(host) ? null : await lookup(host, { family: 4 }).catch(() => null)
         if (taken !== null) expect(isBlockedAddress(taken.address), host).toBe(true)
         expect(refuses(`https://${host}/v1`), host).toBe(true)
@@ -162,7 +163,7 @@ describe('URLs', () => {
 })
 
 describe('names', () => {
-  /** A resolver that answers each question with the next of the lists. */
+  /** Returns a resolver that answers each query with the next list. */
   const answering = (...answers: readonly (readonly string[])[]): LookupFunction => {
     const left = [...answers]
     return (_hostname, _options, callback) =>
@@ -179,13 +180,13 @@ describe('names', () => {
     )
   const blocked = BlockedAddressError.name
 
-  test('a name is refused when any of its addresses is not public, and when it has none', async () => {
+  test('a name is refused when any of its addresses is not public, and when it has no address', async () => {
     const look = makeUrlGuard([], answering(['93.184.216.34'], ['93.184.216.34', '10.0.0.1'], ['2606:4700::1', '::1'], ['fd00::1'], [])).lookup
     const answers = [await ask(look, 'a.test'), await ask(look, 'a.test'), await ask(look, 'a.test'), await ask(look, 'a.test'), await ask(look, 'a.test')]
     expect(answers).toEqual(['93.184.216.34', blocked, blocked, blocked, blocked])
   })
 
-  test('with OUTBOUND_ALLOW one name may lead to any address, on the port in the entry and on no other', async () => {
+  test('a name in OUTBOUND_ALLOW may resolve to any address, but only for the port of the entry', async () => {
     const permissive = makeUrlGuard(['Models.Internal:8000', '10.0.0.5:80', '[::1]:9000'], answering(['10.0.0.7'], ['10.0.0.7'], ['10.0.0.7'], ['10.0.0.7']))
     const url = new URL('http://models.internal:8000/v1')
     permissive.check(url)
