@@ -1,6 +1,6 @@
 /**
- * `npm run bench` measures what Brigade adds to a call, next to passthroughs without any governance, on this machine and in one run. README.md
- * describes it. The table goes to stdout, progress to stderr, and every number to results/latest.json.
+ * `npm run bench` measures what Brigade adds to a call, in comparison with plain passthrough proxies, on this machine and in one run. README.md describes
+ * it. The table goes to stdout, progress to stderr, and every number to results/latest.json.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ import { measureRevokes, revokesTable } from './revokes.mjs'
 import { program, runRounds, say, slowChunks, startAll, warmUp } from './rounds.mjs'
 import { chunksOfStream, scenariosOf } from './workload.mjs'
 
-/** The default number of rounds. Six values are the fewest that bound a median. */
+/** The default number of rounds. At least six values are needed to calculate bounds of a median. */
 function defaultRounds(isQuick, isComparing) {
   if (isComparing) return isQuick ? '6' : '12'
   return isQuick ? '2' : '5'
@@ -66,7 +66,7 @@ function readOptions() {
     slowStreams: number('slow-streams', values['slow-streams'], 0),
     only: values.only?.split(',') ?? null,
     scenarios: values.scenarios?.split(',') ?? null,
-    // News and revocations reach other processes only through PostgreSQL.
+    // These measurements need several processes, which can share only PostgreSQL.
     postgres: values.postgres || ((values.news || values.revokes) && !process.env.BENCH_DATABASE_URL),
     prepaid: values.prepaid,
     news: values.news,
@@ -83,7 +83,7 @@ function readOptions() {
   }
 }
 
-/** Returns the entries that were requested by name, and always those named in `always`. */
+/** Returns the entries that the flag names, and those that `always` names. */
 function chosen(flag, entries, names, always) {
   if (names === null) return entries
   const unknown = names.filter(name => !entries.some(entry => entry.name === name))

@@ -1,4 +1,4 @@
-/** Processes of the bench. Each starts on a core of its own, is watched, and is ended in every case. */
+/** Starts the processes of the bench on their cores, measures them, and makes sure that all of them end. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ const clockTickMs = 10
 /** The gateway under test has core 0 alone. All other parts of the bench run on core 1. */
 export const core = { gateway: 0, load: 1 }
 
-/** Whether processes can be bound to a core here, which needs Linux with taskset and two cores. */
+/** True when processes can be bound to a core here. This needs Linux with taskset and two cores. */
 export const isPinned =
   process.platform === 'linux' && availableParallelism() > 1 && [0, 1].every(n => spawnSync('taskset', ['-c', String(n), 'true']).status === 0)
 
@@ -40,15 +40,15 @@ function launch(onCore, args, env, cwd, stdio = ['ignore', 'pipe', 'pipe']) {
   return started
 }
 
-/** Matches one collection in the lines of --trace-gc: MiB before and after. */
+/** Matches a line of --trace-gc about one garbage collection: the MiB before and after it. */
 const collection = /: (?:Scavenge|Mark-Compact)[^0-9]* ([\d.]+) \([\d.]+\) -> ([\d.]+) /
 const bytesOfMib = 1024 * 1024
 const probeArgs = ['--trace-gc', '--import', pathToFileURL(join(root, 'bench', 'probe.mjs')).href]
 const probeDeadlineMs = 10_000
 
 /**
- * Starts `node ...args`. Resolves with the match when a line that it prints matches `ready`. Its later output is read and dropped. With `isProbed`
- * the result has `probe(ask)` (see probe.mjs) and `garbageBytes()`, the bytes that its collections have freed so far.
+ * Starts `node ...args`. Resolves with the match when a line that it prints matches `ready`. Its later output is read and dropped. With `isProbed` the
+ * result also has `probe(ask)` (see probe.mjs) and `garbageBytes()`. The latter is the number of bytes that garbage collections have freed so far.
  */
 export async function startServer(onCore, args, { ready, env = {}, cwd, isProbed = false } = {}) {
   const started = isProbed ? launch(onCore, [...probeArgs, ...args], env, cwd, ['ignore', 'pipe', 'pipe', 'ipc']) : launch(onCore, args, env, cwd)
@@ -130,8 +130,8 @@ export function rssMibOf(pid) {
 const rssKibOf = pid => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 
 /**
- * Returns the processor time of all threads of a process and its children so far, in ms. It is accurate to the tick of 10 ms. Returns null when /proc
- * is missing.
+ * Returns the processor time of all threads of a process and its children so far, in ms. The resolution is a tick of 10 ms. Returns null when /proc is
+ * missing.
  */
 export function cpuMsOf(pid) {
   try {

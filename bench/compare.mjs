@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- --compare <commit>` measures the build of an older commit next to this one, in turn and in the opposite order every second round.
- * The table shows for each scenario the ratio of this build's figure to the older build's figure. It also shows the bounds that contain the true
- * ratio with 95 % certainty.
+ * `npm run bench -- --compare <commit>` compares this build with the build of an older commit. The two are measured in turn, in the opposite order in every
+ * second round. For each scenario, the table shows the ratio of this build's figure to the older build's figure, and the bounds that contain the true ratio
+ * with 95 % certainty.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
@@ -38,7 +38,7 @@ export function comparedBuilds({ checkout, commit, databaseOf, settings = {} }) 
   return [build('before', `Brigade at ${commit}`, checkout), build('after', 'Brigade at this checkout', root)]
 }
 
-/** The compared figures: heading, value of a result, and whether a higher value is worse. */
+/** The compared figures. Each has a heading, a function that reads its value from a result, and whether a higher value is worse. */
 const figures = [
   ['processor time a call', result => result.cpuUsOfCall, true],
   ['throughput', result => result.callsPerS, false],
@@ -69,7 +69,7 @@ export function comparisonOf(before, after, scenarios) {
   )
 }
 
-/** Returns those rows as Markdown. */
+/** Returns the rows of `comparisonOf` as Markdown. */
 export const comparisonTable = rows =>
   table(
     ['scenario', 'figure', 'before', 'after', 'difference', 'between', 'verdict'],

@@ -1,4 +1,4 @@
-/** The contenders: how each is started on the gateway's core, and how it is called. */
+/** The contenders, which are the gateways and proxies that the bench compares. It says how each is started on the gateway's core, and how it is called. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { costUinrOfCall, operatorFile } from './workload.mjs'
 const program = name => join(root, 'bench', name)
 const billDeadlineMs = 30_000
 
-/** Settings that switch billing on, with keys of a payment provider that no request reaches. Every call reads the balance and is debited. */
+/** Settings that switch billing on, so that every call reads the prepaid balance and is charged to it. The payment provider is never called. */
 export const billingOn = { RAZORPAY_KEY_ID: 'bench', RAZORPAY_KEY_SECRET: 'bench' }
 /** The maximum credit that the operator may give in one step. No run uses it up. */
 const creditInr = 10_000_000
@@ -66,7 +66,7 @@ async function startPassthrough(file, upstreamUrl) {
   return { ...started, url: `http://127.0.0.1:${match[1]}`, headers: {} }
 }
 
-/** Starts the built program of a checkout. It has an organisation with budgets and limits that bind every call and that the run does not reach. */
+/** Starts the built program of a checkout, with an organisation. Its budgets and limits apply to every call, but the run does not reach them. */
 export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, settings = {}, checkout = root }) {
   const dataDir = join(folder, name)
   const configFile = join(folder, `${name}.json`)
@@ -108,7 +108,7 @@ export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, set
   return { ...started, url, headers, checkBill: answered => checkBill(url, headers, answered) }
 }
 
-/** Waits until the usage report has every answered call at its exact price. Throws when this does not happen in time. */
+/** Waits until the usage report contains every answered call with its exact price. Throws when this takes too long. */
 async function checkBill(url, headers, answered) {
   const wanted = { requests: answered, cost_uinr: answered * costUinrOfCall }
   const deadlineMs = Date.now() + billDeadlineMs

@@ -1,6 +1,6 @@
 /**
- * The same passthrough as one route of an express app, for every request under /v1. `node express-passthrough.mjs <upstream url>` prints `listening
- * <port>`.
+ * The passthrough of passthrough.mjs as one route of an express app, for every request under /v1. `node express-passthrough.mjs <upstream url>` prints
+ * `listening <port>`.
  */
 import { createServer } from 'node:http'
 import express from 'express'

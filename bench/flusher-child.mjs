@@ -1,7 +1,7 @@
 /**
- * A whole gateway without a port, for `bench:flusher`: `node flusher-child.mjs <dist> flush|leave|adopt <events> <callers>`. `flush` writes a journal
- * and measures its flush into the database. `leave` writes a journal and dies. `adopt` measures a start that finds the journal. It prints one line of
- * JSON to stdout.
+ * A whole gateway without a port, for `bench:flusher`: `node flusher-child.mjs <dist> flush|leave|adopt <events> <callers>`. `flush` writes a journal and
+ * measures its flush into the database. `leave` writes a journal and exits as if killed. `adopt` measures a start that finds such a journal. It prints one
+ * line of JSON to stdout.
  */
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
@@ -32,13 +32,13 @@ async function startApp() {
 
 const countEvents = statement('bench.count_events', 'select count(*)::int as "events" from usage_events')
 
-/** Throws unless all events have arrived, because otherwise the rate would mean nothing. */
+/** Throws when an event is missing in the database, because the measured rate would then be wrong. */
 async function checkArrived(db) {
   const { events } = await db.one(countEvents)
   if (events !== count) throw new Error(`${events} of ${count} events are in the database`)
 }
 
-/** Returns the flusher inside the limits. The app does not expose it, so this catches it when it is asked to flush. */
+/** Returns the flusher. The app does not expose it, so this function replaces its method and catches the object when a flush is requested. */
 async function flusherOf(app) {
   let found = null
   const { flushNow } = Flusher.prototype
@@ -55,7 +55,7 @@ const india = new Date(Date.now() + 5.5 * 3600_000)
 const month = india.toISOString().slice(0, 7)
 const monthEndsAtMs = Date.UTC(india.getUTCFullYear(), india.getUTCMonth() + 1, 1) - 5.5 * 3600_000
 
-/** Returns the common parts of every call of a caller: an organisation for ten callers, a key, a member, and for every second caller an agent. */
+/** Returns the ids that all calls of one caller have in common: organisation (one for ten callers), key, member, and for every second caller an agent. */
 function callerOf(index) {
   const [orgId, keyId, userId, agentId] = [1 + Math.floor(index / 10), 1 + index, 1 + index, index % 2 === 0 ? 1 + index : null]
   const scopes = [
@@ -134,7 +134,7 @@ if (verb === 'leave') {
   const flusher = await flusherOf(app)
   const bytes = writeJournal(flusher)
   answer({ bytes })
-  // This is the state after kill -9: the row of the process stays live, nothing is flushed, and its socket refuses connections.
+  // Leaves the same state as kill -9: the row of the process is still marked as running, nothing is flushed, and its socket refuses connections.
   process.reallyExit(0)
 } else if (verb === 'flush') {
   const { app, db } = await startApp()
@@ -147,7 +147,7 @@ if (verb === 'leave') {
   answer({ bytes, ms, eventsPerS: (count * 1000) / ms })
   await app.stop()
 } else {
-  // A start without a journal takes about a second. This time counts in the rate.
+  // The measured time includes the start itself, which takes about a second.
   const beganMs = performance.now()
   const { app, db } = await startApp()
   const ms = performance.now() - beganMs

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:flusher` measures how fast a journal of usage is flushed into the database while no other work runs. README.md describes it. The
- * table goes to stdout, and every number to results/flusher.json. `--check` ends with 1 when the flusher misses the bar.
+ * `npm run bench:flusher` measures how fast a journal of usage is flushed into the database while no other work runs. README.md describes it. The table
+ * goes to stdout, and every number to results/flusher.json. `--check` ends with exit code 1 when the flusher is too slow.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -42,7 +42,7 @@ function readOptions() {
   return { events: number('events'), callers: number('callers'), rounds: number('rounds'), databases, builds, check: values.check, noBuild: values['no-build'] }
 }
 
-/** Measures one journal into one new database: by the process that wrote it, or by a process that finds it after a kill. */
+/** Measures the flush of one journal into a new database. Either the process that wrote the journal flushes it, or a process that finds it after a kill. */
 async function measure({ dist }, database, way, { events, callers }) {
   const postgres = database === 'postgres' ? await startPostgres() : null
   const folder = mkdtempSync(join(tmpdir(), 'brigade-flusher-'))
@@ -91,7 +91,7 @@ async function main() {
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, killAll)
   const before = machine()
   const cases = options.builds.flatMap(build => options.databases.flatMap(database => ['flush', 'adopt'].map(way => ({ build, database, way, runs: [] }))))
-  // The cases take turns in each round, so that a busy minute of the machine affects all of them.
+  // Every round measures all cases, so that other work on the machine affects all of them.
   for (let round = 1; round <= options.rounds; round++) {
     for (const one of cases) {
       const run = await measure(one.build, one.database, one.way, options)

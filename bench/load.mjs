@@ -1,7 +1,7 @@
 /**
- * The load generator. `node load.mjs <job as JSON>` keeps `connections` calls running, one on each connection, for `warmupMs` and then `durationMs`.
- * It lets the running calls end, and prints one line of JSON. Only calls that end (or chunks that arrive) between the end of the warm-up and the end
- * of the duration are measured. With `once` every connection makes one call and all of it is measured.
+ * The load generator. `node load.mjs <job as JSON>` keeps `connections` calls running, one on each connection, for `warmupMs` and then `durationMs`. Then
+ * it waits for the running calls, and prints one line of JSON. Only calls that end (or chunks that arrive) after the warm-up and within the duration are
+ * measured. With `once`, every connection makes one call, and the whole call is measured.
  */
 import { Pool } from 'undici'
 import { percentilesOf } from './statistics.mjs'
@@ -28,8 +28,8 @@ let open = 0
 let openMax = 0
 
 /**
- * One call from the first byte that it sends to the last byte that it receives. A reply that is short, broken or not 200 is a failure, never a fast
- * call.
+ * One call, from the first byte that it sends to the last byte that it receives. A reply that is too short, broken or not 200 counts as a failure, never as
+ * a fast call.
  */
 class Call {
   #startMs = performance.now()
@@ -88,7 +88,7 @@ class Call {
     this.#done()
   }
 
-  /** Counts blank lines in the data, because each ends one event. A pair of line breaks may be split between two reads. */
+  /** Counts the events in the data by their blank lines. The two line breaks may be in different reads. */
   #eventEnds(data) {
     let found = 0
     let at = 0

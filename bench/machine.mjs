@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { root } from '../scripts/paths.mjs'
 
-/** Returns processor, cores, load, Node, and the commit with a mark when files differ from it. A value that cannot be known is null. */
+/** Returns processor, cores, load, Node version and commit. The commit has a mark when files differ from it. A value that cannot be found is null. */
 export function machine() {
   const git = args => {
     const run = spawnSync('git', args, { cwd: root, encoding: 'utf8' })

@@ -1,8 +1,8 @@
-/** The two clients that the memory lane compares: the AWS SDK, and the memory API over HTTP. */
+/** The two clients that the memory bench compares: the AWS SDK, and the memory API over HTTP. */
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { Pool } from 'undici'
 
-/** Returns the bare SDK with only the work that the protocol requires: checksums only where they are required, as in Brigade. */
+/** Returns a client of the AWS SDK without optional work. As in Brigade, it sends checksums only where the protocol requires them. */
 export function sdkClient({ endpoint, bucket, accessKey, secretKey }) {
   const client = new S3Client({
     endpoint,

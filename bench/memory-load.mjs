@@ -1,6 +1,6 @@
 /**
- * The load of the memory lane. It keeps running, so that its code is compiled when it is measured, and runs one job for each POST. A job keeps
- * `connections` calls running, one on each connection, for `warmupMs` and then `durationMs`. Only calls that end in the duration are measured. It
+ * The load generator of the memory bench. It keeps running, so that its code is compiled when the measurement begins, and runs one job for each POST. A job
+ * keeps `connections` calls running, one on each connection, for `warmupMs` and then `durationMs`. Only calls that end in the duration are measured. It
  * prints `listening <port>`.
  */
 import { createServer } from 'node:http'

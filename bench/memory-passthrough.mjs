@@ -1,4 +1,7 @@
-/** The memory API without any governance: node:http and the bare AWS SDK. `node memory-passthrough.mjs <store as JSON>` prints `listening <port>`. */
+/**
+ * The memory API as a plain proxy, without access rules, budgets or an index: node:http and the AWS SDK. `node memory-passthrough.mjs <store as JSON>`
+ * prints `listening <port>`.
+ */
 import { createServer } from 'node:http'
 import { sdkClient } from './memory-client.mjs'
 

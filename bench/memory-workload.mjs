@@ -1,4 +1,4 @@
-/** The objects of the memory lane: half of them have 1 KiB and half have 16 KiB. */
+/** The objects of the memory bench: half of them have 1 KiB and half have 16 KiB. */
 import { randomBytes } from 'node:crypto'
 
 /** Number of objects that are read and overwritten. It is a multiple of every number of connections, so that each connection has its own objects. */
@@ -7,7 +7,7 @@ export const objectsOfRun = 320
 const sizes = [1024, 16 * 1024]
 const bodies = sizes.map(size => Buffer.from(randomBytes(size / 2).toString('hex')))
 
-/** Returns the content of an object. Its size changes with every second number of a connection, so that every connection uses both sizes. */
+/** Returns the content of an object. The two sizes alternate within the objects of one connection, so that every connection uses both. */
 export const bytesOf = number => bodies[(number >> 4) % 2]
 
 export const keyOf = number => `notes/${number}.md`

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- --memory` measures objects through the memory API of a governed gateway next to the bare AWS SDK, on the same store in the same
- * run. The store is the S3 server of the tests in a separate process.
+ * `npm run bench -- --memory` compares the memory API of a gateway with direct use of the AWS SDK, on the same store in the same run. The store is the S3
+ * server of the tests in a separate process.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,12 +16,12 @@ export { memoryScenarios }
 const program = name => join(root, 'bench', name)
 /** The quota is above the bytes that a run writes, including old versions. */
 const quotaMb = 1_000_000
-/** The life of a token is longer than a run. */
+/** The lifetime of a token. It is longer than a run. */
 const tokenSeconds = 3600
-/** The part of the bare SDK's throughput that each scenario must reach. */
+/** The share of the AWS SDK's own throughput that each scenario must reach. */
 const bars = { get: 0.8, 'put-new': 0.6, 'put-over': 0.6 }
 
-/** Returns the contenders in the order of a round. The SDK is the base for the others. */
+/** Returns the contenders in the order of a round. All others are compared with the AWS SDK. */
 export function memoryContenders(databaseUrl) {
   const brigade = (name, title, isPostgres, isAgent) => ({ name, title, start: world => world.gateway(isPostgres ? databaseUrl : null, isAgent) })
   return [
@@ -38,7 +38,7 @@ export function memoryContenders(databaseUrl) {
   ]
 }
 
-/** Runs the lane and returns its contestants with the results of all rounds. */
+/** Runs the memory bench. Returns the contenders with the results of all rounds. */
 export async function measureMemory({ folder, contenders, scenarios, options, say }) {
   mkdirSync(folder, { recursive: true })
   const s3 = await startServer(core.load, [program('s3.mjs'), folder], { ready: /^listening (.+)$/ })
@@ -135,7 +135,7 @@ async function post({ url }, path, job) {
   return JSON.parse(text)
 }
 
-/** Measures one scenario against one contender: the figures of the load, and the processor time of the side under test. */
+/** Measures one scenario with one contender. Returns the figures of the load generator, and the processor time of the contender. */
 async function measure(contestant, scenario, run, s3, { durationMs, warmupMs }) {
   const { pid, worker, target } = contestant
   const job = { ...target, act: scenario.act, connections: scenario.connections, run: `${run}-${scenario.name}-${contestant.name}`, durationMs, warmupMs }
@@ -155,7 +155,7 @@ const p99Ms = result => result.latencyMs?.p99
 const cpuUs = result => result.cpuUsOfCall
 const write = (value, unit) => (value === null ? '' : unit === 'times' ? `${value.toFixed(2)} x` : `${value < 0 ? '' : '+'}${value.toFixed(2)} ms`)
 
-/** Returns the lane as Markdown: first the ratios to the bare SDK, then the figures behind them. */
+/** Returns the report as Markdown: first the ratios to the AWS SDK, then the measured figures. */
 export function memoryReport({ machine, options, isPinned, scenarios }, contestants) {
   const [base, ...others] = contestants
   const lines = scenarios.flatMap(({ name, act, title }) => [

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- --news` runs two gateways on one PostgreSQL. It changes a key at the first gateway, and calls the second one in a tight loop
- * until it knows the change. It measures the actual time with NOTIFY against the promise "within 60 s".
+ * `npm run bench -- --news` runs two gateways on one PostgreSQL. It changes a key at the first gateway, and calls the second one in a tight loop until the
+ * change has an effect there. It compares this time, with NOTIFY, with the promise "within 60 s".
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -9,12 +9,12 @@ import { root } from '../scripts/paths.mjs'
 import { core, runToEnd, startServer } from './child.mjs'
 import { operatorFile } from './workload.mjs'
 
-/** The run fails when a change is not seen by then. */
+/** The run fails when a change has no effect within this time. */
 const promisedMs = 60_000
 /** Number of calls that the second gateway answers with 200 before the change, so that it has the key in its cache. */
 const settleCalls = 20
 
-/** The changes at the first gateway, and the answers of the second gateway once it knows them. */
+/** The changes at the first gateway, and the answer of the second gateway that shows each change. */
 const changes = [
   { name: 'revoke', title: 'key revoked', status: 401, method: 'DELETE', path: id => `/me/keys/${id}` },
   { name: 'disable', title: 'key disabled', status: 401, method: 'PATCH', path: id => `/me/keys/${id}`, body: { enabled: false } },

@@ -1,4 +1,4 @@
-/** The published npm package of Portkey's gateway, in a tool folder of the project. It is only measured and is never a dependency. */
+/** The published npm package of Portkey's gateway, in a tool folder of the project. The bench only measures it. Brigade does not depend on it. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { root } from '../scripts/paths.mjs'
 
 const folder = join(root, '.tools', 'portkey')
 const packageFolder = join(folder, 'node_modules', '@portkey-ai', 'gateway')
-// With the versions that its ranges resolve to today, the package answers every call with an error. With these two versions it works.
+// These versions work. With the newest versions that the package allows, it answers every call with an error.
 const overrides = { hono: '4.9.7', '@hono/node-server': '1.13.5' }
 const manifest = { private: true, dependencies: { '@portkey-ai/gateway': '1.15.2', ...overrides }, overrides }
 

@@ -1,6 +1,6 @@
 /**
- * Loaded into a gateway under test with `--import`. It measures how late the event loop runs a timer of 10 ms, and answers the bench over the channel
- * of the process: `reset` begins a new measurement, and `read` returns it.
+ * Loaded into a gateway under test with `--import`. It measures how late the event loop runs a timer of 10 ms. The bench controls it with messages to the
+ * process: `reset` begins a new measurement, and `read` returns the result.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
@@ -13,7 +13,7 @@ if (isMainThread && process.send !== undefined) {
   delay.enable()
   process.on('message', ask => {
     if (ask === 'reset') delay.reset()
-    // The histogram contains the whole time between two timers.
+    // The histogram contains the whole time between two timers, so their interval is subtracted.
     const lateMs = ns => Math.max(0, ns / nsOfMs - resolutionMs)
     process.send(ask === 'reset' ? {} : { loopDelayP99Ms: lateMs(delay.percentile(99)), loopDelayMaxMs: lateMs(delay.max) })
   })

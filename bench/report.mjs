@@ -1,11 +1,11 @@
-/** Turns the results of the rounds into the two tables: first the ratios to the passthrough, then the figures behind them. */
+/** Turns the results of the rounds into two tables: first the ratios to the passthrough, then the measured figures. */
 import { readFileSync } from 'node:fs'
 import { median } from './statistics.mjs'
 
-/** The limits that the product must reach, one on each line. */
+/** The limits that the gateway must meet. */
 const bars = JSON.parse(readFileSync(new URL('bars.json', import.meta.url), 'utf8'))
 
-/** Returns a number. A missing number becomes NaN, which `median` leaves out. */
+/** Returns a number. A missing number becomes NaN, which `median` ignores. */
 const numberOf = value => value ?? Number.NaN
 /** Returns the results of the rounds of a scenario. */
 export const resultsOf = (contestant, scenario) => contestant.results[scenario] ?? []
@@ -13,12 +13,12 @@ export const resultsOf = (contestant, scenario) => contestant.results[scenario] 
 /** Compares each round with the passthrough of the same round, then takes the median. */
 const byRound = compare => (read, scenario) => (contestant, base) =>
   median(resultsOf(contestant, scenario).map((result, round) => compare(numberOf(read(result)), numberOf(read(resultsOf(base, scenario)[round] ?? {})))))
-/** Returns the ratio to the first contestant. */
+/** Returns the ratio to the first contender. */
 export const ratioOf = byRound((theirs, base) => theirs / base)
-/** Returns the difference to the first contestant. */
+/** Returns the difference from the first contender. */
 export const addedOf = byRound((theirs, base) => theirs - base)
 
-/** Compares the best rounds. Other work of the machine can only slow a round down, so the best round of each contestant is the least disturbed one. */
+/** Compares the best rounds. Other work of the machine can only slow a round down, so the best round of each contender is the least disturbed one. */
 export const bestRatioOf = (read, scenario) => (contestant, base) => {
   const best = of => Math.max(...resultsOf(of, scenario).map(read))
   const value = best(contestant) / best(base)
@@ -34,7 +34,7 @@ const firstByteP50Ms = result => result.firstByteMs?.p50
 const firstByteP99Ms = result => result.firstByteMs?.p99
 const gapP99Ms = result => result.gapMs?.p99
 
-/** The lines of the ratio table: name in the JSON, heading, unit, value. */
+/** The lines of the ratio table. Each has its name in the JSON, its heading, its unit, and a function that calculates its value. */
 const measures = [
   ['throughput', 'chat, 50 connections: throughput', 'times', ratioOf(callsPerS, 'chat-50')],
   ['throughputBest', 'the same by the best round of each', 'times', bestRatioOf(callsPerS, 'chat-50')],
@@ -76,7 +76,7 @@ function peak(results) {
   return values.length === 0 ? null : Math.max(...values)
 }
 
-/** Returns the ratio table as data, with one object for each contestant. The first contestant is the passthrough, and the others are compared with it. */
+/** Returns the ratio table as data, with one object for each contender. The first contender is the passthrough, and all others are compared with it. */
 export function summarize(contestants) {
   const [base] = contestants
   return contestants.map(contestant => ({
@@ -104,7 +104,7 @@ function cellOf(value, unit, isBase) {
 export const table = (heads, rows) =>
   [heads, heads.map((_, index) => (index === 0 ? '---' : '---:')), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')
 
-/** The columns of the second table: heading, digits, value of one result. */
+/** The columns of the second table. Each has its heading, its number of digits, and a function that reads its value from one result. */
 const details = [
   ['calls/s', 0, callsPerS],
   ['p50 ms', 2, p50Ms],
@@ -161,7 +161,7 @@ const verdictTable = verdicts =>
     ]),
   )
 
-/** Returns both tables, with a line about the machine, a line about the verified figures, and every failure. */
+/** Returns both tables as Markdown, with a line about the machine, the verdicts on the limits, and every failure. */
 export function markdown(run, summary, contestants) {
   const heads = ['against the passthrough', ...summary.map(({ title }) => title)]
   const rows = measures

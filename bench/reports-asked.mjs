@@ -10,8 +10,8 @@ const deepDays = 80
 const istDay = ms => new Date(ms + istOffsetMs).toISOString().slice(0, 10)
 
 /**
- * Requests every report from both gateways in turn, so that a busy moment of the machine affects both. Each report is requested `times` times, and
- * once before that, when nothing is warm. Returns one list for each gateway. Throws when a report is not answered.
+ * Requests every report from both gateways in turn, so that other work on the machine affects both. The first request of a report is measured separately,
+ * because all caches are cold then. After that it is requested `times` times. Returns one list for each gateway. Throws when a report fails.
  */
 export async function askBoth(sides, times) {
   const asked = await Promise.all(
@@ -52,7 +52,7 @@ async function ask({ side, token, reports }, index) {
   return { ms: performance.now() - beganMs, bytes }
 }
 
-/** Returns an agent token, which reads as a member. Rows of the console are read with it. */
+/** Returns an agent token, which may read what a member may read. It is used for the endpoints of the console. */
 async function agentToken(url, { key }) {
   const post = async (path, body) => {
     const reply = await fetch(url + path, {

@@ -1,4 +1,4 @@
-/** Makes the events of `bench:reports` in the database itself. They are spread evenly over 90 days, with three of the models for each key. */
+/** Makes the usage events of `bench:reports` with SQL. They are spread evenly over 90 days, and each key uses three of the models. */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { root } from '../scripts/paths.mjs'
@@ -21,7 +21,7 @@ export const providers = [
 /** Makes the keys, agents and partitions that the events name. Returns the ids of the first key and agent. */
 export async function fillNames(client, orgId) {
   const { partitionSql } = await import(pathToFileURL(join(root, 'dist', 'gateway', 'usage', 'queries.js')))
-  // Processes that ran for 90 days would have made these partitions, one for each month.
+  // Makes one partition for each month, as processes that ran for 90 days would have done.
   for (let atMs = Date.now() - (spanDays + 1) * dayMs; atMs < Date.now() + dayMs; atMs += dayMs) {
     const at = new Date(atMs)
     await client.query(partitionSql(at.getUTCFullYear(), at.getUTCMonth() + 1))
@@ -38,7 +38,7 @@ export async function fillNames(client, orgId) {
   return { firstKey: Math.min(...keys.rows.map(({ id }) => id)), firstAgent: Math.min(...agents.rows.map(({ id }) => id)) }
 }
 
-/** `r(n)` is a number that depends only on the event, so that every run makes the same events. */
+/** `r(n)` is a pseudo-random number that depends only on the number of the event, so that every run makes the same events. */
 const insertEvents = `
   insert into usage_events (day, id, at, request_id, org_id, user_id, key_id, agent_id, agent_label, kind, model, provider, residency, streamed, byok, status,
     outcome, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, estimated, value_uinr, cost_uinr, latency_ms, first_byte_ms)
@@ -66,7 +66,7 @@ export async function fillEvents(client, { orgId, firstKey, firstAgent, nowMs },
   }
 }
 
-/** Returns the rows and bytes of the tables of usage. */
+/** Returns the numbers of rows and bytes of the usage tables. */
 export async function sizesOf(client) {
   const { rows } = await client.query(
     `select case when c.relname like 'usage_events%' then 'usage_events' else c.relname end as name, sum(greatest(c.reltuples, 0))::bigint as rows,

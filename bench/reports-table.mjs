@@ -2,10 +2,10 @@
 
 /** Maximum ratio of a report's time with the larger number of events to its time with the smaller number. */
 const ratioMax = 2
-/** A smaller difference is noise, whatever the ratio. */
+/** A smaller difference in milliseconds counts as noise, whatever the ratio is. */
 const noiseMs = 1
 
-/** Returns each report at both sizes. It misses the bar when its median is more than twice as long and longer by more than a millisecond. */
+/** Returns each report with its times at both sizes. A report fails when its median is more than twice as long and more than a millisecond longer. */
 export function judge(small, large) {
   return small.answers.map((before, index) => {
     const after = large.answers[index]

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:reports` measures whether the cost of reports is independent of the number of events. It requests every report from a real gateway
- * on a real PostgreSQL, at 100 thousand events of one organisation and at 10 million, over 90 days and 1,000 keys. README.md describes it. The table
- * goes to stdout, progress to stderr, and every number to results/reports.json. `--check` ends with 1 when a report misses the bar.
+ * `npm run bench:reports` measures whether the cost of reports is independent of the number of events. It requests every report from a gateway on
+ * PostgreSQL, once with 100 thousand events of one organisation and once with 10 million. The events cover 90 days and 1,000 keys. README.md describes it.
+ * The table goes to stdout, progress to stderr, and every number to results/reports.json. `--check` ends with exit code 1 when a report fails.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { askBoth } from './reports-asked.mjs'
 import { fillEvents, fillNames, models, providers, sizesOf, spanDays } from './reports-events.mjs'
 import { judge, reportsTable } from './reports-table.mjs'
 
-/** Bytes of an event with its indexes in the database, with room for the log that is written meanwhile. */
+/** Bytes on disk for one event with its indexes, including the write-ahead log. */
 const bytesOfEvent = 420
 const reserveBytes = 1.5e9
 const fewerEvents = 1_000_000
@@ -44,14 +44,14 @@ function readOptions() {
 function largeThatFits(large, folder) {
   const { bavail, bsize } = statfsSync(folder)
   const free = bavail * bsize
-  // Other organisations have a tenth as many events in addition. The smaller database is a hundredth of the size.
+  // Other organisations have a tenth as many events in addition. The smaller database is only a hundredth of this size.
   const needed = large * 1.1 * bytesOfEvent + reserveBytes
   if (free >= needed || large <= fewerEvents) return large
   say(`only ${(free / 1e9).toFixed(1)} GB free at ${folder}, ${(needed / 1e9).toFixed(1)} GB are needed: ${fewerEvents.toLocaleString('en')} events instead`)
   return fewerEvents
 }
 
-/** Writes the operator's file with the models that the events name. */
+/** Writes the operator's configuration file with the models of the events. */
 function writeConfig(folder) {
   const file = join(folder, 'reports.json')
   const rows = providers.map(({ id, residency }) => ({ id, base_url: 'http://127.0.0.1:9/v1', auth: 'none', residency }))
@@ -86,7 +86,7 @@ const secondsOf = async work => {
   return [(performance.now() - beganMs) / 1000, value]
 }
 
-/** Makes a database with `size` events, and a gateway on it. */
+/** Makes a database with `size` events, and starts a gateway on it. */
 async function prepare(server, folder, name, size, nowMs) {
   const { default: pg } = await import('pg')
   const admin = new pg.Client({ connectionString: server })

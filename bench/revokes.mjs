@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- --revokes` runs three gateways on one PostgreSQL. An agent has a stream at the second gateway and one at the third, and is
- * revoked at the first. It measures the time until each of the others refuses its next call and cuts its stream. It does this with notifications, and
- * again without them, when only the poll of the control log remains.
+ * `npm run bench -- --revokes` runs three gateways on one PostgreSQL. An agent has a stream at the second gateway and one at the third, and is revoked at
+ * the first. The bench measures the time until the other two gateways refuse the agent's next call and cut its stream. It measures once with notifications,
+ * and once with only the polling of the control log.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -12,15 +12,15 @@ import { fromHarness } from './from-test.mjs'
 import { percentilesOf } from './statistics.mjs'
 import { operatorFile } from './workload.mjs'
 
-/** The run fails when a revocation has no effect by then. */
+/** The run fails when a revocation has no effect within this time. */
 const boundMs = 30_000
 const promisedMs = { heard: 1000, deaf: 2000 }
 const program = name => join(root, 'bench', name)
 
-/** Measures `samples` revocations each way and returns the rows of the table. */
+/** Measures `samples` revocations with and without notifications. Returns the rows of the table. */
 export async function measureRevokes({ folder, databaseUrl, samples, say }) {
   const { startDeafProxy } = await fromHarness('deaf-proxy.ts', folder)
-  // The upstream is slow without an end, so its streams end only when a process ends them.
+  // The streams of this upstream never end by themselves, so they end only when a gateway cuts them.
   const streamArgs = ['--chunks', '1', '--slow-chunks', '1000000', '--slow-interval-ms', '1000']
   const upstream = await startServer(core.load, [program('upstream.mjs'), ...streamArgs], { ready: /^listening (\d+)$/ })
   const fleet = await startFleet(folder, databaseUrl, `http://127.0.0.1:${upstream.match[1]}`, startDeafProxy)
@@ -122,7 +122,7 @@ async function freePort() {
   return port
 }
 
-/** Measures one agent: two streams and one revocation. Returns what each of the two other processes did and when. */
+/** Measures the revocation of one agent with two streams. Returns for each of the two other processes what it did and when. */
 async function measureOne({ key, urls: [here, ...others] }, name) {
   const manage = async (path, body) => {
     const reply = await fetch(here + path, {

@@ -1,4 +1,4 @@
-/** Measures scenarios against gateways: the load, the processor time, the memory, the delay of the event loop and the garbage. */
+/** Measures scenarios on gateways: figures of the load, processor time, memory, delay of the event loop and garbage. */
 import { join } from 'node:path'
 import { root } from '../scripts/paths.mjs'
 import { core, cpuMsOf, rssMibOf, runToEnd } from './child.mjs'
@@ -17,8 +17,8 @@ export const program = name => join(root, 'bench', name)
 export const say = text => process.stderr.write(`${text}\n`)
 
 /**
- * Runs one scenario against one gateway. Returns the report of the load, plus memory, processor time, loop delay and garbage of the gateway during
- * the run.
+ * Runs one scenario on one gateway. Returns the report of the load generator, and the gateway's memory, processor time, delay of the event loop and garbage
+ * during the run.
  */
 async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
   const job = {
@@ -64,8 +64,8 @@ async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
 const isOffered = ({ lacks }, { name }) => !lacks.some(prefix => name.startsWith(prefix))
 
 /**
- * Warms every gateway up until its code is compiled. The warm-up counts calls, because a slow gateway that warms up for the same time would be
- * measured half compiled. `warmupMaxMs` bounds it for a machine that is too busy.
+ * Warms every gateway up until its code is compiled. Every gateway gets the same number of calls. With the same time instead, the code of a slow gateway
+ * would be only partly compiled. `warmupMaxMs` limits the time on a busy machine.
  */
 export async function warmUp(gateways, upstream, scenarios, { warmupCalls, warmupMaxMs }) {
   for (const gateway of gateways) {
@@ -81,13 +81,13 @@ export async function warmUp(gateways, upstream, scenarios, { warmupCalls, warmu
 }
 
 /**
- * Runs the rounds. Within a scenario the contenders take turns, so that a busy minute of the machine affects all of them. With `isReversing` every
- * second round has the opposite order, so that no contender always runs after the same other.
+ * Runs the rounds. Every round measures all contenders in each scenario, so that other work on the machine affects all of them. With `isReversing`, every
+ * second round has the opposite order, so that a contender does not always run after the same other one.
  */
 export async function runRounds(gateways, upstream, scenarios, options) {
   for (let round = 1; round <= options.rounds; round++) {
     for (const scenario of scenarios) {
-      // The slow streams take the same time with every gateway, so one or two rounds are enough.
+      // Slow streams take the same time with every gateway, so fewer rounds are enough.
       if (scenario.once && round > options.slowRounds) continue
       const offering = gateways.filter(gateway => isOffered(gateway, scenario))
       for (const gateway of options.isReversing && round % 2 === 0 ? offering.toReversed() : offering) {

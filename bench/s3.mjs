@@ -5,7 +5,7 @@ const forgetEveryMs = 1000
 
 const { startS3Server } = await fromHarness('s3-server.ts', process.argv[2])
 const { endpoint, hostPort, bucket, accessKey, secretKey, requests } = await startS3Server()
-// Tests read the list of requests. Here the list would only fill the memory.
+// The server keeps a list of requests for tests. The bench empties it, because it would fill the memory.
 setInterval(() => {
   requests.length = 0
 }, forgetEveryMs)

@@ -1,4 +1,4 @@
-/** The statistics of the bench. */
+/** The statistical functions of the bench. */
 
 /** Returns nearest-rank percentiles and the largest value. Returns null without values. Sorts `values` in place. */
 export function percentilesOf(values) {
@@ -8,7 +8,7 @@ export function percentilesOf(values) {
   return { count: values.length, p50: at(0.5), p99: at(0.99), max: values.at(-1) }
 }
 
-/** Returns the middle value (the mean of the two middle ones), over the numbers among `values`. Returns null without any number. */
+/** Returns the median of the numbers in `values`. For an even count it is the mean of the two middle ones. Returns null without any number. */
 export function median(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
   if (sorted.length === 0) return null
@@ -16,12 +16,12 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** The certainty with which the bounds of `medianBounds` contain the median of the sampled distribution. */
+/** The confidence level of `medianBounds`. */
 const certainty = 0.95
 
 /**
- * Returns the narrowest pair of values, equally far from both ends, that contains the median of the sampled distribution with at least 95 %
- * certainty. It uses the sign test, which assumes nothing about the distribution. Returns null for fewer than six values.
+ * Returns a confidence interval of the median with a level of at least 95 %. Its bounds are two of the values, equally far from both ends of the sorted
+ * list. It uses the sign test, which assumes nothing about the distribution. Returns null for fewer than six values.
  */
 export function medianBounds(values) {
   const sorted = values.toSorted((a, b) => a - b)

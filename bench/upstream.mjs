@@ -1,7 +1,7 @@
 /**
- * The provider of the bench: a keep-alive server in the form of OpenAI that does as little as it can. A plain call gets one fixed reply of 300
- * tokens. `stream: true` gets `--chunks` chunks in bursts, as fast as the reader takes them. The model `bench-slow` sends `--slow-chunks` chunks, one
- * after each `--slow-interval-ms`. It prints `listening <port>`.
+ * The fake provider of the bench: a keep-alive server with the API of OpenAI that does as little work as possible. A plain call gets one fixed reply of 300
+ * tokens. `stream: true` gets `--chunks` chunks in bursts, as fast as the reader takes them. The model `bench-slow` sends `--slow-chunks` chunks, one after
+ * each `--slow-interval-ms`. It prints `listening <port>`.
  */
 import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
@@ -22,12 +22,12 @@ const burstOfDeltas = Buffer.concat(Array(burst).fill(deltaEvent))
 const stopEvent = eventOf({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
 const doneEvent = 'data: [DONE]\n\n'
 const lastEvents = Buffer.from(stopEvent + doneEvent)
-// Like a provider, it sends the usage of a stream only to callers that ask for it.
+// As a real provider does, it sends the usage of a stream only to callers that request it.
 const lastEventsWithUsage = Buffer.from(stopEvent + eventOf({ choices: [], usage }) + doneEvent)
 
 /**
- * Sends the first chunk alone, and the others in writes of `burst` chunks. There is one write for each turn of the event loop, never ahead of a slow
- * reader. With a write for each chunk, the bench would measure the kernel's work for this process and the load, and not the gateway's work.
+ * Sends the first chunk alone, and then `burst` chunks with each write. It makes one write in each turn of the event loop, and waits for a slow reader.
+ * With one write for each chunk, the bench would mostly measure the kernel's work for this process and the load generator, not the gateway's work.
  */
 function streamFast(response, last) {
   let left = chunks - 1
@@ -45,7 +45,10 @@ function streamFast(response, last) {
 
 let slowStarted = 0
 
-/** Sends the first chunk immediately, and the others by the clock. The streams are spread over the interval, like those of independent users. */
+/**
+ * Sends the first chunk immediately, and the others at a fixed interval. Different streams send at different moments of the interval, like those of
+ * independent users.
+ */
 function streamSlow(response, last) {
   let left = slowChunks - 1
   response.write(deltaEvent)

@@ -1,4 +1,4 @@
-/** The requests and their costs. The upstream, the load and the check of the bill all use this file. */
+/** The requests and their costs. The upstream, the load generator and the check of the charges all use this file. */
 
 /** The tokens that the upstream reports for every call, streamed or not. */
 export const usage = { prompt_tokens: 90, completion_tokens: 300, total_tokens: 390 }
@@ -9,7 +9,7 @@ const outputInrPerMtok = 40
 /** The cost of one call in micro-rupees. A rupee for a million tokens is a micro-rupee for one token. */
 export const costUinrOfCall = usage.prompt_tokens * inputInrPerMtok + usage.completion_tokens * outputInrPerMtok
 
-/** Returns the operator's file of the gateway under test: one provider, two priced models. */
+/** Returns the operator's configuration file for the gateway under test: one provider and two models with prices. */
 export function operatorFile(upstreamUrl) {
   const route = { provider: 'bench', input_inr_per_mtok: inputInrPerMtok, output_inr_per_mtok: outputInrPerMtok }
   return {
@@ -34,7 +34,7 @@ export function scenariosOf({ slowStreams }) {
   const stream = bodyOf({ model: 'bench', stream: true })
   const [system, ...turns] = messages
   const asMessages = fields => JSON.stringify({ model: 'bench', max_tokens: 300, system: system.content, messages: turns, ...fields })
-  // The provider supports only the chat format, so Brigade translates both ways. A passthrough passes the reply on unchanged.
+  // The upstream supports only the chat format, so Brigade translates the request and the reply. A passthrough passes the reply on unchanged.
   const toMessages = { connections: 50, path: '/v1/messages' }
   return [
     { name: 'chat-1', title: 'chat, 1 connection', connections: 1, body: chat },

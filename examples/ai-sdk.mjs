@@ -1,4 +1,4 @@
-// The AI SDK as an agent: a stream, in which the model calls the tools of shared memory.
+// Uses the AI SDK as an agent: a stream in which the model calls the tools of shared memory.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { stepCountIs, streamText } from 'ai'
 import { aiSdkMemoryTools, connectAgent } from 'brigade-gateway/agents'
@@ -13,7 +13,7 @@ const agent = connectAgent({ baseUrl: BRIGADE, agent: 'example-ai-sdk', credenti
 // createOpenAI and createAnthropic take the same options.
 const brigade = createOpenAICompatible(agent.aiSdk())
 
-// Take all memory tools or some of them, beside tools of your own.
+// Pass all memory tools or only some of them, together with your own tools.
 const { memory_append, memory_search } = aiSdkMemoryTools({ memory: agent.memory })
 
 async function ask(prompt) {
@@ -33,6 +33,6 @@ async function ask(prompt) {
   }
 }
 
-// The sandbox does what a prompt says that begins with "call"; a real model understands it too.
+// When a prompt begins with "call", the sandbox model calls that tool. A real model also understands the prompt.
 await ask('call memory_append {"path":"agents/example-ai-sdk/log","content":"The tide was high at noon."}')
 await ask('call memory_search {"query":"tide","prefix":"agents/example-ai-sdk/"}')

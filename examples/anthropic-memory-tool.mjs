@@ -1,4 +1,4 @@
-// The memory tool of Claude (memory_20250818) over shared memory, run by the tool runner of the SDK. What one session writes, the next one reads.
+// Uses Claude's memory tool (memory_20250818) on shared memory, with the tool runner of the SDK. One session writes, and the next session reads.
 import Anthropic from '@anthropic-ai/sdk'
 import { brigadeMemoryFunction, brigadeMemoryTool, connectAgent } from 'brigade-gateway/agents'
 
@@ -11,7 +11,7 @@ if (!BRIGADE_KEY) {
 const agent = connectAgent({ baseUrl: BRIGADE, agent: 'example-claude', credential: BRIGADE_KEY, create: true })
 const client = new Anthropic(agent.anthropic())
 
-// Claude knows the tool by its type, memory_20250818. Every other model gets the same commands as a function.
+// Claude knows the tool by its type, memory_20250818. For every other model, the toolkit offers the same commands as a function.
 const makeTool = MODEL.startsWith('claude') ? brigadeMemoryTool : brigadeMemoryFunction
 const root = 'agents/example-claude/'
 const tool = makeTool({ memory: agent.memory, root })
@@ -27,12 +27,12 @@ async function session(prompt) {
   await client.beta.messages.toolRunner({ model: MODEL, max_tokens: 1000, messages, tools: [tool], thread: false })
 }
 
-// A file that is there is not made again, so each run of this program takes a new name.
+// `create` refuses a file that already exists, so each run of this program uses a new name.
 const file = `/memories/build-${Date.now()}.md`
 await session(`call memory ${JSON.stringify({ command: 'create', path: file, file_text: 'The build is red.\n' })}`)
 await session(`call memory ${JSON.stringify({ command: 'str_replace', path: file, old_str: 'red', new_str: 'green' })}`)
 await session(`call memory ${JSON.stringify({ command: 'view', path: file })}`)
 
-// Every other agent finds it under its key, with its author.
+// Every other agent can read the file under its key and sees its author.
 const found = await agent.memory.read(file.replace('/memories/', root))
 console.log(found.key, 'holds', JSON.stringify(found.text), 'by', found.provenance.agentName)

@@ -1,4 +1,4 @@
-// The Anthropic SDK as an agent: a message, a stream, and a tool that the SDK runs. Any model of the gateway will do, not only Claude.
+// Uses the Anthropic SDK as an agent: a message, a stream, and a tool that the SDK runs. It works with every model of the gateway, not only Claude.
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { connectAgent } from 'brigade-gateway/agents'
@@ -29,6 +29,6 @@ const weather = betaTool({
     return 'Rain, 24 degrees.'
   },
 })
-// The sandbox does what a prompt says that begins with "call"; a real model understands it too.
+// When a prompt begins with "call", the sandbox model calls that tool. A real model also understands the prompt.
 const answer = await client.beta.messages.toolRunner({ ...asked('call weather {"place":"Mysuru"}'), tools: [weather], thread: false })
 console.log('tool:   ', textOf(answer))

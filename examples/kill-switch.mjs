@@ -1,4 +1,4 @@
-// The kill switch: a stream is cut while it runs, the program learns why, and nothing more is sent.
+// Shows the kill switch: a revoke cuts a running stream, the program receives the reason, and sends no more requests.
 import { connectAgent, gatewayClient } from 'brigade-gateway/agents'
 import OpenAI from 'openai'
 
@@ -8,7 +8,7 @@ if (!BRIGADE_KEY) {
   process.exit(2)
 }
 
-// Somebody at another desk, or a program that watches, has the key.
+// Another person, or a monitoring program, has the API key.
 const owner = gatewayClient({ baseUrl: BRIGADE, credential: BRIGADE_KEY })
 const { id } = await owner.json('POST', '/v1/me/agents', { json: { name: 'example-runaway' } })
 
@@ -16,11 +16,11 @@ const agent = connectAgent({
   baseUrl: BRIGADE,
   agent: id,
   credential: BRIGADE_KEY,
-  // Called once. The place to end the rest of the program.
+  // Called once. End the rest of your program here.
   onRevoked: error => console.log('onRevoked:', error.code),
 })
 
-// In the sandbox "slow 600" is an answer of a minute.
+// The sandbox model answers "slow 600" for a minute.
 const messages = [{ role: 'user', content: MODEL.startsWith('sandbox') ? 'slow 600' : 'Write a very long story.' }]
 const client = new OpenAI(agent.openai())
 let words = 0
@@ -33,6 +33,6 @@ try {
   console.log('the stream was cut:', error.code ?? error.message)
 }
 
-// No SDK tries this again, and no request leaves this program.
+// The next call fails without a request, and no SDK retries it.
 const next = await client.chat.completions.create({ model: MODEL, messages }).catch(error => error)
 console.log('the next call:', next.status, next.code)

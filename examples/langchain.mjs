@@ -1,4 +1,4 @@
-// LangChain as an agent: a chain with a prompt, a stream, and a model that calls a tool.
+// Uses LangChain as an agent: a chain with a prompt, a stream, and a model that calls a tool.
 import { HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { StringOutputParser } from '@langchain/core/output_parsers'
 import { ChatPromptTemplate } from '@langchain/core/prompts'
@@ -28,7 +28,7 @@ const remember = tool(async ({ note }) => `Kept as ${(await agent.memory.append(
   description: 'Keeps a note for all agents.',
   schema: z.object({ note: z.string() }),
 })
-// The sandbox does what a prompt says that begins with "call"; a real model understands it too.
+// When a prompt begins with "call", the sandbox model calls that tool. A real model also understands the prompt.
 const question = new HumanMessage('call remember {"note":"The lamp needs oil."}')
 const withTools = model.bindTools([remember])
 const asked = await withTools.invoke([question])

@@ -1,4 +1,4 @@
-// Two LangGraph graphs, each an agent of its own, with one store: what the researcher finds out, the writer knows.
+// Two LangGraph graphs, each with its own agent, share one store. The writer reads what the researcher stored.
 import { MessagesAnnotation, StateGraph } from '@langchain/langgraph'
 import { ChatOpenAI } from '@langchain/openai'
 import { brigadeStore, connectAgent } from 'brigade-gateway/agents'
@@ -9,7 +9,7 @@ if (!BRIGADE_KEY) {
   process.exit(2)
 }
 
-// Graphs with the same root share their items. The two may run anywhere, for days, in any number of threads.
+// Graphs with the same root share their items. They can run on different machines and in any number of threads.
 const root = 'agents/example-langgraph/'
 
 function graphOf(agent, work) {
@@ -39,6 +39,6 @@ await research.invoke({ messages: [{ role: 'user', content: 'How high is the tid
 const { messages } = await write.invoke({ messages: [{ role: 'user', content: 'Write a line about the tides.' }] })
 console.log('the writer wrote:', messages.at(-1).text)
 
-// Each item is a file of shared memory.
+// Each item is an object of shared memory.
 const { text, provenance } = await researcher.memory.read(`${root}facts/tides/monday.json`)
 console.log('in memory it is', JSON.stringify(JSON.parse(text).value.height), 'metres by', provenance.agentName)

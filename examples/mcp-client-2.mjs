@@ -1,4 +1,4 @@
-// An MCP client with the SDK of the second era (@modelcontextprotocol/client): hear of a change of shared memory while it happens.
+// An MCP client with version 2 of the SDK (@modelcontextprotocol/client). It receives a notification when shared memory changes.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { connectAgent } from 'brigade-gateway/agents'
 
@@ -10,7 +10,7 @@ if (!BRIGADE_KEY) {
 
 const agentNamed = name => connectAgent({ baseUrl: BRIGADE, agent: name, credential: BRIGADE_KEY, create: true })
 
-// "auto" asks the server what it speaks, and takes the first era where it knows no other.
+// With "auto" the client asks for the server's protocol versions, and uses the older protocol when the server knows no newer one.
 const client = new Client({ name: 'example', version: '1' }, { versionNegotiation: { mode: 'auto' } })
 await client.connect(new StreamableHTTPClientTransport(...agentNamed('example-listener').mcp()))
 console.log('era:', client.getProtocolEra())
@@ -20,7 +20,7 @@ const news = new Promise(resolve => client.setNotificationHandler('notifications
 const subscription = await client.listen({ resourceSubscriptions: [uri] })
 console.log('listens to', subscription.honoredFilter.resourceSubscriptions.join(', '))
 
-// Somebody else writes.
+// Another agent writes.
 await agentNamed('example-planner').memory.write('agents/example-news/plan.md', 'We sail on Monday.')
 
 const [change] = (await news)._meta['brigade/changes']

@@ -1,4 +1,4 @@
-// An MCP client with the SDK of the first era (@modelcontextprotocol/sdk): list the tools, write and search shared memory, chat.
+// An MCP client with version 1 of the SDK (@modelcontextprotocol/sdk). It lists the tools, writes and searches shared memory, and chats.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { connectAgent } from 'brigade-gateway/agents'
@@ -17,7 +17,7 @@ console.log('connected to', client.getServerVersion().name)
 const { tools } = await client.listTools()
 console.log(tools.length, 'tools:', tools.map(tool => tool.name).join(', '))
 
-/** A refusal is a result too: it says what to do, so that a model can. */
+/** Calls a tool. A refusal is also a result. Its text says what to do, so that a model can correct the call. */
 async function call(name, args = {}) {
   const { isError, structuredContent, content } = await client.callTool({ name, arguments: args })
   if (isError) throw new Error(content[0].text)

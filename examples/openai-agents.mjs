@@ -1,4 +1,4 @@
-// The Agents SDK of OpenAI as an agent: a tool, a handoff to a second agent, and a stream.
+// Uses OpenAI's Agents SDK as an agent: a tool, a handoff to a second agent, and a stream.
 import { Agent, OpenAIProvider, Runner, tool } from '@openai/agents'
 import { connectAgent } from 'brigade-gateway/agents'
 import OpenAI from 'openai'
@@ -11,7 +11,7 @@ if (!BRIGADE_KEY) {
 }
 
 const identity = connectAgent({ baseUrl: BRIGADE, agent: 'example-agents-sdk', credential: BRIGADE_KEY, create: true })
-// Traces would go to OpenAI, with a key of yours there. useResponses: true asks by the Responses API.
+// Tracing is off, because traces would go to OpenAI and need a key there. With useResponses: true the SDK uses the Responses API.
 const modelProvider = new OpenAIProvider({ openAIClient: new OpenAI(identity.openaiAgents()), useResponses: false })
 const runner = new Runner({ modelProvider, tracingDisabled: true })
 
@@ -28,7 +28,7 @@ const remember = tool({
 const keeper = new Agent({ name: 'keeper', model: MODEL, instructions: 'You keep notes.', tools: [remember] })
 const front = new Agent({ name: 'front', model: MODEL, instructions: 'You hand over what is to be kept.', handoffs: [keeper] })
 
-// The sandbox does what a prompt says that begins with "call"; a real model understands it too.
+// When a prompt begins with "call", the sandbox model calls that tool. A real model also understands the prompt.
 const kept = await runner.run(keeper, 'call remember {"note":"The lamp needs oil."}')
 console.log('tool:   ', kept.finalOutput)
 

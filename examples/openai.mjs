@@ -1,4 +1,4 @@
-// The OpenAI SDK as an agent: an answer at once, one as a stream, and the Responses API. Tokens are minted and renewed on the way.
+// Uses the OpenAI SDK as an agent: a whole answer, a stream, and the Responses API. The toolkit mints and renews the tokens.
 import { connectAgent } from 'brigade-gateway/agents'
 import OpenAI from 'openai'
 
@@ -8,12 +8,12 @@ if (!BRIGADE_KEY) {
   process.exit(2)
 }
 
-// The key makes the agent once and mints its tokens. All calls below go out as the agent.
+// The API key creates the agent if it does not exist, and mints its tokens. The agent makes all calls below.
 const agent = connectAgent({ baseUrl: BRIGADE, agent: 'example-openai', credential: BRIGADE_KEY, create: true })
 const client = new OpenAI(agent.openai())
 const messages = [{ role: 'user', content: 'Say hello to the crew.' }]
 
-// The gateway says in headers who answered and what it cost.
+// Reply headers name the provider that answered and the cost of the call.
 const { data, response } = await client.chat.completions.create({ model: MODEL, messages }).withResponse()
 console.log('chat:     ', data.choices[0].message.content)
 console.log('answered by', response.headers.get('x-br-provider'), 'for ₹', response.headers.get('x-br-cost-inr'))

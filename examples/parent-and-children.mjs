@@ -1,4 +1,4 @@
-// An agent that makes agents: each child has a part of its budget, less rights than it has, and ends with it.
+// An agent creates child agents. Each child has a part of the parent's budget and fewer rights. When the parent is revoked, its children are revoked too.
 import { BrigadeError, connectAgent, gatewayClient } from 'brigade-gateway/agents'
 import OpenAI from 'openai'
 
@@ -14,7 +14,7 @@ await owner.json('POST', `/v1/me/agents/${id}/budget`, { json: { monthly_budget_
 
 const lead = connectAgent({ baseUrl: BRIGADE, agent: id, credential: BRIGADE_KEY })
 
-/** The lead makes a child with its own token, and never sees a key. The same name again gives the same child a new token. */
+/** Creates a child with the token of the lead agent, which needs no API key. If the name exists, the existing child gets a new token. */
 async function childOf(name, params) {
   const made = await lead.gateway.json('POST', `/v1/me/agents/${id}/children`, { json: { name, ...params } })
   return connectAgent({ baseUrl: BRIGADE, credential: made.access_token })
@@ -35,7 +35,7 @@ for (const attempt of refusals) {
   console.log('refused:', error.status, error.code, error.message)
 }
 
-// One call ends the lead and everybody below it.
+// One call revokes the lead agent and all agents below it.
 await owner.json('POST', `/v1/me/agents/${id}/revoke`)
 const { code } = await worker.whoami().catch(error => error)
 console.log('the worker after the end of the lead:', code)

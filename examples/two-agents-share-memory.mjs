@@ -1,4 +1,4 @@
-// Two agents and one object of shared memory: the reader sees who wrote it, and nobody overwrites what they have not seen.
+// Two agents share one object of memory. The reader sees who wrote it, and neither agent overwrites a version that it has not read.
 import { BrigadeError, connectAgent } from 'brigade-gateway/agents'
 
 const { BRIGADE = 'http://127.0.0.1:8787', BRIGADE_KEY } = process.env
@@ -15,7 +15,7 @@ await writer.memory.write(key, 'Sail on Monday.\n')
 const seen = await reader.memory.read(key)
 console.log('the reader sees', JSON.stringify(seen.text), 'by', seen.provenance.agentName, 'at', seen.provenance.at)
 
-// Compare and swap: the reader writes only if the object is still the one that it read. Meanwhile the writer was here.
+// Compare and swap: the reader writes only if the object has not changed since it read it. Here the writer has changed it.
 await writer.memory.write(key, 'Sail on Tuesday.\n')
 try {
   await reader.memory.write(key, 'Sail never.\n', { ifMatch: seen.etag })
@@ -24,14 +24,14 @@ try {
   console.log('refused:', error.code)
 }
 
-// edit does all of that: it reads, changes, and begins anew when somebody was faster. Both at once lose nothing.
+// `edit` does all of this: it reads, changes and writes, and starts again after a conflict. So two concurrent edits are both kept.
 await Promise.all([
   writer.memory.edit(key, now => `${now.text}The writer has packed.\n`),
   reader.memory.edit(key, now => `${now.text}The reader has packed.\n`),
 ])
 console.log(JSON.stringify((await reader.memory.read(key)).text))
 
-// The same without the toolkit: any HTTP client with a token will do, and fetch of the agent has one.
+// The same read without the memory client. Any HTTP client with a token can make this request. `fetch` of the agent adds the token.
 const reply = await reader.fetch(`/v1/me/memory/o?key=${encodeURIComponent(key)}`)
 console.log(reply.status, 'etag', reply.headers.get('etag'), 'agent', reply.headers.get('x-br-meta-agent'))
 

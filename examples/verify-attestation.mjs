@@ -1,5 +1,5 @@
-// Checks a residency attestation with nothing but Node: node verify-attestation.mjs attestation.json keys.json
-// keys.json is what the gateway publishes at /.well-known/attestation-keys.json; fetch it yourself, from the gateway that you know.
+// Checks a residency attestation. It needs only Node: node verify-attestation.mjs attestation.json keys.json keys.json is the file that the gateway
+// publishes at /.well-known/attestation-keys.json. Download it yourself from the gateway that you trust.
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
@@ -8,7 +8,7 @@ if (!file || !keysFile) fail('usage: node verify-attestation.mjs attestation.jso
 
 const textOf = path => new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
 
-/** What is signed: RFC 8785, members sorted by their UTF-16 names, no space between. */
+/** Returns the text that is signed, by RFC 8785: members are sorted by the UTF-16 code units of their names, without spaces between tokens. */
 function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
@@ -16,7 +16,7 @@ function canonical(value) {
   return `{${members.map(name => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`
 }
 
-/** Some readers take Total and total for one name, so there is one way of writing names. */
+/** Refuses names in any other form. Some JSON readers treat "Total" and "total" as the same name. */
 function known(name, value) {
   if (!/^([a-z][a-z0-9_]*|\d*)$/.test(name)) fail(`not valid: the name ${name} stands in no attestation`)
   return value
@@ -26,8 +26,8 @@ try {
   const text = textOf(file).trim()
   const attestation = JSON.parse(text, known)
   const { payload, ed25519 } = attestation
-  // A text with a name twice, or with a number that no double holds, means different things to different readers. The gateway writes neither,
-  // so the text without the spaces between its tokens has to be what its own value says.
+  // A JSON text with a repeated name, or with a number that a double cannot hold, means different things to different readers. The gateway writes neither.
+  // So the text without the spaces between its tokens must be equal to its value, written again.
   const bare = text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
   if (bare !== JSON.stringify(JSON.parse(text))) fail('not valid: this is not the text that the gateway wrote')
   const unsigned = [...Object.keys(attestation), ...Object.keys(ed25519)]
@@ -35,7 +35,7 @@ try {
   if (more) fail(`not valid: ${more} is not signed and stands in no attestation`)
   const jwk = JSON.parse(textOf(keysFile)).keys.find(({ kid, kty }) => kid === ed25519.key_id && kty === 'OKP')
   if (!jwk) fail(`not valid: the key ${ed25519.key_id} is not in ${keysFile}`)
-  // An id is the thumbprint of its key (RFC 7638), so nobody puts another key under the id that you know.
+  // A key id is the thumbprint of the key (RFC 7638), so nobody can publish another key under an id that you know.
   const thumbprint = createHash('sha256').update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x: jwk.x }))
   if (thumbprint.digest('base64url') !== jwk.kid) fail(`not valid: the key ${jwk.kid} in ${keysFile} is not the one of this id`)
   const signature = Buffer.from(ed25519.signature, 'base64url')

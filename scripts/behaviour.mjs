@@ -1,13 +1,13 @@
 /**
- * Generates docs/internals/behaviour.md from the test titles. The title of a test that shows a numbered behaviour through HTTP or MCP begins with the
- * ids. The titles are read from the text of the tests, so this needs neither a build nor the test runner.
+ * Generates docs/internals/behaviour.md from the test titles. A test that shows a numbered behaviour through HTTP or MCP has a title that begins with its
+ * ids. The script reads the titles from the text of the test files, so it needs neither a build nor the test runner.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './paths.mjs'
 import { filesBelow } from './tools.mjs'
 
-/** The meaning of the letters of an id, in the order of the document. */
+/** The name of the area for the letters of an id. The document has the areas in this order. */
 const areas = {
   CHAT: 'chat completions: bodies, replies, streams',
   ROUTE: 'router fields and the choice of a route',
@@ -95,7 +95,7 @@ no ids and are not listed.
 \`…\` stands for a value that the test fills in; such a test runs once for each value. Files named \`*.multi.test.ts\` start several gateway
 processes; most of them run on PostgreSQL only (CONTRIBUTING.md says how). To run the tests of one id: \`npm test -- -t CHAT-01\`.`
 
-/** Matches a string that begins with ids and is the first or only argument of a call, which is a test title. */
+/** Matches a test title: a string that begins with ids and is the first or only argument of a call. */
 const title = /(\.(?:skip|todo))?\(\s*(?:(['"`])((?:[A-Z]{2,8}-\d{2,3},?\s+)+)((?:\\.|(?!\2)[^\\])*)\2)/g
 
 function sentence(text) {
@@ -104,7 +104,7 @@ function sentence(text) {
     .replace(/\\(.)/g, '$1')
     .replace(/\s+/g, ' ')
     .trim()
-  // A first word that is a name in code is not changed.
+  // The first word gets a capital letter, unless it is a name in code.
   return /^[a-z]+[ ,]/.test(plain) ? plain.charAt(0).toUpperCase() + plain.slice(1) : plain
 }
 
@@ -122,7 +122,7 @@ const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0)
 const areaOf = id => id.slice(0, id.indexOf('-'))
 const cell = text => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
 
-/** Returns one row for each test of an area: its ids of that area, its sentence, its file. The rows are in the order of the first id. */
+/** Returns one row for each test of an area: the ids of that area, the sentence, and the file. The rows are in the order of their first id. */
 function areaRows(cited, area) {
   const rows = cited.flatMap(({ ids, text, path }) => {
     const numbers = ids.filter(id => areaOf(id) === area).map(id => id.slice(area.length + 1))

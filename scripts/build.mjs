@@ -1,6 +1,6 @@
 /**
- * Compiles src/ to dist/ with tsc. The new tree is made beside the old one and swapped in only when it is complete. So a build that fails does not
- * touch the last good dist/, and a process that starts meanwhile never sees half a tree.
+ * Compiles src/ to dist/ with tsc. It builds a new folder next to the old one, and replaces the old one only when the new one is complete. So a build that
+ * fails does not change dist/, and a process that starts meanwhile never sees an incomplete dist/.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -12,7 +12,7 @@ import { root, runAsMain } from './paths.mjs'
 const dist = join(root, 'dist')
 const stampFile = join(dist, '.built-from')
 
-/** Returns one hash over path, size and time of every file that the build reads. A deleted file changes it too. */
+/** Returns one hash over the path, size and time of every file that the build reads. Deleting a file also changes the hash. */
 function sourceStamp() {
   const hash = createHash('sha256')
   const add = path => {
@@ -37,7 +37,7 @@ export function isBuilt() {
   return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === sourceStamp()
 }
 
-/** Replaces dist/. On Windows an open file blocks the rename of a folder, and then the files are copied over instead. */
+/** Replaces dist/. On Windows an open file blocks the rename of a folder. In that case the files are copied over the old ones. */
 function swapIn(fresh) {
   const old = `${dist}.old.${process.pid}`
   try {
@@ -56,7 +56,10 @@ function templateIn(folder) {
   return join(folder, 'platform', 'db', 'embedded', `new-database-${version}.tar.gz`)
 }
 
-/** Copies the archive of the last build when it is for the same version. Without an archive, a first start makes the files itself. */
+/**
+ * Copies the archive of the last build, if it is for the same version of the database. Without an archive, the first start of a gateway makes the files
+ * itself.
+ */
 function addTemplate(fresh) {
   const [before, file] = [templateIn(dist), templateIn(fresh)]
   if (existsSync(before)) cpSync(before, file)
@@ -76,7 +79,7 @@ export function build() {
     })
     if (run.error) console.error(run.error.message)
     if (run.status !== 0) return false
-    // npm links the command without making it executable a second time, so each build makes it executable.
+    // npm makes the command executable only when it links it, so each build does it again.
     chmodSync(join(fresh, 'cli', 'brigade.js'), 0o755)
     addTemplate(fresh)
     writeFileSync(join(fresh, '.built-from'), stamp)

@@ -1,6 +1,6 @@
 /**
- * Checks that every commit after the one that added this file has a subject `area: verb object` of at most 72 characters and a body that says why. A
- * checkout without a history, such as an archive, has nothing to check.
+ * Checks that every commit after the one that added this file has a subject `area: verb object` of at most 72 characters and a body that says why. In a
+ * checkout without a history, such as an archive, the check passes.
  */
 import { spawnSync } from 'node:child_process'
 import { root, runAsMain } from './paths.mjs'

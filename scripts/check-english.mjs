@@ -1,6 +1,6 @@
 /**
- * Finds words that the project does not use in comments, messages, titles of tests and documents, with the reason for each. docs/terminology.md lists
- * them for people. Identifiers of the code are not checked.
+ * Finds banned words in comments, messages, test titles and documents, and says what to write instead. docs/terminology.md lists them for people.
+ * Identifiers of the code are not checked.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const banned = [
   { pattern: /\bwish(?:es)?\b/i, why: 'say "request", "parameter" or "option"' },
 ]
 
-/** Files that name such words to explain them. */
+/** Files that may contain banned words, because they explain them. */
 export const exempt = ['docs/terminology.md']
 
 const isChecked = path => /\.(ts|mjs|md|sql)$/.test(path)
@@ -35,7 +35,7 @@ function proseOf(path, line) {
 const quotedIn = (path, line) =>
   path.endsWith('.md') ? [] : (line.match(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`?/g) ?? []).filter(text => text.includes(' '))
 
-/** Returns the words of a pattern that a line break divides, where `prose` ends and `next` continues. Null when there are none. */
+/** Returns the match of a pattern that begins in the line `prose` and ends in the line `next`. Null when there is none. */
 function acrossBreak(pattern, prose, next) {
   if (prose === undefined || next === undefined) return null
   const before = prose.trimEnd()

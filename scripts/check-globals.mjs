@@ -1,6 +1,6 @@
 /**
- * Checks that time, random numbers, the environment and SQL are used only in their own places of src/, so that tests can inject the first three and a
- * reader finds the SQL. It reads the source text without its comments. Strings stay, because SQL is a string.
+ * Checks that src/ uses time, random numbers, the environment and SQL only in the files that are allowed to. So tests can inject the first three, and a
+ * reader finds the SQL. It reads the source text without comments, but with strings, because SQL is a string.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,20 +39,20 @@ const rules = [
 
 const ownStatementsMax = 3
 
-/** Returns whether a file contains only the few statements that it alone uses. All SQL of the file is in them, and no other file can import them. */
+/** Returns whether a file has only a few statements for its own use. All SQL of the file must be in these statements, and they must not be exported. */
 function hasOwnStatements(text) {
   const statements = text.match(/^(export )?const \w+ = statement</gm) ?? []
   return statements.length >= 1 && statements.length <= ownStatementsMax && statements.every(line => !line.startsWith('export '))
 }
 
-/** Returns the text with blanks in place of comments. Line breaks stay, and so does a `//` inside a string or a URL. */
+/** Returns the text with spaces in place of comments. Line breaks stay. A `//` inside a string or a URL does not begin a comment. */
 function withoutComments(text) {
   return text
     .replace(/\/\*[\s\S]*?\*\//g, comment => comment.replace(/[^\n]/g, ' '))
     .replace(/(^|[\s;{}(),])\/\/[^\n]*/g, (comment, before) => before + ' '.repeat(comment.length - before.length))
 }
 
-/** Returns one line of text for each use outside its place. The toolkit ships to clients, and only the rule for SQL applies to it. */
+/** Returns one line of text for each use in a file that is not allowed to. Only the rule for SQL applies to the toolkit, because it runs at clients. */
 export function misplacedGlobals(base = root) {
   const found = []
   for (const path of filesBelow('src', name => name.endsWith('.ts'), base)) {

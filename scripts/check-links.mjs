@@ -1,6 +1,6 @@
 /**
- * Checks that every relative link of a document leads to a file or folder of the repository, and that every heading in a link exists. It also checks
- * that every `Decision NNNN` in the code has a section, and that a document links to every section.
+ * Checks that every relative link of a document leads to a file or folder of the repository, and that the linked heading exists. It also checks that every
+ * `Decision NNNN` in the code has a section, and that a document links to each section.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -10,7 +10,7 @@ import { filesBelow } from './tools.mjs'
 const link = /\]\(([^)\s#]*)(?:#([^)\s]*))?\)/g
 const isElsewhere = path => /^[a-z]+:|^[/$]/.test(path)
 
-/** Returns the name of a heading in a link: small letters, digits, hyphens and underscores. */
+/** Returns a heading in the form that links use: small letters, digits, hyphens and underscores. */
 const anchorOf = heading =>
   heading
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -25,7 +25,7 @@ const anchorsOf = text => new Set([...withoutCode(text).matchAll(/^#{1,6} +(.*)$
 
 const decisionsFolder = 'docs/internals/decisions'
 
-/** Returns one line of text for each decision that the code names and that has no section, that has two sections, or that no document links to. */
+/** Returns one line of text for each wrong decision: the code names it but it has no section, it has two sections, or no document links to it. */
 function strayDecisions(base, linked) {
   const found = []
   const numbers = new Set()
@@ -42,7 +42,7 @@ function strayDecisions(base, linked) {
   return found
 }
 
-/** Returns one line of text for each link that leads nowhere, and for each stray decision. */
+/** Returns one line of text for each broken link and each wrong decision. */
 export function brokenLinks(base = root) {
   const found = []
   const linked = new Set()

@@ -24,7 +24,7 @@ export function missingNotes(base = root) {
  * paths.
  */
 const path = /^(?:[\w.-]+\/)+[\w.-]*$|^[\w-]+\.(?:ts|mjs|cjs|json|md|txt|yaml)$/
-/** Names that are no paths of the repository: files of the operator, and names that many folders have. */
+/** Names to ignore, because they are not paths of the repository: files of the operator, and names that many folders have. */
 const elsewhere = new Set(['brigade.config.json', 'README.md', 'endpoints.ts'])
 
 /** Returns one line of text for each path in ARCHITECTURE.md that is neither below src nor below the root. */

@@ -19,7 +19,7 @@ const patterns = [
 const isText = path => /\.(ts|mjs|cjs|js|json|md|sql|txt|yml|yaml|example|sh)$/.test(path) || path === '.ci/run'
 const skipped = path => path.startsWith('test/tooling/fixtures/words') || path === 'scripts/check-words.mjs'
 
-/** Returns one line of text for each place. Provider ids of the catalog are data, so only the first three rules apply to catalog/. */
+/** Returns one line of text for each match. Only the first three rules apply to catalog/, because provider ids there are data. */
 export function foreignWords(base = root) {
   const found = []
   const paths = ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'migrations', 'catalog', '.ci', 'server-card'].flatMap(folder =>

@@ -41,7 +41,7 @@ const lines = list => async () => {
   return { ok: found.length === 0, text: found.join('\n') }
 }
 
-/** Checks the layers. The cruiser reports success even when it could read no file, so the number of files must be above 0 too. */
+/** Checks the layers. dependency-cruiser also reports success when it could read no file, so the number of files must be above 0. */
 async function layers() {
   const { stdout, stderr } = await startTool(binOf('dependency-cruiser', 'depcruise'), ['--output-type', 'json', 'src'])
   const { summary } = JSON.parse(stdout || '{"summary":{"totalCruised":0,"error":0,"violations":[]}}')
@@ -54,7 +54,7 @@ async function generatedFiles() {
   return { ok: code === 0, text: stdout + stderr }
 }
 
-/** The steps. The longest steps begin first, so that two steps run until the end. */
+/** The steps. The longest steps begin first, so that two steps run concurrently until the end. */
 const steps = [
   [
     'fast tests',

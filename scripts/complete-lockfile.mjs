@@ -1,7 +1,7 @@
 /**
- * Adds to package-lock.json the binaries of other platforms that were missing in the registry of the machine that made the lock file. Without them
- * `npm ci` refuses the lock file as incomplete, on every machine. Run it after any `npm install` that changed dependencies. A package whose name
- * shows no platform is left out with a warning.
+ * Adds to package-lock.json the binaries of other platforms that were missing in the registry of the machine that made the lock file. Without them `npm ci`
+ * refuses the lock file as incomplete, on every machine. Run it after any `npm install` that changed dependencies. When the name of a package shows no
+ * platform, the script prints a warning and skips the package.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Makes the files of an empty embedded database once, as an archive in dist/: `node scripts/database-template.mjs <file>`. A new database that starts
- * from the archive needs a quarter of the time.
+ * Writes the files of an empty embedded database to an archive in dist/: `node scripts/database-template.mjs <file>`. With the archive, a new database
+ * starts in a quarter of the time.
  */
 import { writeFileSync } from 'node:fs'
 import { PGlite } from '@electric-sql/pglite'

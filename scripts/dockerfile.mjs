@@ -1,4 +1,7 @@
-/** Reads the Dockerfile and .dockerignore, as far as this project uses them, for the rehearsal of the image and for the test of both files. */
+/**
+ * Reads the Dockerfile and .dockerignore, for the rehearsal of the image and for the test of both files. It supports only the syntax that this project
+ * uses.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './paths.mjs'
@@ -34,8 +37,8 @@ export const dockerfile = () => instructionsOf(readFileSync(join(root, 'Dockerfi
 export const pairsOf = rest => Object.fromEntries(rest.split(/\s+/).map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
 
 /**
- * Returns a function that says whether the build can see a path of the checkout, with slashes. The last pattern that names the path or a folder above
- * it decides.
+ * Returns a function that says whether the build context contains a path of the checkout. Paths have slashes. The last pattern that matches the path, or a
+ * folder above it, decides.
  */
 export function buildContext(text = readFileSync(join(root, '.dockerignore'), 'utf8')) {
   const rules = text
@@ -52,7 +55,7 @@ export function buildContext(text = readFileSync(join(root, '.dockerignore'), 'u
   }
 }
 
-/** Returns the pattern as an expression. `*` is any text within a name, and a double star is any number of folders. */
+/** Converts the pattern to a regular expression. `*` is any text within a name, and a double star is any number of folders. */
 function patternOf(glob) {
   const source = glob
     .split('/')

@@ -1,6 +1,6 @@
 /**
- * Makes a checkout ready to run on a machine that has only Node. It installs dependencies when node_modules is missing or differs from
- * package-lock.json, and builds dist/ when the sources changed. It imports nothing outside Node.
+ * Makes a checkout ready to run on a machine that has only Node. It installs dependencies when node_modules is missing or differs from package-lock.json,
+ * and builds dist/ when the sources changed. It imports only modules of Node and of this folder.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -20,7 +20,10 @@ function checkNodeVersion() {
   process.exit(1)
 }
 
-/** Returns whether npm's own record of its last install contains every package of the lock file in the same version. Optional packages may be missing. */
+/**
+ * Compares npm's record of its last install with the lock file. Returns whether every package is installed in the same version. Optional packages may be
+ * missing.
+ */
 function installedMatchesLock() {
   const noted = join(root, 'node_modules', '.package-lock.json')
   if (!existsSync(noted)) return false

@@ -24,7 +24,7 @@ function grouped(settings) {
 
 const catalog = name => JSON.parse(readFileSync(join(root, 'catalog', name), 'utf8'))
 
-/** Returns the variables of the providers that serve models of the catalog on the gateway's own key. */
+/** Returns the environment variables of the providers whose models the gateway serves with a platform key. */
 function providerVariables() {
   const served = new Set(catalog('models.json').models.flatMap(({ routes }) => routes.flatMap(route => (route.byok_only ? [] : [route.provider]))))
   return catalog('providers.json').providers.flatMap(({ id, base_url }) => {

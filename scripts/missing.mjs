@@ -1,7 +1,7 @@
 /**
- * Reports what a test run could not show on this machine: the ids of promises whose tests were skipped and that no other test of the run showed,
- * grouped by the missing part. It is a reporter of vitest, which `npm test` adds. For .ci/run it is a command over the JSON reports of several runs:
- * `node scripts/missing.mjs <report> …`.
+ * Reports the promises that a test run could not check on this machine. These are the ids in the titles of skipped tests, without the ids that are also in
+ * the title of a passed test. They are grouped by the part that the machine lacks. `npm test` adds it to vitest as a reporter. .ci/run uses it as a command
+ * on the JSON reports of several runs: `node scripts/missing.mjs <report> …`.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ function idsOf(title) {
   return ids
 }
 
-/** Returns the part that a skipped test needs, as far as its titles, its file and its own note show. */
+/** Returns the part that a skipped test needs. It is guessed from the titles, the file and the note of the test. */
 function partOf({ titles, file, note, onPostgres }) {
   if (note) return note
   for (const title of titles) {
@@ -36,8 +36,8 @@ function partOf({ titles, file, note, onPostgres }) {
 }
 
 /**
- * Returns one line for each missing part. `tests` are `{ titles, file, state, note, onPostgres }` of one or more runs. `titles` go from the outermost
- * suite to the test, and `state` is passed, failed or skipped.
+ * Returns one line of text for each part that the machine lacks. `tests` are `{ titles, file, state, note, onPostgres }` of one or more runs. `titles` go
+ * from the outermost suite to the test, and `state` is passed, failed or skipped.
  */
 export function missingLines(tests) {
   const passed = new Set()
@@ -73,7 +73,7 @@ export default class MissingReporter {
   }
 }
 
-/** Returns the tests of a JSON report. The report of a run on PostgreSQL has the word in its name. */
+/** Returns the tests of a JSON report. The report of a run on PostgreSQL has "postgres" in its name. */
 function testsOf(report) {
   const onPostgres = report.includes('postgres')
   return JSON.parse(readFileSync(report, 'utf8')).testResults.flatMap(({ name, assertionResults }) =>
@@ -86,7 +86,7 @@ function testsOf(report) {
   )
 }
 
-/** Returns the tests that run only on PostgreSQL, from their titles, because without a server .ci/run leaves their files out. */
+/** Returns the tests that run only on PostgreSQL. It reads their titles from the files, because without a server .ci/run does not run these files. */
 function testsWithoutServer() {
   return filesBelow('test', path => /\.(multi|load)\.test\.ts$/.test(path)).flatMap(path =>
     [...readFileSync(join(root, path), 'utf8').matchAll(/\(\s*(['"`])((?:[A-Z]{2,8}-\d{2,3},?\s+)+)/g)].map(match => ({

@@ -1,4 +1,4 @@
-/** Finds the checkout, runs a script only when it was started by name, and runs a child process to its end. */
+/** Returns the path of the checkout, runs the main function of a script, and runs child processes. */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { dirname, resolve } from 'node:path'
@@ -12,8 +12,8 @@ export function runAsMain(url, main) {
 }
 
 /**
- * Runs node with `args` on this terminal, and passes SIGINT, SIGTERM and SIGHUP on. Resolves with the child's exit code (128 + n after signal n). A
- * terminal sends Ctrl-C to both processes, and a second signal would make the child stop immediately, so it is not repeated.
+ * Runs node with `args` on this terminal, and passes SIGINT, SIGTERM and SIGHUP on. Resolves with the child's exit code (128 + n after signal n). Ctrl-C in
+ * a terminal is not passed on, because the terminal sends it to both processes and a second signal would stop the child immediately.
  */
 export function runNode(args, options = {}) {
   return new Promise((done, failed) => {

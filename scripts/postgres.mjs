@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url'
 
 const isRoot = process.getuid?.() === 0
 const suffix = process.platform === 'win32' ? '.exe' : ''
-// The account of the server may not be allowed to enter the folder that this was called from.
+// The account of the server may have no access to the current folder.
 const parentFolder = isRoot ? '/var/tmp' : tmpdir()
 
 /** Returns the folder with initdb and pg_ctl of the newest version. Returns null when PostgreSQL is not installed. */
@@ -28,7 +28,7 @@ export async function startPostgres(parent = parentFolder) {
   if (bin === null) throw new Error('PostgreSQL is not installed: no initdb and pg_ctl under /usr/lib/postgresql or in PATH')
   const folder = mkdtempSync(join(parent, 'brigade-postgres-'))
   try {
-    // The server refuses to run as root. Then it runs as the account that the package made.
+    // The server refuses to run as root, so it runs as the account that the PostgreSQL package created.
     if (isRoot) chownSync(folder, accountId('-u'), accountId('-g'))
     run(bin, 'initdb', ['-D', join(folder, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
     const port = await freePort()
@@ -52,7 +52,7 @@ export function stopPostgres(folder) {
 function run(bin, name, args) {
   const program = join(bin, name + suffix)
   const [file, all] = isRoot ? ['runuser', ['-u', 'postgres', '--', program, ...args]] : [program, args]
-  // The server inherits the pipes of pg_ctl. With a pipe, this call would wait for the end of the server.
+  // `stdio` must be `ignore`. The server inherits the pipes of pg_ctl, so with a pipe this call would wait until the server ends.
   execFileSync(file, all, { stdio: 'ignore', cwd: parentFolder, timeout: 60_000 })
 }
 

@@ -10,15 +10,15 @@ import { root } from './paths.mjs'
 /** Returns the path of an npm program in its folder. */
 export const programIn = (folder, program) => join(folder, 'node_modules', '.bin', program)
 
-/** Returns whether the program starts and prints its version. A program that was only partly installed does not. */
+/** Returns whether the program starts and prints its version. A partly installed program does not. */
 export function starts(path, home) {
   const { status } = spawnSync(path, ['--version'], { stdio: 'ignore', timeout: 60_000, env: { PATH: process.env.PATH, HOME: home } })
   return status === 0
 }
 
 /**
- * Returns the folder `node_modules/.cache/<name>` with the packages in it, or null when they cannot be installed here. `works(folder)` says whether
- * the installation is complete. A folder gets its name only after that was true once.
+ * Returns the folder `node_modules/.cache/<name>` with the packages in it, or null when they cannot be installed here. `works(folder)` says whether the
+ * installation is complete. A new folder gets its final name only after `works` has returned true.
  */
 export function installedFolder(name, packages, works) {
   const folder = join(root, 'node_modules', '.cache', name)

@@ -1,8 +1,8 @@
 /**
- * `node scripts/rehearse-image.mjs` executes the Dockerfile in a folder, for machines without a container engine. COPY, ENV and the npm and node
- * commands of RUN are those of the file, and each stage has a separate folder. Then it starts the image's own command on a real PostgreSQL with a
- * data folder elsewhere, runs the image's own health check, creates an organisation, makes a call, and ends the command with SIGTERM. It cannot check
- * the base image, accounts and permissions, and how an engine interprets the file. `--keep` keeps the folder.
+ * `node scripts/rehearse-image.mjs` executes the Dockerfile in a folder, for machines without a container engine. It executes COPY, ENV and the npm and
+ * node commands of RUN, with a separate folder for each stage. Then it starts the image's command on a real PostgreSQL with a data folder elsewhere, runs
+ * the image's health check, creates an organisation, makes a call, and ends the command with SIGTERM. It cannot check the base image, accounts,
+ * permissions, or the interpretation of the file by an engine. `--keep` keeps the folder.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -59,7 +59,7 @@ function runAll(stage, rest) {
       say(`left out: ${command.trim()}`)
       continue
     }
-    // The cache is the cache of this machine, not of a layer.
+    // Skipped, because it would clean npm's cache of this machine.
     if (program === 'npm' && args[0] === 'cache') continue
     say(`${stage.name}: ${command.trim()}`)
     // The command gets the whole environment, because this machine may reach its registry over a proxy or with a certificate of its own.
@@ -72,13 +72,13 @@ function runAll(stage, rest) {
   }
 }
 
-/** Returns the packages of the lockfile that are only for development and are installed nevertheless. */
+/** Returns the installed packages that the lockfile marks as only for development. */
 function developmentPackages(app) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   return Object.entries(packages).flatMap(([name, { dev }]) => (dev === true && existsSync(join(app, name)) ? [name] : []))
 }
 
-/** Returns every file below the folder with its time of change, and the total number of bytes. */
+/** Returns every file below the folder with the time of its last change, and the total size of all files in bytes. */
 function filesOf(folder) {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
   const files = entries.map(entry => join(entry.parentPath ?? entry.path, entry.name))

@@ -1,8 +1,7 @@
 /**
- * Starts a one-node OpenStack Swift with its S3 filter on loopback, for tests. It is a third-party store that verifies signatures and supports no
- * conditional writes. `isSwiftInstalled()` returns whether the servers are installed (Debian: swift-proxy swift-account swift-container
- * swift-object). `startSwift(folder)` starts them on free ports and returns how to reach and stop them. `node scripts/swift-s3.mjs FOLDER` starts one
- * in a folder and waits.
+ * Starts a one-node OpenStack Swift with its S3 filter on loopback, for tests. Swift verifies signatures but does not support conditional writes.
+ * `isSwiftInstalled()` returns whether the servers are installed (Debian: swift-proxy swift-account swift-container swift-object). `startSwift(folder)`
+ * starts them on free ports and returns how to reach and stop them. `node scripts/swift-s3.mjs FOLDER` starts one in a folder and waits.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { accessSync, constants, mkdirSync, openSync, writeFileSync } from 'node:fs'
@@ -80,7 +79,7 @@ export async function startSwift(folder) {
 
 function ring(builder, ...args) {
   const done = spawnSync('swift-ring-builder', [builder, ...args], { encoding: 'utf8' })
-  // The exit code 1 of this tool means "done, with a warning".
+  // Exit code 1 of this tool means success with a warning.
   if (done.status === null || done.status > 1) throw new Error(`swift-ring-builder ${args[0]} failed: ${done.stderr || done.stdout}`)
 }
 

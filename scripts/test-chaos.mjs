@@ -1,9 +1,9 @@
 /**
- * `npm run test:chaos [-- --seed N --rounds N --seconds N --first N --soak N --deliveries N]` runs three gateways on one PostgreSQL under random
- * load. In every round, one of them is killed with kill -9, at a point that the seed determines. Then for a minute all calls use the same rows, and
- * no deadlock may occur. Then it sends 10,000 webhook deliveries. One in 20 deliveries fails at first. The server is that of TEST_POSTGRES_URL, or a
- * new one. Without --seed, a new seed is chosen and printed. The same seed repeats the schedule. Exit code 0 means that nothing was lost, doubled or
- * left on hold.
+ * `npm run test:chaos [-- --seed N --rounds N --seconds N --first N --soak N --deliveries N]` runs three gateways on one PostgreSQL under random load. In
+ * every round, one gateway is killed with kill -9, at a point that the seed determines. In the next phase, all calls use the same rows for a minute, and no
+ * deadlock may occur. In the last phase, 10,000 webhooks are delivered, and the first attempt of one in 20 fails. It uses the server of TEST_POSTGRES_URL,
+ * or a new one. Without --seed, a new seed is chosen and printed. The same seed gives the same schedule. Exit code 0 means that no charge was lost or
+ * counted twice and no hold remained.
  */
 import { randomInt } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -28,7 +28,7 @@ const env = {
   CHAOS_SEED: number('seed', randomInt(1_000_000)),
   CHAOS_FIRST: number('first', 0),
   CHAOS_ROUNDS: number('rounds', 200),
-  // With the soak and the start, this is less than a quarter of an hour.
+  // Together with the soak and the start, the whole run takes less than a quarter of an hour.
   CHAOS_SECONDS: number('seconds', 780),
   CHAOS_SOAK_SECONDS: number('soak', 60),
   CHAOS_DELIVERIES: number('deliveries', 10_000),

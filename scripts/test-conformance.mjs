@@ -1,8 +1,8 @@
 /**
  * `npm run test:conformance [-- vitest arguments]` runs the conformance suite of the MCP project and its inspector, both unmodified, against this MCP
  * server. Both need Node 22 and 300 MB, so they and their Node are not dependencies. They are installed when they are first needed, under
- * node_modules/.cache. When they cannot be installed, one line says so and nothing is run, which is not a failure. `--installed` only installs, and
- * its exit code says whether they are installed.
+ * node_modules/.cache. When they cannot be installed, the script prints one line, runs nothing and does not fail. `--installed` only installs, and the exit
+ * code says whether this succeeded.
  */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -12,7 +12,7 @@ import { installedFolder, programIn, starts } from './programs.mjs'
 
 const packages = ['node@24.21.0', '@modelcontextprotocol/conformance@0.2.0-alpha.12', '@modelcontextprotocol/inspector@2.12.0']
 
-/** A run of one frozen set takes 15 s alone, and the machine may be busy. */
+/** One test runs a whole set of the suite, which takes 15 s on an idle machine. */
 const testTimeoutMs = 120_000
 
 ensureInstalled()

@@ -1,9 +1,9 @@
 /**
  * `npm run test:hostile [-- --short] [-- --only <words of a name>] [-- --seed N]` sends hostile bodies, answers of providers and stores to a gateway
- * process with a heap of 768 MB while honest callers of another organisation work. It fails when the event loop was blocked for more than 250 ms, an
- * honest call was lost, or the process died. On a machine that pauses by itself in the quiet row, the limit is higher by three times that pause, at
- * most by another 250 ms. The last line says how many rows the gateway survived. The short form takes a minute and a half, and the full form several
- * minutes. Other words are passed to vitest.
+ * process with a heap of 768 MB while honest callers of another organisation work. It fails when the event loop was blocked for more than 250 ms, an honest
+ * call was lost, or the process died. The quiet row measures how long the machine itself pauses. The limit is increased by three times that pause, at most
+ * by 250 ms. The last line says how many rows the gateway passed. The short form takes a minute and a half, and the full form several minutes. Other words
+ * are passed to vitest.
  */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'

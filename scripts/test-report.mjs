@@ -1,7 +1,7 @@
 /**
- * Reads vitest's JSON reports for .ci/run. `counts <report>` prints "passed failed skipped", where a file that broke outside its tests counts as one
- * failed test. `failed <report>` prints the files with failures, relative to this folder, one on each line. `names <report>` prints the full names of
- * the failures, one on each line.
+ * Reads vitest's JSON reports for .ci/run. `counts <report>` prints the three numbers "passed failed skipped". A file with an error outside its tests
+ * counts as one failed test. `failed <report>` prints the files with failures, relative to this folder, one on each line. `names <report>` prints the full
+ * names of the failures, one on each line.
  */
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * `npm test [-- vitest arguments]` makes the checkout ready, then runs the tests once. They run on the embedded database unless
- * TEST_DATABASE=postgres requests a real server. That is the server of TEST_POSTGRES_URL, or one that is started for the run. The last lines name the
- * promises that could not be shown on this machine, and the missing parts.
+ * `npm test [-- vitest arguments]` makes the checkout ready, then runs the tests once. They run on the embedded database. With TEST_DATABASE=postgres they
+ * run on the server of TEST_POSTGRES_URL, or on a server that is started for the run. The last lines name the promises that could not be tested on this
+ * machine, and the parts that it lacks.
  */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -22,7 +22,7 @@ if (env.TEST_DATABASE === 'postgres' && !env.TEST_POSTGRES_URL) {
   env.TEST_POSTGRES_URL = server.url
 }
 const words = process.argv.slice(2)
-// A run of some tests by name skips all others, so its skipped tests mean nothing.
+// A run of tests by name skips all other tests, so skipped tests are not reported.
 const isByName = words.some(word => word === '-t' || word.startsWith('--testNamePattern'))
 const reporters = words.some(word => word.startsWith('--reporter')) ? [] : ['--reporter=default']
 if (!isByName) reporters.push(`--reporter=${join(root, 'scripts', 'missing.mjs')}`)

@@ -17,7 +17,7 @@ export function runTool(script, args, { cwd = root, env = process.env } = {}) {
   return { code: run.status ?? 1, stdout: run.stdout ?? '', stderr: `${run.stderr ?? ''}${run.error ? run.error.message : ''}` }
 }
 
-/** Runs a tool like `runTool`, while other work continues. Resolves when the tool has ended. */
+/** Runs a tool asynchronously. Resolves when the tool has ended, with the result of `runTool`. */
 export function startTool(script, args, { cwd = root, env = process.env } = {}) {
   return new Promise(done => {
     const child = spawn(process.execPath, [script, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })

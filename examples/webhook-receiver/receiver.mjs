@@ -1,4 +1,4 @@
-// Receives webhooks of the gateway: checks that they are its own, and handles each delivery once. Needs Node and nothing else.
+// Receives webhooks of the gateway. It checks that the gateway sent them, and handles each delivery once. It needs only Node.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 
@@ -10,15 +10,16 @@ if (!WEBHOOK_SECRET) {
 const toleranceS = 300
 const bodyMaxBytes = 1024 * 1024
 
-// Ids of handled deliveries. A program that is started again, or twice, keeps them where it keeps what it does: in one transaction with it.
+// Ids of handled deliveries, here only in memory. If your program restarts or runs several times, store each id in the same transaction as the result of
+// its delivery.
 const handled = new Set()
 
-// What your program does. When it throws, the gateway sends the delivery again.
+// Put the work of your program here. When it throws, the gateway sends the delivery again.
 async function handle({ id, type, data }) {
   console.log(`handled ${type} ${id} ${JSON.stringify(data)}`)
 }
 
-// The bytes as they came: JSON that was parsed and written again has another signature.
+// Check the bytes as they arrived. JSON that was parsed and written again would have another signature.
 function isGenuine(header, body) {
   const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(header ?? '') ?? []
   if (t === undefined || Math.abs(Date.now() / 1000 - Number(t)) > toleranceS) return false

@@ -1,6 +1,6 @@
 /**
- * Memory keys: which names a client may give to an object, and how they are joined under the organisation's prefix. The rules are strict because a
- * key becomes a path in stores, file systems and URLs, and each normalises in its own way. The functions are pure.
+ * Memory keys: the names that a client may give to an object, and how a name becomes a key in the store. The rules are strict because a key becomes a path
+ * in stores, file systems and URLs, and each of these normalises paths in its own way. The functions are pure.
  */
 import { fail } from '../platform/errors.ts'
 
@@ -64,8 +64,8 @@ function problemOf(text: string): string | null {
   return null
 }
 
-// Characters that Unicode lists as invisible, blank letters and signs that are not on that list, every space but U+0020, and U+FFFD for bytes that
-// were not text.
+// Four groups: characters that Unicode lists as invisible, other blank letters and signs, every space except U+0020, and U+FFFD, which replaces bytes that
+// are not text.
 const unseen = /[\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800\ufffc\ufffd\u{13441}\u{13442}\u{16fe4}\u{1d159}]|(?! )\p{Zs}/u
 const escapes = /%([0-7][0-9a-f])/gi
 
@@ -99,15 +99,15 @@ export function joinKey(orgId: number, key: string): string {
   return basePrefixOf(orgId) + key
 }
 
-/** Returns the client's key of a store key. Returns null when the store key is not below the organisation's prefix. */
+/** Converts a key of the store to the key that the client uses. Returns null when the store key is not below the organisation's prefix. */
 export function relativeKey(orgId: number, storeKey: string): string | null {
   const base = basePrefixOf(orgId)
   return storeKey.startsWith(base) && storeKey.length > base.length ? storeKey.slice(base.length) : null
 }
 
 /**
- * Returns whether the gateway serves this key. It does when a client may name the key and the key is below one of the roots. Other objects of the
- * bucket do not count.
+ * Returns whether the gateway serves this key: a client may use this name, and the key is below one of the roots. The gateway ignores all other objects of
+ * a bucket.
  */
 export function isServedKey(key: string): boolean {
   return servedRoots.some(root => key.startsWith(root)) && problemOf(key) === null && !key.endsWith('/')

@@ -52,9 +52,9 @@ export interface MemoryDeps {
   readonly dataDir: string
   /** Room for the objects that are read from stores. When it is left out, there is no limit. */
   readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
-  /** Turns for large pages of lists. When they are left out, no page waits for others. */
+  /** Limits how many large pages of lists are parsed concurrently. When it is left out, no page waits for others. */
   readonly heavyTurns?: Pick<HeavyTurns, 'runWithSequel'> | undefined
-  /** Is notified of the calls of stores. When it is left out, no calls are counted. */
+  /** Receives every call of a store. When it is left out, no calls are counted. */
   readonly storeWatch?: StoreWatch | undefined
   /** Finds the agent of a label, so that writes under the label of a revoked agent are refused. When it is left out, no label is looked up. */
   readonly agentByLabel?: MemoryObjectsDeps['agentByLabel']
@@ -90,7 +90,7 @@ export interface Memory {
   stop(): void
 }
 
-/** How often abandoned writes are searched for. The composition root schedules `sweep`. */
+/** How often `sweep` looks for abandoned writes. The composition root schedules `sweep`. */
 export const memorySweepMs = 15_000
 /** Maximum number of stores that one health check probes. */
 const storesCheckedMax = 1000

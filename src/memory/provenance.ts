@@ -1,4 +1,7 @@
-/** Converts who wrote an object and when: from the caller to the object's metadata, and from there to what a reader sees. The functions are pure. */
+/**
+ * Converts the author and the time of a write from the caller to the object's metadata, and from the metadata to the form that a reader sees. The functions
+ * are pure.
+ */
 import type { BearerPrincipal } from '../platform/security/principal.ts'
 import type { ObjectHead } from './stores/object-store.ts'
 
@@ -7,7 +10,7 @@ export interface Author {
   readonly userId: number | null
   /** Null for changes that the gateway makes by itself. */
   readonly keyId: number | null
-  /** The id of a verified agent token's agent. */
+  /** The id of the agent that authenticated with a token. */
   readonly agentId: number | null
   readonly agentName: string | null
   /** The value that a plain key sent in x-br-agent-id. It is not verified. */
@@ -18,7 +21,7 @@ export interface Author {
 export interface AuthorView {
   /** User id, or `key-<id>` for a key without a user. */
   readonly user: string
-  /** Agent id from a token, or the label that a plain key gave itself in double quotes. So no label can be read as an id. */
+  /** The agent id from a token, or a label in double quotes that a plain key sent. Because of the quotes, nobody can take a label for an id. */
   readonly agent?: string
   /** Present only with `agent`. True for an agent that authenticated with a token, false for a label. */
   readonly verified?: boolean
@@ -51,7 +54,7 @@ export function metadataOf(author: Author, write: { readonly writeId: string; re
 /** Maximum length of a client name that is kept, in characters. */
 const clientCharsMax = 60
 
-/** Returns the object metadata of the program that wrote, when it names itself. */
+/** Returns the object metadata that name the client program. Empty when the client did not give its name. */
 export function clientMetadata(clientName: string | undefined): Record<string, string> {
   return clientName === undefined ? {} : { 'br-client': asciiOf([...clientName.toWellFormed()].slice(0, clientCharsMax).join('')) }
 }
@@ -59,8 +62,8 @@ export function clientMetadata(clientName: string | undefined): Record<string, s
 const shown = ['user', 'ts', 'agent', 'agent-name', 'client', 'sha256', 'promoted-by', 'sources', 'restored-from'] as const
 
 /**
- * Returns reply headers of a read: `x-br-meta-<name>` for metadata of the gateway. Other metadata of the bucket's owner is left out. The agent has
- * the same form as in lists: its id, or a label in quotes. `x-br-meta-agent-verified` says which of the two it is.
+ * Returns reply headers of a read: `x-br-meta-<name>` for metadata of the gateway. Other metadata of the bucket's owner is left out. The agent has the same
+ * form as in lists: an id, or a label in quotes. `x-br-meta-agent-verified` says which form it has.
  */
 export function metaHeaders(metadata: Readonly<Record<string, string>>): Record<string, string> {
   const headers: Record<string, string> = {}
@@ -91,8 +94,8 @@ export function authorInMetadata(metadata: Readonly<Record<string, string>>): Au
 }
 
 /**
- * Returns the agent in an object's metadata. A verified agent is stored by id and with its name, and a label without a name. Earlier versions did the
- * same. No header of a client becomes a name, so an id with a name came from a token.
+ * Returns the agent in an object's metadata. A verified agent is stored with its id and its name, a label without a name. This also holds for objects of
+ * earlier versions of the gateway. A client cannot set the name, so metadata with a name came from a token.
  */
 function agentInMetadata(metadata: Readonly<Record<string, string>>): Pick<AuthorView, 'agent' | 'verified'> {
   const agent = metadata['br-agent']

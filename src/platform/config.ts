@@ -9,7 +9,7 @@ import { addressRangesOf } from './outbound/address-ranges.ts'
 import { parseAllowed } from './outbound/url-guard.ts'
 import { Secret } from './security/secret.ts'
 
-/** For `url-or-off`, an empty value or `off` is null, even when the setting has a default. */
+/** The kind of a value. A setting of kind `url-or-off` becomes null when its value is empty or `off`, even when it has a default. */
 type Kind = 'string' | 'int' | 'bool' | 'list' | 'secret' | 'url' | 'url-or-off'
 interface Setting {
   readonly kind: Kind
@@ -277,7 +277,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   }
 }
 
-/** Throws ConfigError for an origin that no browser sends. Browsers send origins without a path, and they are compared exactly. */
+/**
+ * Throws ConfigError for a text that is not an origin as browsers send it, without a path. A wrong spelling would never match, because origins are compared
+ * exactly.
+ */
 function checkOrigins(name: string, origins: readonly string[]): void {
   for (const origin of origins) {
     if (origin === '*' && name === 'CORS_ORIGINS') continue
@@ -316,7 +319,7 @@ export function clientEnvironment(env: Readonly<Record<string, string | undefine
   return { address, key: file ? new Secret(readFileSync(file, 'utf8').trim()) : null, keyVariable: 'BRIGADE_KEY_FILE' }
 }
 
-/** Variables with which users move the settings of coding agents and editors to other folders. */
+/** Environment variables that say where coding agents and editors keep their settings, if not in the default folder. */
 const clientFolderVariables = ['CODEX_HOME', 'CLAUDE_CONFIG_DIR', 'XDG_CONFIG_HOME', 'APPDATA'] as const
 
 /** Returns where this user's programs look for their settings: the home folder, and those of the variables above that are set. */

@@ -23,7 +23,7 @@ export type AuthKind = 'key' | 'session' | 'key-or-session' | 'public' | 'signat
 export interface Call<P extends Principal | null = Principal | null> {
   readonly principal: P
   readonly requestId: string
-  /** The checked `x-br-agent-id` header, or null. For an agent token, the token's agent counts instead; use `agentOf`. */
+  /** The checked `x-br-agent-id` header, or null. An agent token ignores this header, because the token names the agent. Use `agentOf` for both cases. */
   readonly agentLabel: string | null
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
@@ -47,7 +47,7 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly onRoute?: (step: RouteStep) => void
 }
 
-/** A step of a charging call on one route: it is dialed, and then it answers or fails. */
+/** A step of a charging call on one route. The gateway connects to the route, and the route then answers or fails. */
 export interface RouteStep {
   readonly outcome: 'dialed' | 'answered' | 'failed'
   readonly provider: string
@@ -60,7 +60,7 @@ export interface RouteStep {
   readonly why?: string
 }
 
-/** How a relayed body ended. The edge reports it, so that the pipeline settles exactly once. */
+/** How a relayed body ended. The edge reports this end, so that the pipeline settles the call exactly once. */
 export type ReplyEnd = 'finished' | 'client-gone'
 
 type Headers = Readonly<Record<string, string>>
@@ -125,7 +125,7 @@ export interface FormFile {
 /**
  * How the body is read:
  * - 'json': parsed and validated.
- * - 'raw': bytes as they arrived. A schema means that they are a form, for the docs only.
+ * - 'raw': bytes as they arrived. A schema describes a form, for the docs only.
  * - 'inference': bytes, with a schema for the docs only.
  * - 'multipart': a Form, with a schema for the docs only.
  * - 'form': application/x-www-form-urlencoded, validated. A name that occurs twice is a list. An empty value counts as absent.
@@ -182,11 +182,11 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   /** True: a GET has an effect (makes a key, begins a sign-in), so HEAD is not answered. */
   readonly hasEffect?: true
   /**
-   * False: the row changes something but is not an act of management (data of users, dry runs). A function: returns the name of the act for
-   * this input, or null when it is not one. Every other row that changes something writes a line into the audit trail.
+   * False: the row changes something but is not an act of management (data of users, dry runs). A function returns the name of the act for this input, or
+   * null when the input causes no act. When `audit` is left out and the row changes something, every call writes a line into the audit trail.
    */
   readonly audit?: false | ((input: Input<I>) => string | null)
-  /** Throws when the installation is not configured for this row. Runs after the access rule and before the body is read. */
+  /** Throws when the configuration of the installation lacks something that this row needs. It runs after the access rule and before the body is read. */
   requires?(services: S): void
   handle(services: S, input: Input<I>, call: Call<PrincipalOf<A>>): Promise<unknown> | unknown
 }

@@ -1,9 +1,9 @@
 /**
  * The table of every error that a client can see.
  *
- * The key of an entry is our own name, because one wire code can have several statuses (`no_route` is 400, 404 or 422). An entry says what
- * is sent. `fail(name)` makes the exception, and the HTTP and MCP edges turn it into a reply. docs/reference/errors.md, the OpenAPI
- * responses and a test that pins the errors use this table.
+ * The key of an entry is a name that only the code uses, because one wire code can have several statuses (`no_route` is 400, 404 or 422). The entry
+ * contains what is sent. `fail(name)` makes the exception, and the HTTP and MCP edges turn it into a reply. docs/reference/errors.md, the OpenAPI responses
+ * and a test that pins the errors use this table.
  */
 
 /** `error.type` as the OpenAI and Anthropic SDKs know it. */
@@ -39,7 +39,7 @@ export const errorTable = {
   byok_required: { code: 'byok_required', status: 401, type: 'authentication_error', source: 'ours', message: 'This model runs on your own provider credential only. Save one or forward it in Authorization.' },
   // 402, 403
   insufficient_credits: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'interface', message: 'The prepaid balance of the organisation is used up. An owner can top up with POST /me/billing/orders. Calls on your own provider key need no balance.', shouldRetry: false },
-  /** Money is left, but running calls hold all of it. Waiting helps. */
+  /** The balance is not used up, but holds of running calls take all of the rest. The caller can retry later. */
   credits_held: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'ours', message: 'What is left of the prepaid balance is held by running calls. Try again shortly, or top up.', shouldRetry: true },
   forbidden: { code: 'forbidden', status: 403, type: 'permission_error', source: 'interface', message: 'This credential may not do that.' },
   agent_paused: { code: 'agent_paused', status: 403, type: 'permission_error', source: 'ours', message: 'This agent is paused, and its calls are refused. The agent cannot resume itself. The person who paused it can resume it with POST /v1/me/agents/{id}/resume.' },
@@ -107,7 +107,7 @@ export const errorTable = {
   daily_limit_reached: { code: 'daily_limit_reached', status: 429, type: 'rate_limit_error', source: 'interface', message: "The key's daily limit is reached. It resets at midnight IST.", shouldRetry: false },
   budget_exceeded: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: 'The monthly budget is spent.', shouldRetry: false },
   agent_budget_exceeded: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: "The agent's monthly budget is spent. Do not retry: ask its owner for more.", shouldRetry: false },
-  /** The budget is not used up, but running calls hold the rest. Waiting helps. */
+  /** The budget is not used up, but holds of running calls take all of the rest. The caller can retry later. */
   budget_held: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'What is left of the budget is held by running calls. Try again shortly.' },
   agent_budget_held: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: "What is left of the agent's budget is held by its running calls. Try again shortly." },
   address_required: { code: 'address_required', status: 400, type: invalid, source: 'interface', message: 'A billing address is needed before the first top-up. Set one with POST /me/billing/address.' },
@@ -140,7 +140,8 @@ export const errorTable = {
 export type ErrorName = keyof typeof errorTable
 
 /**
- * The errors that a call and its preview can return before anything is held or dialed. `insufficient_credits` is the error for a trial key.
+ * The errors that a call and its preview can return before a hold is made and before a provider is called. `insufficient_credits` is the error for a trial
+ * key.
  */
 export const planningErrors: readonly ErrorName[] = [
   'bad_request',
@@ -164,7 +165,7 @@ export interface FailOptions {
   readonly cause?: unknown
   /** Fields of the body in addition to `error`, for example the budget figures of a 429. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Seconds for `retry-after`; rounded up, at least 1. Absent when waiting does not help. */
+  /** Seconds for `retry-after`; rounded up, at least 1. Absent when a retry is useless. */
   readonly retryAfterSeconds?: number
   /** Overrides the entry's `shouldRetry`. */
   readonly shouldRetry?: boolean

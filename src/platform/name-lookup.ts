@@ -1,7 +1,7 @@
 /**
- * Resolves host names that users give, with the hosts file and the name servers of the machine, each within a time limit. The system's own
- * look-up (getaddrinfo) would block one of the few threads of the process while a name server is silent. Files and all other names need
- * those threads too. Decision 0404 gives the reasons.
+ * Resolves host names that users give, with the hosts file and the name servers of the machine, within a time limit. The system's own look-up (getaddrinfo)
+ * would block a thread of the small thread pool while a name server does not answer. File access and all other look-ups need the same threads. Decision
+ * 0404 gives the reasons.
  */
 import type { LookupAddress } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
@@ -24,8 +24,8 @@ const timeoutDefaultMs = 1_500
 const triesMax = 2
 
 /**
- * Returns a look-up function for sockets. It fails with `ENOTFOUND` for a name without an address, and with `EAI_AGAIN` when no name server
- * gave an answer.
+ * Returns a look-up function for sockets. The function fails with `ENOTFOUND` for a name without an address, and with `EAI_AGAIN` when no name server
+ * answers.
  */
 export function makeNameLookup({ hostsFile = hostsFileDefault, servers, timeoutMs = timeoutDefaultMs }: NameLookupOptions = {}): LookupFunction {
   const resolved = async (name: string): Promise<readonly LookupAddress[]> => {

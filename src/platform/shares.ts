@@ -1,13 +1,13 @@
 /** Why there is no place: all places are taken, or the holder's share is used up. */
 export type NoPlace = 'total' | 'share'
 
-/** Percentage of all places that is reserved for holders without a place. */
+/** Percentage of all places that is reserved for holders that have no place yet. */
 const reservePercent = 10
 
 /**
- * A limited number of places of one kind in one process. A holder may use a percentage of the places that others leave free, so its share
- * shrinks when others take more. With 50 percent, holders that take as many as they can have 1/2, 1/4, 1/8 of the places and so on. The
- * last tenth is reserved for holders without a place, so that a new holder nearly always gets its first.
+ * A limited number of places of one kind in one process. A holder may use a percentage of the places that others leave free, so its share shrinks when
+ * others take more. With 50 percent, holders that take as many as they can get 1/2, 1/4, 1/8 of the places and so on. The last tenth is reserved for
+ * holders without a place, so that a new holder nearly always gets one.
  */
 export class Shares<Holder> {
   readonly total: number
@@ -18,7 +18,7 @@ export class Shares<Holder> {
   readonly #byHolder = new Map<Holder, number>()
   #held = 0
 
-  /** `percent`: how much one holder may use of the places that others leave free. */
+  /** One holder may use at most `percent` of the places that others leave free. */
   constructor(total: number, percent: number) {
     this.total = total
     this.#percent = Math.min(percent, 100)
@@ -44,7 +44,7 @@ export class Shares<Holder> {
     return null
   }
 
-  /** Takes a place for a holder that has no share, only the total limit. Returns false when all places are taken. */
+  /** Takes a place for a holder that only the total number of places limits. Returns false when all places are taken. */
   takeUnshared(holder: Holder): boolean {
     if (this.#held >= this.total) {
       this.#refuse('total')
@@ -61,10 +61,7 @@ export class Shares<Holder> {
     this.#held--
   }
 
-  /**
-   * Moves a place from one holder to another and returns null. When the share of the other holder does not allow it, returns the reason and
-   * moves nothing.
-   */
+  /** Moves a place from one holder to another and returns null. When the share of `to` is used up, returns the reason and moves nothing. */
   move(from: Holder, to: Holder): NoPlace | null {
     if (from === to) return null
     const own = this.of(to)
@@ -74,7 +71,7 @@ export class Shares<Holder> {
     return null
   }
 
-  /** Moves a place from one holder to another, whatever the share of the other one is. */
+  /** Moves a place from one holder to another without a check of the share of `to`. */
   hand(from: Holder, to: Holder): void {
     if (from === to) return
     this.#set(from, this.of(from) - 1)

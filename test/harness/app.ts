@@ -25,13 +25,13 @@ export interface TestOptions {
   readonly clock?: Clock
   /** Resolves the hosts of user-given URLs. */
   readonly lookup?: LookupFunction
-  /** Where the usage journal goes; default: the disk of this machine. */
+  /** The disk of the usage journal. The default is the disk of this machine. */
   readonly journalDisk?: JournalDisk
   /** True: usage is flushed in a thread of its own, from dist, as in a real process. Default: by this process, from the source. */
   readonly flushThread?: boolean
   /** Adds the providers and models of dialect-upstreams.ts, one of every dialect that the build speaks, and starts their servers (`app.others`). */
   readonly dialects?: boolean
-  /** Replaces or adds to the models and providers below. */
+  /** Returns the operator's file to use instead of the default one below. */
   readonly operatorFile?: (urls: { alpha: string; beta: string; indus: string }) => object
 }
 
@@ -43,28 +43,28 @@ export interface TestApp {
   readonly alpha: UpstreamServer
   readonly beta: UpstreamServer
   readonly indus: UpstreamServer
-  /** Servers of the other dialects; only with `dialects: true`, which says so by throwing. */
+  /** Servers of the other dialects. Throws without `dialects: true`. */
   readonly others: DialectUpstreams
   readonly orgId: number
   readonly userId: number
-  /** A full key of the org's owner, without limits. */
+  /** A full key of the owner of the organisation, without limits. */
   readonly key: string
   readonly keyId: number
   /** Log lines so far. */
   readonly logLines: string[]
   readonly dataDir: string
-  /** fetch with a credential (default: `key`; null = none). A body that is no string goes as JSON. */
+  /** Calls `fetch` with a credential. The default is `key`, and null means none. A body that is not a string is sent as JSON. */
   call(
     method: string,
     path: string,
     body?: unknown,
     options?: { token?: string | null; cookie?: string; headers?: Record<string, string>; signal?: AbortSignal },
   ): Promise<TestReply>
-  /** The cookie of a signed-in person; default: the owner of `orgId`. Give it to `call` as `cookie`, which then sends no key. */
+  /** Returns the cookie of a signed-in person. The default is the owner of `orgId`. Pass it to `call` as `cookie`, which then sends no key. */
   signIn(userId?: number, orgId?: number): Promise<string>
-  /** A new member of an organisation (default `orgId`) with a cookie of theirs. */
+  /** Makes a new member of an organisation (default `orgId`) with a session cookie. */
   newMember(role: 'member' | 'admin' | 'owner', options?: { orgId?: number; capabilities?: readonly string[] }): Promise<TestMember>
-  /** Another org with its owner's key. */
+  /** Makes another organisation with a key of its owner. */
   otherOrg(name: string): Promise<{ orgId: number; userId: number; key: string; keyId: number }>
   newKey(options?: {
     scope?: 'full' | 'inference'
@@ -74,10 +74,10 @@ export interface TestApp {
     name?: string
     budgetInr?: number
   }): Promise<{ key: string; keyId: number }>
-  /** A new agent with a token of its own. */
+  /** Makes a new agent with a token. */
   newAgent(name: string): Promise<{ id: number; token: string }>
   setBudget(scope: Scope, id: number, inr: number | null): Promise<void>
-  /** Every row of every table as text. */
+  /** Returns every row of every table as text. */
   dump(): Promise<string>
   /** Stops everything. Checks the money invariants first. */
   stop(): Promise<void>
@@ -171,7 +171,7 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     SANDBOX: 'off',
     LOCAL_SERVERS: 'off',
     CIRCUIT_OPEN_MS: '1000',
-    // No test asks the internet.
+    // No test may call the internet.
     PRICE_FEED_URL: 'off',
     ...keys,
     ...options.env,
@@ -274,12 +274,12 @@ async function replyOf(response: Response): Promise<TestReply> {
   try {
     json = JSON.parse(text)
   } catch {
-    // not JSON; the test looks at the text
+    // The body is not JSON. The test can read the text.
   }
   return { status: response.status, headers: response.headers, text, json }
 }
 
-/** Waits until `isSo` holds, looking every 20 ms, at most `deadlineMs`. */
+/** Waits until `isSo` returns true, for at most `deadlineMs`. It checks every 20 ms. */
 export async function until(isSo: () => boolean | Promise<boolean>, deadlineMs = 10_000): Promise<void> {
   const end = Date.now() + deadlineMs
   while (!(await isSo())) {

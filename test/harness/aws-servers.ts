@@ -1,6 +1,6 @@
 /**
- * What gives AWS identities, in one server: instance metadata (version 2 only), the credentials address of containers, STS and the portal
- * of single sign-on. The keys that it gives are known to the S3 test server, and end after `lifeMs`.
+ * One server for all sources of AWS identities: instance metadata (version 2 only), the credentials address of containers, STS and the portal of single
+ * sign-on. The S3 test server accepts the keys that it issues, which expire after `lifeMs`.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,13 +8,13 @@ import type { S3TestServer } from './s3-server.ts'
 
 export interface AwsServers {
   readonly url: string
-  /** How long the keys last that are given from now on. */
+  /** The lifetime of keys that are issued from now on. */
   lifeMs: number
-  /** Who gave keys, in order: instance, container, sso, web-identity, assume-role. */
+  /** The sources that issued keys, in order: instance, container, sso, web-identity, assume-role. */
   readonly given: string[]
-  /** What STS was asked, newest last. */
+  /** The requests to STS, newest last. */
   readonly asked: URLSearchParams[]
-  /** External ids by role: STS gives keys for a role only with the right one. A role that is not here needs none. */
+  /** External ids by role. STS issues keys for such a role only with the right external id. Other roles need none. */
   readonly externalIds: Map<string, string>
   close(): Promise<void>
 }

@@ -5,7 +5,7 @@ import { UnreadReplies } from '../../src/gateway/http/unread-replies.ts'
 import { systemClock } from '../../src/platform/clock.ts'
 import { addressRangesOf } from '../../src/platform/outbound/address-ranges.ts'
 
-/** What the callers of an edge share, with more room than a test needs. */
+/** Returns the shared bounds of an edge, with more room than a test needs. */
 export function roomyBounds(bodyBytes = 1_000_000) {
   return {
     bodies: new BodyRoom({ totalBytes: bodyBytes, orgBytes: bodyBytes, leastBytesPerSecond: 0 }, systemClock),

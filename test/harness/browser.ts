@@ -7,9 +7,9 @@ export interface BrowserReply {
   readonly text: string
   // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
   readonly json: any
-  /** Where a redirect leads, absolute; null otherwise. */
+  /** The absolute target of a redirect. Null for other replies. */
   readonly location: string | null
-  /** `set-cookie` headers as they came. */
+  /** The `set-cookie` headers as they arrived. */
   readonly setCookies: readonly string[]
 }
 
@@ -19,14 +19,14 @@ interface Kept {
   readonly path: string
 }
 
-/** Redirects that `follow` goes along. */
+/** Maximum number of redirects that `follow` follows. */
 const redirectsMax = 10
 
-/** A browser as far as sign-in needs one: a cookie jar by host and path, redirects one at a time. */
+/** A minimal browser for sign-in tests: a cookie jar by host and path, and redirects one at a time. */
 export class TestBrowser {
   readonly #jar = new Map<string, Kept[]>()
 
-  /** One request; redirects are not followed. A gateway's replies are held to its rows. */
+  /** Makes one request without following redirects. Replies of a gateway are checked against its endpoint table. */
   async open(url: string, options: { method?: string; form?: Record<string, string>; headers?: Record<string, string> } = {}): Promise<BrowserReply> {
     const { host, pathname } = new URL(url)
     const method = options.method ?? (options.form === undefined ? 'GET' : 'POST')
@@ -44,14 +44,14 @@ export class TestBrowser {
     try {
       json = JSON.parse(text)
     } catch {
-      // a page
+      // The reply is a page and not JSON.
     }
     checkAgainstRow(method, pathname, response.status, json)
     const location = response.headers.get('location')
     return { status: response.status, headers: response.headers, text, json, setCookies, location: location === null ? null : new URL(location, url).href }
   }
 
-  /** Goes along redirects until one leads to an address that `isEnd` knows, or a page comes; the last reply. */
+  /** Follows redirects until `isEnd` accepts the target, or the reply is not a redirect. Returns the last reply. */
   async follow(url: string, isEnd: (url: string) => boolean = () => false): Promise<BrowserReply & { readonly url: string }> {
     let at = url
     for (let hops = 0; hops < redirectsMax; hops++) {
@@ -62,7 +62,7 @@ export class TestBrowser {
     throw new Error(`more than ${redirectsMax} redirects from ${url}`)
   }
 
-  /** What it would send there. */
+  /** Returns the cookie header that the browser would send to the URL. */
   cookieHeader(url: string): string {
     const { host, pathname } = new URL(url)
     const sent = (this.#jar.get(host) ?? []).filter(({ path }) => pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`))

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
 
-/** The machine's clock, which a test can put forward: timers run as ever, the time of day jumps. */
+/** The clock of the machine, which a test can move forward. The time of day jumps, and timers run normally. */
 export interface MovableClock extends Clock {
   moveTo(ms: number): void
   advance(ms: number): void

@@ -13,9 +13,9 @@ import { databaseUrl, dropDatabase, runOnServer } from './postgres-server.ts'
 export interface TestDatabase {
   readonly db: Db
   readonly kind: 'postgres' | 'embedded'
-  /** The database's own URL; null on the embedded one. */
+  /** The URL of the database. Null for the embedded database. */
   readonly url: string | null
-  /** Another connection pool on the same database, as a second process has. Only on PostgreSQL. */
+  /** Opens another connection pool on the same database, as a second process would. Only on PostgreSQL. */
   open(): Promise<Db>
   /** Closes every pool and drops the database. */
   dispose(): Promise<void>
@@ -24,7 +24,7 @@ export interface TestDatabase {
 /** True in runs against a PostgreSQL server. */
 export const onPostgres: boolean = inject('postgres') !== null
 
-/** A fresh migrated database of its own: a copy of the one that the run migrated at its start. */
+/** Returns a new migrated database. It is a copy of the database that the run migrated at its start. */
 export async function testDatabase(): Promise<TestDatabase> {
   const server = inject('postgres')
   return server === null ? await embeddedCopy() : await postgresCopy(server)

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { Transform } from 'node:stream'
 
-/** A TCP proxy between a gateway and its PostgreSQL that can swallow notifications, as a pooler or a broken LISTEN does, while all else goes through. */
+/** A TCP proxy between a gateway and PostgreSQL. It can drop notifications, as a connection pooler or a broken LISTEN does, and passes everything else on. */
 export interface DeafProxy {
   readonly port: number
-  /** From now on the database's notifications are swallowed; `false`: they are heard again. */
+  /** Drops the notifications of the database from now on. With `false` it passes them on again. */
   deafen(isDeaf: boolean): void
-  /** Notifications swallowed so far. */
+  /** Number of dropped notifications so far. */
   readonly swallowed: number
   close(): Promise<void>
 }
@@ -15,7 +15,7 @@ export interface DeafProxy {
 /** The first byte of a NotificationResponse. */
 const notificationType = 0x41
 
-/** Starts one on a loopback port that leads to `target`; notifications are heard at first. */
+/** Starts a proxy to `target` on a loopback port. At first it passes notifications on. */
 export async function startDeafProxy(target: { readonly host: string; readonly port: number }): Promise<DeafProxy> {
   const sockets = new Set<Socket>()
   let isDeaf = false
@@ -59,7 +59,7 @@ export async function startDeafProxy(target: { readonly host: string; readonly p
   }
 }
 
-/** Passes on the messages of a PostgreSQL server whose type `isWanted`: a byte of type, four of length, the body. */
+/** Passes on those messages of a PostgreSQL server whose type `isWanted` accepts. A message has one byte of type, four of length, and the body. */
 function messageFilter(isWanted: (type: number) => boolean): Transform {
   let rest: Buffer = Buffer.alloc(0)
   return new Transform({

@@ -2,7 +2,7 @@ import { hasDialect } from '../../src/gateway/providers/dialects.ts'
 import type { DialectId } from '../../src/gateway/providers/provider.ts'
 import { startUpstream, type UpstreamServer } from './upstream-server.ts'
 
-/** One scripted server a dialect. Each answers in the format of its dialect by itself; scripts may say otherwise. */
+/** One scripted server for each dialect. By default each answers in the format of its dialect, and scripts can change the answer. */
 export interface DialectUpstreams {
   /** Anthropic messages. */
   readonly claude: UpstreamServer
@@ -13,7 +13,7 @@ export interface DialectUpstreams {
   close(): Promise<void>
 }
 
-/** Which model is served by which dialect. `claude-test` needs the caller's own key; the others run on the platform's. */
+/** The model of each dialect. `claude-test` needs the caller's own key, and the other models use the platform key. */
 export const modelOfDialect = {
   openai: 'openai-model',
   anthropic: 'anthropic-model',
@@ -33,7 +33,10 @@ export async function startDialectUpstreams(): Promise<DialectUpstreams> {
   }
 }
 
-/** Rows of the operator's file; dialects that the build does not speak are left out. `newer` is an OpenAI provider that knows `max_completion_tokens` alone. */
+/**
+ * Returns provider rows of the operator's file, without dialects that the build does not support. `newer` is an OpenAI provider that accepts only
+ * `max_completion_tokens`.
+ */
 export function dialectProviders(others: DialectUpstreams, alphaUrl: string): object[] {
   const provider = (id: string, dialect: DialectId, base_url: string, auth: string, more: object = {}) => ({
     id,
@@ -51,7 +54,10 @@ export function dialectProviders(others: DialectUpstreams, alphaUrl: string): ob
   ].filter(({ dialect }) => hasDialect(dialect))
 }
 
-/** All of them take tools and images and think, and two take sound for ₹100; ₹10 in, ₹40 out, ₹1 cached, ₹12 written to the cache, per million tokens. */
+/**
+ * Returns the models. All support tools, images and thinking, and two support sound for ₹100. Other prices per million tokens: ₹10 input, ₹40 output, ₹1
+ * cached, ₹12 written to the cache.
+ */
 export function dialectModels(): object[] {
   const model = (id: string, dialect: DialectId, provider: string, upstream_model: string, more: object = {}) => ({
     dialect,

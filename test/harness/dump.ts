@@ -6,10 +6,10 @@ const tables = statement<[], { name: string }>(
 )
 const dumps = new Map<string, Statement<[], { line: string }>>()
 
-/** What a process writes of itself all the time, whatever it is asked. */
+/** Tables that a process writes to all the time, independent of requests. */
 const heartbeats: ReadonlySet<string> = new Set(['beats', 'processes'])
 
-/** Every row of every table as text, heartbeats aside: for tests that say what must not be stored. */
+/** Returns every row of every table as text, except heartbeats. It is for tests of what must not be stored. */
 export async function dumpTables(db: Db): Promise<string> {
   const lines: string[] = []
   for (const { name } of await db.many(tables)) {

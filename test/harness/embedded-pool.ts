@@ -1,19 +1,19 @@
 /**
- * Embedded databases that the tests of one process use one after the other. A new thread costs two seconds of processor time, most of it
- * to compile PostgreSQL; emptying the tables of an idle one costs a hundredth of that. A database whose tables, columns, triggers, functions
- * or constraints a test has changed is closed instead of used again.
+ * Embedded databases that the tests of one process use one after the other. A new thread costs two seconds of processor time, most of it to compile
+ * PostgreSQL. Emptying the tables of an idle database costs a hundredth of that. A database whose tables, columns, triggers, functions or constraints a
+ * test has changed is closed instead of used again.
  */
 import { type Db, statement, type Tx } from '../../src/platform/db/db.ts'
 import type { EmbeddedDb } from '../../src/platform/db/embedded/db-embedded.ts'
 
-/** How many idle ones a process keeps: a few tests need two databases together. */
+/** Maximum number of idle databases of a process. A few tests need two databases together. */
 const idleMax = 2
-/** A database with more than this in its tables is truncated: to delete many rows takes longer than to make all files again. */
+/** Tables are truncated when they have more than this number of bytes, because deleting many rows takes longer than making all files again. */
 const deletedMaxBytes = 16 * 1024 * 1024
-/** The files of a table may keep this much of deleted rows. */
+/** Maximum number of bytes of deleted rows that the files of a table may keep. */
 const deadMaxBytes = 64 * 1024
 const idle: Owned[] = []
-/** The same for all: each begins as the copy of one database. */
+/** All databases have the same start, because each begins as a copy of one database. */
 let start: Promise<Start> | null = null
 
 interface Owned {
@@ -21,7 +21,7 @@ interface Owned {
   readonly start: Start
 }
 
-/** What a migrated database holds before any test. */
+/** The content of a migrated database before any test. */
 interface Start {
   readonly shape: string
   readonly tables: readonly string[]
@@ -58,7 +58,7 @@ const filledTables = statement<[], { name: string; sizeBytes: number }>(
    where size > 0`,
 )
 
-/** An empty migrated database: an idle one, or what `open` opens. Its `close` gives it back. */
+/** Returns an empty migrated database: an idle one, or a new one from `open`. Its `close` gives it back to the pool. */
 export async function borrowEmbedded(open: () => Promise<EmbeddedDb>): Promise<EmbeddedDb> {
   const kept = idle.pop()
   if (kept !== undefined) return lend(kept)
@@ -117,7 +117,7 @@ function lend(owned: Owned): EmbeddedDb {
   }
 }
 
-/** Makes the database what it was before the test. False: a test has changed more than rows. */
+/** Restores the database to its state before the test. Returns false when the test has changed more than rows. */
 async function isReset({ db, start }: Owned): Promise<boolean> {
   const extra = (await db.many(tablesOf)).filter(({ name }) => !start.tables.includes(name))
   if (extra.some(({ isPartition }) => !isPartition)) return false
@@ -138,12 +138,14 @@ async function isReset({ db, start }: Owned): Promise<boolean> {
 
 const restartSequences = `select setval(format('%I', sequencename)::regclass, start_value, false) from pg_sequences where schemaname = 'public' and last_value is not null;`
 
-/** Truncating makes each file of a table and its indexes again; most tests write to a tenth of the tables. Foreign keys are not checked. */
+/**
+ * Returns the SQL that empties tables. It deletes rows, because truncating makes all files of a table and its indexes again. Foreign keys are not checked.
+ */
 function deletion(filled: readonly { readonly name: string }[]): string {
   return `set local session_replication_role = replica; ${filled.map(({ name }) => `delete from "${name}";`).join(' ')} set local session_replication_role = origin;`
 }
 
-/** Gives the pages of deleted rows back, so that no test reads through those of the tests before it, and forgets what is known of their number. */
+/** Frees the pages of deleted rows, so that a test does not read through those of earlier tests. Also resets the statistics of the tables. */
 async function shrink(db: EmbeddedDb, tables: readonly { readonly name: string }[]): Promise<void> {
   await db.script(`vacuum ${tables.map(({ name }) => `"${name}"`).join(', ')}`)
   const names = tables.map(({ name }) => `'"${name}"'::regclass`).join(', ')

@@ -1,35 +1,38 @@
 /**
- * An HTTP proxy in front of an object store that makes things go wrong on the wire, so that what the SDK makes of it is under test.
- * Signatures stay valid: the store behind it checks the same Host header.
+ * An HTTP proxy in front of an object store that causes faults on the connection, to test how the store client handles them. Signatures stay valid, because
+ * the store checks the same Host header.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What becomes of one call. Everything but `pass` and `status` happens on the way back: the store has done what was asked. */
+/**
+ * The fault of one call. With `pass` there is none. With `status` the store does not receive the call. All other faults affect the reply, after the store
+ * has performed the call.
+ */
 export type Fault =
   | { readonly kind: 'pass' }
-  /** Answered by the proxy; the store gets nothing. */
+  /** The proxy answers, and the store does not receive the call. */
   | { readonly kind: 'status'; readonly status: number; readonly code?: string }
-  /** Answered with an error although the store has done it. */
+  /** The proxy answers with an error although the store has performed the call. */
   | { readonly kind: 'lie-status'; readonly status: number; readonly code?: string }
   /** The connection is closed without a reply. */
   | { readonly kind: 'lost-reply' }
   /** The reply never comes. */
   | { readonly kind: 'silence' }
-  /** Half of the body, then the connection is closed. */
+  /** The connection is closed after half of the body. */
   | { readonly kind: 'cut-body' }
-  /** Half of the body, then nothing. */
+  /** Nothing more comes after half of the body. */
   | { readonly kind: 'stall-body' }
-  /** Another etag, a weak one, or none (null). */
+  /** The reply has another etag, a weak one, or none (null). */
   | { readonly kind: 'etag'; readonly change: (etag: string) => string | null }
 
 export interface FaultyStore {
   readonly endpoint: string
   readonly hostPort: string
-  /** Decides for every call what becomes of it. */
+  /** Decides the fault of every call. */
   decide: (call: { readonly method: string; readonly path: string; readonly headers: IncomingMessage['headers'] }) => Fault
-  /** Calls that came, as `PUT /bucket/key`. */
+  /** The received calls, as `PUT /bucket/key`. */
   readonly calls: string[]
   close(): Promise<void>
 }

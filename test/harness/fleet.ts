@@ -21,10 +21,10 @@ import { type TestDatabase, testDatabase } from './database.ts'
 import { fixedCostConfig, type GatewayProcess, startProcess } from './process.ts'
 import { type RecordedRequest, startUpstream, type UpstreamScript, type UpstreamServer } from './upstream-server.ts'
 
-/** What one output token of `fixed-model` costs, in micro-rupees. */
+/** The cost of one output token of `fixed-model`, in micro-rupees. */
 export const tokenUinr = 100n
 
-/** A usage row as these tests look at it. */
+/** The fields of a usage row that these tests read. */
 export interface UsageRow {
   readonly keyId: number
   readonly label: string | null
@@ -46,7 +46,7 @@ const leases = statement<[scope: string, scopeId: string], { processId: bigint; 
    where c.scope = $1::text and c.scope_id = $2::text and l.amount > 0 order by l.process_id`,
 )
 
-/** A reply, read whole. */
+/** A whole reply. */
 export interface FleetReply {
   readonly status: number
   readonly headers: Headers
@@ -55,7 +55,7 @@ export interface FleetReply {
   readonly json: any
 }
 
-/** Gateways in processes of their own on one PostgreSQL database, and the upstream that all of them dial. */
+/** Several gateway processes on one PostgreSQL database, and the upstream that all of them call. */
 export interface Fleet {
   readonly database: TestDatabase
   readonly db: Db
@@ -63,34 +63,34 @@ export interface Fleet {
   readonly orgId: number
   /** A full key of the owner, without limits. */
   readonly key: string
-  /** The cookie of a signed-in person; default: the owner. */
+  /** Returns the cookie of a signed-in person. The default is the owner. */
   signIn(userId?: number): Promise<string>
-  /** Starts one more process; without a folder it gets one of its own. `program` runs in place of dist/main.js. */
+  /** Starts another process. Without `dataDir` it gets a new folder. `program` runs instead of dist/main.js. */
   start(env?: Readonly<Record<string, string>>, dataDir?: string, program?: string): Promise<GatewayProcess>
   newFolder(): string
-  /** Runs `brigade` with these words as an operator does, with the settings of the fleet and a data folder of its own. */
+  /** Runs `brigade` with these arguments as an operator would, with the settings of the fleet and a separate data folder. */
   command(...words: string[]): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>
   newKey(limits: { rpm?: number; daily?: number; budgetInr?: number }): Promise<{ id: number; key: string }>
-  /** A new agent, made over HTTP through the first living process, with a budget and a token. */
+  /** Makes a new agent with a budget and a token, over HTTP through the first living process. */
   newAgent(name: string, budgetInr: number | null): Promise<{ id: number; token: string }>
   usage(): Promise<readonly UsageRow[]>
-  /** Who leases how much of a scope's counters. */
+  /** Returns the leases on the counters of a scope: process and amount. */
   leasesOf(scope: 'agent' | 'key', id: number): Promise<readonly { processId: bigint; amount: bigint }[]>
-  /** Broken money invariants, one sentence each. */
+  /** Returns one sentence for each broken money invariant. */
   violations(): Promise<readonly string[]>
   /** Kills every process and drops the database. */
   stop(): Promise<void>
 }
 
-/** The settings that make rare things happen within a test. */
+/** Settings with short intervals, so that regular jobs run within a test. */
 const shortTimes = { BEAT_MS: '200', JANITOR_MS: '300', CONTROL_POLL_MS: '200', JOURNAL_FLUSH_MS: '50' }
 
-/** What the upstream of a fleet answers: as many output tokens as the request allows. */
+/** The answer of a fleet's upstream: as many output tokens as the request allows. */
 export function fleetAnswer(request: RecordedRequest): UpstreamScript {
   return { usage: { prompt_tokens: 10, completion_tokens: Number(request.json?.['max_tokens'] ?? 10), total_tokens: 0 } }
 }
 
-/** Makes the database, an organisation with an owner's key, and the upstream; every answer uses as many tokens as `max_tokens` says. */
+/** Makes the database, an organisation with a key of its owner, and the upstream. Every answer has as many tokens as `max_tokens`. */
 export async function startFleet(env: Readonly<Record<string, string>> = {}): Promise<Fleet> {
   const [database, upstream] = await Promise.all([testDatabase(), startUpstream()])
   const { db, url } = database
@@ -135,7 +135,7 @@ export async function startFleet(env: Readonly<Record<string, string>> = {}): Pr
     command: (...words) => runBrigade({ ...settings, DATA_DIR: newFolder(), LOG_LEVEL: 'error' }, words),
     signIn: async (who = userId) => (await sessions.create(who, orgId)).cookie,
     async start(more = {}, dataDir = newFolder(), program) {
-      // The public address is shared, as behind a balancer; each member is called at its own.
+      // All processes have the same public address, as behind a load balancer. The test calls each at its own port.
       const member = await onFreePort(async port => ({
         ...(await startProcess({ ...settings, PORT: String(port), ...more }, dataDir, program)),
         baseUrl: `http://127.0.0.1:${port}`,
@@ -183,7 +183,7 @@ function runBrigade(env: Readonly<Record<string, string>>, words: readonly strin
   return new Promise(done => child.once('close', code => done({ code, ...text })))
 }
 
-/** Starts on a free port, and again on another one when somebody took the port in between. */
+/** Starts on a free port. Tries another port when someone took it in the meantime. */
 async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -205,7 +205,7 @@ function freePort(): Promise<number> {
   })
 }
 
-/** One request to one process, read to its end. */
+/** Makes one request to one process and reads the reply to its end. */
 export async function call(
   process: { readonly baseUrl: string },
   token: string,
@@ -224,12 +224,12 @@ export async function call(
   try {
     json = JSON.parse(text)
   } catch {
-    // not JSON; the test looks at the text
+    // The body is not JSON. The test can read the text.
   }
   return { status: response.status, headers: response.headers, text, json }
 }
 
-/** A chat call that costs exactly `tokens` output tokens. */
+/** Makes a chat call that costs exactly `tokens` output tokens. */
 export function chat(
   process: { readonly baseUrl: string },
   token: string,
@@ -247,7 +247,7 @@ export function chat(
   )
 }
 
-/** Statuses and codes of many replies, counted: `{ '200': 10, '429 agent_budget_held': 190 }`. */
+/** Counts the statuses and codes of many replies: `{ '200': 10, '429 agent_budget_held': 190 }`. */
 export function countReplies(replies: readonly FleetReply[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, json } of replies) {

@@ -14,11 +14,11 @@ export interface GithubServer {
   readonly url: string
   readonly env: Readonly<Record<string, string>>
   person: GithubPerson
-  /** The secret that it expects of the gateway. */
+  /** The client secret that it expects from the gateway. */
   clientSecret: string
-  /** Status with which the API answers instead; null: what it should. */
+  /** The status of all API answers. Null means normal answers. */
   apiStatus: number | null
-  /** Codes exchanged so far. */
+  /** Returns the number of exchanged codes so far. */
   readonly exchanges: () => number
   stop(): Promise<void>
 }
@@ -31,8 +31,8 @@ interface Grant {
 const clientId = 'github-client'
 
 /**
- * GitHub as far as sign-in sees it: /login/oauth/authorize and /login/oauth/access_token with one-time codes, PKCE and a client secret,
- * errors with status 200 as the real one sends them, /user and /user/emails for the tokens that it gave out.
+ * A fake of GitHub with the parts that sign-in uses: /login/oauth/authorize and /login/oauth/access_token with one-time codes, PKCE and a client secret,
+ * and /user and /user/emails for its tokens. As the real GitHub does, it sends errors with status 200.
  */
 export async function startGithub(): Promise<GithubServer> {
   const grants = new Map<string, Grant>()

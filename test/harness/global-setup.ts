@@ -1,6 +1,6 @@
 /**
- * Once per test run: makes the worker threads runnable and migrates one database, which every `testDatabase()` then
- * copies. Embedded by default; with TEST_DATABASE=postgres a template database on the server of TEST_POSTGRES_URL.
+ * Runs once per test run. It compiles the worker threads and migrates one database, which every `testDatabase()` copies. By default this is an embedded
+ * database. With TEST_DATABASE=postgres it is a template database on the server of TEST_POSTGRES_URL.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -19,11 +19,11 @@ import { offerSwift } from './shared-swift.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** File with the dump of a migrated embedded database. */
+    /** The file with the dump of a migrated embedded database. */
     readonly embeddedDump: string
-    /** The server's URL and the name of the migrated template database; null in embedded runs. */
+    /** The URL of the server and the name of the migrated template database. Null in runs on the embedded database. */
     readonly postgres: { readonly url: string; readonly template: string } | null
-    /** Where `sharedSwift()` asks for the Swift of this run. */
+    /** The URL at which `sharedSwift()` requests the address of the Swift of this run. */
     readonly swiftOffer: string
   }
 }
@@ -67,7 +67,7 @@ async function makeTemplate(server: string): Promise<string> {
   return template
 }
 
-/** Tests run the source, but worker threads cannot: their files are compiled when the build is missing or older. */
+/** Compiles the files of worker threads when the build is missing or older. Tests run the source, but worker threads cannot. */
 function buildWorkers(): void {
   const counting = readdirSync(join(root, 'src/platform/media/sound'), { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.ts'))

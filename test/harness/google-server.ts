@@ -13,20 +13,20 @@ export interface GoogleServer {
   readonly url: string
   /** The settings that make a gateway use it. */
   readonly env: Readonly<Record<string, string>>
-  /** Who is signed in there from now on. */
+  /** The person who is signed in at the issuer from now on. */
   person: GooglePerson
-  /** Changes the claims of id tokens just before they are signed; null leaves them alone. */
+  /** Changes the claims of id tokens before they are signed. Null means no change. */
   tamper: ((claims: Record<string, unknown>) => void) | null
-  /** What the token endpoint answers instead; null: what it should. */
+  /** The answer of the token endpoint. Null means normal answers. */
   refusal: { readonly status: number; readonly body: Record<string, unknown> } | null
-  /** Error with which the next sign-ins come back; null: none. */
+  /** The error with which the next sign-ins return. Null means no error. */
   error: string | null
-  /** Signs with keys that were never published, from now on. */
+  /** Makes the issuer sign with unpublished keys from now on. */
   forgeSignatures(): Promise<void>
   stop(): Promise<void>
 }
 
-/** An OpenID Connect issuer on loopback, in the place of Google. */
+/** Starts an OpenID Connect issuer on loopback that takes the place of Google. */
 export async function startGoogle(port = 0): Promise<GoogleServer> {
   const server = new OAuth2Server()
   await server.issuer.keys.generate('RS256')
@@ -40,7 +40,7 @@ export async function startGoogle(port = 0): Promise<GoogleServer> {
     refusal: null,
     error: null,
     async forgeSignatures() {
-      // The issuer publishes what `toJSON` says, and signs with what it holds.
+      // The issuer publishes the result of `toJSON`, and signs with its own keys.
       const published = server.issuer.keys.toJSON()
       server.issuer.keys.toJSON = () => published
       const { OAuth2Issuer } = await import('oauth2-mock-server')

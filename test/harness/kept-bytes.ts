@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestApp } from './app.ts'
 
-/** The forms in which a value could be in a file or a column. */
+/** Returns the forms in which a file or column could contain a value. */
 export function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
-  // Inside a longer base64 text the value starts at one of three offsets; the whole groups in the middle look the same.
+  // Inside a longer base64 text, the value begins at one of three offsets. The complete groups in the middle are then the same.
   const shifted = [0, 1, 2].map(pad =>
     Buffer.concat([Buffer.alloc(pad, 0x20), bytes])
       .toString('base64')
@@ -14,7 +14,7 @@ export function formsOf(secret: string): string[] {
   return [secret, bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url'), ...shifted].filter(form => form.length > 11)
 }
 
-/** Everything that a gateway has left behind, by its place: the database, the log, each file of the data folder but the operator's own. */
+/** Returns everything that a gateway has stored, by place: the database, the log, and each file of the data folder except the operator's own files. */
 export async function keptBytes(app: TestApp): Promise<ReadonlyMap<string, string>> {
   await app.gateway.app.limits.flushNow()
   return new Map([
@@ -26,7 +26,7 @@ export async function keptBytes(app: TestApp): Promise<ReadonlyMap<string, strin
   ])
 }
 
-/** Which of the secrets lie where, in which form; empty is what a test wants. */
+/** Returns which secrets were found, where and in which form. Tests expect an empty list. */
 export function foundIn(kept: ReadonlyMap<string, string>, secrets: ReadonlyMap<string, string>): string[] {
   const found: string[] = []
   for (const [place, text] of kept)

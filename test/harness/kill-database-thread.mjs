@@ -1,6 +1,6 @@
 /**
- * Loaded before the gateway by --import: SIGUSR2 ends the thread of the embedded database, as a crash of it would. The thread is known by
- * its first message.
+ * Loaded before the gateway with --import. On SIGUSR2 it ends the thread of the embedded database, as a crash would. It recognises the thread by its first
+ * message.
  */
 import { isMainThread } from 'node:worker_threads'
 

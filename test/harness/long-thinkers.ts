@@ -5,17 +5,17 @@ interface OperatorFile {
   readonly models?: readonly object[]
 }
 
-/** The chat models of a file (default: that of the harness) as ones that may think at any length: a provider may then report what it likes. */
+/** Returns an operator's file (default: that of the harness) whose chat models may think at any length, so that any reported usage is plausible. */
 export function longThinkers(urls: Parameters<typeof defaultOperatorFile>[0], fileOf: (from: typeof urls) => OperatorFile = defaultOperatorFile): OperatorFile {
   const file = fileOf(urls)
   const thinks = (model: object): object => ('kind' in model && model.kind === 'chat' ? { ...model, reasoning: true, max_output_tokens: 1_000_000_000 } : model)
   return { ...file, models: (file.models ?? []).map(thinks) }
 }
 
-/** Tokens of output that cost a rupee with `alpha-only`: ₹40 a million. */
+/** Number of output tokens of `alpha-only` that cost one rupee, at ₹40 a million. */
 export const thoughtTokensPerInr = 25_000
 
-/** A usage that costs so many rupees with `alpha-only`. */
+/** Returns a usage of `alpha-only` that costs the given number of rupees. */
 export function usageWorth(inr: number): Readonly<Record<string, number>> {
   const tokens = Math.round(inr * thoughtTokensPerInr)
   return { prompt_tokens: 0, completion_tokens: tokens, total_tokens: tokens }

@@ -1,8 +1,8 @@
-/** Recordings whose headers say less than there is: the sound lasts `seconds`, whatever their sender has written in front of it. */
+/** Recordings whose headers state too short a length. The sound lasts `seconds`. */
 import { m4aOf, mp3Of, oggOpusOf, webmOf } from './recordings.ts'
 import { wavOf } from './wav.ts'
 
-/** The rate of bytes, which no player asks, is 50 times what it is, and the sound is said to end after 200 bytes. */
+/** The header states 50 times the real byte rate, which players ignore, and an end of the sound after 200 bytes. */
 function wav(seconds: number): Buffer {
   const file = wavOf(seconds)
   file.writeUInt32LE(16_000 * 50, 28)
@@ -10,7 +10,7 @@ function wav(seconds: number): Buffer {
   return file
 }
 
-/** A frame in front that says that there is one frame in all. */
+/** The first frame states that there is only one frame. */
 function mp3(seconds: number): Buffer {
   const sound = mp3Of(seconds)
   const head = Buffer.from(sound.subarray(0, 36))
@@ -20,7 +20,7 @@ function mp3(seconds: number): Buffer {
   return Buffer.concat([head, sound])
 }
 
-/** Fifty packets of 20 ms a page, and positions of one sample. */
+/** Each page has fifty packets of 20 ms, but its position is one sample. */
 function ogg(seconds: number): Buffer {
   const heads = oggOpusOf(0)
   const pages = Array.from({ length: Math.round(seconds) }, (_, index) => {
@@ -36,7 +36,7 @@ function ogg(seconds: number): Buffer {
   return Buffer.concat([heads, ...pages])
 }
 
-/** Frames of 4,096 samples at 16 kHz behind a block that says that there is one sample. */
+/** Frames of 4,096 samples at 16 kHz, after a block that states one sample. */
 function flac(seconds: number): Buffer {
   const info = Buffer.alloc(34)
   info.writeUInt16BE(4096, 0)
@@ -58,14 +58,14 @@ function checksum(head: Buffer): number {
   return sum
 }
 
-/** One sample, say the film and its track. */
+/** The headers of the movie and its track state one sample. */
 function m4a(seconds: number): Buffer {
   const file = m4aOf(seconds)
   for (const name of ['mvhd', 'mdhd']) file.writeUInt32BE(1, file.indexOf(name, 0, 'latin1') + 20)
   return file
 }
 
-/** All times are a millionth of what they are, and each packet has 60 ms. */
+/** All times are a millionth of the real ones. Each packet has 60 ms. */
 function webm(seconds: number): Buffer {
   const file = webmOf(seconds, true)
   const scale = file.indexOf(Buffer.from('2ad7b1', 'hex'))
@@ -77,7 +77,7 @@ function webm(seconds: number): Buffer {
 /** The id and length of a block, as `webmOf` writes them. */
 const block = Buffer.from('a3010000000000000c', 'hex')
 
-/** Each as a name and how to make it. */
+/** The recordings, each with a name and a function that makes it. */
 export const lyingRecordings: readonly (readonly [string, (seconds: number) => Buffer])[] = [
   ['wav', wav],
   ['mp3', mp3],

@@ -7,7 +7,7 @@ const media = [
   { id: 'draw', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'alpha', upstream_model: 'draw-up' }] },
 ]
 
-/** The usual file, with models that transcribe, speak and draw at alpha. */
+/** Returns the default operator's file, with models of alpha for transcription, speech and images. */
 export function fileWithMedia(urls: Parameters<typeof defaultOperatorFile>[0]): object {
   const file = defaultOperatorFile(urls)
   return { ...file, models: [...file.models, ...media] }

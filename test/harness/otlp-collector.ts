@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** A span as a collector reads it. */
+/** A span as a collector receives it. */
 export interface ReceivedSpan {
   readonly name: string
   /** 1 internal, 2 server, 3 client. */
@@ -27,7 +27,7 @@ export interface ReceivedPoint {
   readonly attributes: Attributes
 }
 
-/** A real OpenTelemetry collector as far as an exporter sees it: OTLP over HTTP in JSON. */
+/** A fake OpenTelemetry collector that accepts OTLP over HTTP in JSON. */
 export interface OtlpCollector {
   readonly url: string
   readonly spans: ReceivedSpan[]
@@ -35,21 +35,21 @@ export interface OtlpCollector {
   /** Headers of every request. */
   readonly headers: Readonly<Record<string, unknown>>[]
   readonly resources: Attributes[]
-  /** Every byte that came. */
+  /** Returns all received bytes as text. */
   text(): string
-  /** From now on every request is answered so. */
+  /** Answers every request with this status from now on. */
   answer(status: number): void
   close(): Promise<void>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: JSON of a protocol whose types live in packages that the gateway alone imports.
+// biome-ignore lint/suspicious/noExplicitAny: JSON of a protocol whose types are in packages that only the gateway imports.
 type Json = any
 
 const plain = (value: Json): unknown =>
   value.stringValue ?? value.boolValue ?? value.doubleValue ?? (value.intValue === undefined ? value.arrayValue?.values?.map(plain) : Number(value.intValue))
 const attributesOf = (list: Json): Attributes => Object.fromEntries((list ?? []).map((item: Json) => [item.key, plain(item.value)]))
 
-/** Starts one on a loopback port. */
+/** Starts a collector on a loopback port. */
 export async function startOtlpCollector(): Promise<OtlpCollector> {
   const spans: ReceivedSpan[] = []
   const points: ReceivedPoint[] = []

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** An order as the provider keeps it. */
+/** An order as the provider stores it. */
 export interface ProviderOrder {
   readonly id: string
   /** Paise. */
@@ -13,31 +13,31 @@ export interface ProviderOrder {
   readonly notes: Readonly<Record<string, string>>
 }
 
-/** What the next request gets instead of what it asked for. */
+/** A failure of the next request. */
 export interface ProviderFailure {
   readonly status?: number
   /** A JSON value, or text that is sent as it is. */
   readonly body?: unknown
-  /** Takes the request and never answers. */
+  /** Accepts the request and never answers. */
   readonly hang?: boolean
-  /** Takes the request and breaks the connection. */
+  /** Accepts the request and breaks the connection. */
   readonly reset?: boolean
-  /** Makes the order, with these fields of the reply changed. */
+  /** Makes the order, and changes these fields of the reply. */
   readonly change?: Readonly<Record<string, unknown>>
 }
 
 export interface PaymentFacts {
   readonly orderId: string
   readonly paymentId?: string
-  /** Paise; default: the amount of the order. */
+  /** In paise. The default is the amount of the order. */
   readonly amount?: number
   readonly currency?: string
   readonly method?: string
-  /** Why it failed. */
+  /** The reason of the failure. */
   readonly errorReason?: string
 }
 
-/** A refund or dispute as the provider tells of it. */
+/** A refund or dispute as the provider reports it. */
 export interface ReturnFacts {
   readonly id: string
   readonly orderId: string
@@ -45,15 +45,15 @@ export interface ReturnFacts {
   /** Paise. */
   readonly amount: number
   readonly currency?: string
-  /** Phase of a dispute; default: chargeback. */
+  /** The phase of a dispute. The default is chargeback. */
   readonly phase?: string
-  /** Unix seconds of the event. */
+  /** The time of the event in Unix seconds. */
   readonly at?: number
-  /** False: the event does not carry the payment. */
+  /** False: the event does not contain the payment. */
   readonly withPayment?: boolean
 }
 
-/** What the browser gets from the checkout of the provider when the payment went well. */
+/** The result that the provider's checkout gives the browser after a successful payment. */
 export interface CheckoutResult {
   readonly order_id: string
   readonly payment_id: string
@@ -77,13 +77,13 @@ export interface PaymentProvider {
   readonly requests: readonly { readonly method: string; readonly path: string; readonly authorization: string; readonly body: string }[]
   /** Queues failures for the next requests. */
   failNext(...failures: readonly ProviderFailure[]): void
-  /** A payment that is in the list of its order from now on, and that nobody is told of; `fields` of it are changed. Answers its id. */
+  /** Adds a payment to its order without sending an event. `fields` change it. Returns its id. */
   pay(facts: PaymentFacts, fields?: Readonly<Record<string, unknown>>): string
-  /** A payment of that order that went well, with the signature of the checkout. */
+  /** Returns a successful payment of that order, with the signature of the checkout. */
   checkout(orderId: string, paymentId?: string): CheckoutResult
-  /** An event of a refund or dispute of a payment, with its signature. */
+  /** Returns a signed event of a refund or dispute of a payment. */
   returnWebhook(event: string, facts: ReturnFacts): ProviderWebhook
-  /** An event of a payment with its signature. The event may be any name. */
+  /** Returns a signed event of a payment. The event can have any name. */
   webhook(event: string, facts: PaymentFacts): ProviderWebhook
   close(): Promise<void>
 }
@@ -93,12 +93,15 @@ export function billingEnv({ url, keyId, keySecret, webhookSecret }: PaymentProv
   return { RAZORPAY_BASE_URL: url, RAZORPAY_KEY_ID: keyId, RAZORPAY_KEY_SECRET: keySecret, RAZORPAY_WEBHOOK_SECRET: webhookSecret }
 }
 
-/** Hex HMAC-SHA256: the checkout signs `order_id|payment_id` with the key secret, a webhook its raw body with the webhook secret. */
+/**
+ * Returns a signature: HMAC-SHA256 in hex. The checkout signs `order_id|payment_id` with the key secret, and a webhook signs its raw body with the webhook
+ * secret.
+ */
 export function providerSignature(text: string | Buffer, secret: string): string {
   return createHmac('sha256', secret).update(text).digest('hex')
 }
 
-/** An id such as `order_…` or `pay_…`, as the provider makes them. */
+/** Returns a new id in the form of the provider, such as `order_…` or `pay_…`. */
 export function providerId(kind: 'order' | 'pay' | 'rfnd' | 'disp'): string {
   return `${kind}_${randomBytes(32)
     .toString('base64')
@@ -106,7 +109,7 @@ export function providerId(kind: 'order' | 'pay' | 'rfnd' | 'disp'): string {
     .slice(0, 14)}`
 }
 
-/** A real HTTP server that speaks the Orders API of the payment provider: basic auth, amounts in paise, failures on request. */
+/** Starts an HTTP server with the Orders API of the payment provider: basic auth, amounts in paise, failures on request. */
 export async function startPaymentProvider(): Promise<PaymentProvider> {
   const orders: ProviderOrder[] = []
   const requests: { method: string; path: string; authorization: string; body: string }[] = []
@@ -192,7 +195,7 @@ function signedWebhook(body: string, secret: string): ProviderWebhook {
   return { body, headers }
 }
 
-/** The body of an event of a refund (`refund.…`) or dispute (`payment.dispute.…`), as the provider documents it. */
+/** Returns the body of an event of a refund (`refund.…`) or dispute (`payment.dispute.…`), in the form that the provider documents. */
 export function returnBody(event: string, facts: ReturnFacts): string {
   const { id, orderId, paymentId, amount, currency = 'INR', phase = 'chargeback', at = 1_767_225_700, withPayment = true } = facts
   const what = event.startsWith('refund.') ? 'refund' : 'dispute'

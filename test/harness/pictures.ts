@@ -3,7 +3,7 @@ import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import type { RecordedRequest } from './upstream-server.ts'
 
-/** A picture in which every pixel says where it is, so that turning and squeezing show. */
+/** Makes a picture in which every pixel encodes its position, so that a test can detect rotation and scaling. */
 export async function picture(width: number, height: number, format: 'jpeg' | 'png' | 'webp' | 'gif' = 'png', orientation?: number, blue = 0): Promise<Buffer> {
   const pixels = Buffer.alloc(width * height * 3)
   for (let y = 0; y < height; y++)
@@ -17,7 +17,7 @@ export async function picture(width: number, height: number, format: 'jpeg' | 'p
   return (orientation === undefined ? image : image.withMetadata({ orientation })).toFormat(format).toBuffer()
 }
 
-/** A PNG of that size whose bytes are next to none: one bit a pixel, all of them black. */
+/** Makes a PNG of that size with very few bytes: one bit for each pixel, all of them black. */
 export function bomb(width: number, height: number): Buffer {
   const chunk = (type: string, data: Buffer): Buffer => {
     const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
@@ -39,7 +39,7 @@ export const urlOf = (bytes: Buffer, type = 'image/png'): string => `data:${type
 export const partOf = (url: string) => ({ type: 'image_url', image_url: { url, detail: 'high' } })
 export const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
-/** Every inline picture that a provider was sent, in order, wherever its format has them. */
+/** Returns every inline picture in a request to a provider, in order, for every format. */
 export function sentPictures(request: RecordedRequest | undefined): Buffer[] {
   const found: Buffer[] = []
   const walk = (value: unknown): void => {

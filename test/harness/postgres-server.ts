@@ -3,14 +3,14 @@ import { openPostgres } from '../../src/platform/db/postgres/db-postgres.ts'
 import { silentLog } from '../../src/platform/observe/log.ts'
 import { Secret } from '../../src/platform/security/secret.ts'
 
-/** The URL of another database on the same server. */
+/** Returns the URL of another database on the same server. */
 export function databaseUrl(serverUrl: string, database: string): string {
   const url = new URL(serverUrl)
   url.pathname = `/${database}`
   return url.href
 }
 
-/** One command outside a transaction, such as CREATE DATABASE. */
+/** Runs one command outside a transaction, such as CREATE DATABASE. */
 export async function runOnServer(serverUrl: string, sql: string): Promise<void> {
   const db = await openPostgres(new Secret(serverUrl), { poolMax: 1, clock: systemClock, log: silentLog })
   try {
@@ -20,7 +20,7 @@ export async function runOnServer(serverUrl: string, sql: string): Promise<void>
   }
 }
 
-/** Drops a database, whoever is still connected. */
+/** Drops a database, even if clients are still connected. */
 export async function dropDatabase(serverUrl: string, database: string): Promise<void> {
   await runOnServer(serverUrl, `drop database if exists ${database} with (force)`)
 }

@@ -2,18 +2,18 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A public price list and an exchange rate on loopback. What they answer can be changed at any time. */
+/** Servers for a public price list and an exchange rate on loopback. A test can change their answers at any time. */
 export interface PriceServers {
   /** The settings that make a gateway use them. */
   readonly env: Readonly<Record<string, string>>
-  /** What each answers: a JSON value, or text that goes out as it is. */
+  /** The answer of each server: a JSON value, or text that is sent unchanged. */
   prices: unknown
   rates: unknown
-  /** Status of both. */
+  /** The status of both servers. */
   status: number
-  /** Takes requests and never answers them. */
+  /** True: accepts requests and never answers them. */
   hang: boolean
-  /** Requests so far, `prices` or `rates`. */
+  /** The requests so far, each as `prices` or `rates`. */
   readonly requests: string[]
   close(): Promise<void>
 }

@@ -5,27 +5,27 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { layMigrated } from './migrated-folder.ts'
 
-/** A gateway in a process of its own, as an operator runs it. */
+/** A gateway in a separate process, as an operator runs it. */
 export interface GatewayProcess {
   readonly baseUrl: string
   readonly dataDir: string
   readonly child: ChildProcess
-  /** What it printed so far. */
+  /** Returns its output so far. */
   output(): string
-  /** kill -9; resolves when it is gone. */
+  /** Sends kill -9. Resolves when the process has ended. */
   kill(): Promise<void>
-  /** SIGTERM; resolves to the exit code. */
+  /** Sends SIGTERM. Resolves with the exit code. */
   terminate(): Promise<number | null>
 }
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const startDeadlineMs = 90_000
-/** PostgreSQL, which is WebAssembly here, is not compiled a second time for speed: no gateway of a test lives long enough for that. */
+/** With this flag, the embedded PostgreSQL (WebAssembly) is not compiled a second time for speed. No gateway of a test runs long enough to profit. */
 const quickDatabase = '--liftoff-only'
 
 /**
- * Starts dist/main.js, or another program in its place, on a free port and waits until it listens. A `dataDir` of a dead process is taken over as it is. An
- * empty one gets a migrated database, unless `env` names another folder or database. `preload` is a module that Node loads before.
+ * Starts dist/main.js, or another program in its place, on a free port and waits until it listens. A `dataDir` of a dead process is used unchanged. An
+ * empty one gets a migrated database, unless `env` names another folder or database. Node loads the module `preload` first.
  */
 export async function startProcess(
   env: Readonly<Record<string, string>>,
@@ -82,7 +82,7 @@ export async function startProcess(
   }
 }
 
-/** An operator's file with one provider `fixed` at `url`: `fixed-model` costs nothing for the prompt and ₹100 per million output tokens. */
+/** Writes an operator's file with one provider `fixed` at `url`. The prompt of `fixed-model` is free, and a million output tokens cost ₹100. */
 export function fixedCostConfig(url: string): string {
   const file = join(mkdtempSync(join(tmpdir(), 'brigade-config-')), 'brigade.config.json')
   const route = { provider: 'fixed', input_inr_per_mtok: 0, output_inr_per_mtok: 100, source: 'test', as_of: '2026-01-01' }

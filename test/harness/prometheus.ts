@@ -1,7 +1,7 @@
-/** Reads /metrics and probes as monitoring does: any header, a connection for each request, a strict reader of the text. */
+/** Reads /metrics and the probes as a monitoring system does: with any headers, a new connection for each request, and a strict parser. */
 import { request } from 'node:http'
 
-/** What Prometheus reads of a text: values by name and labels. Throws at a line that is not in the format. */
+/** Parses a text as Prometheus does. Returns values by name and labels. Throws for a line that breaks the format. */
 export function parsed(text: string): Map<string, number> {
   const values = new Map<string, number>()
   for (const line of text.split('\n')) {
@@ -15,14 +15,14 @@ export function parsed(text: string): Map<string, number> {
   return values
 }
 
-/** What a request got. */
+/** The reply to a request. */
 export interface Answer {
   readonly status: number
   readonly text: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-/** A request of any method with any headers, over a connection of its own. */
+/** Makes a request with any method and headers, over a new connection. */
 export function ask(url: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Answer> {
   return new Promise((done, failed) => {
     const sent = request(url, { headers, method, agent: false }, reply => {

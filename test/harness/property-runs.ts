@@ -1,6 +1,6 @@
 /**
- * How many cases a property test draws: `full` on the build machine, which sets CI. Elsewhere it is a quarter of `full` and at least `quickMin`,
- * so that all tests end within minutes. Each run draws other cases. PROPERTY_RUNS gives the number for every property and every machine.
+ * Returns the number of cases that a property test draws. The build machine, which sets CI, draws `full` cases. Other machines draw a quarter of them, and
+ * at least `quickMin`, so that all tests end within minutes. Each run draws other cases. PROPERTY_RUNS sets the number for every property on every machine.
  */
 export function propertyRuns(full: number, quickMin = 6): number {
   const asked = process.env['PROPERTY_RUNS']

@@ -1,4 +1,4 @@
-/** Small recordings in the formats that people send, written here byte by byte: silence whose length is known exactly. */
+/** Makes small recordings in the formats that people send. They contain silence of an exactly known length. */
 
 const bytes = (...values: number[]): Buffer => Buffer.from(values)
 const u32 = (value: number): Buffer => {
@@ -16,18 +16,18 @@ export function mp3Of(seconds: number): Buffer {
   return Buffer.concat(Array.from({ length: Math.round((seconds * 16_000) / 576) }, () => frame))
 }
 
-/** FLAC: the block that says how many samples there are, and no frames. */
+/** FLAC with only the block that states the number of samples, without frames. */
 export function flacOf(seconds: number): Buffer {
   const rate = 16_000
   const info = Buffer.alloc(34)
   info.writeUInt16BE(4096, 0)
   info.writeUInt16BE(4096, 2)
-  // 20 bits of rate, 3 of channels less one, 5 of bits less one, 36 of samples.
+  // 20 bits for the rate, 3 for the channels minus one, 5 for the bits minus one, 36 for the number of samples.
   info.writeBigUInt64BE((BigInt(rate) << 44n) | (15n << 36n) | BigInt(Math.round(seconds * rate)), 10)
   return Buffer.concat([text('fLaC'), bytes(0x80, 0, 0, 34), info])
 }
 
-/** Ogg with Opus: two pages of heads, then a page a second; positions count samples at 48 kHz. */
+/** Ogg with Opus: two pages of headers, then one page for each second. Positions count samples at 48 kHz. */
 export function oggOpusOf(seconds: number): Buffer {
   const skipped = 312
   const head = Buffer.concat([text('OpusHead'), bytes(1, 1, skipped & 0xff, skipped >> 8), bytes(0x80, 0x3e, 0, 0), bytes(0, 0, 0)])
@@ -91,12 +91,12 @@ export function m4aOf(seconds: number): Buffer {
 }
 
 const element = (id: string, content: Buffer): Buffer => Buffer.concat([Buffer.from(id, 'hex'), bytes(0x01), zeros(3), u32(content.length), content])
-/** As a recorder writes it that does not know yet how long it will be. */
+/** Writes the start of an element with an unknown length, as a recorder does. */
 const openElement = (id: string): Buffer => Buffer.concat([Buffer.from(id, 'hex'), Buffer.from('01ffffffffffffff', 'hex')])
 
 /**
- * WebM with Opus, a block every 60 ms, in clusters of five seconds. `live`: as a browser records it, with neither a duration nor lengths of
- * segment and clusters.
+ * WebM with Opus, with a block every 60 ms and clusters of five seconds. With `live` it is like a recording of a browser, without a duration and without
+ * lengths of segment and clusters.
  */
 export function webmOf(seconds: number, live = false): Buffer {
   const head = element('1a45dfa3', Buffer.concat([element('4282', text('webm')), element('4287', bytes(4)), element('4285', bytes(2))]))

@@ -24,7 +24,7 @@ const rows: readonly Row[] = bindingsOf(endpointTable).map(binding => {
   return { binding, method, path: patternOf(path), codes: new Set(errorsOf(binding).map(name => `${errorTable[name].status} ${errorTable[name].code}`)) }
 })
 
-/** The row that a request reaches: a literal path before a pattern, and of patterns the one with more segments. */
+/** Returns the row that serves a request. A literal path has priority over a pattern, and a pattern with more segments over a shorter one. */
 function rowOf(method: string, path: string): Row | undefined {
   const found = rows.filter(row => row.method === method && row.path.test(path))
   return found.find(row => !row.binding.at.includes('{')) ?? found.sort((a, b) => segments(b) - segments(a))[0]
@@ -33,8 +33,8 @@ function rowOf(method: string, path: string): Row | undefined {
 const segments = ({ binding }: Row): number => binding.at.split('/').length
 
 /**
- * Holds every reply that a test sees to what its row declares: a 2xx JSON body parses with the row's output, an error of ours has a
- * status and code that the row names. Errors that a provider wrote are relayed as they are and are not ours.
+ * Checks every reply against its endpoint row. A 2xx JSON body must match the output schema of the row. An error of the gateway must have a status and code
+ * that the row names. Relayed errors of a provider are not checked.
  */
 export function checkAgainstRow(method: string, url: string, status: number, json: unknown): void {
   const row = rowOf(method, url.split('?')[0] ?? '')

@@ -1,6 +1,6 @@
 /**
- * An S3 server for tests: node:http, one in-memory bucket set, real SigV4 verification (header form), conditional writes under a
- * per-key mutex, ListObjectsV2. Switches make it an old store, a slow one, a broken one.
+ * An S3 server for tests, in memory. It verifies SigV4 signatures in headers, performs conditional writes under a mutex for each key, and supports
+ * ListObjectsV2. Switches let it act as an old, slow or broken store.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -14,19 +14,19 @@ export interface S3Faults {
   ignoreConditions: boolean
   /** CopyObject gets 501. */
   noCopy: boolean
-  /** Connections are cut before anything happens. */
+  /** Connections are closed before the request is processed. */
   down: boolean
-  /** Writes happen, then the connection is cut; counts down to 0. */
+  /** The next writes are performed, but then their connections are closed. This is their number, which counts down to 0. */
   lostReplies: number
-  /** Answers 409 ConditionalRequestConflict to that many conditional writes. */
+  /** Number of conditional writes that get 409 ConditionalRequestConflict. */
   conflicts: number
-  /** Answers 503 SlowDown to that many calls. */
+  /** Number of calls that get 503 SlowDown. */
   slowDowns: number
-  /** The region of the bucket: a request that is signed for another one is answered 301 (GET, HEAD) or 400. Null: any. */
+  /** The region of the bucket. A request that is signed for another region gets 301 (GET, HEAD) or 400. Null accepts any region. */
   region: string | null
-  /** Asked before anything else, when it is there; true: it has answered by itself, whatever an S3 store would have said. */
+  /** If set, it is called first for every request. It returns true when it has sent the answer itself. */
   answer: ((request: IncomingMessage, response: ServerResponse, url: URL) => boolean) | null
-  /** Awaited before each write is applied: a test holds a write open with it. */
+  /** Awaited before each write is performed, so that a test can delay a write. */
   beforeWrite: (key: string) => Promise<void>
 }
 
@@ -36,11 +36,11 @@ export interface S3Object {
   readonly modified: Date
   readonly contentType: string
   readonly metadata: Readonly<Record<string, string>>
-  /** The KMS key of the write; null: as the bucket says. */
+  /** The KMS key of the write. Null means the default of the bucket. */
   readonly kmsKeyId?: string | null
 }
 
-/** Keys that end, as STS gives them. */
+/** Temporary keys, as STS issues them. */
 export interface S3Session {
   readonly secretKey: string
   readonly token: string
@@ -54,9 +54,9 @@ export interface S3TestServer {
   readonly accessKey: string
   readonly secretKey: string
   readonly faults: S3Faults
-  /** Temporary keys beside `accessKey`, by their id. */
+  /** Temporary keys that are valid in addition to `accessKey`, by their id. */
   readonly sessions: Map<string, S3Session>
-  /** What the bucket holds; a test may change it behind the gateway's back. */
+  /** The objects of the bucket. A test may change them directly. */
   readonly objects: Map<string, S3Object>
   readonly requests: { readonly method: string; readonly key: string; readonly headers: IncomingMessage['headers'] }[]
   put(key: string, text: string): void
@@ -179,12 +179,12 @@ function objectFrom(request: IncomingMessage, bytes: Buffer): S3Object {
   for (const [name, value] of Object.entries(request.headers)) if (name.startsWith('x-amz-meta-')) metadata[name.slice('x-amz-meta-'.length)] = String(value)
   const isKms = request.headers['x-amz-server-side-encryption'] === 'aws:kms'
   const kmsKeyId = isKms ? String(request.headers['x-amz-server-side-encryption-aws-kms-key-id'] ?? 'aws/s3') : null
-  // The etag of what KMS encrypts is no hash of what was sent.
+  // With KMS encryption, the etag is not a hash of the sent bytes.
   const etag = isKms ? `"${randomBytes(16).toString('hex')}"` : etagOf(bytes)
   return { bytes, etag, modified: new Date(), contentType: request.headers['content-type'] ?? 'binary/octet-stream', metadata, kmsKeyId }
 }
 
-/** CopyObject with its metadata kept, under the condition on the source. */
+/** Performs CopyObject with the metadata of the source, if the condition on the source holds. */
 function copyOf(request: IncomingMessage, source: string, bucket: string, objects: ReadonlyMap<string, S3Object>, faults: S3Faults): S3Object {
   if (faults.noCopy) throw new S3Fault(501, 'NotImplemented')
   const path = decodeURIComponent(source).replace(/^\//, '')
@@ -274,7 +274,7 @@ function listXml(query: URLSearchParams, objects: Map<string, S3Object>): string
   return `<ListBucketResult><Prefix>${escapeXml(prefix)}</Prefix><KeyCount>${page.length}</KeyCount><MaxKeys>${maxKeys}</MaxKeys><IsTruncated>${isTruncated}</IsTruncated>${next}${page.map(part => part.text).join('')}</ListBucketResult>`
 }
 
-/** Verifies the header form of AWS Signature Version 4 over the request as it came. */
+/** Verifies AWS Signature Version 4 in the headers of a request. */
 function verifySignature(request: IncomingMessage, url: URL, body: Buffer, sessions: ReadonlyMap<string, S3Session>): string {
   const match = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
     request.headers.authorization ?? '',
@@ -313,7 +313,7 @@ function verifySignature(request: IncomingMessage, url: URL, body: Buffer, sessi
   return region
 }
 
-/** What S3 answers in a region where the bucket is not. */
+/** Answers as S3 does when the bucket is in another region. */
 function elsewhere(request: IncomingMessage, response: ServerResponse, region: string): void {
   const isRead = request.method === 'GET' || request.method === 'HEAD'
   const code = isRead ? 'PermanentRedirect' : 'AuthorizationHeaderMalformed'

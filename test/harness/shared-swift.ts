@@ -1,4 +1,4 @@
-/** One Swift for a whole test run, started when the first test asks for it: it takes seconds to start, and each peer needs only a bucket. */
+/** One Swift for a whole test run, because it takes seconds to start and each test needs only a bucket. It starts when the first test requests it. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -15,7 +15,7 @@ export interface SwiftAddress {
   readonly region: string
 }
 
-/** Answers every GET with the address of the running Swift as JSON. For the process that runs the tests. */
+/** Starts a server that answers every GET with the address of the Swift of this run, as JSON. The process that runs the tests calls it. */
 export async function offerSwift(): Promise<{ url: string; stop(): Promise<void> }> {
   const root = mkdtempSync(join(tmpdir(), 'brigade-swift-'))
   let running: ReturnType<typeof startSwift> | null = null
@@ -40,7 +40,7 @@ export async function offerSwift(): Promise<{ url: string; stop(): Promise<void>
   }
 }
 
-/** The Swift of this run. */
+/** Returns the address of the Swift of this run. */
 export async function sharedSwift(url: string): Promise<SwiftAddress> {
   const reply = await fetch(url)
   if (!reply.ok) throw new Error(`Swift did not start: ${await reply.text()}`)

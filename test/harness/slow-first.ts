@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * The files that take longest, in about that order. They start first, so that no worker is busy with one of them when the other has nothing left to do.
- * In a new checkout vitest goes by the size of a file, and most of these are small.
+ * The test files that take longest, slowest first. They start first, so that at the end no worker is idle while another one runs a slow file. In a new
+ * checkout vitest orders files by size, and most of these are small.
  */
 const slowest = [
   'test/ops/database-thread.test.ts',
@@ -35,7 +35,7 @@ const slowest = [
   'test/memory/history.test.ts',
 ]
 
-/** Sorts as vitest does, with the slowest files before all others. */
+/** Sorts as vitest does, but puts the slowest files before all others. */
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const places = new Map(slowest.map((name, place) => [join(this.ctx.config.root, name), place]))

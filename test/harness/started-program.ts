@@ -1,26 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 
-/** A program that runs, and what it has written so far. */
+/** A running program and its output so far. */
 export interface StartedProgram {
   readonly child: ChildProcess
   out(): string
   bytes(): Buffer
   err(): string
-  /** Its exit code; null when a signal has ended it. Rejects when it cannot be started. */
+  /** Resolves with the exit code, or null after a signal. Rejects when the program cannot be started. */
   readonly ended: Promise<number | null>
 }
 
 /** Where and how a program is started. */
 export interface StartOptions {
   readonly cwd?: string
-  /** All of its environment beside PATH. */
+  /** Its whole environment except PATH. */
   readonly env: Readonly<Record<string, string>>
-  /** Its whole input; `open`: the test writes and ends it; left out: none. */
+  /** Its whole input. With `open`, the test writes and ends the input. Left out: no input. */
   readonly stdin?: string | Buffer | 'open'
   readonly timeoutMs?: number
 }
 
-/** Starts a program with nothing of this process's environment but PATH. */
+/** Starts a program. From the environment of this process it gets only PATH. */
 export function startProgram(program: string, args: readonly string[], { cwd, env, stdin, timeoutMs }: StartOptions): StartedProgram {
   const child = spawn(program, args, {
     ...(cwd === undefined ? {} : { cwd }),

@@ -2,26 +2,26 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /**
- * What becomes of bytes that a client sends: they pass; the connection breaks before they arrive ('cut'); or they arrive, and it breaks
- * when the answer to them comes ('deafen'), so that the client never gets it.
+ * What happens to bytes that a client sends. With 'pass' they are passed on. With 'cut' the connection breaks before they arrive. With 'deafen' they
+ * arrive, but the connection breaks before the client gets the answer.
  */
 export type Passage = 'pass' | 'cut' | 'deafen'
 
-/** A TCP proxy between a gateway and its database, to take the database away. */
+/** A TCP proxy between a gateway and its database, for tests without a reachable database. */
 export interface TcpProxy {
   readonly port: number
-  /** Asks about everything that clients send from now on, on open connections too; null: everything passes. */
+  /** Calls `fn` for everything that clients send from now on, also on open connections. Null passes everything on. */
   watch(fn: ((bytes: Buffer) => Passage | Promise<Passage>) | null): void
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>
-  /** Every connection stays open and carries nothing any more; new ones are taken and answered by silence. */
+  /** Keeps all connections open but passes nothing on. New connections are accepted and get no answer. */
   freeze(): void
-  /** The database is back: frozen connections are broken, new ones lead to it. */
+  /** Makes the database reachable again. Frozen connections are closed, and new ones reach the database. */
   restore(): Promise<void>
   close(): Promise<void>
 }
 
-/** Starts one on a loopback port that leads to `target`. */
+/** Starts a proxy to `target` on a loopback port. */
 export async function startTcpProxy(target: { readonly host: string; readonly port: number }): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>()
   let isFrozen = false
@@ -29,7 +29,7 @@ export async function startTcpProxy(target: { readonly host: string; readonly po
   const resume = (socket: Socket): void => {
     if (!isFrozen) socket.resume()
   }
-  /** Passes bytes on as fast as the other side takes them. */
+  /** Passes bytes on as fast as the other side accepts them. */
   const forward = (from: Socket, to: Socket, bytes: Buffer): void => {
     if (to.write(bytes)) return
     from.pause()

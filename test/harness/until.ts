@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/platform/clock.ts'
 
-/** Waits until the condition holds; fails with `what` when it does not within the deadline. */
+/** Waits until the condition holds. Throws an error with `what` after the deadline. */
 export async function until(holds: () => boolean | Promise<boolean>, what: string, deadlineMs = 60_000): Promise<void> {
   const endMs = systemClock.monotonicMs() + deadlineMs
   while (!(await holds())) {

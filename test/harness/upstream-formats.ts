@@ -3,14 +3,14 @@ import type { RecordedRequest } from './upstream-server.ts'
 /** How a scripted provider writes its default answer in one wire format. */
 export interface UpstreamFormat {
   whole(request: RecordedRequest, text: string, usage: Readonly<Record<string, unknown>> | null): unknown
-  /** What opens the stream; may be empty. */
+  /** Returns the beginning of the stream, which may be empty. */
   start(request: RecordedRequest): string
   content(request: RecordedRequest, text: string, index: number): string
   end(request: RecordedRequest, usage: Readonly<Record<string, unknown>> | null): string
   readonly errorFrame: string
 }
 
-/** The wire format that a path belongs to. */
+/** Returns the wire format of a path. */
 export function formatOf(path: string): UpstreamFormat {
   if (path.includes('/messages')) return anthropic
   if (path.includes('/responses')) return responses
@@ -18,7 +18,7 @@ export function formatOf(path: string): UpstreamFormat {
   return openai
 }
 
-/** True when the request asks for a stream: by a field of the body, by the path where the format says it so. */
+/** Returns true when the request asks for a stream, by a field of the body or by its path. */
 export function wantsStream({ path, json }: RecordedRequest): boolean {
   return json?.['stream'] === true || path.includes(':streamGenerateContent')
 }
@@ -27,7 +27,7 @@ const modelOf = ({ json }: RecordedRequest): unknown => json?.['model']
 const named = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`
 const unnamed = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
-/** What the default answer reports, in the words of every format: 12 tokens in, 5 out. */
+/** The usage of the default answer: 12 prompt tokens and 5 completion tokens. Every format reports it in its own fields. */
 export const defaultUsage = { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 }
 const anthropicUsage = { input_tokens: 12, output_tokens: 5 }
 const geminiUsage = { promptTokenCount: 12, candidatesTokenCount: 5, totalTokenCount: 17 }
@@ -39,7 +39,7 @@ const responsesUsage = {
   total_tokens: 17,
 }
 
-/** `undefined` in a script means the default, null means none. */
+/** Returns the usage of a script. Undefined means the default usage, and null means none. */
 const usageOr = (usage: Readonly<Record<string, unknown>> | null, standard: object): object =>
   usage === null || usage !== defaultUsage ? (usage ?? {}) : standard
 
@@ -145,7 +145,7 @@ const itemOf = (status: string, text: string | null): object => ({
   content: text === null ? [] : [{ type: 'output_text', text, annotations: [] }],
 })
 
-/** Texts that a stream has given so far, for the events that repeat them at its end. */
+/** The texts that a stream has sent so far, for the final events that repeat them. */
 const said = new WeakMap<RecordedRequest, string[]>()
 const place = { item_id: 'msg_upstream', output_index: 0, content_index: 0 }
 

@@ -15,20 +15,20 @@ export interface RecordedRequest {
   readonly raw: Buffer
   /** The body as JSON, or null. */
   readonly json: Record<string, unknown> | null
-  /** True as soon as the client closed before the answer was complete. */
+  /** True when the client closed the connection before the answer was complete. */
   aborted: boolean
-  /** Resolves when the connection of this request is done, either way. */
+  /** Resolves when the answer is complete or the connection has broken. */
   readonly closed: Promise<void>
 }
 
-/** One scripted answer. Fields combine; an empty script is the default answer. */
+/** One scripted answer. Fields can be combined. An empty script gives the default answer. */
 export interface UpstreamScript {
-  /** Answers this status with `body` instead of a completion. */
+  /** Answers with this status and `body` instead of a completion. */
   readonly status?: number
   /** A JSON value, or text that is sent as it is. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** Takes the request and breaks the connection without a byte. */
+  /** Accepts the request and breaks the connection without sending a byte. */
   readonly reset?: boolean
   /** Breaks the connection inside the reply's headers. */
   readonly closeMidHeaders?: boolean
@@ -36,24 +36,24 @@ export interface UpstreamScript {
   readonly hang?: boolean
   /** Waits for `release()` before the first byte. */
   readonly hold?: boolean
-  /** Waits for `release()` behind so many content chunks of the stream. */
+  /** Waits for `release()` after this number of content chunks of the stream. */
   readonly holdAfterChunks?: number
-  /** Breaks the stream behind so many content chunks. */
+  /** Breaks the stream after this number of content chunks. */
   readonly breakAfterChunks?: number
-  /** Sends an error frame behind so many content chunks and ends. */
+  /** Sends an error frame after this number of content chunks and ends the stream. */
   readonly errorFrameAfterChunks?: number
   readonly chunkIntervalMs?: number
-  /** The usage block, in the words of the format that was asked in; null: none is reported. */
+  /** The usage block, in the format of the request. Null: no usage is reported. */
   readonly usage?: Readonly<Record<string, unknown>> | null
-  /** Content of the answer, one chunk each. */
+  /** The content of the answer. Each entry is one chunk. */
   readonly chunks?: readonly string[]
-  /** Raw bytes of the whole event stream instead of what would be written, whatever was asked for. */
+  /** The raw bytes of the whole event stream. They replace the normal answer to any request. */
   readonly rawStream?: Iterable<string | Uint8Array>
-  /** Waits for `release()` behind so many parts of `rawStream`. */
+  /** Waits for `release()` after this number of parts of `rawStream`. */
   readonly holdAfterRawParts?: number
-  /** Waits for `release()` behind `rawStream`. */
+  /** Waits for `release()` after `rawStream`. */
   readonly holdAfterRaw?: boolean
-  /** Breaks the connection behind `rawStream`. */
+  /** Breaks the connection after `rawStream`. */
   readonly breakAfterRaw?: boolean
 }
 
@@ -61,25 +61,25 @@ export interface UpstreamServer {
   /** Ends in /v1. */
   readonly url: string
   readonly requests: RecordedRequest[]
-  /** Queues answers for the next requests, or sets a function that decides for every request; after the queue comes the default. */
+  /** Queues answers for the next requests, or sets a function that decides for every request. When the queue is empty, the default answer is sent. */
   script(next: UpstreamScript | readonly UpstreamScript[] | ((request: RecordedRequest) => UpstreamScript)): void
-  /** From now on every request waits before its first byte. */
+  /** Makes every request wait before its first byte from now on. */
   hold(): void
-  /** Lets everything go on that waits, and ends `hold`. */
+  /** Continues all waiting requests, and ends `hold`. */
   release(): void
-  /** Resolves when so many requests have arrived in all. Rejects after the deadline. */
+  /** Resolves when `count` requests have arrived in total. Rejects after the deadline. */
   arrived(count: number, deadlineMs?: number): Promise<void>
-  /** Forgets requests and scripts, and lets everything go on that waits. */
+  /** Forgets requests and scripts, and continues all waiting requests. */
   reset(): void
   close(): Promise<void>
 }
 
-/** What the default answer says, one chunk each. */
+/** The content of the default answer. Each entry is one chunk. */
 export const defaultChunks = ['Hello', ' from', ' the', ' test', ' upstream']
 
 /**
- * A real HTTP server that plays a provider, with failures on request. It answers in the format of the path that is asked: OpenAI chat
- * and embeddings, Anthropic messages (and count_tokens), Gemini, OpenAI responses.
+ * Starts an HTTP server that acts as a provider, with failures on request. The path of a request decides the format of the answer: OpenAI chat and
+ * embeddings, Anthropic messages (and count_tokens), Gemini, OpenAI responses.
  */
 export async function startUpstream(): Promise<UpstreamServer> {
   const state = new State()

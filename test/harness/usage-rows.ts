@@ -27,7 +27,7 @@ const lastRows = statement<[count: number], UsageRow>(
    from usage_events order by id desc limit $1::int`,
 )
 
-/** The latest rows of the usage books, the newest first. */
+/** Returns the latest usage rows, newest first. */
 export async function usageRows(app: TestApp, count = 1): Promise<UsageRow[]> {
   await app.gateway.app.limits.flushNow()
   return app.db.many(lastRows, count)

@@ -1,4 +1,4 @@
-/** A WAV file of that length: one channel, 8 kHz, 16 bits, a tone. */
+/** Makes a WAV file of that length with a tone: one channel, 8 kHz, 16 bits. */
 export function wavOf(seconds: number): Buffer {
   const rate = 8000
   const samples = Math.round(rate * seconds)

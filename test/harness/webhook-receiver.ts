@@ -1,28 +1,28 @@
-/** A receiver of webhooks for tests: a real HTTP server that keeps what it got, byte for byte, and answers as the test says. */
+/** A webhook receiver for tests: an HTTP server that keeps the received bytes and answers as the test says. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { until } from './until.ts'
 
-/** One request as it came in. */
+/** One received request. */
 export interface ReceivedDelivery {
   readonly path: string
   readonly method: string
   readonly headers: IncomingHttpHeaders
   readonly raw: Buffer
-  /** X-BR-Delivery-Id, X-BR-Event and X-BR-Signature, '' where absent. */
+  /** The values of X-BR-Delivery-Id, X-BR-Event and X-BR-Signature. An absent header gives ''. */
   readonly deliveryId: string
   readonly event: string
   readonly signature: string
-  /** The body parsed; null when it is no JSON. */
+  /** The parsed body. Null when it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
   readonly json: any
-  /** How often this delivery id was here before. */
+  /** Number of earlier requests with this delivery id. */
   readonly earlier: number
 }
 
 /**
- * What the receiver does: `hang` reads and never answers, `reset` cuts the connection, `drip` sends the head and then a byte again and
- * again without an end, `huge` sends a body without an end as fast as it is read.
+ * The answer of the receiver. `hang` reads the request and never answers. `reset` breaks the connection. `drip` sends the head and then endlessly one byte
+ * after another. `huge` sends an endless body as fast as it is read.
  */
 export type ReceiverAnswer =
   | 'hang'
@@ -32,22 +32,22 @@ export type ReceiverAnswer =
   | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string; readonly after?: Promise<unknown> }
 
 export interface WebhookReceiver {
-  /** `http://127.0.0.1:<port>`; a path of its own makes an endpoint of its own. */
+  /** `http://127.0.0.1:<port>`. Each path can serve as a separate endpoint. */
   readonly url: string
   readonly hostPort: string
-  /** Everything received so far, in order of arrival. */
+  /** All received requests, in order of arrival. */
   readonly received: readonly ReceivedDelivery[]
-  /** Requests of a path, in order. */
+  /** Returns the requests of a path, in order. */
   at(path: string): readonly ReceivedDelivery[]
-  /** How to answer from now on; default: 200 immediately. */
+  /** Sets the answer from now on. The default is an immediate 200. */
   answer(how: ReceiverAnswer | ((request: ReceivedDelivery) => ReceiverAnswer)): void
-  /** Requests of a path that are being answered now, and the most there ever were together. */
+  /** Returns the number of open requests of a path now, and the maximum so far. */
   openAt(path: string): { readonly now: number; readonly max: number }
-  /** Waits until so many requests came in at the path (at any path without one). */
+  /** Waits until `count` requests have arrived at the path, or at any path when it is left out. */
   untilReceived(count: number, path?: string): Promise<readonly ReceivedDelivery[]>
   /** Forgets what was received. */
   forget(): void
-  /** Closes the port, so that connections are refused, and every connection. */
+  /** Closes all connections and the port, so that new connections are refused. */
   close(): Promise<void>
 }
 
@@ -117,7 +117,7 @@ function read(request: IncomingMessage, raw: Buffer, before: readonly ReceivedDe
   try {
     json = JSON.parse(raw.toString())
   } catch {
-    // not JSON; the test looks at the bytes
+    // The body is not JSON. The test can read the bytes.
   }
   const earlier = before.filter(one => one.deliveryId === deliveryId).length
   const named = { deliveryId, event: header('x-br-event'), signature: header('x-br-signature') }
@@ -142,7 +142,7 @@ async function reply(response: ServerResponse, answer: ReceiverAnswer, timers: S
     const chunk = Buffer.alloc(64 * 1024, 'x')
     const pump = (): void => {
       while (!response.destroyed && response.write(chunk)) {
-        // until the socket is full
+        // Writes until the socket is full.
       }
     }
     response.on('drain', pump)

@@ -1,4 +1,4 @@
-/** Returns the reply of a provider to a chat, as text: a whole reply whose answer has so many characters. */
+/** Returns a whole chat reply of a provider as text. Its answer has this number of characters. */
 export const wholeChat = (chars: number): string =>
   JSON.stringify({
     id: 'chatcmpl-1',

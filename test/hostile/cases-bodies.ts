@@ -1,4 +1,4 @@
-/** Bodies that mean harm: shapes, sizes, bytes, paces, and many of them. */
+/** Hostile request bodies: structures, sizes, invalid bytes, slow uploads, and many at the same time. */
 import { gzipSync } from 'node:zlib'
 import { type HostileCase, isAnswered, isAnything, isRefused, json, mib, repeated, together } from './cases.ts'
 import type { Field, Got } from './field.ts'
@@ -7,7 +7,7 @@ const chatPath = '/v1/chat/completions'
 const paths = [chatPath, '/v1/responses', '/v1/messages', '/v1/embeddings', '/mcp'] as const
 const start = '{"model":"honest-model","max_tokens":5,"messages":[{"role":"user","content":"a"}],"input":"a","x":'
 
-/** A body with something in a field that nobody knows. */
+/** Makes a body with these bytes in an unknown field. */
 const around = (middle: Buffer): Buffer => Buffer.concat([Buffer.from(start), middle, Buffer.from('}')])
 const post = (field: Field, path: string, body: Buffer, headers: Record<string, string> = {}): Promise<Got> =>
   field.send({ path, body, headers: { ...json, accept: 'application/json, text/event-stream', ...headers } })
@@ -28,7 +28,7 @@ function keys(bytes: number): Buffer {
 
 const list = (item: string, bytes: number): Buffer => Buffer.concat([Buffer.from('['), repeated(`${item},`, bytes), Buffer.from(`${item}]`)])
 
-/** Shapes of 30 MB in a field that nobody knows, on every endpoint. */
+/** JSON structures of 30 MB in an unknown field, for every endpoint. */
 const shapes: readonly (readonly [name: string, isShort: boolean, make: () => Buffer, expects?: (got: Got) => boolean])[] = [
   ['30 MB of [[[ ]]]', true, () => nested('[', ']', 15 * mib), isRefused],
   ['30 MB of {"a":{"a": }}', false, () => nested('{"a":', '}', 5 * mib, '1'), isRefused],
@@ -139,7 +139,7 @@ const countCases: HostileCase[] = [
   },
 ]
 
-/** Bytes that are no JSON in UTF-8, or not called so. */
+/** Bytes that are not UTF-8 JSON, or have another content-type. */
 const byteCases: HostileCase[] = [
   {
     name: 'body: invalid UTF-8, surrogates, NUL, cut short',
@@ -187,7 +187,7 @@ const byteCases: HostileCase[] = [
   },
 ]
 
-/** The head says 31 MiB, the bytes come slowly or never. */
+/** The head announces 31 MiB, and the bytes arrive slowly or never. */
 async function* slowly(pieceBytes: number, everyMs: number, totalMs: number): AsyncGenerator<Buffer> {
   yield Buffer.from(start)
   for (let atMs = 0; atMs < totalMs; atMs += everyMs) {
@@ -222,7 +222,7 @@ const loadCases: HostileCase[] = [
   {
     name: 'load: 40 bodies of 30 MiB at the same time',
     isShort: true,
-    // A body that is refused before its end may cost its sender the connection.
+    // When a body is refused before its end, the connection may break.
     expects: isAnything,
     run: field => together(40, () => field.send({ path: chatPath, headers: json, body: thirtyMib(50) })),
   },
@@ -264,14 +264,14 @@ function* oneByByte(): Generator<Buffer> {
   for (let count = 0; count < 10; count++) yield oneByteChunks
 }
 
-/** 300,000 chunks of 40 bytes, which is no more than a bound takes. */
+/** 300,000 chunks of 40 bytes, which are within the bounds. */
 function* fortyByForty(): Generator<Buffer> {
   const piece = Buffer.from(`28\r\n${' '.repeat(40)}\r\n`.repeat(30_000))
   for (let count = 0; count < 10; count++) yield piece
   yield Buffer.from('0\r\n\r\n')
 }
 
-/** Chunks that are far more work than bytes. The answer may be lost with the connection, which ends while its sender writes. */
+/** Chunks that cause far more work than their bytes. The connection ends while the sender writes, so the answer may be lost. */
 const pieceCases: HostileCase[] = [
   {
     name: 'pieces: 2,000,000 chunks of one byte without a credential, on rows of every sort',

@@ -1,4 +1,4 @@
-/** Stores of an organisation's own that mean harm. */
+/** Hostile memory stores of an organisation. */
 import { type HostileCase, isAnything, isRefused, json, mib } from './cases.ts'
 import type { Field, Got } from './field.ts'
 import type { HostileStore } from './hostile-peers.ts'
@@ -10,7 +10,7 @@ const entry = (index: number): string =>
 const page = (entries: string, token: string | null): string =>
   `<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><IsTruncated>${token !== null}</IsTruncated>${token === null ? '' : `<NextContinuationToken>${token}</NextContinuationToken>`}${entries}</ListBucketResult>`
 
-/** Misbehaves at lists only, so that the store can be saved. */
+/** Misbehaves only for lists, so that the store can be configured. */
 const atLists =
   (answer: Misbehave): Misbehave =>
   async (request, response, write) => {
@@ -31,7 +31,7 @@ const bigPage = (): string => {
   return page(Array.from({ length: 38_000 }, (_, index) => entry(pages * 38_000 + index)).join(''), `t${pages}`)
 }
 
-/** A page within the bytes that it may have, full of what takes a parser long. */
+/** A list page within the allowed number of bytes whose content takes a parser long. */
 const heavyPage = (part: string): Misbehave => listOf(() => page(`${entry(1)}<Name>${part.repeat(Math.floor(1_190_000 / part.length))}</Name>`, null))
 
 const slowly: Misbehave = atLists(async (_request, _response, write) => {
@@ -119,7 +119,7 @@ export const storeCases: readonly HostileCase[] = rows.map(([name, isShort, misb
   isShort,
   expects: (got: Got) => isAnything(got) || isRefused(got),
   async run(field) {
-    // It behaves while it is saved for the first time, as a store that turns bad later.
+    // The store behaves normally during its first configuration and misbehaves afterwards.
     await field.useStore()
     field.store.misbehave = misbehave
     try {

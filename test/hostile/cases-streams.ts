@@ -1,18 +1,18 @@
-/** Answers of an organisation's own provider that mean harm. */
+/** Hostile answers of an organisation's own server. */
 import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import { type HostileCase, isAnything, json, mib, repeated, together } from './cases.ts'
 import type { Field, Got } from './field.ts'
 import type { Answer } from './hostile-peers.ts'
 
-/** How a provider's answer is read: relayed, and translated twice. */
+/** The ways in which a provider's answer is read: one relay and two translations. */
 const kinds = [
   { path: '/v1/chat/completions', of: (body: string) => body },
   { path: '/v1/messages', of: (body: string) => body },
   { path: '/v1/responses', of: (body: string) => body.replace('"messages":', '"input":').replace('"max_tokens":', '"max_output_tokens":') },
 ] as const
 
-/** Asks for the answer `name` on every endpoint. */
+/** Calls every endpoint with a request for the answer `name`. */
 async function askAll(field: Field, name: string, more: object, timeoutMs = 60_000): Promise<Got[]> {
   const got: Got[] = []
   for (const { path, of } of kinds) got.push(await field.send({ path, headers: json, body: of(field.callOf(name, more)), timeoutMs }))
@@ -34,7 +34,7 @@ const call = (index: number | undefined, args: string, name?: string): object =>
   ],
 })
 
-/** A stream that writes `piece` until `bytes` or the reader's end, between a beginning and an end. */
+/** Makes a stream that writes `begin`, then `piece` until `bytes` are sent or the reader disconnects, then `end`. */
 function flood(piece: string | Buffer, bytes: number, begin = '', end = done): Answer {
   return async (response, write) => {
     response.setHeader('content-type', 'text/event-stream')
@@ -45,7 +45,7 @@ function flood(piece: string | Buffer, bytes: number, begin = '', end = done): A
   }
 }
 
-/** A stream of these texts. */
+/** Makes a stream of these texts. */
 const stream =
   (texts: () => Iterable<string>): Answer =>
   async (response, write) => {
@@ -53,7 +53,7 @@ const stream =
     for (const text of texts()) if (!(await write(text))) return
   }
 
-/** A whole answer of these bytes. */
+/** Makes a whole answer of these bytes. */
 const whole =
   (make: () => Buffer | string, headers: Record<string, string> = json): Answer =>
   async (response, write) => {
@@ -61,7 +61,7 @@ const whole =
     await write(make())
   }
 
-/** Joined to blocks of about 64 KiB, as a fast provider sends them. */
+/** Joins pieces to blocks of about 64 KiB, as a fast provider sends them. */
 function* blocks(count: number, make: (index: number) => string): Generator<string> {
   let block = ''
   for (let index = 0; index < count; index++) {
@@ -424,7 +424,7 @@ const loadCases: HostileCase[] = [
   },
 ]
 
-/** Answers that never end, to the MCP tool `chat`: it keeps what it reads. */
+/** Endless answers to the MCP tool `chat`, which keeps what it reads. */
 const toolAnswers: readonly (readonly [name: string, answer: Answer, expects: (got: Got) => boolean])[] = [
   ['one line', flood('a'.repeat(1000), 1024 * mib, 'data: {"choices":[{"delta":{"content":"'), isTooLong],
   ['data lines', flood('data: a\n', 1024 * mib, event({ content: 'a' })), isTooLong],

@@ -1,4 +1,4 @@
-/** A gateway process with little memory, honest callers beside it, and an organisation that means harm. */
+/** A gateway process with little memory, with honest callers and a hostile organisation. */
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type IncomingHttpHeaders, request as requestTo } from 'node:http'
@@ -11,9 +11,9 @@ import { type GatewayProcess, startProcess } from '../harness/process.ts'
 import { until } from '../harness/until.ts'
 import { type HostileProvider, type HostileStore, startHostileProvider, startHostileStore } from './hostile-peers.ts'
 
-/** The heap of the gateway, as a container of 1 GiB leaves it. */
+/** The heap of the gateway in MiB, as in a container of 1 GiB. */
 export const heapMb = 768
-/** The longest that the event loop of the gateway may be held on a machine that does nothing else. */
+/** Maximum time that the event loop of the gateway may be blocked on an otherwise idle machine. */
 export const pauseMaxMs = 250
 
 const run = promisify(execFile)
@@ -29,7 +29,7 @@ interface WatchLine {
   readonly heapUsed: number
 }
 
-/** What was seen from a moment on. Times in milliseconds, memory in bytes. */
+/** The observations since the last mark. Times are in milliseconds, memory is in bytes. */
 export interface Seen {
   readonly pauseMs: number
   readonly wallMs: number
@@ -40,7 +40,7 @@ export interface Seen {
   readonly lost: readonly string[]
 }
 
-/** What a hostile request got; status 0: no answer. */
+/** The answer to a hostile request. Status 0 means no answer. */
 export interface Got {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -52,14 +52,14 @@ export interface Request {
   readonly method?: string
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Parts are written one after the other, with the pace of the gateway. */
+  /** Several parts are written one after the other, as fast as the gateway reads. */
   readonly body?: string | Buffer | AsyncIterable<Buffer> | Iterable<Buffer>
-  /** What follows the head on the wire, in chunks of HTTP already: far more of them than a client library writes. */
+  /** The raw bytes after the head, already in HTTP chunks. A client library would not write so many chunks. */
   readonly framed?: Iterable<Buffer>
-  /** Null: none. Default: the key of the hostile organisation. */
+  /** The credential. Null means none. The default is the key of the hostile organisation. */
   readonly token?: string | null
   readonly cookie?: string
-  /** The caller leaves after so many bytes of the answer. */
+  /** The caller disconnects after this number of bytes of the answer. */
   readonly leaveAfterBytes?: number
   readonly timeoutMs?: number
 }
@@ -69,19 +69,19 @@ export interface Field {
   readonly store: HostileStore
   /** Sends a request as the hostile organisation. Never throws. */
   send(request: Request): Promise<Got>
-  /** The body of a call that the hostile provider answers as `name` says. */
+  /** Returns the body of a call that the hostile provider answers with the answer `name`. */
   callOf(name: string, more?: object): string
-  /** Saves the hostile store as that of the hostile organisation. */
+  /** Configures the hostile store as the memory store of the hostile organisation. */
   useStore(): Promise<Got>
-  /** Forgets what was seen so far. */
+  /** Forgets the observations so far. */
   mark(): Promise<void>
-  /** What was seen since the last mark. */
+  /** Returns the observations since the last mark. */
   seen(): Promise<Seen>
-  /** Whether the process lives. */
+  /** Returns whether the process is running. */
   isAlive(): boolean
-  /** The end of what it printed. */
+  /** Returns the end of its output. */
   output(): string
-  /** Starts it again on its folder when it died. */
+  /** Starts the process again on its folder if it has died. */
   revive(): Promise<void>
   stop(): Promise<void>
 }
@@ -169,7 +169,7 @@ export async function startField(): Promise<Field> {
     },
     async seen() {
       const endMs = Date.now()
-      // The line that covers the end of the case; a process that is gone writes none.
+      // Waits for the line that covers the end of the case. A dead process writes none.
       await until(() => !isAlive() || (lines().at(-1)?.at ?? 0) > endMs, 'a line of the watch behind the case', 120_000)
       const window = lines().filter(({ at }) => at > markMs)
       const most = (of: (line: WatchLine) => number): number => window.reduce((max, line) => Math.max(max, of(line)), 0)
@@ -215,7 +215,7 @@ function messageOf(child: ChildProcess, kind: string): Promise<Record<string, un
   })
 }
 
-/** One request over a connection of its own. Resolves with status 0 when there was no answer. */
+/** Sends one request over a new connection. Resolves with status 0 when there was no answer. */
 function sendTo(
   baseUrl: string,
   { method = 'POST', path, headers = {}, body, framed, token, cookie, leaveAfterBytes, timeoutMs = 60_000 }: Request,
@@ -269,7 +269,7 @@ async function writeParts(sent: Writable, parts: AsyncIterable<Buffer> | Iterabl
   if (isEnding) sent.end()
 }
 
-/** Resolves when there is room again, or nobody reads any more. */
+/** Resolves when there is room again, or when the reader has disconnected. */
 function drained(sent: Writable): Promise<void> {
   return new Promise(done => {
     const go = (): void => {

@@ -1,19 +1,19 @@
 /**
- * A process of its own with an honest provider and 20 honest callers, so that the work of the hostile side does not delay what is measured here.
- * It tells its parent the address of the provider; told an address and a key, its callers begin; asked, it reports their calls since the last report.
+ * A separate process with an honest provider and 20 honest callers, so that the work of the hostile side does not delay the measured calls. It sends its
+ * parent the address of the provider. When it receives an address and a key, its callers begin. On request it reports their calls since the last report.
  */
 import { createServer } from 'node:http'
 
 const callers = { chat: 6, stream: 4, messages: 3, memory: 3, mcp: 2, embeddings: 2 }
-/** A caller pauses for so long between two calls. */
+/** The pause of a caller between two calls. */
 const pauseMs = 250
-/** A call that takes longer is lost. */
+/** A call that takes longer counts as lost. */
 const timeoutMs = 15_000
 const words = ['Hello', ' from', ' an', ' honest', ' provider']
 const usage = { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 }
 
 const provider = createServer((request, response) => {
-  // A gateway that dies cuts its connections; that is seen at the callers.
+  // A dying gateway cuts its connections. The callers report this, so the error is ignored here.
   answer(request, response).catch(() => response.destroy())
 })
 
@@ -87,7 +87,7 @@ async function callAgain(kind, number) {
     } catch (error) {
       why = `${error.message}${error.cause === undefined ? '' : ` (${error.cause.message})`}`
     }
-    // What was under way while the gateway was replaced says nothing.
+    // Calls that ran while the gateway was replaced do not count.
     if (at !== target || isPaused) continue
     const tookMs = performance.now() - startedMs
     times.push(tookMs)

@@ -1,4 +1,4 @@
-/** Servers that mean harm: a provider of an organisation's own, and a store in front of an honest one. */
+/** Hostile servers: a provider of an organisation, and a store in front of an honest one. */
 import { createServer, type IncomingMessage, request as requestTo, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startS3Server } from '../harness/s3-server.ts'
@@ -7,12 +7,12 @@ export interface HostileProvider {
   /** Ends in /v1. */
   readonly url: string
   readonly hostPort: string
-  /** How it answers a call whose body has the words `case:<name>`. Others get an honest answer. */
+  /** The answers to calls whose body contains `case:<name>`. All other calls get an honest answer. */
   readonly answers: Map<string, Answer>
   close(): Promise<void>
 }
 
-/** Writes an answer. `write` waits for room and says false when the gateway has left. */
+/** Writes an answer. `write` waits for room, and returns false when the gateway has disconnected. */
 export type Answer = (response: ServerResponse, write: (bytes: string | Buffer) => Promise<boolean>, body: string) => Promise<void>
 
 const honest = {
@@ -55,12 +55,12 @@ export interface HostileStore {
   readonly bucket: string
   readonly accessKey: string
   readonly secretKey: string
-  /** Answers instead of the honest store; returns false when the honest one is to answer. */
+  /** Answers instead of the honest store. Returns false to let the honest store answer. */
   misbehave: (request: IncomingMessage, response: ServerResponse, write: (bytes: string | Buffer) => Promise<boolean>) => Promise<boolean>
   close(): Promise<void>
 }
 
-/** A store that passes what it gets to an honest one, until it misbehaves. */
+/** Starts a store that passes requests to an honest one, until it misbehaves. */
 export async function startHostileStore(): Promise<HostileStore> {
   const real = await startS3Server()
   const realPort = Number(new URL(real.endpoint).port)
@@ -112,7 +112,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return text
 }
 
-/** Writes with the pace of the reader. False: the reader is gone. */
+/** Writes as fast as the reader reads. Resolves with false when the reader has disconnected. */
 function writeTo(response: ServerResponse, bytes: string | Buffer): Promise<boolean> {
   if (response.destroyed || response.writableEnded) return Promise.resolve(false)
   if (response.write(bytes)) return Promise.resolve(true)

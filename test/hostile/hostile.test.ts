@@ -8,14 +8,14 @@ import { streamCases } from './cases-streams.ts'
 import { type Field, heapMb, pauseMaxMs, type Seen, startField } from './field.ts'
 
 const isShort = process.env['HOSTILE_FORM'] === 'short'
-/** Nothing hostile: what the rows are compared with. */
+/** A row without hostile work. The other rows are compared with it. */
 const quiet: HostileCase = { name: 'nothing hostile', isShort: true, run: () => systemClock.sleep(isShort ? 3000 : 10_000).then(() => []) }
 const all: readonly HostileCase[] = [quiet, ...bodyCases, ...streamCases, ...storeCases, ...generatedCases]
 const only = process.env['HOSTILE_ONLY'] ?? ''
-// The quiet row always runs: the bar of the others depends on it.
+// The quiet row always runs, because the limit of the other rows depends on it.
 const cases = all.filter(one => one === quiet || ((!isShort || one.isShort) && one.name.includes(only)))
 
-/** A slow machine holds the loop for longer by itself: so many times what it does in the quiet row is allowed on top, but never more than doubles the bar. */
+/** A slow machine blocks the event loop by itself. This many times its pause in the quiet row is added to the limit, which at most doubles. */
 const quietPauses = 3
 
 const quantile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
@@ -28,7 +28,7 @@ function figures({ times, pauseMs, wallMs, rss, heapUsed }: Seen): string {
   return `pause ${ms(pauseMs)} (with waits for a processor ${ms(wallMs)}); ${honest}; memory ${mb(rss)}, heap ${mb(heapUsed)}`
 }
 
-describe('HARD-01 HARD-02 HARD-03 HARD-04 HARD-10 under hostile bodies, providers and stores the gateway lives and serves others', () => {
+describe('HARD-01 HARD-02 HARD-03 HARD-04 HARD-10 with hostile bodies, providers and stores the gateway keeps running and serves others', () => {
   let field: Field
   const whole: { times: number[]; pauseMs: number; wallMs: number; rss: number; heapUsed: number; lost: string[] } = {
     times: [],
@@ -44,7 +44,7 @@ describe('HARD-01 HARD-02 HARD-03 HARD-04 HARD-10 under hostile bodies, provider
 
   beforeAll(async () => {
     field = await startField()
-    // The first calls load code.
+    // Waits because the first calls load code.
     await systemClock.sleep(3000)
   }, 180_000)
   afterAll(async () => {
@@ -56,7 +56,7 @@ describe('HARD-01 HARD-02 HARD-03 HARD-04 HARD-10 under hostile bodies, provider
 
   interface Outcome {
     readonly problems: readonly string[]
-    /** Nothing but the pause is wrong. */
+    /** True: the pause of the event loop is the only failure. */
     readonly isPauseAlone: boolean
   }
 
@@ -87,7 +87,7 @@ describe('HARD-01 HARD-02 HARD-03 HARD-04 HARD-10 under hostile bodies, provider
   test.each(cases)('$name', { timeout: 300_000 }, async one => {
     const first = await outcomeOf(one)
     let { problems } = first
-    // Work that holds the loop does so every time; a machine that was busy with something else does not.
+    // A second run distinguishes hostile work, which blocks the loop every time, from other work of the machine.
     if (first.isPauseAlone) {
       console.log(`once more: ${one.name}`)
       problems = (await outcomeOf(one)).problems

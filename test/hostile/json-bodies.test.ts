@@ -1,4 +1,4 @@
-/** One caller sends JSON of the worst shapes to a gateway with a heap of 768 MB; the calls of all others go on. */
+/** One caller sends the most expensive JSON structures to a gateway with a heap of 768 MB. The calls of all others must continue. */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const bytes = 30_000_000
 const say = '"messages":[{"role":"user","content":"a"}]'
 const fill = (text: string, length = bytes): string => text.repeat(Math.floor(length / text.length))
 
-/** A body by its name: what it must be answered with, and what the answer names. */
+/** A body, the status that it must get, and the text that the answer must contain. */
 interface Shape {
   readonly path: string
   readonly body: () => string
@@ -91,7 +91,7 @@ describe('hostile JSON', () => {
     gateway = await startProcess({
       CONFIG_FILE: file,
       NODE_OPTIONS: '--max-old-space-size=768',
-      // The others are of the same organisation here: its share leaves room for them.
+      // The other callers belong to the same organisation, so its share is the whole room.
       BODIES_ORG_PERCENT: '100',
       DEFAULT_RPM: '100000',
     })
@@ -114,7 +114,7 @@ describe('hostile JSON', () => {
     return { status: reply.status, text: await reply.text() }
   }
 
-  /** While `work` runs: twenty callers that call one after another, and the probe. How long each waited. */
+  /** Runs twenty callers and the probe while `work` runs. Returns how long each call waited. */
   async function beside(work: () => Promise<void>): Promise<{ calls: number[]; probes: number[] }> {
     let isOver = false
     const calls: number[] = []
@@ -144,19 +144,19 @@ describe('hostile JSON', () => {
 
   const p99 = (waits: readonly number[]): number => [...waits].sort((a, b) => a - b)[Math.ceil(waits.length * 0.99) - 1] ?? 0
 
-  /** What the same callers wait while nobody is hostile: the bounds are those of a machine that has nothing else to do. */
+  /** How long the same callers wait without hostile work. The bounds are increased on a machine that is slow by itself. */
   let quietMs = 0
 
   const names = Object.keys(shapes)
   test.each(names)(
-    'HARD-01 %s, alone and three at a time: the answer says the bound, twenty callers and the probe wait within bounds that grow with a slow machine',
+    'HARD-01 %s: one or three such bodies get an answer that names the bound, and twenty other callers and the probe do not wait too long',
     async name => {
       const { path, body, status, names: told } = shapes[name] as Shape
       const text = body()
       if (quietMs === 0) quietMs = p99((await beside(() => new Promise(resolve => setTimeout(resolve, 2000)))).calls)
       let waits = { calls: [Number.POSITIVE_INFINITY], probes: [Number.POSITIVE_INFINITY] }
       const isHeld = (): boolean => p99(waits.calls) < Math.max(250, 2 * quietMs) && Math.max(...waits.probes) < Math.max(1000, 4 * quietMs)
-      // What one round shows says little on a machine that others keep busy.
+      // There are up to three rounds, because other work on the machine can disturb one.
       for (let round = 0; round < 3 && !isHeld(); round++)
         waits = await beside(async () => {
           const answers = [await post(path, text), ...(await Promise.all([1, 2, 3].map(() => post(path, text))))]

@@ -1,7 +1,7 @@
 /**
- * Loaded before the gateway by --import: measures the event loop of its main thread from the inside. Every half second a line of JSON is
- * appended to LOOP_WATCH_FILE: the longest pause in milliseconds, without the time in which the thread was ready and other programs had
- * the processor, and the memory.
+ * Loaded before the gateway with --import. It measures the event loop of the main thread from inside the process. Every half second it appends a line of
+ * JSON with two figures to LOOP_WATCH_FILE. The first is the longest pause in milliseconds, without the time in which the thread waited for the processor.
+ * The second is the memory.
  */
 import { appendFileSync, readFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import { isMainThread } from 'node:worker_threads'
 const tickMs = 10
 const lineEveryMs = 500
 
-/** Milliseconds in which this thread was ready to run and had no processor, as Linux counts them; 0 elsewhere. */
+/** Returns the milliseconds that this thread was ready to run but had no processor, as Linux counts them. Returns 0 on other systems. */
 function waitedMs() {
   try {
     return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6

@@ -24,7 +24,7 @@ const o = (key: string): string => `/v1/me/memory/o?key=${encodeURIComponent(key
 const put = async (key: string, body: string, token = app.key, headers: Record<string, string> = {}): Promise<void> => {
   expect((await app.call('PUT', o(key), body, { token, headers })).status).toBe(200)
 }
-/** What every way over HTTP says of the author of a key whose content has `word`. */
+/** Returns the author of a key, as every HTTP endpoint shows it. `word` is a word in the content of the key. */
 const saidOverHttp = async (key: string, word: string): Promise<unknown[]> => {
   const read = await app.call('GET', o(key))
   const conflict = await app.call('PUT', o(key), 'x', { headers: { 'if-match': '"other"' } })
@@ -37,7 +37,7 @@ const saidOverHttp = async (key: string, word: string): Promise<unknown[]> => {
 }
 
 describe('the author of memory with a label', () => {
-  test('HARD-13 the label of a plain key is in quotes and not verified in list, search, history, conflict and header; an agent is verified', async () => {
+  test('HARD-13 list, search, history, conflict and header show the label of a plain key in quotes and as not verified, and an agent as verified', async () => {
     const label = String(agent.id)
     await put('agents/forged.md', 'forged word', app.key, { 'x-br-agent-id': label })
     await put('agents/real.md', 'real word', agent.token)
@@ -56,7 +56,7 @@ describe('the author of memory with a label', () => {
     expect(store.objects.get(`org-${app.orgId}/agents/forged.md`)?.metadata['br-agent']).toBe(label)
   })
 
-  test('HARD-13 an object of an earlier version whose metadata contain a label and no name is shown in the same way', async () => {
+  test('HARD-13 an object from an earlier version of the gateway, with a label but no name in its metadata, is shown in the same way', async () => {
     store.put(`org-${app.orgId}/agents/old.md`, 'old word')
     const object = store.objects.get(`org-${app.orgId}/agents/old.md`)
     if (object === undefined) throw new Error('the object is there')

@@ -9,7 +9,7 @@ import { agentOf, callFrom, keyOf, type TestMemory, testMemory } from './service
 
 let database: TestDatabase
 let server: S3TestServer
-/** Two processes over one database, where the database allows it. */
+/** Two processes on one database, where the database allows it. */
 let here: TestMemory
 let there: TestMemory
 let input: StoreInput
@@ -39,7 +39,7 @@ const listen = async (testing: TestMemory, org: number): Promise<{ seen: MemoryC
 }
 const named = (changes: readonly MemoryChange[]) => changes.map(({ action, key }) => `${action} ${key}`)
 
-test('every process is notified of every change of its organisation: key, action, etag, author and time, never content', async () => {
+test('every process receives every change of an organisation with key, action, etag, author and time, but without the content', async () => {
   orgId++
   const call = callFrom(keyOf(orgId))
   await here.memory.config.put(orgId, input)
@@ -65,7 +65,7 @@ test('every process is notified of every change of its organisation: key, action
   theirs.off()
 })
 
-test('many concurrent writes are all reported, each once, with few notifications', async () => {
+test('many concurrent writes cause few notifications, and each write is reported exactly once', async () => {
   orgId++
   const call = callFrom(keyOf(orgId))
   await here.memory.config.put(orgId, input)
@@ -83,7 +83,7 @@ test('many concurrent writes are all reported, each once, with few notifications
   off()
 })
 
-test('changes by the gateway itself are reported too: promotions, reconciles and the purge; a listener that throws does not stop the others', async () => {
+test('changes by promotions, comparisons and the purge are also reported, and a listener that throws does not stop the others', async () => {
   orgId++
   const call = callFrom(keyOf(orgId))
   await here.memory.config.put(orgId, input)
@@ -103,7 +103,7 @@ test('changes by the gateway itself are reported too: promotions, reconciles and
   off()
 })
 
-test('old rows are deleted, and younger ones stay', async () => {
+test('rows of changes are deleted when they are old, and recent rows stay', async () => {
   orgId++
   const call = callFrom(keyOf(orgId))
   await here.memory.config.put(orgId, input)

@@ -1,4 +1,4 @@
-/** Random schedules of writers and faults: whatever happens, index, quota and bucket agree in the end, and no acknowledged update is lost. */
+/** Random schedules of writers and faults. In the end, index, quota and bucket must agree, and no acknowledged update may be lost. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
@@ -53,7 +53,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('meddle' as const), key: keys }),
 )
 
-test('after any schedule index, quota and bucket agree, nothing stays reserved, and failed calls end with a documented error', async () => {
+test('after any schedule of faults, index, quota and bucket agree, no bytes stay reserved, and every failed call has a documented error', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 3, maxLength: 12 }),
@@ -78,7 +78,7 @@ test('after any schedule index, quota and bucket agree, nothing stays reserved, 
             server.put(`org-${orgId}/${key}`, 'meddled')
             return 'ok'
           }
-          // One more byte by compare and swap; an acknowledged one may not be lost.
+          // Adds one byte by compare and swap. An acknowledged byte must not be lost.
           return errorCode(async () => {
             const found = await objects.read(call, key).catch(() => null)
             const conditions = found === null ? { ifNoneMatch: '*' } : { ifMatch: found.etag }

@@ -12,7 +12,7 @@ let database: TestDatabase
 let server: S3TestServer
 let proxy: FaultyStore
 let testing: TestMemory
-/** The same gateway with less patience, for stores that are silent. */
+/** The same gateway with shorter time limits, for stores that do not answer. */
 let impatient: TestMemory
 let current: TestMemory
 let call: MemoryCall
@@ -60,7 +60,7 @@ const refusal = async (work: () => Promise<unknown>) => {
   const error = toGatewayError(await work().catch((thrown: unknown) => thrown))
   return { name: error.errorName, status: error.status, message: error.message, headers: error.toHeaders() }
 }
-/** After everything was resolved: what the index says is what the bucket has. */
+/** Resolves all intents, and expects that the index and the bucket have the same content. */
 const expectAgreement = async (): Promise<void> => {
   await database.db.exec(ageIntents, orgId)
   await testing.memory.sweep(testing.clock.nowMs())
@@ -103,10 +103,10 @@ describe('how a failing store appears to callers', () => {
 describe('one failing call', () => {
   const faults: readonly [string, Fault][] = [
     ['the reply is lost', { kind: 'lost-reply' }],
-    ['the store says 500 and has done it', { kind: 'lie-status', status: 500 }],
-    ['the store says 503 and has done it', { kind: 'lie-status', status: 503, code: 'SlowDown' }],
+    ['the store answers 500 although it has done the write', { kind: 'lie-status', status: 500 }],
+    ['the store answers 503 although it has done the write', { kind: 'lie-status', status: 503, code: 'SlowDown' }],
     ['the reply never comes', { kind: 'silence' }],
-    ['the store says 500 and has not done it', status(500)],
+    ['the store answers 500 and has not done the write', status(500)],
   ]
   test.each(faults)('%s: the write counts once, with and without a condition', async (_name, fault) => {
     if (fault.kind === 'silence') current = impatient
@@ -128,7 +128,7 @@ describe('one failing call', () => {
     await expectAgreement()
   })
 
-  test('an answer with half of a body is an error, never half of an object', async () => {
+  test('a reply that breaks off in the middle of the body is an error, never a partial object', async () => {
     await write('agents/a', 'x'.repeat(100_000))
     for (const kind of ['cut-body', 'stall-body'] as const) {
       current = kind === 'stall-body' ? impatient : testing
@@ -140,7 +140,7 @@ describe('one failing call', () => {
     expect((await objects().read(call, 'agents/a')).bytes).toHaveLength(100_000)
   })
 
-  test('an object that the store does not show for a moment, while it replaces it, is read once more', async () => {
+  test('when the store does not show an object for a moment while it replaces it, the gateway reads the object again', async () => {
     await write('agents/a', 'here')
     once(status(404, 'NoSuchKey'), /GET/)
     expect((await objects().read(call, 'agents/a')).bytes.toString()).toBe('here')
@@ -151,7 +151,7 @@ describe('one failing call', () => {
     expect((await refusal(() => objects().read(call, 'agents/a'))).name).toBe('not_found')
   })
 
-  test('a write in doubt delays no other writer: the next writer of the key resolves it', async () => {
+  test('the next writer of a key resolves a write whose result is unknown, without a delay', async () => {
     await write('agents/a', '1')
     current = impatient
     always({ kind: 'silence' })
@@ -163,7 +163,7 @@ describe('one failing call', () => {
     expect((await testing.usage(orgId)).usedBytes).toBe(3n)
   })
 
-  test('a request of the gateway that arrives late does not replace a later write', async () => {
+  test('a request of the gateway that arrives late at the store does not replace a newer write', async () => {
     await write('agents/a', 'old')
     let letGo = (): void => {}
     const reached = new Promise<void>(resolve => {
@@ -184,7 +184,8 @@ describe('one failing call', () => {
     expect(await late).toBe('memory_store_failed')
     current = testing
     server.faults.beforeWrite = () => Promise.resolve()
-    // The server works on one key in turn, so the newer write waits behind the late one there; a late one that lands first has happened.
+    // The server handles the requests for one key in order, so the newer write waits for the late one. If the late request is performed first, the newer
+    // write replaces it.
     letGo()
     await write('agents/a', 'newer')
     expect((await objects().read(call, 'agents/a')).bytes.toString()).toBe('newer')
@@ -192,7 +193,7 @@ describe('one failing call', () => {
   })
 })
 
-test('without conditions, a write that may still arrive keeps its key until its time is over', async () => {
+test('in a store without conditions, a write whose request may still arrive keeps its key until its intent expires', async () => {
   server.faults.ignoreConditions = true
   await testing.memory.config.put(orgId, { reprobe: true })
   await write('agents/a', 'old')
@@ -228,7 +229,7 @@ describe('a store that gives wrong etags', () => {
     ['PUT answers no etag', () => null, /PUT/],
     ['there are no etags at all', () => null, /PUT|HEAD|GET/],
   ]
-  test.each(etags)('%s: compare and swap works with the etag of a reply and with that of a read', async (_name, change, methods) => {
+  test.each(etags)('%s: compare and swap accepts the etag from the reply of a write and the etag from a read', async (_name, change, methods) => {
     always({ kind: 'etag', change }, methods)
     await testing.memory.config.put(orgId, { reprobe: true })
     const first = await write('agents/a', '1')
@@ -246,7 +247,7 @@ describe('a store that gives wrong etags', () => {
     expect(usage).toMatchObject({ usedBytes: 1n, reservedBytes: 0n })
   })
 
-  test('when a store stops honouring conditions, writers of the gateway still lose nothing, and the next probe detects it', async () => {
+  test('when a store stops honouring conditions, no write of the gateway is lost, and the next probe detects the change', async () => {
     const first = await write('agents/a', '1')
     server.faults.ignoreConditions = true
     const second = await write('agents/a', '2', { ifMatch: first.etag })
@@ -256,7 +257,7 @@ describe('a store that gives wrong etags', () => {
     const problems = await testing.memory.checkStores()
     expect(problems.find(found => found.orgId === orgId)?.problem).toMatch(/conditional writes/)
     expect(await testing.memory.config.view(orgId)).toMatchObject({ capabilities: { conditional_put: false, conditional_delete: false } })
-    // From here on it is compared by hand, so a change behind the gateway's back counts too.
+    // From here on the gateway itself compares the etags, so it also notices a change that was made directly in the bucket.
     server.put(`org-${orgId}/agents/a`, 'foreign')
     expect(await errorCode(() => write('agents/a', 'x', { ifMatch: second.etag }))).toBe('memory_conflict')
     server.faults.ignoreConditions = false
@@ -277,7 +278,7 @@ describe('a store that gives wrong etags', () => {
   })
 })
 
-test('content hashes are preconditions: If-Match accepts "sha256:<hex>"', async () => {
+test('If-Match also accepts the hash of the content, as "sha256:<hex>"', async () => {
   await write('agents/a', 'hello')
   const hash = 'sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
   await write('agents/a', 'world', { ifMatch: `"${hash}"` })

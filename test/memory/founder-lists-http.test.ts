@@ -1,4 +1,4 @@
-/** What lists of large, hanging or lying stores of one person cost other organisations. */
+/** Checks that lists of one person's stores that are large, hang or send wrong replies do not harm other organisations. */
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
@@ -35,7 +35,7 @@ async function configure(token: string, server: S3TestServer): Promise<void> {
 }
 const list = (token: string, query = '') => app.call('GET', `/v1/me/memory/list?prefix=agents/${query}`, undefined, { token })
 
-/** From now on `answer` answers the lists of the one store. */
+/** Lets `answer` reply to all lists of the store from now on. */
 function onLists(answer: (response: ServerResponse, query: URLSearchParams) => void): void {
   theirs.faults.answer = (request, response, url) => {
     const isList = request.method === 'GET' && url.searchParams.get('list-type') === '2'
@@ -44,7 +44,7 @@ function onLists(answer: (response: ServerResponse, query: URLSearchParams) => v
   }
 }
 
-/** Answers lists with as many keys as are asked for, of `total` keys. Returns the number of listed keys since the last call of it. */
+/** Answers lists with the requested number of keys, up to `total`. The returned function gives the number of keys listed since its last call. */
 function listMany(total: number, nameOf: (number: number) => string): () => number {
   const names = Array.from({ length: total }, (_, at) => nameOf(at + 1))
   let listed = 0
@@ -65,7 +65,7 @@ function listMany(total: number, nameOf: (number: number) => string): () => numb
   }
 }
 
-test('HARD-11 lists of one person that wait for a store are bounded, and leave another person as many as always', async () => {
+test('HARD-11 the number of lists of one person that wait for a store is bounded, and other people can run as many lists as before', async () => {
   expect((await app.call('PUT', '/v1/me/memory/o?key=agents/a', 'text', { token: other })).status).toBe(200)
   let lists = 0
   onLists(() => lists++)

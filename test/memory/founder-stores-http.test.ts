@@ -1,4 +1,4 @@
-/** What hanging or lying stores of one person cost other organisations: comparisons and searches count by founder. */
+/** Checks that one person's stores that hang or send wrong replies do not harm other organisations. Comparisons and searches are counted by founder. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
@@ -35,7 +35,7 @@ async function configure(token: string, server: S3TestServer): Promise<void> {
   const store = { endpoint: server.endpoint, bucket: server.bucket, access_key: server.accessKey, secret_key: server.secretKey }
   expect((await app.call('PUT', '/v1/me/memory-store', store, { token })).status).toBe(200)
 }
-/** From now on the lists of the one store never end. Returns how many it got. */
+/** Lets the lists of the store never end from now on. The returned function gives their number. */
 function hangLists(): () => number {
   let lists = 0
   hanging.faults.answer = (request, _response, url) => {
@@ -48,7 +48,7 @@ function hangLists(): () => number {
 const compare = (token: string) => app.call('POST', '/v1/me/memory/reconcile', undefined, { token })
 const search = (token: string) => app.call('GET', '/v1/me/memory/search?q=text', undefined, { token })
 
-test('HARD-11 organisations of one person run one comparison at a time, and another person can run one', async () => {
+test('HARD-11 the organisations of one person together run one comparison at a time, while another person can also run one', async () => {
   const lists = hangLists()
   const running = compare(keys[0] ?? '')
   await until(() => lists() > 0, 'the comparison lists the store')
@@ -61,7 +61,7 @@ test('HARD-11 organisations of one person run one comparison at a time, and anot
   expect((await running).status).toBe(502)
 }, 60_000)
 
-test('HARD-11 searches of one person that wait for a store leave another person as many as always', async () => {
+test('HARD-11 while searches of one person wait for a store, other people can run as many searches as before', async () => {
   expect((await app.call('PUT', '/v1/me/memory/o?key=agents/a', 'text', { token: other })).status).toBe(200)
   const lists = hangLists()
   const waiting = keys.slice(0, 2).flatMap(token => [1, 2, 3, 4].map(() => search(token)))

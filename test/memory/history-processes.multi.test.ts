@@ -1,4 +1,4 @@
-/** History and appends over several gateways on one PostgreSQL database and one bucket. */
+/** History and appends with several gateway processes on one PostgreSQL database and one bucket. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
 import { onPostgres } from '../harness/database.ts'
@@ -38,7 +38,7 @@ describe.runIf(onPostgres)('history and appends over several processes', () => {
     return { status: response.status, text: await response.text() }
   }
 
-  test('entries that two processes append concurrently are all kept', async () => {
+  test('all entries that two processes append concurrently are kept', async () => {
     const made = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(n, 'POST', '/v1/me/memory/append', { path: 'agents/log', content: `entry ${n}` })))
     const keys = made.map(({ status, text }) => {
       expect(status, text).toBe(201)
@@ -48,14 +48,14 @@ describe.runIf(onPostgres)('history and appends over several processes', () => {
     expect(texts.map(({ text }) => text)).toEqual(keys.map((_, n) => `entry ${n}`))
   })
 
-  test('the history contains every write of writers that overwrite each other on two processes', async () => {
+  test('when writers on two processes overwrite each other, the history contains every write', async () => {
     let busy = 0
     await Promise.all(
       Array.from({ length: 30 }, async (_, n) => {
         for (;;) {
           const put = await ask(n, 'PUT', '/v1/me/memory/o?key=agents/busy', `writer ${n}`)
           if (put.status === 200) return
-          // A writer that waited too long for its turn is told so and comes again.
+          // A writer that waited too long for its turn gets 409 and tries again.
           expect(put.status, put.text).toBe(409)
           busy++
         }

@@ -56,7 +56,7 @@ for (const kind of peers) {
       expect(await on.db.one(historyBytes, orgId)).toEqual({ bytes: 7n, rows: 2 })
     })
 
-    test('a deletion keeps the deleted version and leaves a mark; a restore writes it as a new version', async () => {
+    test('a deletion keeps the deleted version and adds a mark of the deletion, and a restore writes that version as a new one', async () => {
       const { orgId, call } = await on.org()
       await put(call, 'agents/gone', 'dear')
       await on.testing.memory.objects.remove(callFrom(agentOf(orgId)), 'agents/gone')
@@ -74,7 +74,7 @@ for (const kind of peers) {
       expect((await versions(call, 'agents/gone')).map(({ how }) => how)).toEqual(['restore', 'delete', 'put'])
     })
 
-    test('a restore obeys conditions and the quota, and changes nothing when it is refused', async () => {
+    test('a restore is refused when its condition fails or the quota is exceeded, and then changes nothing', async () => {
       const { orgId, call } = await on.org({ quota_mb: 1 })
       await put(call, 'agents/a', 'x'.repeat(mb - 10))
       await put(call, 'agents/a', 'small')
@@ -89,7 +89,7 @@ for (const kind of peers) {
       expect((await on.testing.usage(orgId)).usedBytes).toBe(BigInt(mb - 10))
     })
 
-    test('a change in the bucket without the gateway is kept as a version without an author', async () => {
+    test('an object that was changed directly in the bucket is kept as a version without an author', async () => {
       const { orgId, call } = await on.org()
       const store = await storeOf(orgId)
       await put(call, 'agents/x', 'ours')
@@ -104,7 +104,7 @@ for (const kind of peers) {
       expect([mark?.how, unknown?.author, await textOf(call, 'agents/unknown', unknown?.version)]).toEqual(['delete', null, 'never seen'])
     })
 
-    test('a new key costs no copy, a refused write leaves none, and versions are neither listed nor readable as objects', async () => {
+    test('the first write of a key makes no copy, a refused write leaves no copy, and versions are neither listed nor readable as objects', async () => {
       const { orgId, call } = await on.org()
       await put(call, 'agents/n', '1')
       expect(await kept(orgId)).toEqual([])
@@ -117,7 +117,7 @@ for (const kind of peers) {
       expect(await errorCode(() => on.testing.memory.objects.read(call, copy.slice(`org-${orgId}/`.length)))).toBe('forbidden')
     })
 
-    test('old versions are removed by number, by age and when they exceed the quota, oldest first, and their bytes leave the store', async () => {
+    test('the oldest versions are removed when there are too many, when they are too old and when they exceed the quota, also from the store', async () => {
       const { orgId, call } = await on.org({ history_versions: 3, history_days: 5, quota_mb: 1 })
       for (let n = 0; n < 6; n++) await put(call, 'agents/many', `version ${n}`)
       expect(await Promise.all((await versions(call, 'agents/many')).map(({ version }) => textOf(call, 'agents/many', version)))).toEqual([
@@ -139,7 +139,7 @@ for (const kind of peers) {
       expect([await kept(orgId), await on.db.one(historyBytes, orgId)]).toEqual([[], { bytes: 0n, rows: 0 }])
     })
 
-    test('versions of a journal end after its days, however long others are kept', async () => {
+    test('versions of journal entries end after journal_ttl_days, even when other versions are kept for longer', async () => {
       const { orgId } = await on.org({ journal_ttl_days: 2, history_days: 300 })
       await on.db.exec(addOrg, orgId)
       const { id: workspaceId } = await on.db.one(addWorkspace, orgId)
@@ -153,7 +153,7 @@ for (const kind of peers) {
       expect(await versions(call, 'agents/note')).toHaveLength(2)
     })
 
-    test('without history nothing is kept', async () => {
+    test('a store with history_versions 0 keeps no versions', async () => {
       const { orgId, call } = await on.org({ history_versions: 0 })
       await put(call, 'agents/plain', '1')
       await put(call, 'agents/plain', '2')
@@ -162,7 +162,7 @@ for (const kind of peers) {
       expect(await errorCode(() => versions(call, 'agents/plain'))).toBe('not_found')
     })
 
-    test('a deletion may erase the history too', async () => {
+    test('a deletion can also erase the history', async () => {
       const { orgId, call } = await on.org()
       for (const text of ['secret', 'secret 2']) await put(call, 'agents/personal', text)
       const old = (await versions(call, 'agents/personal'))[1]?.version ?? ''
@@ -172,7 +172,7 @@ for (const kind of peers) {
       expect([await kept(orgId), await on.db.one(historyBytes, orgId)]).toEqual([[], { bytes: 0n, rows: 0 }])
     })
 
-    test('a write whose process died after its copy is resolved: settled with its version if it is in the store, otherwise released', async () => {
+    test('a write whose process died after the copy is settled with its version if the store has it, and released otherwise', async () => {
       const { orgId, call } = await on.org()
       const store = await storeOf(orgId)
       const ids = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000-8000-000000000002'] as const
@@ -200,7 +200,7 @@ for (const kind of peers) {
         for (const { version } of page.versions) seen.push(await textOf(call, 'agents/paged', version))
         if (page.next_cursor === null) break
         cursor = page.next_cursor
-        // It is of that key, and says nothing of how much others write.
+        // The cursor is for this key only, and does not show how much others write.
         expect(Buffer.from(cursor, 'base64url').toString()).not.toMatch(/^h:\d+$/)
         expect(await errorCode(() => on.testing.memory.history.list(call, 'agents/other', { limit: 2, cursor }))).toBe('bad_request')
       }
@@ -208,7 +208,7 @@ for (const kind of peers) {
       expect(await errorCode(() => on.testing.memory.history.list(call, 'agents/paged', { limit: 2, cursor: 'nonsense' }))).toBe('bad_request')
     })
 
-    test('fifty concurrent writers without conditions: every write is in the history', async () => {
+    test('the history contains every write of fifty concurrent writers without conditions', async () => {
       const { orgId, call } = await on.org({ history_versions: 100 })
       const count = kind.hasConditions ? 50 : 8
       await Promise.all(Array.from({ length: count }, (_, n) => put(call, 'agents/busy', `writer ${n}`)))

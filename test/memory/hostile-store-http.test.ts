@@ -1,4 +1,4 @@
-/** One organisation's store answers what no store should, beside an organisation whose store is honest. */
+/** The store of one organisation sends invalid replies, while another organisation has a normal store. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestReply, until } from '../harness/app.ts'
@@ -41,13 +41,13 @@ const configure = (token: string, server: S3TestServer, more: object = {}): Prom
   )
 let named = 0
 
-/** A new organisation on the store that is about to turn hostile. */
+/** Creates an organisation on the store that will send invalid replies. */
 async function newOwner(): Promise<void> {
   owner = await app.otherOrg(`Evil ${++named}`)
   expect((await configure(owner.key, evil)).status).toBe(200)
 }
 
-/** Answers every list of more than one entry in its own way; a probe of the gateway asks for one. */
+/** Lets `answer` reply to every list of more than one entry. A probe of the gateway requests one entry and gets a normal reply. */
 function onLists(answer: Answer): void {
   evil.faults.answer = (request, response, url) => {
     if (request.method !== 'GET' || url.searchParams.get('list-type') !== '2' || url.searchParams.get('max-keys') === '1') return false
@@ -69,13 +69,13 @@ const list = (contents: string, isTruncated = false): string =>
   `<?xml version="1.0"?><ListBucketResult><IsTruncated>${isTruncated}</IsTruncated>${contents}</ListBucketResult>`
 const entry = (key: string, size = 1): string => `<Contents><Key>${key}</Key><ETag>&quot;e&quot;</ETag><Size>${size}</Size></Contents>`
 const keyAt = (number: number): string => `org-${owner.orgId}/agents/${String(number).padStart(9, '0')}`
-/** The page that follows, as long as it was asked for. */
+/** Returns the next page, with the requested number of entries. */
 const nextPage = (query: URLSearchParams, count = Number(query.get('max-keys'))): string => {
   const after = Number(/(\d{9})$/.exec(query.get('start-after') ?? '')?.[1] ?? 0)
   return list(Array.from({ length: count }, (_, n) => entry(keyAt(after + n + 1))).join(''), true)
 }
 
-/** Sends the same until the other side goes away. */
+/** Sends the same text until the other side disconnects. */
 function endlessly(send: (text: string) => boolean, isGone: () => boolean, onDrain: (go: () => void) => void, text: string): void {
   const part = text.repeat(Math.ceil(16_384 / text.length))
   const more = (): void => {
@@ -95,7 +95,7 @@ const endlessBody = (response: ServerResponse, text: string): void =>
     text,
   )
 
-/** Reads of the honest organisation, one after the other, while the work runs; how each of them ended. */
+/** Runs reads of the organisation with the normal store one after the other while the work runs. Returns the results of the reads. */
 async function besideHonestReads<T>(work: Promise<T>): Promise<{ value: T; reads: Set<string> }> {
   let isOver = false
   const reads = new Set<string>()
@@ -167,7 +167,7 @@ const attacks: readonly (readonly [what: string, answer: Answer])[] = [
 
 describe('HARD-04 a store with hostile lists', () => {
   test.each(attacks)(
-    'HARD-04 %s is an error of that store, after bounded bytes; other organisations notice nothing',
+    'HARD-04 %s: the call fails after a bounded number of bytes, and other organisations are not affected',
     async (_what, answer) => {
       await newOwner()
       onLists(answer)
@@ -181,7 +181,7 @@ describe('HARD-04 a store with hostile lists', () => {
       expect([...new Set(codesOf(value[0]))]).toEqual(['502 memory_store_failed'])
       expect(codesOf([value[1]])).toEqual(['400 unavailable'])
       expect([...reads]).toEqual(['200 honest 200 1'])
-      // Five calls, each with the contents of the buffers of two sockets.
+      // Five calls, each with the content of the buffers of two sockets.
       expect(sentBytes).toBeLessThan(40 * 1024 * 1024)
       const compared = await app.call('POST', '/v1/me/memory/reconcile', undefined, { token: owner.key })
       expect(codesOf([compared])).toEqual(['502 memory_store_failed'])
@@ -241,7 +241,7 @@ describe('HARD-04 a store with hostile lists', () => {
     expect((await app.call('GET', '/v1/me/memory-store', undefined, { token: owner.key })).json).toMatchObject({ endpoint: evil.endpoint, bytes_used: 0 })
   }, 120_000)
 
-  test('HARD-04 a store with more bytes than the quota is not taken over, and the error says what to do', async () => {
+  test('HARD-04 a store that already contains more bytes than the quota cannot be configured, and the error says what to do', async () => {
     await newOwner()
     onLists(response => xml(response, list(entry(keyAt(1), 3 * 1024 * 1024))))
     const moved = { endpoint: evil.endpoint.replace('127.0.0.1', 'localhost'), confirm_path_change: true }
@@ -251,7 +251,7 @@ describe('HARD-04 a store with hostile lists', () => {
     expect((await app.call('GET', '/v1/me/memory-store', undefined, { token: owner.key })).json).toMatchObject({ bytes_used: 3 * 1024 * 1024 })
   })
 
-  test('HARD-04 slow pages end at the time limit of the whole work; one such job of an organisation runs at a time', async () => {
+  test('HARD-04 work on a store with slow pages ends at its time limit, and an organisation can run one such job at a time', async () => {
     await newOwner()
     let pages = 0
     onLists((response, query) => {
@@ -293,7 +293,7 @@ describe('HARD-04 a store with hostile objects', () => {
     expect([...reads]).toEqual(['200 honest 200 1'])
   })
 
-  test('HARD-04 a HEAD with a wrong length breaks only the comparison of that store, and no error repeats the text of a store', async () => {
+  test('HARD-04 a HEAD with a wrong length fails only the comparison of that store, and no error repeats text of the store', async () => {
     await newOwner()
     evil.put(`org-${owner.orgId}/agents/a`, 'by hand')
     onObjects('HEAD', (_request, response) => raw(response, 'HTTP/1.1 200 OK\r\netag: "e"\r\ncontent-length: 90071992547409939\r\n\r\n'))

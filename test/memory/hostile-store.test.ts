@@ -1,4 +1,4 @@
-/** Stores that answer what no store should: one organisation's own server must not harm the gateway that serves the others as well. */
+/** Stores that send invalid replies. The store of one organisation must not harm the gateway, which also serves other organisations. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
@@ -27,7 +27,7 @@ beforeEach(() => {
 
 let sentBytes = 0
 
-/** Sends the same over and over until the other side goes away. */
+/** Sends the same text repeatedly until the other side disconnects. */
 function endlessly(response: ServerResponse, text: string): void {
   const part = Buffer.from(text.repeat(Math.ceil(65_536 / text.length)))
   const more = (): void => {
@@ -59,7 +59,7 @@ const entry = (key: string, etag = '&quot;e&quot;', size = '1'): string =>
 describe('endless replies', () => {
   const boundBytes = 32 * 1024 * 1024
 
-  test('an endless list is abandoned after some megabytes', async () => {
+  test('the gateway stops reading an endless list after some megabytes', async () => {
     answer = (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/xml' })
       response.write('<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated>')
@@ -69,7 +69,7 @@ describe('endless replies', () => {
     expect(sentBytes).toBeLessThan(boundBytes)
   })
 
-  test('an endless object is not copied through the gateway for ever', async () => {
+  test('the gateway stops a copy of an endless object through itself', async () => {
     answer = (request, response) => {
       if (request.headers['x-amz-copy-source'] !== undefined) return void response.writeHead(501).end()
       response.writeHead(200, { etag: '"e"' })
@@ -79,7 +79,7 @@ describe('endless replies', () => {
     expect(sentBytes).toBeLessThan(boundBytes)
   })
 
-  test('HARD-04 copies through the gateway use at most the memory of the largest object, for one object at a time', async () => {
+  test('HARD-04 copies through the gateway hold one object at a time in memory, with at most the maximum object size', async () => {
     const own = s3Store({ endpoint, bucket: 'memory', accessKey: 'A', secretKey: 'B', timeoutMs: 5_000, objectBytesMax: 1000 })
     let underWay = 0
     let mostUnderWay = 0
@@ -104,7 +104,7 @@ describe('endless replies', () => {
     own.close()
   })
 
-  test('a copy that waits for its turn longer than for an answer of the store is given up', async () => {
+  test('a copy fails when it waits for its turn longer than the time limit of a reply', async () => {
     const own = s3Store({ endpoint, bucket: 'memory', accessKey: 'A', secretKey: 'B', timeoutMs: 300 })
     answer = (request, response) => {
       if (request.headers['x-amz-copy-source'] !== undefined) response.writeHead(501).end()
@@ -144,12 +144,12 @@ describe('invalid lists', () => {
     'entries of many elements': `<Contents><Key>org-1/a</Key>${'<a/>'.repeat(280)}</Contents>`.repeat(1_000),
     'entries of many escapes': `<Contents><Key>org-1/a</Key><a>${'&#9;'.repeat(280)}</a></Contents>`.repeat(1_000),
   }
-  test.each(Object.entries(heavy))('HARD-04 a list whose parsing would block the process is refused unread: %s', async (_name, contents) => {
+  test.each(Object.entries(heavy))('HARD-04 a list whose parsing would block the process is refused before it is parsed: %s', async (_name, contents) => {
     listOf(contents)
     await expect(store.list({ prefix: 'org-1/' })).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/^the store sent .*more than/) })
   })
 
-  test('a full page with all fields of each entry is read, and so is one key of escapes', async () => {
+  test('a full page with all fields of each entry is accepted, and so is a key that consists of escapes', async () => {
     const owner = '<Owner><ID>0123456789abcdef</ID><DisplayName>some&amp;body</DisplayName></Owner>'
     const more = `<StorageClass>STANDARD</StorageClass><ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm><ChecksumType>FULL_OBJECT</ChecksumType>${owner}</Contents>`
     const name = (n: number): string => `org-1/agents/a=${n}/${'&amp;'.repeat(20)}`
@@ -170,7 +170,7 @@ describe('invalid lists', () => {
   })
 })
 
-test('a time that no database accepts is ignored', () => {
+test('an object time that no database accepts is ignored', () => {
   const head = { etag: '"e"', sizeBytes: 1, modifiedMs: 5 }
   for (const stamp of ['-271821-04-20T00:00:00Z', '+275760-09-13T00:00:00Z']) expect(writtenMsOf({ ...head, metadata: { 'br-ts': stamp } })).toBe(0)
   expect(writtenMsOf({ ...head, metadata: { 'br-ts': 'nonsense' } })).toBe(5)

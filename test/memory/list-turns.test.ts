@@ -1,4 +1,4 @@
-/** Large pages of stores are read in turns of the process. */
+/** The process parses large list pages of stores in turns. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { HeavyTurns } from '../../src/platform/loop/heavy-turns.ts'
 import { type TestDatabase, testDatabase } from '../harness/database.ts'
@@ -34,7 +34,7 @@ function fill(orgId: number, count: number): void {
   for (let at = 0; at < count; at++) server.put(`org-${orgId}/agents/${at}`, '1')
 }
 
-test('HARD-11 a large page of a store waits for the turn of its organisation, and a small page waits for nobody', async () => {
+test('HARD-11 a large list page of a store waits for the turn of its organisation, and a small page does not wait', async () => {
   fill(1, 900)
   fill(2, 20)
   const list = (orgId: number) => testing.memory.objects.list(callFrom(keyOf(orgId)), 'agents/')
@@ -46,7 +46,7 @@ test('HARD-11 a large page of a store waits for the turn of its organisation, an
   expect(await large).toHaveLength(900)
 })
 
-test('the parser reads a page in the same turn as the scan', async () => {
+test('a page is scanned and parsed in the same turn', async () => {
   fill(3, 900)
   const order: string[] = []
   const store = s3Store({

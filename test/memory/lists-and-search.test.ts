@@ -46,7 +46,7 @@ for (const kind of peers) {
       }
     }
 
-    test('the pages are the whole list in the same order, whatever is written between them', async () => {
+    test('the pages together are the whole list in the same order, even when objects are written between two pages', async () => {
       const { call } = await on.org()
       for (const key of ['agents/a', 'agents/B', 'agents/ä', 'agents/a/1', 'agents/a/2', 'users/7/x', 'users/7/y']) await put(call, key, key)
       const all = (await on.testing.memory.objects.list(call, '')).map(({ key }) => key)
@@ -60,7 +60,7 @@ for (const kind of peers) {
       expect(seen.keys).toEqual(all.slice(0, -1))
     })
 
-    test('a delimiter folds the keys below it into prefixes, across pages too', async () => {
+    test('with a delimiter, keys below it are listed as one common prefix, also over several pages', async () => {
       const { call } = await on.org()
       for (const key of ['agents/a/1', 'agents/a/2/deep', 'agents/b', 'agents/c/1', 'agents/c/2', 'agents/d']) await put(call, key, '')
       for (const limit of [1, 2, 50]) {
@@ -70,7 +70,7 @@ for (const kind of peers) {
       expect(await pages(call, 'agents/c', { limit: 5, delimiter: '/' })).toEqual({ keys: [], prefixes: ['agents/c/'] })
     })
 
-    test('filters keep only the writes of an author, and only writes since a time', async () => {
+    test('list filters select the writes of one author, and the writes since a time', async () => {
       const { orgId, call } = await on.org()
       await put(call, 'agents/1', 'by a user')
       await put(callFrom(agentOf(orgId)), 'agents/2', 'by an agent')
@@ -116,7 +116,7 @@ for (const kind of peers) {
       expect(await errorCode(() => everything(call, 'needle', { prefix: 'users/8/' }))).toBe('forbidden')
     })
 
-    test('the cursor of a search continues at the exact line, also when other objects are written and deleted meanwhile', async () => {
+    test('the cursor of a search continues at the exact line, even when other objects are written and deleted meanwhile', async () => {
       const { call } = await on.org()
       for (const key of ['agents/1', 'agents/2', 'agents/3']) await put(call, key, 'hit 1\nmiss\nhit 3\nhit 4\nmiss\n')
       const expected = ['agents/1', 'agents/2', 'agents/3'].flatMap(key => [1, 3, 4].map(line => `${key}:${line}`))
@@ -136,11 +136,11 @@ for (const kind of peers) {
         limit: 50,
         cursor: first.next_cursor ?? '',
       })
-      // A text that was written again is searched from its beginning.
+      // An object that was written again is searched from its beginning.
       expect(rest.matches.map(({ key, line }) => `${key}:${line}`)).toEqual(['agents/1:2', 'agents/3:1', 'agents/3:3', 'agents/3:4'])
     })
 
-    test('a call that runs out of time stops where it is, also in the middle of a long line, and the next call continues there', async () => {
+    test('a search call that reaches its time limit stops, even in the middle of a long line, and the next call continues there', async () => {
       const { call } = await on.org()
       await put(call, 'agents/lines', Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? `hit ${n}` : 'miss')).join('\n'))
       await put(call, 'agents/long', `${'x'.repeat(30_000)}hit${'y'.repeat(20_000)}\nhit`)
@@ -180,7 +180,7 @@ for (const kind of peers) {
       expect((await everything(call, 'text')).matches).toHaveLength(1)
     })
 
-    test('an appended entry is a separate object: every writer keeps its entry, and nobody can overwrite one', async () => {
+    test('every append makes a separate object, so no writer loses an entry and nobody can overwrite one', async () => {
       const { orgId, call } = await on.org()
       const { appends, objects } = on.testing.memory
       const callers = [call, callFrom(agentOf(orgId)), callFrom(keyOf(orgId, { userId: null }), 'night shift!')]

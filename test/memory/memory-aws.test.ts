@@ -1,4 +1,4 @@
-/** Memory on AWS without a key in the database: every way in which the gateway can come by an identity, and what S3 asks of each call. */
+/** Memory on AWS without a key in the database: every way in which the gateway can get an identity, and the S3 options of an organisation. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
@@ -32,7 +32,7 @@ afterEach(() => {
 
 const roleArn = 'arn:aws:iam::123456789012:role/brigade'
 
-/** A home folder with AWS configuration, a cached sign-in and a web identity. */
+/** Makes a home folder with AWS configuration, a cached sign-in and a web identity. */
 function awsHome(): string {
   const home = mkdtempSync(join(tmpdir(), 'brigade-aws-'))
   mkdirSync(join(home, '.aws/sso/cache'), { recursive: true })
@@ -84,7 +84,7 @@ const ways: readonly [what: string, env: (home: string) => Record<string, string
 
 describe('EDGE-19 the identity of the gateway', () => {
   test.each(ways)(
-    'EDGE-19 memory works with %s, and no key is in the database',
+    'EDGE-19 memory works with %s, and the database contains no key',
     async (_what, env, gave) => {
       const home = awsHome()
       const app = await startApp({ env: { MEMORY_ROLE_BUCKETS: `*:${bucket}@${region}`, MEMORY_ROLE_ENDPOINT: s3.endpoint } })
@@ -101,7 +101,7 @@ describe('EDGE-19 the identity of the gateway', () => {
         expect(new Set(aws.given)).toEqual(new Set(gave === null ? [] : [gave]))
         const view = (await app.call('GET', '/v1/me/memory-store')).json
         expect(view).toMatchObject({ credentials: 'gateway', bucket, region, access_key_masked: null, sse: 'bucket' })
-        // An address of the operator's own network.
+        // The endpoint is an address of the operator's own network, so it is not shown.
         expect(view).not.toHaveProperty('endpoint')
         for (const body of [{ sse: 'aws:kms' }, { kms_key_id: 'arn:aws:kms:eu-west-1:123456789012:key/ours' }, { quota_mb: 10_241 }])
           expect((await app.call('PUT', '/v1/me/memory-store', { credentials: 'gateway', bucket, ...body })).status, JSON.stringify(body)).toBe(400)
@@ -122,7 +122,7 @@ describe('EDGE-19 the S3 options of an organisation', () => {
   let app: TestApp
   let port = ''
   const former = { ...process.env }
-  /** Every name is this machine; a store of tests has no name in the DNS. */
+  /** Resolves every name to this machine, because the test store has no name in the DNS. */
   const here: LookupFunction = (_host, options, callback) =>
     options.all ? callback(null, [{ address: '127.0.0.1', family: 4 }]) : callback(null, '127.0.0.1', 4)
   const named = (more: object = {}) => ({ endpoint: `http://s3.test:${port}`, bucket, access_key: s3.accessKey, secret_key: s3.secretKey, ...more })
@@ -153,7 +153,7 @@ describe('EDGE-19 the S3 options of an organisation', () => {
     await app?.stop()
   })
 
-  test('EDGE-19 no organisation can make the gateway sign with its own identity for a bucket that the operator has not named for it', async () => {
+  test('EDGE-19 the gateway does not sign with its own identity for a bucket that the operator has not named for the organisation', async () => {
     for (const body of [
       { credentials: 'gateway', bucket },
       { credentials: 'gateway', bucket: 'elsewhere', endpoint: `http://s3.test:${port}` },
@@ -164,7 +164,7 @@ describe('EDGE-19 the S3 options of an organisation', () => {
     expect(aws.given).toEqual([])
   })
 
-  test('EDGE-19 a role of the organisation is assumed with an external id that the gateway made, and its keys are renewed before calls fail', async () => {
+  test('EDGE-19 the gateway assumes a role of the organisation with an external id that it made, and renews the keys before calls fail', async () => {
     const org = await app.otherOrg('Role Owner')
     aws.externalIds.set(roleArn, 'set by nobody yet')
     const body = { endpoint: `http://s3.test:${port}`, bucket, role_arn: roleArn }
@@ -177,7 +177,7 @@ describe('EDGE-19 the S3 options of an organisation', () => {
     expect(await view(org.key)).toMatchObject({ credentials: 'role', role_arn: roleArn, external_id: externalId, access_key_masked: null })
     const assumed = (): number => aws.given.filter(source => source === 'assume-role').length
     const before = assumed()
-    // Calls go on while several sets of keys come to their end.
+    // Calls continue while several sets of keys expire.
     await until(async () => {
       const written = await app.call('PUT', o('agents/role'), 'x', { token: org.key })
       const read = await app.call('GET', o('agents/role'), undefined, { token: org.key })
@@ -185,12 +185,12 @@ describe('EDGE-19 the S3 options of an organisation', () => {
       return assumed() >= before + 4
     }, 30_000)
     expect(aws.asked.at(-1)?.get('RoleSessionName')).toBe(`brigade-org-${org.orgId}`)
-    // Another organisation that names the same role comes with its own external id.
+    // For another organisation that names the same role, the gateway uses another external id.
     const stranger = await app.otherOrg('Stranger')
     expect((await configure(stranger.key, body)).json.error.message).toMatch(new RegExp(`external id brigade-${stranger.orgId}-`))
   }, 60_000)
 
-  test('EDGE-19 the bucket is in the host or in the path, as configured; a host at an internal address is refused with the bucket in it too', async () => {
+  test('EDGE-19 the bucket is in the host or in the path, as configured, and a host name with the bucket is also refused at an internal address', async () => {
     for (const [addressing, host] of [
       ['virtual', `${bucket}.s3.test:${port}`],
       ['path', `s3.test:${port}`],
@@ -207,7 +207,7 @@ describe('EDGE-19 the S3 options of an organisation', () => {
     expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringMatching(new RegExp(`other\\.s3\\.test:${port} in OUTBOUND_ALLOW`))])
   }, 60_000)
 
-  test('EDGE-19 the gateway learns the region of the bucket from the store, for single objects and for lists, and keeps it', async () => {
+  test('EDGE-19 the gateway learns the region of the bucket from the store, for single objects and for lists, and remembers it', async () => {
     const org = await app.otherOrg('Elsewhere')
     s3.faults.region = 'ap-south-1'
     expect((await configure(org.key, named({ region: 'us-east-1' }))).status).toBe(200)
@@ -217,7 +217,7 @@ describe('EDGE-19 the S3 options of an organisation', () => {
     expect((await app.call('GET', '/v1/me/memory/list', undefined, { token: org.key })).json.keys).toHaveLength(1)
   })
 
-  test('EDGE-19 with SSE-KMS every write and copy names the key, and conditions work although etags are not hashes', async () => {
+  test('EDGE-19 with SSE-KMS every write and copy names the KMS key, and conditions work although etags are not hashes', async () => {
     const org = await app.otherOrg('Kms')
     const kmsKeyId = 'arn:aws:kms:eu-west-1:123456789012:key/abc'
     expect((await configure(org.key, named({ sse: 'aws:kms', kms_key_id: kmsKeyId }))).status).toBe(200)
@@ -228,7 +228,7 @@ describe('EDGE-19 the S3 options of an organisation', () => {
     expect((await write('three', { 'if-match': etag })).status).toBe(412)
     expect((await write('three', { 'if-match': `"sha256:${createHash('sha256').update('two').digest('hex')}"` })).status).toBe(200)
     const kept = [...s3.objects].filter(([key]) => key.startsWith(`org-${org.orgId}/`))
-    // The object and the versions that were copied from it.
+    // These are the object and the versions that were copied from it.
     expect(kept.length).toBeGreaterThanOrEqual(3)
     for (const [, object] of kept) expect(object.kmsKeyId).toBe(kmsKeyId)
     expect((await app.call('POST', '/v1/me/memory/reconcile', undefined, { token: org.key })).json).toMatchObject({ added: 0, changed: 0, removed: 0 })

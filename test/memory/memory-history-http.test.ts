@@ -32,7 +32,7 @@ const restore = (body: object, token = app.key, headers: Record<string, string> 
 const append = (body: object, token = app.key, headers: Record<string, string> = {}) => app.call('POST', '/v1/me/memory/append', body, { token, headers })
 
 describe('history, append, search and pages over HTTP', () => {
-  test('MEMX-05 the history of a key shows author and time; a restore is a new version that names its source', async () => {
+  test('MEMX-05 the history of a key shows author and time, and a restore adds a version that names the restored version', async () => {
     const agent = await app.newAgent('historian')
     const key = 'agents/plan.md'
     await app.call('PUT', o(key), 'first')
@@ -71,7 +71,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect([rest.json.versions.map(({ version }: { version: string }) => version), rest.json.next_cursor]).toEqual([[second.version, first.version], null])
   })
 
-  test('history has the rights of its key, and a missing history is not found', async () => {
+  test('the history of a key needs the right to read the key, and a missing history is not found', async () => {
     const owner = `users/${app.userId}/private`
     await app.call('PUT', o(owner), 'mine')
     const token = await keyFor(app, (await app.newMember('member')).cookie)
@@ -101,7 +101,7 @@ describe('history, append, search and pages over HTTP', () => {
       expect([answer.status, answer.json.error.code]).toEqual([404, 'memory_not_configured'])
   })
 
-  test('the amount of history is configured, is shown, is not part of the bytes used, and can be erased', async () => {
+  test('an admin configures the amount of history, which is shown, does not count as used bytes, and can be erased', async () => {
     const other = await app.otherOrg('Keeper')
     const token = other.key
     await configure(token)
@@ -123,7 +123,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect([wrong.status, wrong.json.error.code]).toEqual([400, 'bad_request'])
   })
 
-  test('an erased history leaves a line in the audit trail, with its outcome and without the key; a deletion that keeps the history leaves none', async () => {
+  test('erasing a history writes a line without the key into the audit trail, and a deletion that keeps the history writes none', async () => {
     const other = await app.otherOrg('Eraser')
     const token = other.key
     await configure(token)
@@ -173,7 +173,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect(texts.slice(1)).toEqual(['theirs', 'ours'])
   })
 
-  test('a reader that has the object already gets 304 without its bytes', async () => {
+  test('a reader that already has the object gets 304 without the bytes', async () => {
     const { headers } = await app.call('PUT', o('agents/cached'), 'body')
     const etag = headers.get('etag') ?? ''
     const same = await app.call('GET', o('agents/cached'), undefined, { headers: { 'if-none-match': etag } })
@@ -181,7 +181,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect((await app.call('GET', o('agents/cached'), undefined, { headers: { 'if-none-match': '"other"' } })).text).toBe('body')
   })
 
-  test('MEMX-07 every append is a new object that stays unchanged; the entries of concurrent writers are all kept', async () => {
+  test('MEMX-07 every append makes a new object that nobody can change, and all entries of concurrent writers are kept', async () => {
     const agent = await app.newAgent('journalist')
     const path = 'agents/log'
     const made = await Promise.all(Array.from({ length: 40 }, (_, n) => append({ path, content: `entry ${n}` }, n % 2 === 0 ? app.key : agent.token)))
@@ -212,7 +212,7 @@ describe('history, append, search and pages over HTTP', () => {
     }
   })
 
-  test('entries of a journal end after its days, and so do their versions', async () => {
+  test('journal entries and their versions end after journal_ttl_days', async () => {
     const token = app.key
     expect((await configure(token, { journal_ttl_days: 2, history_days: 300 })).status).toBe(200)
     const path = `workspaces/${await workspaceOf(app, 'Crew', [app.userId])}/journal`
@@ -229,7 +229,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect((await app.call('GET', '/v1/me/memory/search?q=overripe', undefined, { token })).json.matches).toEqual([])
   })
 
-  test('MEMX-04 lists come in pages with prefixes and filters; without these options they are plain', async () => {
+  test('MEMX-04 lists support pages, common prefixes and filters, and without these options the reply has the plain form', async () => {
     const other = await app.otherOrg('Pages')
     const token = other.key
     await configure(token)
@@ -266,7 +266,7 @@ describe('history, append, search and pages over HTTP', () => {
     expect((await app.call('GET', '/v1/me/memory/list?prefix=users/999999/&limit=1', undefined, { token })).status).toBe(403)
   })
 
-  test('MEMX-06 search finds lines in readable objects, in bounded steps, and leaves no trace of the searched text', async () => {
+  test('MEMX-06 search finds lines in readable objects, each call does bounded work, and the searched text is stored nowhere', async () => {
     const other = await app.otherOrg('Search')
     const token = other.key
     await configure(token)

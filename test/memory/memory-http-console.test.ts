@@ -1,4 +1,4 @@
-/** The memory store at the console, and the end of journal entries, on a clock that the test moves. */
+/** The memory store at the console, and the expiry of journal entries. The test moves the clock. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { type MovableClock, movableClock } from '../harness/clock.ts'
@@ -31,7 +31,7 @@ describe('the memory store at the console', () => {
   const configure = (cookie: string, body: unknown) => app.call('PUT', '/me/memory-store', body, { cookie })
   const view = async (cookie: string) => (await app.call('GET', '/me/memory-store', undefined, { cookie })).json
 
-  test('MEM-11 owners and admins configure and see the store with a session as with a key; members and their keys cannot', async () => {
+  test('MEM-11 owners and admins can configure and see the store with a session or a key, and members cannot', async () => {
     const owner = await app.signIn()
     for (const cookie of [owner, admin.cookie]) expect(await view(cookie)).toEqual({ configured: false })
     for (const answer of [await configure(member.cookie, inputOf(store)), await app.call('GET', '/me/memory-store', undefined, { cookie: member.cookie })])
@@ -73,7 +73,7 @@ describe('the memory store at the console', () => {
 describe('entries of a journal', () => {
   const day = 24 * 3600 * 1000
 
-  test('MEM-19 MEM-20 after journal_ttl_days an entry is in no list and 404, and other objects stay', async () => {
+  test('MEM-19 MEM-20 after journal_ttl_days a journal entry is not listed and a read is 404, and other objects stay', async () => {
     await useStore(app, store, app.key, { journal_ttl_days: 3, confirm_path_change: true })
     const crew = await workspaceOf(app, 'Crew', [member.userId])
     const { get, put } = memoryCalls(app)
@@ -90,7 +90,7 @@ describe('entries of a journal', () => {
     ] as const)
       expect((await app.call('POST', '/v1/me/memory/promote', { name, workspace_id, content: 'x' })).status).toBe(200)
     for (const key of keys.filter(each => !each.includes('/records/'))) expect(await put(member.key, key)).toBe('200')
-    // Written behind the gateway's back: the store's own time counts.
+    // This object is written directly into the bucket, so the store's own time counts.
     store.put(`org-${app.orgId}/workspaces/${crew}/journal/foreign.md`, 'x')
     const listed = async (prefix: string): Promise<string[]> =>
       (await app.call('GET', listOf(prefix), undefined, { token: member.key })).json.keys.map(({ key }: { key: string }) => key)
@@ -112,10 +112,10 @@ describe('entries of a journal', () => {
       expect(await get(member.key, key), key).toBe('200')
     }
     expect(all).not.toContain(`${journal}old.md`)
-    // A name whose entry has ended is free again.
+    // The key of an expired entry can be written again.
     expect(await put(member.key, `${journal}old.md`)).toBe('200')
     expect(await get(member.key, `${journal}old.md`)).toBe('200')
-    // The scope still comes first.
+    // The scope is checked before the existence.
     const stranger = await personOf(app, 'member')
     expect(await get(await keyFor(app, stranger.cookie), `${journal}foreign.md`)).toBe('403 forbidden')
   })

@@ -27,7 +27,7 @@ const configure = (token: string, more: object = {}) =>
   )
 
 describe('shared memory over HTTP', () => {
-  test('MEM-01 MEM-02 before configuration every data endpoint is 404 memory_not_configured, and the view of the store says so', async () => {
+  test('MEM-01 MEM-02 before a store is configured, every data endpoint is 404 memory_not_configured, and the view says so', async () => {
     const other = await app.otherOrg('Unconfigured')
     const calls = [
       ['GET', o('agents/a')],
@@ -44,7 +44,7 @@ describe('shared memory over HTTP', () => {
     expect((await app.call('GET', '/v1/me/memory-store', undefined, { token: other.key })).json).toEqual({ configured: false })
   })
 
-  test('MEM-03 MEM-05 MEM-39 an owner configures the store; the view masks the access key, and neither the view nor the database contains a secret', async () => {
+  test('MEM-03 MEM-05 MEM-39 an owner configures the store, the view masks the access key, and neither view nor database contains a plain secret', async () => {
     const put = await configure(app.key)
     expect([put.status, put.json]).toEqual([200, { ok: true }])
     const view = await app.call('GET', '/v1/me/memory-store')
@@ -59,7 +59,7 @@ describe('shared memory over HTTP', () => {
     for (const text of [view.text, await app.dump()]) expect(text).not.toContain(store.secretKey)
   })
 
-  test('MEM-10 MEM-43 a first configuration without credentials and numbers below one are 400 bad_request', async () => {
+  test('MEM-10 MEM-43 a first configuration without credentials is 400 bad_request, and so is a number below one', async () => {
     const other = await app.otherOrg('Wrong Input')
     for (const more of [{ access_key: '', secret_key: '' }, { quota_mb: 0 }, { quota_mb: -1 }, { journal_ttl_days: 0 }, { journal_ttl_days: 1.5 }]) {
       const answer = await configure(other.key, more)
@@ -67,7 +67,7 @@ describe('shared memory over HTTP', () => {
     }
   })
 
-  test('MEM-06 MEM-07 MEM-08 MEM-09 blank credentials keep the stored ones, a change of place needs a confirmation, and other changes do not', async () => {
+  test('MEM-06 MEM-07 MEM-08 MEM-09 blank credentials keep the stored ones, and only a change of the place needs a confirmation', async () => {
     const other = await app.otherOrg('Repoint')
     await configure(other.key)
     await app.call('PUT', o('agents/a'), '12345', { token: other.key })
@@ -85,7 +85,7 @@ describe('shared memory over HTTP', () => {
     expect((await app.call('GET', o('agents/a'), undefined, { token: other.key })).status).toBe(404)
   })
 
-  test('MEM-12 SCOPE-09 paths name the scopes of the credential', async () => {
+  test('MEM-12 SCOPE-09 the list of paths names the prefixes that the credential may use', async () => {
     const inference = await app.newKey({ scope: 'inference' })
     const noUser = await app.newKey({ withUser: false })
     const agent = await app.newAgent('paths')
@@ -98,7 +98,7 @@ describe('shared memory over HTTP', () => {
     expect((await app.call('GET', '/v1/me/memory/paths', undefined, { token: noUser.key })).json.scopes.user).toBe(`users/key-${noUser.keyId}/`)
   })
 
-  test('MEM-13 MEM-14 MEM-41 MEMX-01 SHAPE-33 a written object is returned unchanged, with etag and provenance', async () => {
+  test('MEM-13 MEM-14 MEM-41 MEMX-01 SHAPE-33 a read returns the written bytes unchanged, with etag and provenance', async () => {
     const key = `users/${app.userId}/notes.md`
     const put = await app.call('PUT', o(key), 'hällo', { headers: { 'content-type': 'application/octet-stream' } })
     expect([put.status, put.json]).toEqual([200, { ok: true, key, size: 6 }])
@@ -117,7 +117,7 @@ describe('shared memory over HTTP', () => {
     expect([missing.status, missing.json.error.code]).toEqual([404, 'not_found'])
   })
 
-  test('MEM-28 MEM-42 MPERM-06 MPERM-07 an agent token acts for the user of its key and writes with its own id', async () => {
+  test('MEM-28 MEM-42 MPERM-06 MPERM-07 an agent token has the memory rights of the user of its key, and its writes name the agent', async () => {
     const agent = await app.newAgent('writer')
     const key = `users/${app.userId}/by-agent`
     await app.call('PUT', o(key), 'x', { token: agent.token, headers: { 'x-br-agent-id': 'somebody else' } })
@@ -129,7 +129,7 @@ describe('shared memory over HTTP', () => {
     }
   })
 
-  test('MEM-21 MEM-23 MEM-27 MEM-29 MEM-37 MEM-38 MPERM-08 invalid keys are 400, and scopes of others are 403 whether or not objects exist there', async () => {
+  test('MEM-21 MEM-23 MEM-27 MEM-29 MEM-37 MEM-38 MPERM-08 an invalid key is 400, and a key in a scope of others is 403 even without an object', async () => {
     for (const key of ['', '../a', 'a/../b', '/etc/passwd', 'a\\b', 'a\0b', 'a//b']) {
       const answer = await app.call('GET', o(key))
       expect([answer.status, answer.json.error.code]).toEqual([400, 'bad_memory_key'])
@@ -149,7 +149,7 @@ describe('shared memory over HTTP', () => {
       expect((await app.call('GET', o('org/records/policy.md'), undefined, { token })).text).toBe('be kind')
   })
 
-  test('MEM-15 MEM-16 MEM-17 the quota is exact to the byte, overwrites count the difference, and a deletion frees its bytes once', async () => {
+  test('MEM-15 MEM-16 MEM-17 the quota is exact to the byte, an overwrite counts the difference, and a repeated deletion frees the bytes once', async () => {
     const other = await app.otherOrg('Quota')
     await configure(other.key, { quota_mb: 1 })
     const used = async () => (await app.call('GET', '/v1/me/memory-store', undefined, { token: other.key })).json.bytes_used
@@ -166,7 +166,7 @@ describe('shared memory over HTTP', () => {
     expect([large.status, large.json.error.code]).toEqual([413, 'payload_too_large'])
   })
 
-  test('MEM-18 MEM-36 lists have relative keys of every page, only readable ones, and refuse prefixes of others', async () => {
+  test('MEM-18 MEM-36 a list has the relative keys of all readable objects, over all pages of the store, and refuses prefixes of others', async () => {
     const other = await app.otherOrg('Lists')
     await configure(other.key)
     for (let n = 0; n < 1100; n++) store.put(`org-${other.orgId}/agents/${String(n).padStart(4, '0')}`, 'x')
@@ -186,7 +186,7 @@ describe('shared memory over HTTP', () => {
     expect((await app.call('GET', '/v1/me/memory/list', undefined, { token: other.key })).json.keys).toEqual([])
   })
 
-  test('MEM-40 a store that is down is 502, and the bytes used do not change', async () => {
+  test('MEM-40 when the store is down, calls are 502 and the used bytes do not change', async () => {
     const before = (await app.call('GET', '/v1/me/memory-store')).json.bytes_used
     store.faults.down = true
     const answer = await app.call('PUT', o('agents/down'), 'x')

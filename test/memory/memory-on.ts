@@ -1,4 +1,4 @@
-/** A memory service on one of the stores, for a describe block: started before its tests, closed behind them. */
+/** A memory service on one of the stores, for a describe block. It starts before the tests of the block and closes after them. */
 import { afterAll, beforeAll } from 'vitest'
 import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
 import type { StoreInput } from '../../src/memory/config/store-input.ts'
@@ -11,11 +11,11 @@ export interface MemoryOn {
   readonly db: Db
   readonly peer: Peer
   readonly testing: TestMemory
-  /** A new organisation on the store, and a call of one of its keys. */
+  /** Makes a new organisation on the store. Returns its id and a call of one of its keys. */
   org(more?: StoreInput): Promise<{ orgId: number; call: MemoryCall }>
 }
 
-/** To be called inside `describe`; what it gives is there when the tests run. */
+/** Call it inside `describe`. The returned service is ready when the tests run. */
 export function memoryOn(kind: PeerKind, more: Pick<TestMemoryOptions, 'agentByLabel'> = {}): MemoryOn {
   let database: TestDatabase
   let peer: Peer

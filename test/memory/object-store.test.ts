@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isStoreError, type ObjectStore } from '../../src/memory/stores/object-store.ts'
 import { type Peer, peers } from './stores.ts'
 
-/** Of reads that are about something else. */
+/** The bound of a read in tests that do not test the bound. */
 const sizeBytesMax = 64 * 1024
 
 async function kindOf(call: Promise<unknown>): Promise<string> {
@@ -40,7 +40,7 @@ for (const kind of peers) {
       expect(await store.head('org-1/a/b c+ü.txt')).toMatchObject({ etag, sizeBytes: bytes.length })
     })
 
-    test('an empty object is an object', async () => {
+    test('an object without bytes can be written and read', async () => {
       await store.put('org-1/empty', Buffer.alloc(0))
       expect((await store.get('org-1/empty', { sizeBytesMax })).bytes).toHaveLength(0)
     })
@@ -61,7 +61,7 @@ for (const kind of peers) {
       expect(await store.head('org-1/r')).toBeNull()
     })
 
-    test('a copy has the bytes and metadata of its source, does not change with the source, and is made only under its condition', async () => {
+    test('a copy has the bytes and metadata of its source, does not change when the source changes, and is made only if its condition holds', async () => {
       const from = 'org-1/c/söurce +%.md'
       const { etag } = await store.put(from, Buffer.from('copied'), { metadata: { 'br-user': '7' }, contentType: 'text/plain; charset=utf-8' })
       await store.copy(from, 'org-1/.versions/1', { ifMatch: etag })
@@ -78,7 +78,7 @@ for (const kind of peers) {
       expect((await store.get('org-1/.versions/1', { sizeBytesMax })).bytes.toString()).toBe('changed')
     })
 
-    test('a key may be the beginning of another, and case matters', async () => {
+    test('a key can be the beginning of another key, and keys are case-sensitive', async () => {
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y']) await store.put(key, Buffer.from(key))
       for (const key of ['org-1/n/a', 'org-1/n/a/b', 'org-1/n/A', 'org-1/n/con', 'org-1/n/x.', 'org-1/n/.y'])
         expect((await store.get(key, { sizeBytesMax })).bytes.toString()).toBe(key)
@@ -122,13 +122,13 @@ for (const kind of peers) {
       expect(await store.head(key)).toBeNull()
     })
 
-    test.skipIf(!kind.hasConditions)('of many creators of one key exactly one wins', async () => {
+    test.skipIf(!kind.hasConditions)('when many writers create one key concurrently, exactly one succeeds', async () => {
       const tries = await Promise.all(Array.from({ length: 16 }, (_, n) => kindOf(store.put('org-1/race', Buffer.from(String(n)), { ifNoneMatch: '*' }))))
       expect(tries.filter(kind => kind === 'no error')).toHaveLength(1)
       expect(tries.filter(kind => kind === 'precondition-failed')).toHaveLength(15)
     })
 
-    test.skipIf(kind.hasConditions)('a store without conditions says so', async () => {
+    test.skipIf(kind.hasConditions)('a store without conditions refuses conditional calls as unsupported', async () => {
       expect(await kindOf(store.put('org-1/cas', Buffer.from('1'), { ifNoneMatch: '*' }))).toBe('unsupported')
     })
 
@@ -141,7 +141,7 @@ for (const kind of peers) {
         isWriting = false
       })()
       while (isWriting) {
-        // A store may replace an object in two steps and show none in between; what it shows is one of the two.
+        // A store may replace an object in two steps and show no object in between. Any object that it shows is the old or the new one.
         const found = await store.get(key, { sizeBytesMax }).catch(error => (isStoreError(error, 'not-found') ? null : Promise.reject(error)))
         if (found !== null) expect(new Set(found.bytes).size).toBe(1)
       }

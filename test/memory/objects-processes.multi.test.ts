@@ -1,4 +1,4 @@
-/** Memory over several gateways on one PostgreSQL database and one bucket: each is a process of its own. */
+/** Memory with several gateway processes on one PostgreSQL database and one bucket. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
 import { onPostgres } from '../harness/database.ts'
@@ -53,7 +53,7 @@ describe.runIf(onPostgres)('memory over several processes', () => {
     expect(await fleet.db.one(usage, fleet.orgId)).toEqual({ usedBytes: bytes, reservedBytes: 0n, indexed: bytes, intents: 0n })
   }
 
-  test('fifty compare-and-swap writers on three processes lose nothing, and each gets its turn', async () => {
+  test('fifty compare-and-swap writers on three processes lose no update, and every writer gets its turn', async () => {
     await ask(members[0], 'PUT', o('agents/counter'), '')
     let busy = 0
     await Promise.all(
@@ -90,13 +90,13 @@ describe.runIf(onPostgres)('memory over several processes', () => {
     await ask(members[0], 'PUT', '/v1/me/memory-store', JSON.stringify({ quota_mb: 100 }), json)
   }, 60_000)
 
-  test('a process that is killed between the store and the database leaves nothing behind: another one settles its write', async () => {
+  test('when a process is killed after the store has its write and before the database settles it, another process settles the write', async () => {
     const victim = await fleet.start()
     let reached = (): void => {}
     const written = new Promise<void>(resolve => {
       reached = resolve
     })
-    // The reply to the store's client waits until the process is dead; the object is there by then.
+    // The store has the object, but its reply waits until the process is dead.
     let letGo = (): void => {}
     const held = new Promise<void>(resolve => {
       letGo = resolve
@@ -116,19 +116,19 @@ describe.runIf(onPostgres)('memory over several processes', () => {
     server.faults.beforeWrite = async () => {}
     await until(() => server.objects.has(`org-${fleet.orgId}/agents/killed`), 'the store has the object')
     expect((await fleet.db.one(usage, fleet.orgId)).intents).toBeGreaterThanOrEqual(1n)
-    // The sweep of whoever lives takes it up once its time is over.
+    // When the intent expires, the sweep of a living process resolves it.
     await expectAgreement()
     expect((await ask(members[0], 'GET', o('agents/killed'))).text).toBe('12345')
     expect((await ask(members[1], 'PUT', o('agents/killed'), 'next')).status).toBe(200)
     await expectAgreement()
   }, 120_000)
 
-  test('a store that was reconfigured on one process is used by all of them immediately', async () => {
+  test('after a store is reconfigured on one process, all processes immediately use the new configuration', async () => {
     const { endpoint, bucket, accessKey, secretKey } = second
     const body = { endpoint, bucket, access_key: accessKey, secret_key: secretKey, confirm_path_change: true }
     const put = await ask(members[0], 'PUT', '/v1/me/memory-store', JSON.stringify(body), json)
     expect(put.status).toBe(200)
-    // No process may settle a write into the books of a place that it did not write to, whether it has heard of the change or not.
+    // No process may count a write for a place that it did not write to, even if it has not yet received the change.
     const replies = await Promise.all(members.flatMap(member => [1, 2, 3].map(n => ask(member, 'PUT', o(`agents/after${n}`), member.baseUrl))))
     expect(replies.map(reply => reply.status)).toEqual(replies.map(() => 200))
     for (const member of members) expect((await ask(member, 'GET', o('agents/after1'))).status).toBe(200)

@@ -54,7 +54,7 @@ for (const kind of peers) {
       expect(await errorCode(() => objects.read(call, 'agents/x'))).toBe('not_found')
     })
 
-    test('the quota is exact: the last byte fits, one more is refused and not stored', async () => {
+    test('the quota is exact: the last byte fits, and one more byte is refused and not stored', async () => {
       const { orgId, call } = await on.org({ quota_mb: 1 })
       const { objects } = on.testing.memory
       await objects.write(call, 'agents/full', Buffer.alloc(mb))
@@ -75,7 +75,7 @@ for (const kind of peers) {
       expect(await on.testing.usage(orgId)).toEqual({ usedBytes: BigInt(mb), reservedBytes: 0n, objects: 8n })
     })
 
-    test('a conditional write whose condition fails changes nothing and says what is there', async () => {
+    test('a write whose condition fails changes nothing, and its error describes the current object', async () => {
       const { orgId, call } = await on.org()
       const { objects } = on.testing.memory
       const first = await objects.write(call, 'agents/c', Buffer.from('1'), { ifNoneMatch: '*' })
@@ -120,7 +120,7 @@ for (const kind of peers) {
       expect(await on.testing.usage(orgId)).toEqual({ usedBytes: BigInt(140), reservedBytes: 0n, objects: 1n })
     }, 120_000)
 
-    test('another organisation of the same bucket sees nothing of it', async () => {
+    test('an organisation does not see the objects of another one in the same bucket', async () => {
       const [one, two] = [await on.org(), await on.org()]
       await on.testing.memory.objects.write(one.call, 'agents/secret', Buffer.from('1'))
       expect(await errorCode(() => on.testing.memory.objects.read(two.call, 'agents/secret'))).toBe('not_found')

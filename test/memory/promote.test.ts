@@ -74,7 +74,7 @@ describe('promotion of records', () => {
     expect((await promote(app.key, { workspace_id: null, name: 'by-null', content: '' })).json.key).toBe('org/records/by-null')
   })
 
-  test('the same name again replaces the record; If-Match and If-None-Match make it conditional; no other way writes or deletes it', async () => {
+  test('promoting the same name again replaces the record, If-Match and If-None-Match apply, and no other call can write or delete a record', async () => {
     const key = 'org/records/replaced.md'
     const first = await promote(app.key, { name: 'replaced.md', content: 'one', source_keys: ['agents/x'] }, { 'if-none-match': '*' })
     expect(first.status).toBe(200)
@@ -95,7 +95,7 @@ describe('promotion of records', () => {
     expect(await used()).toBe(before + 9)
   })
 
-  test('MEM-32 PERM-12 SCOPE-08 only owners and admins promote and configure the store, also outside the team, with full keys of their own', async () => {
+  test('MEM-32 PERM-12 SCOPE-08 only owners and admins with a full key of their own promote and configure the store, even outside the team', async () => {
     const name = 'who.md'
     for (const { key: token } of [app, admin]) {
       expect(answerOf(await promote(token, { name, content: 'x' }))).toBe('200')
@@ -176,7 +176,7 @@ describe('promotion of records', () => {
     for (const name of ['a', 'ünïcode 名.md', 'x'.repeat(900)]) expect(answerOf(await promote(app.key, { name, content: 'x' })), name).toBe('200')
   })
 
-  test('HARD-14 a new record has no slash in its name, and an older one with a slash can be replaced', async () => {
+  test('HARD-14 the name of a new record cannot contain a slash, and an existing record with a slash can be replaced', async () => {
     const key = `org-${app.orgId}/org/records/old/nested.md`
     store.put(key, 'from before')
     expect(answerOf(await promote(app.key, { name: 'old/nested.md', content: 'x' }))).toBe('400 bad_name')
@@ -186,7 +186,7 @@ describe('promotion of records', () => {
     expect(answerOf(await promote(app.key, { name: 'old/other.md', content: 'x' }))).toBe('400 bad_name')
   })
 
-  test('invalid contents and sources get an error that says what is wrong; sources that do not fit are refused, not cut', async () => {
+  test('invalid contents and sources get an error that says what is wrong, and sources that do not fit are refused, not cut off', async () => {
     expect(answerOf(await promote(app.key, { name: 'x' }))).toBe('400 bad_request')
     for (const content of [7, null, ['x'], '\ud800']) expect(answerOf(await promote(app.key, { name: 'x', content }))).toBe('400 bad_request')
     for (const source of ['', '../x', '/a', 'a//b', 'a\nb'])
@@ -204,7 +204,7 @@ describe('promotion of records', () => {
     expect([name, size < 2048]).toEqual(['', true])
   })
 
-  test('unconfigured memory is reported after the role and before the body; a promotion is in the audit trail', async () => {
+  test('memory_not_configured is reported after the check of the role and before the check of the body, and a promotion is in the audit trail', async () => {
     const other = await app.otherOrg('Promotion Unconfigured')
     for (const body of [{}, { name: '../x' }, { workspace_id: 1, name: 'x', content: 'x' }])
       expect(answerOf(await promote(other.key, body))).toBe('404 memory_not_configured')

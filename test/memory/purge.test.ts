@@ -48,7 +48,7 @@ describe('expired journal entries', () => {
   const stored = (): string[] => [...server.objects.keys()].filter(key => key.startsWith(`org-${orgId}/`)).sort()
   const write = (key: string, text: string) => testing.memory.objects.write(call, key, Buffer.from(text))
 
-  test('leave the store, the index and the quota; everything else stays', async () => {
+  test('expired entries are removed from the store, the index and the quota, and everything else stays', async () => {
     await write(`${journal}old`, '12345')
     await write(`${journal}old`, '123456')
     await write('agents/journal/old', 'not a journal')
@@ -62,7 +62,7 @@ describe('expired journal entries', () => {
     expect(await testing.memory.purge.purge(orgId, signal)).toBe(0)
   })
 
-  test('expire by the present number of days: a lower number applies to existing entries, and a higher one spares them', async () => {
+  test('entries expire by the current journal_ttl_days: a lower number also applies to existing entries, and a higher number keeps them longer', async () => {
     await write(`${journal}a`, '1')
     await testing.memory.purge.run(signal)
     testing.clock.advance(3 * dayMs)
@@ -77,7 +77,7 @@ describe('expired journal entries', () => {
     expect(await testing.usage(orgId)).toMatchObject({ usedBytes: 0n, objects: 0n })
   })
 
-  test('that are written again at the same moment are kept', async () => {
+  test('an entry that is written again at the moment of its purge is kept', async () => {
     await write(`${journal}a`, 'old')
     testing.clock.advance(31 * dayMs)
     let letGo = (): void => {}
@@ -98,7 +98,7 @@ describe('expired journal entries', () => {
     server.faults.beforeWrite = async () => {}
     expect(await testing.memory.purge.purge(orgId, signal)).toBe(0)
     expect((await testing.memory.objects.read(call, `${journal}a`)).bytes.toString()).toBe('newer')
-    // The other order: the purge has the key first, and the write comes after it.
+    // Now the other order: the purge takes the key first, and the write comes after it.
     testing.clock.advance(31 * dayMs)
     const both = await Promise.all([testing.memory.purge.purge(orgId, signal), write(`${journal}a`, 'newest')])
     expect(both[0]).toBeLessThanOrEqual(1)
@@ -106,7 +106,7 @@ describe('expired journal entries', () => {
     expect(await testing.usage(orgId)).toMatchObject({ usedBytes: 6n, reservedBytes: 0n, objects: 1n })
   })
 
-  test('wait while the store is down, and delay no other organisation', async () => {
+  test('while a store is down, its expired entries wait and do not delay other organisations', async () => {
     await write(`${journal}a`, '1')
     testing.clock.advance(31 * dayMs)
     server.faults.down = true
@@ -119,7 +119,7 @@ describe('expired journal entries', () => {
     expect(await testing.usage(orgId)).toMatchObject({ usedBytes: 0n, reservedBytes: 0n, objects: 0n })
   })
 
-  test('that were put there directly are removed too, once a reconcile has seen them', async () => {
+  test('entries that were written directly into the bucket are also removed, after a comparison has found them', async () => {
     const key = `org-${orgId}/${journal}direct`
     server.put(key, '123')
     await testing.memory.reconcile.run(orgId, signal)

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/platform/clock.ts'
 
 const settled = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 5))
 
-test('four requested comparisons run concurrently; after a minute one yields to the one that has waited longest', async () => {
+test('four requested comparisons run concurrently, and after a minute one gives its place to the one that has waited longest', async () => {
   let nowMs = 0
   const turns = new ReconcileTurns({ ...systemClock, monotonicMs: () => nowMs }, String)
   const begun: number[] = []
@@ -37,7 +37,7 @@ test('four requested comparisons run concurrently; after a minute one yields to 
   await Promise.all(all)
 })
 
-test('statements of comparisons run one at a time, and rest as long as they took', async () => {
+test('statements of comparisons run one at a time, each followed by a pause as long as the statement took', async () => {
   const turns = new ReconcileTurns(systemClock, String)
   let running = 0
   let busyMs = 0
@@ -50,6 +50,6 @@ test('statements of comparisons run one at a time, and rest as long as they took
     running--
   }
   await Promise.all(Array.from({ length: 6 }, () => turns.heal(statement)))
-  // The rest after the last one delays nobody here.
+  // The pause after the last statement does not count, because no statement waits for it.
   expect(performance.now() - startedMs).toBeGreaterThan(busyMs * 1.6)
 })

@@ -35,10 +35,10 @@ for (const kind of peers) {
       await database?.dispose()
     })
 
-    test('objects that were added, replaced and removed directly are found, and list and quota agree again', async () => {
+    test('a comparison finds objects that were added, replaced and removed directly in the bucket, and list and quota then agree', async () => {
       const orgId = 700
       const call = callFrom(keyOf(orgId))
-      // The folder of a peer is another one than that of the gateway: there the gateway's own store is what is changed.
+      // The folder of the peer differs from the gateway's folder. For a folder store, the test changes the gateway's own store.
       await testing.memory.config.put(orgId, peer.input)
       const { store } = await testing.memory.configured(orgId)
       const { objects, reconcile } = testing.memory
@@ -92,7 +92,7 @@ describe('a reconcile', () => {
     await database?.dispose()
   })
 
-  test('of several pages finds a difference at every border, in the bucket and in the index', async () => {
+  test('a comparison of several pages finds a difference at every page border, in the bucket and in the index', async () => {
     for (let n = 0; n < 1_100; n++) server.put(`org-${orgId}/agents/${String(n).padStart(5, '0')}`, 'ab')
     expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 1_100, added: 1_100, bytes_used: 2_200 })
     for (const n of [0, 998, 999, 1000, 1001, 1099]) server.objects.delete(`org-${orgId}/agents/${String(n).padStart(5, '0')}`)
@@ -103,7 +103,7 @@ describe('a reconcile', () => {
     expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 0, removed: 1_095, bytes_used: 0 })
   })
 
-  test('does not touch running writes, and finds no difference that is gone meanwhile', async () => {
+  test('a comparison does not change running writes, and ignores a difference that has disappeared meanwhile', async () => {
     const { objects, reconcile } = testing.memory
     await objects.write(call, 'agents/a', Buffer.from('1'))
     let letGo = (): void => {}
@@ -127,11 +127,11 @@ describe('a reconcile', () => {
     expect(await reconcile.run(orgId, signal)).toMatchObject({ changed: 0, removed: 1, skipped: 0, bytes_used: 2 })
   })
 
-  test('does no harm during another reconcile and during writes', async () => {
+  test('a comparison does no harm during another comparison and during writes', async () => {
     const { objects, reconcile } = testing.memory
     for (let n = 0; n < 60; n++) server.put(`org-${orgId}/agents/x${n}`, 'foreign')
     const writers = Array.from({ length: 40 }, (_, n) => errorCode(() => objects.write(call, `agents/x${n % 20}`, Buffer.alloc(n))))
-    // One process compares a store once at a time; another process knows nothing of it.
+    // One process runs only one comparison of a store at a time, but another process can run one concurrently.
     const here = reconcile.run(orgId, signal)
     expect(await errorCode(() => reconcile.run(orgId, signal))).toBe('memory_busy')
     const results = await Promise.all([here, others.memory.reconcile.run(orgId, signal)])
@@ -142,7 +142,7 @@ describe('a reconcile', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: bytes, reservedBytes: 0n, objects: 60n })
   })
 
-  test('removes old leftovers of probes and versions, and keeps recent ones and those in the index', async () => {
+  test('a comparison removes old leftovers of probes and versions, and keeps recent ones and those in the index', async () => {
     const { objects, reconcile } = testing.memory
     const age = (key: string): void => {
       const found = server.objects.get(key)
@@ -162,7 +162,7 @@ describe('a reconcile', () => {
     expect(server.objects.has(`${prefix}README`)).toBe(true)
   })
 
-  test('of an organisation without a store, and of a store that is down, says so', async () => {
+  test('a comparison without a store, or of a store that is down, fails with an error that says so', async () => {
     expect(await errorCode(() => testing.memory.reconcile.run(999_999, signal))).toBe('memory_not_configured')
     await testing.memory.objects.write(call, 'agents/a', Buffer.from('1'))
     server.faults.down = true
@@ -171,7 +171,7 @@ describe('a reconcile', () => {
     expect((await testing.usage(orgId)).usedBytes).toBe(1n)
   })
 
-  test('adds and changes a bounded number of objects, goes on when it is asked again, and adds none to a full index', async () => {
+  test('a comparison adds and changes a bounded number of objects, continues at the next request, and adds none to a full index', async () => {
     const bounded = await testMemory({ db: database.db, allow: [server.hostPort], reconcileBounds: { correctedMax: 1_000, indexedMax: 2_500 } })
     const keyAt = (n: number): string => `org-${orgId}/agents/${String(n).padStart(5, '0')}`
     const compared = () => errorCode(() => bounded.memory.reconcile.run(orgId, signal))
@@ -187,21 +187,21 @@ describe('a reconcile', () => {
     for (let n = 2_100; n < 2_600; n++) server.put(keyAt(n), 'ab')
     expect(await compared()).toBe('memory_store_failed')
     expect(await indexed()).toBe(2_100n)
-    // What leaves makes room.
+    // Removed objects make room in the index.
     for (let n = 0; n < 200; n++) server.objects.delete(keyAt(n))
     expect(await compared()).toBe('ok')
     expect(await indexed()).toBe(2_400n)
     await bounded.close()
   }, 60_000)
 
-  test('in turns continues where the last turn stopped, in any process and after a failure, and ends like one without interruption', async () => {
+  test('a comparison in turns continues where the last turn stopped, in any process and after a failure, with the same result as a whole one', async () => {
     await database.db.exec(addOrg, orgId)
     const keyAt = (n: number): string => `org-${orgId}/agents/${String(n).padStart(5, '0')}`
     for (let n = 0; n < 2_100; n++) server.put(keyAt(n), 'ab')
     const turn = (from: TestMemory) => from.memory.reconcile.turn(orgId, signal, 0)
     const reconciledAt = async () => (await testing.memory.config.view(orgId)).reconciled_at
     expect(await turn(testing)).toMatchObject({ checked: 1_000, added: 1_000 })
-    // Behind the place: the next whole comparison finds it.
+    // This key is before the saved place, so only the next whole comparison finds it.
     server.put(keyAt(0), 'abc')
     server.faults.down = true
     expect(await errorCode(() => turn(others))).toBe('memory_store_failed')
@@ -211,14 +211,14 @@ describe('a reconcile', () => {
     expect(await turn(testing)).toMatchObject({ checked: 100, added: 100, bytes_used: 4_200 })
     expect(await reconciledAt()).toMatch(/^20/)
     expect(await turn(testing)).toMatchObject({ checked: 1_000, added: 0, changed: 1 })
-    // A place that belongs to another configuration means nothing.
+    // A saved place is invalid after the store was reconfigured.
     await testing.memory.config.put(orgId, { ...input, addressing: 'path' })
     server.put(keyAt(1), 'abcd')
     expect(await turn(testing)).toMatchObject({ checked: 1_000, changed: 1 })
     expect(await testing.memory.reconcile.run(orgId, signal)).toMatchObject({ checked: 2_100, changed: 0, bytes_used: 4_203 })
   }, 60_000)
 
-  test('that is not finished lets other due stores run first, and is due again soon', async () => {
+  test('an unfinished comparison lets other due stores run first, and is due again soon', async () => {
     await database.db.exec(addOrg, orgId)
     for (let n = 0; n < 1_001; n++) server.put(`org-${orgId}/agents/${n}`, 'ab')
     await testing.memory.reconcile.turn(orgId, signal, 0)
@@ -228,7 +228,7 @@ describe('a reconcile', () => {
     expect(await testing.memory.config.view(orgId)).toMatchObject({ reconciled_at: expect.stringMatching(/^20/) })
   })
 
-  test('runs by itself once a day, once for each store', async () => {
+  test('the regular job compares each store once a day', async () => {
     await database.db.exec(addOrg, orgId)
     server.put(`org-${orgId}/agents/a`, '123')
     await testing.memory.reconcile.runDue(signal)

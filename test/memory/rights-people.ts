@@ -1,4 +1,4 @@
-/** People with keys of their own, workspaces, and objects, for tests of who may do what in shared memory. */
+/** Makes people with their own keys, workspaces and objects, for tests of rights in shared memory. */
 import { expect } from 'vitest'
 import type { TestApp, TestReply } from '../harness/app.ts'
 import type { S3TestServer } from '../harness/s3-server.ts'
@@ -7,30 +7,30 @@ export interface Person {
   readonly userId: number
   readonly email: string
   readonly cookie: string
-  /** A full key of theirs. */
+  /** A full key of this person. */
   readonly key: string
 }
 
-/** A member of the home organisation with a full key, both as the console makes them. */
+/** Makes a member of the app's own organisation with a full key, through the console. */
 export async function personOf(app: TestApp, role: 'member' | 'admin' | 'owner', orgId = app.orgId): Promise<Person> {
   const made = await app.newMember(role, { orgId })
   return { ...made, key: await keyFor(app, made.cookie) }
 }
 
-/** A key that the person makes at the console. */
+/** Makes a key at the console, as the person of the cookie. */
 export async function keyFor(app: TestApp, cookie: string, params: { scope?: 'full' | 'inference'; workspace_id?: number } = {}): Promise<string> {
   const made = await app.call('POST', '/me/keys', params, { cookie })
   expect(made.status, made.text).toBe(201)
   return made.json.key
 }
 
-/** An agent token minted with a full key. */
+/** Mints an agent token with a full key. */
 export async function agentTokenOf(app: TestApp, key: string, name: string): Promise<string> {
   const made = await app.call('POST', '/v1/me/agents', { name }, { token: key })
   return (await app.call('POST', `/v1/me/agents/${made.json.id}/token`, {}, { token: key })).json.access_token
 }
 
-/** A key that no user backs, bound to a workspace or to none. */
+/** Makes a key without a user. The key is bound to the workspace, if one is given. */
 export async function robotKey(app: TestApp, workspaceId: number | null, scope: 'full' | 'inference' = 'full'): Promise<{ key: string; keyId: number }> {
   const name = `robot ${++robots}`
   const made = await app.gateway.app.keys.create({ orgId: app.orgId, userId: null, workspaceId, name, scope, rpmLimit: null, dailyLimit: null })
@@ -38,20 +38,20 @@ export async function robotKey(app: TestApp, workspaceId: number | null, scope: 
 }
 let robots = 0
 
-/** A workspace with that team, made by the owner at the console. */
+/** Makes a workspace with that team, as the owner at the console. */
 export async function workspaceOf(app: TestApp, name: string, memberUids: readonly number[]): Promise<number> {
   const made = await app.call('POST', '/me/workspaces', { name, member_uids: memberUids }, { cookie: await app.signIn() })
   expect(made.status, made.text).toBe(201)
   return made.json.id
 }
 
-/** The person leaves the organisation. */
+/** Lets the person leave the organisation. */
 export async function leave(app: TestApp, person: Person): Promise<void> {
   const left = await app.call('DELETE', `/me/members/${person.userId}`, undefined, { cookie: person.cookie })
   expect(left.status, left.text).toBe(200)
 }
 
-/** Somebody who has left is invited again, accepts, and makes a new key. */
+/** Invites a person who has left again. The person accepts and makes a new key, which is returned. */
 export async function comeBack(app: TestApp, { userId, email }: Person): Promise<string> {
   const invited = await app.call('POST', '/me/members', { email, role: 'member' }, { cookie: await app.signIn() })
   const elsewhere = await app.gateway.app.orgs.createOrg({ name: `Stay ${userId}`, ownerEmail: email })
@@ -61,7 +61,7 @@ export async function comeBack(app: TestApp, { userId, email }: Person): Promise
   return keyFor(app, await app.signIn(userId, app.orgId))
 }
 
-/** What a call answered: its status, and the code of an error. */
+/** Returns the status of a reply, and the code of its error. */
 export const answerOf = ({ status, json }: TestReply): string => (status < 400 ? String(status) : `${status} ${json?.error?.code}`)
 
 export const pathOf = (key: string): string => `/v1/me/memory/o?key=${encodeURIComponent(key)}`
@@ -71,7 +71,7 @@ export interface MemoryCalls {
   put(token: string, key: string, text?: string): Promise<string>
   get(token: string, key: string): Promise<string>
   remove(token: string, key: string): Promise<string>
-  /** 200 or the refusal of a list of that prefix. */
+  /** Lists the prefix. Returns 200 or the refusal. */
   list(token: string, prefix: string): Promise<string>
 }
 
@@ -84,7 +84,7 @@ export function memoryCalls(app: TestApp): MemoryCalls {
   }
 }
 
-/** Points an organisation's memory at the server. */
+/** Configures the server as the memory store of an organisation. */
 export async function useStore(app: TestApp, server: S3TestServer, token: string = app.key, more: object = {}): Promise<void> {
   const { endpoint, bucket, accessKey, secretKey } = server
   const put = await app.call('PUT', '/v1/me/memory-store', { endpoint, bucket, access_key: accessKey, secret_key: secretKey, ...more }, { token })

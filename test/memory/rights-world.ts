@@ -1,11 +1,11 @@
-/** The organisation of rights.txt: its people, teams and shares, and a credential of every kind of caller. */
+/** Makes the organisation of rights.txt: its people, teams and shares, and a credential for every kind of caller. */
 import { expect } from 'vitest'
 import type { TestApp } from '../harness/app.ts'
 import type { S3TestServer } from '../harness/s3-server.ts'
 import { agentTokenOf, answerOf, comeBack, keyFor, leave, personOf, robotKey, useStore, workspaceOf } from './rights-people.ts'
 
 export interface World {
-  /** One credential a column of rights.txt, in its order. */
+  /** One credential for each column of rights.txt, in the same order. */
   readonly callers: Readonly<Record<(typeof callerNames)[number], string>>
   readonly userIds: { readonly stranger: number; readonly exmate: number }
   /** The team of the workspace. */
@@ -19,7 +19,7 @@ export interface World {
     readonly both: number
     readonly robot: number
   }
-  /** A path of rights.txt with its names filled in. */
+  /** Returns a path of rights.txt with its names filled in. */
   folderOf(path: string): string
 }
 

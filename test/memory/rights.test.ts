@@ -1,4 +1,7 @@
-/** Who may do what in shared memory: every path by every kind of caller by every verb, over HTTP, against the list that people keep in rights.txt. */
+/**
+ * Rights in shared memory: tries every verb on every path as every kind of caller over HTTP, and compares the results with rights.txt, which people
+ * maintain.
+ */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
@@ -28,7 +31,7 @@ afterAll(async () => {
   await store?.close()
 })
 
-/** One cell as it is met: read, write, delete, list, on an object of its own. */
+/** Finds the actual value of one cell: tries to read, write, delete and list, on an object of its own. */
 async function met(token: string, folder: string, name: string): Promise<string> {
   const { put, get, remove } = memoryCalls(app)
   const key = `${folder}ünï ${name}.md`
@@ -42,7 +45,7 @@ async function met(token: string, folder: string, name: string): Promise<string>
   const read = await app.call('GET', pathOf(key), undefined, { token })
   const missing = await get(token, `${folder}missing.md`)
   const reads = cellOf(answerOf(read), () => (read.text === 'before' ? 'r' : `[read ${read.text}]`))
-  // What is not there is told apart from what is only where it may be read.
+  // A missing object is distinguished from a forbidden one only where the caller may read.
   if (missing !== (reads === 'r' ? '404 not_found' : answerOf(read))) return `[missing: ${missing}]`
   const list = await app.call('GET', listOf(folder), undefined, { token })
   const lists = cellOf(answerOf(list), () => (list.json.keys.some((each: { key: string }) => each.key === key) ? 'l' : 'o'))
@@ -71,9 +74,9 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
       expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(columns.map((name, at) => [name, cells[at]])))
     })
 
-  test('append and restore have the rights of a write, search those of a list, history those of a read', async () => {
+  test('append and restore need the rights of a write, search needs those of a list, and history needs those of a read', async () => {
     const anyVersion = '0190e1f0-0000-7000-8000-000000000000'
-    /** What the character of a cell lets happen; the others are refused as they say. */
+    /** Returns the expected results of a cell. An operation that the cell does not allow has the result of its refusal. */
     const expected = (cell: string, allowed: readonly string[]): readonly string[] =>
       cell === '1' ? ['401 invalid_api_key'] : cell === '-' ? ['403 forbidden'] : allowed
     const check = async (path: string, name: string, token: string, cell: string): Promise<void> => {
@@ -94,12 +97,12 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
       if (search.status === 200) expect(search.json.matches.length > 0, `matches at ${path} by ${name}`).toBe(list === 'l')
     }
     const oneOfEach = rows.filter(([id], at) => rows.findIndex(([other]) => other === id) === at)
-    // One after the other, because a process runs few concurrent searches.
+    // The calls run one after the other, because a process allows few concurrent searches.
     for (const [, path = '', ...cells] of oneOfEach)
       for (const [at, [name, token]] of Object.entries(world.callers).entries()) await check(path, name, token, cells[at] ?? '')
   })
 
-  test('a list of a broad prefix has exactly the readable objects below it; half a name does not read its neighbours', async () => {
+  test('a list of a broad prefix has exactly the readable objects below it, and the beginning of a name does not match other names', async () => {
     const { both, stranger, other } = world.callers
     const keys = ['org/records/', 'workspaces/<crew>/records/', 'workspaces/<crew>/journal/', 'shared/<space>/', 'users/<both>/', 'agents/'].map(world.folderOf)
     const hidden = [
@@ -139,7 +142,7 @@ describe('rights in shared memory: MPERM-01 MPERM-02 MPERM-03 MPERM-04 MPERM-05 
       for (const prefix of [folder, `${folder}listed`]) expect(await memoryCalls(app).list(both, prefix), prefix).toBe('403 forbidden')
   })
 
-  test('other spellings of a path are other paths or invalid: case, width, encoding, dots, slashes', async () => {
+  test('a path in another spelling (case, width, encoding, dots, slashes) is another path or invalid', async () => {
     const { both } = world.callers
     const { get, put, remove } = memoryCalls(app)
     const own = world.folderOf('users/<both>/')

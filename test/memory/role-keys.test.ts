@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { refreshed } from '../../src/memory/stores/s3/aws-identity.ts'
 import { steppedClock } from '../gateway/routing/world.ts'
 
-test('HARD-04 a store that reports again and again that its keys have expired makes the gateway fetch new ones at a limited rate, and expiring keys are still renewed', async () => {
+test('HARD-04 when a store repeatedly reports expired keys, the gateway fetches new ones at a limited rate and still renews expiring keys', async () => {
   const clock = steppedClock()
   let fetched = 0
   const keys = refreshed(clock, async () => {
@@ -19,7 +19,7 @@ test('HARD-04 a store that reports again and again that its keys have expired ma
   expect((await keys()).accessKeyId).toBe('4')
 })
 
-test('HARD-04 a role that cannot be assumed is requested again after a pause that grows to a minute, however many calls need it', async () => {
+test('HARD-04 when a role cannot be assumed, the gateway retries after a pause that grows to a minute, independent of the number of calls', async () => {
   const clock = steppedClock()
   let asked = 0
   let isRefused = true

@@ -38,12 +38,12 @@ describe('memory scopes', () => {
     expect(await errorCode(() => listPrefixes(loner, 'workspaces/'))).toBe('forbidden')
   })
 
-  test('paths name only existing scopes', () => {
+  test('the list of paths contains only scopes that exist', () => {
     expect(pathsOf(member)).toEqual({ user: 'users/7/', workspace: 'workspaces/3/', org: 'org/', shared: ['shared/plans/'] })
     expect(pathsOf(loner)).toEqual({ user: 'users/key-5/', org: 'org/' })
   })
 
-  test('only journal entries expire, after their days and not before', () => {
+  test('only journal entries expire, and not before journal_ttl_days have passed', () => {
     const day = 86_400_000
     expect(isExpired('workspaces/3/journal/a', 0, 30, 30 * day)).toBe(false)
     expect(isExpired('workspaces/3/journal/a', 0, 30, 30 * day + 1)).toBe(true)

@@ -22,7 +22,7 @@ describe('an expression that would block other work', () => {
     `(?:${'a?'.repeat(200)}\\(){1000}`,
     `(?:${'a?'.repeat(200)}[\\](]){1000,}`,
   ]
-  test.each(large)('is refused before it is compiled: %s', text => {
+  test.each(large)('an expression that is too large is refused before it is compiled: %s', text => {
     expect(outcomeOf(text)).toContain('too large')
   })
 
@@ -37,7 +37,7 @@ describe('an expression that would block other work', () => {
     '[]()]+',
     '\\Q((((\\E',
   ]
-  test.each(usual)('is accepted: %s', text => {
+  test.each(usual)('a usual expression is accepted: %s', text => {
     expect(outcomeOf(text)).toBe('taken')
   })
 })

@@ -122,7 +122,7 @@ export function callFrom(principal: KeyPrincipal | AgentPrincipal, agentLabel: s
   return { principal, agentLabel, signal: new AbortController().signal }
 }
 
-/** Name of the error-table row that a call ends with, or 'ok'. */
+/** Returns the name of the error with which a call ends, or 'ok'. */
 export async function errorCode(work: () => unknown): Promise<string> {
   try {
     await work()

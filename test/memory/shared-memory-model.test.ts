@@ -8,7 +8,7 @@ import { modelPeople, World } from './shared-memory-world.ts'
 
 type Act = (world: World) => Promise<void> | void
 
-/** One fast-check command: it acts on the real service and on the model and compares; `toString` is what a failure prints. */
+/** Makes one fast-check command. It acts on the real service and on the model, and compares them. `toString` gives the text that a failure prints. */
 const step = (text: string, act: Act): fc.AsyncCommand<object, World> => ({
   check: () => true,
   async run(_model, world) {
@@ -51,7 +51,7 @@ const commands = [
 ]
 
 const quotaBytes = 1_000
-/** A thousand on the two databases together. */
+/** The number of runs. Both databases together have a thousand. */
 const runs = propertyRuns(onPostgres ? 600 : 400)
 
 let database: TestDatabase

@@ -1,6 +1,6 @@
-/** What shared memory should do, in the simplest form: a map of objects, a map of shares, a quota and a clock. Nothing of src is used. */
+/** The simplest model of shared memory: a map of objects, a map of shares, a quota and a clock. It uses no code of src. */
 
-/** Who acts, by place: 0 is the owner of the organisation, 1 an admin, the others are members. 2 is the only one in the team. */
+/** The number of the acting person: 0 is the owner of the organisation, 1 an admin, 2 and 3 are members. Only 2 is in the team. */
 export type Who = 0 | 1 | 2 | 3
 export type Outcome = string
 
@@ -61,7 +61,7 @@ export class MemoryModel {
     return 'ok'
   }
 
-  /** Several new objects of one size, written concurrently: as many fit as the quota has room for. */
+  /** Returns how many of several new objects of one size fit into the quota when they are written concurrently. */
   fitting(count: number, bytes: number): number {
     return Math.min(count, Math.floor((this.quotaBytes - this.usedBytes()) / bytes))
   }
@@ -107,7 +107,7 @@ export class MemoryModel {
     return 'ok'
   }
 
-  /** Removes what is over. */
+  /** Removes expired entries. */
   purge(): void {
     for (const [path, entry] of this.objects) if (this.#isOver(path, entry)) this.objects.delete(path)
   }
@@ -118,7 +118,7 @@ export class MemoryModel {
 
   #put(path: string, text: string): Outcome {
     const old = this.objects.get(path)?.text.length ?? 0
-    // What takes no more room than what it replaces is let in also by a quota that was lowered below what is used.
+    // When the quota was lowered below the used bytes, a write that does not increase them is still allowed.
     if (text.length > old && this.usedBytes() - old + text.length > this.quotaBytes) return 'memory_quota_exceeded'
     this.objects.set(path, { text, atMs: this.nowMs })
     return 'ok'

@@ -1,4 +1,4 @@
-/** An organisation of four people on the real memory service, driven beside the model and compared with it after every step. */
+/** An organisation of four people on the real memory service. Every step acts on it and on the model, and then compares the two. */
 import { expect } from 'vitest'
 import type { MemoryCall } from '../../src/memory/access/memory-call.ts'
 import type { StoreInput } from '../../src/memory/config/store-input.ts'
@@ -23,7 +23,7 @@ const addTeam = statement<[orgId: number, userId: number], { id: number }>(
    insert into workspace_members (org_id, workspace_id, user_id, created_at) select $1::int, id, $2::int, now() from made returning workspace_id as id`,
 )
 
-/** The four people, made once; each run has an organisation of its own. */
+/** Makes the four people once. Each run has an organisation of its own. */
 export async function modelPeople(db: Db): Promise<number[]> {
   const ids: number[] = []
   for (const who of everyone) ids.push((await db.one(addUser, `model-${who}@example.test`)).id)
@@ -55,7 +55,7 @@ export class World {
     for (const who of everyone) await db.exec(addMember, orgId, people[who] ?? 0, roles[who])
     const { id: team } = await db.one(addTeam, orgId, people[2] ?? 0)
     await testing.memory.config.put(orgId, input)
-    // Quotas are set in megabytes; a small one makes small objects meet it.
+    // The API sets quotas in megabytes. This sets a smaller one directly, so that small objects can reach it.
     await db.exec(saveQuota, orgId, BigInt(quotaBytes))
     return new World(db, testing, people, orgId, team, quotaBytes)
   }
@@ -75,7 +75,7 @@ export class World {
   async promote(who: Who, name: string, bytes: number): Promise<void> {
     const text = this.#text(bytes)
     this.#tick()
-    // That only owners and admins come so far is the endpoint's rule, shown elsewhere.
+    // The endpoint allows only owners and admins. Another test checks this.
     if (who > 1) return
     const params = { workspaceId: undefined, name, content: text, sourceKeys: [] }
     const real = await this.#outcome(() => this.#testing.memory.promotions.promote(this.#call(who), params, {}))
@@ -87,7 +87,7 @@ export class World {
     expect(real).toBe(this.model.remove(who, path))
   }
 
-  /** Concurrent writers of new objects: the quota accepts as many as fit, whoever writes them, and then equals their size. */
+  /** Writes new objects concurrently. The quota must accept as many as fit, whoever writes them, and the usage must then equal their size. */
   async crowd(count: number, bytes: number): Promise<void> {
     this.#tick()
     const fitting = this.model.fitting(count, bytes)
@@ -132,13 +132,13 @@ export class World {
     this.model.purge()
   }
 
-  /** Usage is what the model says, and what one of the four sees, each in turn. */
+  /** Compares the usage with the model, and also the view of one of the four people, in turn. */
   async check(): Promise<void> {
     await this.#checkUsage()
     await this.#checkViews(everyone[++this.#checks % everyone.length] ?? 0)
   }
 
-  /** The same for everybody. */
+  /** Compares the views of all four people. */
   async checkAll(): Promise<void> {
     await this.#checkUsage()
     for (const who of everyone) await this.#checkViews(who)
@@ -193,7 +193,7 @@ export class World {
     return callFrom(keyOf(this.#orgId, { userId: this.#uid(who), role: roles[who] }))
   }
 
-  /** The model's path as a real key. */
+  /** Converts a path of the model to a real key. */
   #key(path: string): string {
     const [root = '', ...rest] = path.split('/')
     const name = rest.join('/')

@@ -49,7 +49,7 @@ const retire = (by: Person, space: string) => app.call('DELETE', `${shares}/${sp
 const listed = async (token: string, query = ''): Promise<TestReply['json'][]> => (await app.call('GET', `${shares}${query}`, undefined, { token })).json.shares
 
 describe('shares of memory', () => {
-  test('SHARE-01 SHARE-02 the person who opens a space owns it (201); repeats are 200 and add only missing grants', async () => {
+  test('SHARE-01 SHARE-02 the person who opens a space owns it (201), and a repeated call is 200 and adds only missing grants', async () => {
     const made = await open(anna, 'first', [ben.userId])
     expect([made.status, made.json]).toEqual([
       201,
@@ -108,7 +108,7 @@ describe('shares of memory', () => {
     for (const name of ['a', '0', 'x'.repeat(64), 'team-2', 'taken2']) expect((await open(anna, name)).status).toBe(201)
   })
 
-  test('SHARE-05 one outsider, invited person or former member in member_uids is 400 bad_request, and nothing is created or granted', async () => {
+  test('SHARE-05 when member_uids contains an outsider, an invited person or a former member, the call is 400 bad_request and changes nothing', async () => {
     const gone = await personOf(app, 'member')
     await leave(app, gone)
     const other = await app.otherOrg('Share Outsiders')
@@ -159,7 +159,7 @@ describe('shares of memory', () => {
     expect((await app.call('GET', '/v1/me/memory/paths', undefined, { token: admin.key })).json.scopes).not.toHaveProperty('shared')
   })
 
-  test('SHARE-07 SHARE-08 share owner, org owner and org admin grant and revoke; members and strangers are 403; a grant to a person who is not an active member is 404', async () => {
+  test('SHARE-07 SHARE-08 only share owner, org owner and org admin grant and revoke, and a grant to a non-member is 404', async () => {
     const owner = await personOf(app, 'owner')
     await open(anna, 'managed', [ben.userId])
     for (const manager of [anna, admin, owner])
@@ -180,9 +180,9 @@ describe('shares of memory', () => {
     expect((await grant(admin, 'managed', anna.userId)).json.member_uids).not.toContain(anna.userId)
   })
 
-  test('SHARE-09 SHARE-10 LIFE-11 a revoked grant ends access from the next call on every process, and a repeat succeeds; a new grant opens again; the owner cannot be revoked', async () => {
+  test('SHARE-09 SHARE-10 LIFE-11 a revoked grant ends access from the next call on every process and can be given again, and the owner cannot be revoked', async () => {
     await open(anna, 'revoking', [ben.userId])
-    // Another process over the same database: nothing in between remembers who was in.
+    // Another process on the same database, because no process may cache who has access.
     const other = await testMemory({ db: app.db, allow: [store.hostPort] })
     const spacesSeen = async () => (await other.memory.callers.of({ ...principalOf(ben), orgId: app.orgId })).sharedSpaces.filter(space => space === 'revoking')
     await memory.put(anna.key, 'shared/revoking/a')
@@ -202,7 +202,7 @@ describe('shares of memory', () => {
     await other.close()
   })
 
-  test('SHARE-04 SHARE-11 SHARE-12 LIFE-10 PERM-13 a retired share is closed to everybody permanently, its objects stay, and its name is never used again', async () => {
+  test('SHARE-04 SHARE-11 SHARE-12 LIFE-10 PERM-13 a retired share is closed permanently, its objects stay, and its name cannot be used again', async () => {
     for (const [space, retiring] of [
       ['ended-by-owner', anna],
       ['ended-by-admin', admin],
@@ -239,7 +239,7 @@ describe('shares of memory', () => {
         expect([answer.status, answer.json.error.code], space).toEqual([404, 'not_found'])
   })
 
-  test('SHARE-15 an admin without a grant manages and sees every share, but cannot read its data', async () => {
+  test('SHARE-15 an admin without a grant can see and manage every share, but cannot read its data', async () => {
     await open(anna, 'administered', [ben.userId])
     const key = 'shared/administered/secret'
     await memory.put(anna.key, key)
@@ -262,7 +262,7 @@ describe('shares of memory', () => {
       expect(answerOf(await app.call('GET', `${shares}?all=true`, undefined, { token }))).toBe('403 forbidden')
   })
 
-  test('AUTH-16 SHARE-16 SCOPE-10 SCOPE-11 inference keys, agent tokens and keys without a user change nothing; they list the shares of their user', async () => {
+  test('AUTH-16 SHARE-16 SCOPE-10 SCOPE-11 inference keys, agent tokens and keys without a user can list shares but not change them', async () => {
     await open(anna, 'persons-only', [ben.userId])
     await memory.put(anna.key, 'shared/persons-only/a')
     const inference = await keyFor(app, anna.cookie, { scope: 'inference' })
@@ -291,7 +291,7 @@ describe('shares of memory', () => {
     }
   })
 
-  test('SHARE-17 a person who leaves the organisation loses access immediately, and has no grant after a return; their own shares stay open for members and admins', async () => {
+  test('SHARE-17 a person who leaves the organisation loses access and grants immediately, and their own shares stay open for others', async () => {
     const eve = await personOf(app, 'member')
     const finn = await personOf(app, 'member')
     await open(anna, 'left-behind', [eve.userId, ben.userId])
@@ -312,7 +312,7 @@ describe('shares of memory', () => {
     expect((await retire(admin, 'orphaned')).status).toBe(200)
   })
 
-  test('before a store is configured every call of shares is 404 memory_not_configured, after the check of the role', async () => {
+  test('before a store is configured, every call on shares is 404 memory_not_configured, unless the role is refused first', async () => {
     const other = await app.otherOrg('Shares Unconfigured')
     const robot = await app.gateway.app.keys.create({ orgId: other.orgId, userId: null, workspaceId: null, name: 'robot', scope: 'full' })
     for (const [method, path, body] of [
@@ -328,7 +328,7 @@ describe('shares of memory', () => {
     }
   })
 
-  test('a share that several people open concurrently has one owner, and a grant to a member who leaves meanwhile ends', async () => {
+  test('a share that several people open concurrently has one owner, and a member who leaves during a grant has no grant afterwards', async () => {
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.all([anna, anna, ben, ben, cara, admin].map(person => open(person, `race-${round}`)))
       const statuses = answers.map(answer => answer.status)
@@ -347,7 +347,7 @@ describe('shares of memory', () => {
     }
   })
 
-  test('an organisation bounds the shares that one person owns, and every change leaves a line in the audit trail that names the share by its number', async () => {
+  test('the number of shares that one person owns is bounded, and every change writes a line with the number of the share into the audit trail', async () => {
     const hoarder = await personOf(app, 'member')
     const ids: number[] = []
     for (let n = 0; n < 100; n++) ids.push((await open(hoarder, `hoard-${n}`)).json.id)

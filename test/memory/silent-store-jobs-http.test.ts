@@ -1,4 +1,4 @@
-/** A store that never answers, and the regular jobs of the process that asks it. */
+/** The regular jobs of a process while a store never answers. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { movableClock } from '../harness/clock.ts'
@@ -21,7 +21,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-test('while a store of one organisation never answers, jobs without a store run: health of canaries, retention, webhooks, people', async () => {
+test('while a store of one organisation never answers, jobs that need no store still run: canaries, retention, webhooks, people', async () => {
   const store = { endpoint: proxy.endpoint, bucket: server.bucket, access_key: server.accessKey, secret_key: server.secretKey }
   expect((await app.call('PUT', '/v1/me/memory-store', store)).status).toBe(200)
   clock.advance(25 * 3_600_000)
@@ -37,7 +37,7 @@ test('while a store of one organisation never answers, jobs without a store run:
   for (const name of others) expect(await jobs.runOnce(name), name).toBe(true)
   expect(isOver).toBe(false)
   expect((await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hi' }] })).status).toBe(200)
-  // The store goes away, which ends the wait.
+  // The store closes its connections, which ends the wait.
   await proxy.close()
   expect(await reconcile).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** What the store of one organisation may cost the others, and the process that serves them all. */
+/** A slow or failing store of one organisation must not harm other organisations or the process. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -34,7 +34,7 @@ const addAbandoned = statement<[orgId: number, count: number, at: Date]>(
   `insert into memory_intents (org_id, key, kind, write_id, generation, started_at, expires_at)
    select $1::int, 'agents/' || n, 'put', gen_random_uuid(), 1, $3::timestamptz, $3::timestamptz from generate_series(1, $2::int) as n`,
 )
-/** The operator has taken the permission for the address of a store back. */
+/** Moves the store to an address that the operator does not permit. */
 const moveInside = statement<[orgId: number]>(
   'test.move_store_inside',
   `update memory_stores set endpoint = 'https://10.0.0.1', generation = generation + 1 where org_id = $1::int`,
@@ -65,7 +65,7 @@ beforeEach(() => {
 
 const inputOf = (endpoint: string) => ({ endpoint, bucket: server.bucket, access_key: server.accessKey, secret_key: server.secretKey })
 
-test('old versions in a silent store are left for later, and delay neither the sweep nor the versions of others', async () => {
+test('old versions in a store that does not answer are postponed, and delay neither the sweep nor the versions of other organisations', async () => {
   const other = orgId + 1
   await testing.memory.config.put(orgId, inputOf(proxy.endpoint))
   await testing.memory.config.put(other, inputOf(server.endpoint))
@@ -74,7 +74,7 @@ test('old versions in a silent store are left for later, and delay neither the s
   proxy.decide = () => ({ kind: 'silence' })
   proxy.calls.length = 0
   await testing.memory.sweep(testing.clock.nowMs())
-  // One try by each worker, each sent twice.
+  // Each worker tries once, and the client sends each try twice.
   expect(proxy.calls.length).toBeLessThanOrEqual(16)
   expect((await database.db.one(doomedOf, other)).count).toBe(0n)
   expect((await database.db.one(doomedOf, orgId)).count).toBe(300n)
@@ -84,7 +84,7 @@ test('old versions in a silent store are left for later, and delay neither the s
   expect((await database.db.one(doomedOf, orgId)).count).toBe(0n)
 }, 60_000)
 
-test('old versions in a store that the gateway may no longer reach are left for later, and delay neither the sweep nor the versions of others', async () => {
+test('old versions in a store whose address is no longer permitted are postponed, and delay neither the sweep nor other organisations', async () => {
   const other = orgId + 1
   await testing.memory.config.put(orgId, inputOf(proxy.endpoint))
   await testing.memory.config.put(other, inputOf(server.endpoint))
@@ -96,13 +96,13 @@ test('old versions in a store that the gateway may no longer reach are left for 
   expect((await database.db.one(doomedOf, orgId)).count).toBe(300n)
 })
 
-test('abandoned writes and old versions of many silent stores do not delay those of others', async () => {
+test('abandoned writes and old versions of many stores that do not answer do not delay those of other organisations', async () => {
   const silent = Array.from({ length: 20 }, (_, n) => 5_000 + n)
   const other = 5_100
   for (const each of silent) await testing.memory.config.put(each, inputOf(proxy.endpoint))
   await testing.memory.config.put(other, inputOf(server.endpoint))
   const ago = (seconds: number): Date => new Date(testing.clock.nowMs() - seconds * 1000)
-  // As many rows as one sweep takes, all older than those of the other organisation.
+  // Adds as many rows as one sweep takes. All are older than the rows of the other organisation.
   for (const each of silent) {
     await database.db.exec(addAbandoned, each, 50, ago(3_600))
     await database.db.exec(addDoomed, each, 400, ago(3_600))
@@ -113,14 +113,14 @@ test('abandoned writes and old versions of many silent stores do not delay those
   proxy.decide = () => ({ kind: 'status', status: 403, code: 'AccessDenied' })
   for (let sweeps = 0; sweeps < 5; sweeps++) await testing.memory.sweep(testing.clock.nowMs())
   expect(await left()).toBe(0n)
-  // None of the others is forgotten.
+  // The postponed rows are removed later.
   proxy.decide = () => ({ kind: 'pass' })
   testing.clock.advance(2 * 3_600_000)
   await testing.memory.sweep(testing.clock.nowMs())
   for (const each of silent) expect((await database.db.one(abandonedOf, each)).count).toBe(0n)
 }, 120_000)
 
-test('searches that wait for silent stores do not keep other organisations from searching', async () => {
+test('other organisations can search while searches wait for stores that do not answer', async () => {
   const silent = [orgId, orgId + 1]
   const other = orgId + 2
   for (const each of silent) await testing.memory.config.put(each, inputOf(proxy.endpoint))
@@ -136,7 +136,7 @@ test('searches that wait for silent stores do not keep other organisations from 
   expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'memory_store_failed'))
 })
 
-test('an invented cursor does not reach the store', async () => {
+test('a forged cursor is refused before the store is called', async () => {
   await testing.memory.config.put(orgId, inputOf(server.endpoint))
   const page = (position: string) =>
     errorCode(() =>
@@ -147,7 +147,7 @@ test('an invented cursor does not reach the store', async () => {
   expect(await page('agents/a/\u{10ffff}')).toBe('ok')
 })
 
-test('running calls continue with a store that was dropped', async () => {
+test('running calls continue on a store that the cache has dropped', async () => {
   const sealer = makeSealer(Buffer.alloc(32, 7))
   const stores = new OpenStores({
     clock: testing.clock,
@@ -216,7 +216,7 @@ describe('a bucket with more objects than one list may return', () => {
     huge?.closeAllConnections()
   })
 
-  test('a list without pages ends before it fills the memory, and says what to do', async () => {
+  test('a list without pages ends before it fills the memory, with an error that says what to do', async () => {
     const folder = `org-1/agents/${'x'.repeat(900)}-`
     pageOf = (startAfter, count) => Array.from({ length: count }, (_, n) => entry(folder + numbered(numberIn(startAfter) + n + 1))).join('')
     const call = callFrom(keyOf(1))
@@ -224,7 +224,7 @@ describe('a bucket with more objects than one list may return', () => {
     expect((await reads.listPage(call, 'agents/', { limit: 3 })).keys).toHaveLength(3)
   }, 60_000)
 
-  test('a page ends too when the gateway serves none of the listed objects, however many the store lists', async () => {
+  test('a page also ends when the store lists very many objects and the gateway serves none of them', async () => {
     pageOf = startAfter => entry(`org-1/agents//${numbered(numberIn(startAfter) + 1)}`)
     expect(await errorCode(() => reads.listPage(callFrom(keyOf(1)), 'agents/', { limit: 3 }))).toBe('memory_store_failed')
   }, 60_000)

@@ -64,7 +64,7 @@ describe('configuring a store', () => {
     expect([...one.objects.keys()].filter(key => key.startsWith(`org-${orgId}/`))).toEqual([])
   })
 
-  test('blank credentials keep the stored ones, and are refused the first time', async () => {
+  test('blank credentials keep the stored ones, and are refused in the first configuration', async () => {
     expect(await errorCode(() => testing.memory.config.put(orgId, { endpoint: one.endpoint, bucket: one.bucket }))).toBe('bad_request')
     await testing.memory.config.put(orgId, inputOf(one))
     await testing.memory.config.put(orgId, { endpoint: `${one.endpoint}/`, bucket: one.bucket, access_key: '', secret_key: ' ', quota_mb: 5 })
@@ -79,7 +79,7 @@ describe('configuring a store', () => {
     expect(await testing.memory.config.view(orgId)).toEqual({ configured: false })
   })
 
-  test('an endpoint at an internal address is refused before anything is dialed', async () => {
+  test('an endpoint at an internal address is refused before a connection is made', async () => {
     for (const endpoint of [
       'http://127.0.0.1:9',
       'https://127.0.0.1:9',
@@ -93,7 +93,7 @@ describe('configuring a store', () => {
     expect(await errorCode(() => testing.memory.config.put(orgId, { ...inputOf(one), endpoint: 'https://localhost:9' }))).toBe('bad_request')
   })
 
-  test('stores that do not support or silently ignore conditions are detected', async () => {
+  test('the probe detects a store that refuses conditions, and a store that ignores them silently', async () => {
     one.faults.noConditions = true
     await testing.memory.config.put(orgId, inputOf(one))
     expect(await testing.memory.config.view(orgId)).toMatchObject({ capabilities: { conditional_put: false, conditional_delete: false } })
@@ -103,7 +103,7 @@ describe('configuring a store', () => {
     expect(await testing.memory.config.view(++orgId)).toMatchObject({ capabilities: { conditional_put: false, conditional_delete: false } })
   })
 
-  test('a change of place of a store that contains memory needs a confirmation, moves nothing and counts the objects of the new place', async () => {
+  test('changing the place of a store that contains memory needs a confirmation, moves no objects, and counts those of the new place', async () => {
     const call = callFrom(keyOf(orgId))
     await testing.memory.config.put(orgId, inputOf(one))
     await testing.memory.objects.write(call, 'agents/a', Buffer.from('12345'))
@@ -126,7 +126,7 @@ describe('configuring a store', () => {
 })
 
 describe('a store that fails', () => {
-  test('while it is down calls say so, nothing is counted, and afterwards the same key works immediately', async () => {
+  test('while a store is down, calls fail without being counted, and afterwards the same key works immediately', async () => {
     const call = callFrom(keyOf(orgId))
     const { objects } = testing.memory
     await testing.memory.config.put(orgId, inputOf(one))
@@ -144,7 +144,7 @@ describe('a store that fails', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 1n, reservedBytes: 0n, objects: 1n })
   })
 
-  test('a write whose reply is lost counts once, conditional or not', async () => {
+  test('a write whose reply is lost counts once, with and without a condition', async () => {
     const call = callFrom(keyOf(orgId))
     const { objects } = testing.memory
     await testing.memory.config.put(orgId, inputOf(one))
@@ -156,7 +156,7 @@ describe('a store that fails', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 5n, reservedBytes: 0n, objects: 2n })
   })
 
-  test('a conditional write that meets another one in the store is tried again', async () => {
+  test('a conditional write is tried again when the store refuses it because of another running conditional write', async () => {
     const call = callFrom(keyOf(orgId))
     await testing.memory.config.put(orgId, inputOf(one))
     one.faults.conflicts = 2
@@ -167,7 +167,7 @@ describe('a store that fails', () => {
     const call = callFrom(keyOf(orgId))
     const { objects } = testing.memory
     await testing.memory.config.put(orgId, inputOf(one))
-    // Both writers see their connections die; for the second one the store is gone before anything was written.
+    // Both writers lose their connections. The first write is in the store, and the second is not.
     let isWritten = false
     one.faults.beforeWrite = async () => {
       isWritten = true
@@ -184,7 +184,7 @@ describe('a store that fails', () => {
     one.faults.down = false
     one.faults.lostReplies = 0
     one.faults.beforeWrite = async () => {}
-    // A store that did not answer rests for 15 s.
+    // The sweep skips a store that did not answer for 15 s.
     expect(await testing.memory.sweep(testing.clock.nowMs())).toBe(0)
     expect(await testing.memory.sweep(testing.clock.nowMs() + 15_001)).toBe(2)
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 4n, reservedBytes: 0n, objects: 1n })
@@ -230,7 +230,7 @@ describe('a store that fails', () => {
     expect(await testing.usage(orgId)).toEqual({ usedBytes: 1n, reservedBytes: 0n, objects: 1n })
   })
 
-  test.runIf(onPostgres)('writes that settle during a change of place neither fail because of their locks nor count in the new store', async () => {
+  test.runIf(onPostgres)('writes that settle during a change of place do not deadlock and do not count in the new store', async () => {
     const call = callFrom(keyOf(orgId))
     await testing.memory.config.put(orgId, inputOf(one))
     for (let round = 0; round < 10; round++) {

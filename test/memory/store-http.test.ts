@@ -27,7 +27,7 @@ const store = async () => (await app.call('GET', '/v1/me/memory-store')).json
 const listed = async (): Promise<{ key: string; size: number }[]> => (await app.call('GET', '/v1/me/memory/list?prefix=agents/')).json.keys
 
 describe('the bucket belongs to the organisation', () => {
-  test('MEMX-09 objects that were added, replaced and removed directly are found by a reconcile; then list and quota agree again', async () => {
+  test('MEMX-09 a reconcile finds objects that were added, replaced and removed directly in the bucket, and list and quota then agree', async () => {
     for (const name of ['kept', 'replaced', 'removed']) await app.call('PUT', o(`agents/${name}`), name)
     const prefix = `org-${app.orgId}/agents/`
     server.put(`${prefix}replaced`, 'by hand, and longer')
@@ -50,7 +50,7 @@ describe('the bucket belongs to the organisation', () => {
     expect(await store()).toMatchObject({ reconciled_at: expect.stringMatching(/^20/) })
   })
 
-  test('a reconcile needs an admin with a full key of their own, and an existing store', async () => {
+  test('a reconcile needs an admin with a full key of their own, and a configured store', async () => {
     for (const token of [(await app.newKey({ scope: 'inference' })).key, (await app.newKey({ withUser: false })).key, (await app.newAgent('sweeper')).token])
       expect((await reconcile(token)).status).toBe(403)
     const other = await app.otherOrg('No Store')
@@ -62,7 +62,7 @@ describe('the bucket belongs to the organisation', () => {
     expect([down.status, down.json.error.code]).toEqual([502, 'memory_store_failed'])
   })
 
-  test('the view says what the store can do; reprobe checks again, and so does the doctor', async () => {
+  test('the view shows the abilities of the store, and `reprobe` and the doctor check them again', async () => {
     expect((await store()).capabilities).toMatchObject({
       conditional_put: true,
       conditional_delete: true,
@@ -86,7 +86,7 @@ describe('the bucket belongs to the organisation', () => {
   })
 })
 
-test('an overloaded store is 503 with a time to wait; one that refuses the credentials is 502 and says who must act', async () => {
+test('an overloaded store is 503 with retry-after, and a store that refuses the credentials is 502 with a message that says who must act', async () => {
   server.faults.slowDowns = 10
   const busy = await app.call('PUT', o('agents/busy'), 'x')
   server.faults.slowDowns = 0
@@ -98,14 +98,14 @@ test('an overloaded store is 503 with a time to wait; one that refuses the crede
   ])
 })
 
-test('a read under agents/ calls only the store: no round trip to the database', async () => {
+test('a read under agents/ makes no round trip to the database, only a call to the store', async () => {
   await app.call('PUT', o('agents/hot'), 'x')
   await app.call('GET', o('agents/hot'))
   const least = await leastRoundTrips(() => app.call('GET', o('agents/hot')))
   expect(least).toBe(0)
 })
 
-/** Of several tries, because background work makes round trips of its own. */
+/** Returns the lowest number of round trips of several tries, because background work also makes round trips. */
 async function leastRoundTrips(work: () => Promise<unknown>): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let tries = 0; tries < 10; tries++) {
@@ -116,7 +116,7 @@ async function leastRoundTrips(work: () => Promise<unknown>): Promise<number> {
   return least
 }
 
-test('a write costs two round trips to the database: take and reserve, settle', async () => {
+test('a write makes two round trips to the database: one takes the key and reserves the bytes, and one settles', async () => {
   await app.call('PUT', '/v1/me/memory-store', { history_versions: 0 })
   await app.call('PUT', o('agents/cheap'), 'x')
   expect(await leastRoundTrips(() => app.call('PUT', o('agents/cheap'), 'y'))).toBeLessThanOrEqual(2)

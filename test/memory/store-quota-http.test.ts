@@ -1,4 +1,4 @@
-/** A store that the operator pays for is as large as the operator says. */
+/** The operator limits the quota of a store that the operator pays for. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { type S3TestServer, startS3Server } from '../harness/s3-server.ts'
@@ -17,7 +17,7 @@ afterAll(async () => {
 const configure = (body: object) => app.call('PUT', '/v1/me/memory-store', body)
 const quota = async (): Promise<number> => (await app.call('GET', '/v1/me/memory-store')).json.quota_mb
 
-test("the quota of a store that the operator pays for is at most the operator's, and an organisation chooses the quota of its own bucket", async () => {
+test('the quota of a store that the operator pays for is at most MEMORY_QUOTA_MAX_MB, and an organisation chooses any quota for its own bucket', async () => {
   expect((await configure({ store: 'folder' })).status).toBe(200)
   expect(await quota(), 'the default is cut too').toBe(5)
   const refused = await configure({ store: 'folder', quota_mb: 6 })
@@ -32,7 +32,7 @@ test("the quota of a store that the operator pays for is at most the operator's,
   expect(await quota(), 'what another store had is cut').toBe(5)
 })
 
-test('HARD-17 unknown members in the body of a store and of a promotion are 400 that names them', async () => {
+test('HARD-17 unknown fields in the body of a store or a promotion are 400, and the error names them', async () => {
   for (const [method, path] of [
     ['PUT', '/v1/me/memory-store'],
     ['POST', '/v1/me/memory/promote'],

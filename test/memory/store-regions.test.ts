@@ -1,4 +1,4 @@
-/** Stores that say that their bucket is in another region: what following them may cost. */
+/** Stores that say that their bucket is in another region. The gateway must follow them at a limited rate. */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -61,7 +61,7 @@ function storeAt(endpoint: string, passedMs: () => number = () => 0): S3Store {
 
 const get = (store: S3Store): Promise<unknown> => store.get('org-1/agents/a', { sizeBytesMax: 1_024 })
 
-test('HARD-04 a store that names another region at every call is followed once in a minute, with its existing connections', async () => {
+test('HARD-04 when a store names another region at every call, the gateway follows once a minute and keeps its connections', async () => {
   let count = 0
   regionOf = () => `region-${++count}`
   let passedMs = 0
@@ -71,13 +71,13 @@ test('HARD-04 a store that names another region at every call is followed once i
   passedMs = 60_000
   await expect(get(store)).rejects.toMatchObject({ name: 'ObjectStoreError' })
   expect(new Set(regions).size).toBe(3)
-  // A call that begins while the reply before is taken off its connection opens a second one.
+  // A call that begins before the previous reply is read completely opens a second connection.
   expect(accepted).toBeLessThanOrEqual(2)
   store.close()
   await until(() => open.size === 0, 'a closed store has no connection')
 })
 
-test('calls that find the other region concurrently all follow it', async () => {
+test('concurrent calls that learn the other region all follow it', async () => {
   regionOf = request => (String(request.headers.authorization).includes('/eu-north-1/') ? null : 'eu-north-1')
   const store = storeAt(`http://127.0.0.1:${port}`)
   await Promise.all(Array.from({ length: 20 }, () => get(store)))
@@ -88,7 +88,7 @@ test('calls that find the other region concurrently all follow it', async () => 
 
 test('at AWS, the connections to the host of the first region end when its calls have ended', async () => {
   regionOf = () => 'eu-north-1'
-  // The host of the other region listens on 443, where nobody answers here.
+  // The host of the other region would answer on port 443, where no server listens in this test.
   const store = storeAt(`http://s3.us-east-1.amazonaws.com:${port}`)
   await Promise.allSettled(Array.from({ length: 10 }, () => get(store)))
   expect(accepted).toBeGreaterThan(0)
@@ -97,7 +97,7 @@ test('at AWS, the connections to the host of the first region end when its calls
   store.close()
 })
 
-test("a user's server does not decide how long its connections wait for the next call", async () => {
+test("a user's server cannot decide how long the gateway keeps idle connections to it", async () => {
   regionOf = () => null
   const origin = openOrigin(`http://127.0.0.1:${port}`, { lookup: here, connectionsMax: 1, connectTimeoutMs: 1_000, silenceMs: 1_000 })
   const timeouts = { connectTimeoutMs: 1_000, firstByteTimeoutMs: 1_000, streamIdleTimeoutMs: 1_000 }

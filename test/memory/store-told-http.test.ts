@@ -1,4 +1,4 @@
-/** Who is told what about the places that an organisation has given: its store, its own servers, its webhooks. */
+/** Who can see which details about the addresses that an organisation configured: its store, its own servers, its webhooks. */
 import { createServer, type Server } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type OwnServer, startOwnServer } from '../gateway/byok/own-server.ts'
@@ -10,7 +10,7 @@ let app: TestApp
 let store: S3TestServer
 let receiver: WebhookReceiver
 let server: OwnServer
-/** Takes connections and says nothing. */
+/** Accepts connections and never answers. */
 let silent: Server
 let silentPort = 0
 let owner: string
@@ -46,7 +46,7 @@ const inputOf = (more: object = {}) => ({ endpoint: store.endpoint, bucket: stor
 const configure = (more: object = {}, token = app.key): Promise<TestReply> => app.call('PUT', '/v1/me/memory-store', inputOf(more), { token })
 
 describe('HARD-19 the place of a store', () => {
-  test('HARD-19 owners and admins see it; keys of members, keys that cannot configure it and agents see only how much room there is', async () => {
+  test('HARD-19 owners and admins see the place of the store, and agents and keys that cannot configure it see only the free room', async () => {
     expect((await configure()).status).toBe(200)
     const view = (token: string) => app.call('GET', '/v1/me/memory-store', undefined, { token })
     expect((await view(app.key)).json).toMatchObject({ bucket: store.bucket, endpoint: store.endpoint, access_key_masked: expect.any(String) })
@@ -82,7 +82,7 @@ describe('HARD-19 the place of a store', () => {
     expect(refusals.size).toBe(1)
   })
 
-  test('HARD-19 the person who configures it can distinguish refused, TLS, timeout and status', async () => {
+  test('HARD-19 the person who configures a store can distinguish a refused connection, a TLS error, a timeout and an error status', async () => {
     const causeOf = async (more: object): Promise<string> => {
       const failed = await configure({ ...more, confirm_path_change: true })
       expect([failed.status, failed.json.error.code]).toEqual([400, 'unavailable'])
@@ -119,7 +119,7 @@ test('HARD-19 only owners and admins see why a test of a model server failed', a
   expect(await chatCheck(member.cookie)).toEqual({ name: 'chat', required: true, pass: false, latency_ms: 0, detail: 'failed; owners and admins see why' })
 })
 
-test('HARD-19 tests of addresses are rate-limited by organisation, for every kind of address together', async () => {
+test('HARD-19 an organisation has one rate limit for tests of all kinds of addresses together', async () => {
   const busy = await app.otherOrg('Busy')
   const cookie = await app.signIn(busy.userId, busy.orgId)
   const hook = await app.call('POST', '/me/webhooks', { url: `${receiver.url}/hook` }, { cookie })

@@ -1,4 +1,4 @@
-/** The three peers of the object store contract: a folder, the S3 test server, and Swift where it is installed. */
+/** The three stores that run the object store contract: a folder, the S3 test server, and Swift where it is installed. */
 
 import { lookup } from 'node:dns'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -20,9 +20,9 @@ import { sharedSwift } from '../harness/shared-swift.ts'
 
 export interface Peer {
   readonly store: ObjectStore
-  /** How a gateway is pointed at it. */
+  /** The configuration with which a gateway uses this store. */
   readonly input: StoreInput
-  /** For OUTBOUND_ALLOW. */
+  /** The `host:port` for OUTBOUND_ALLOW. Null for the folder. */
   readonly hostPort: string | null
   close(): Promise<void>
 }

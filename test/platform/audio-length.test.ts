@@ -55,7 +55,7 @@ describe('the length of recordings', () => {
     }
   })
 
-  test.each(formats)('%s with missing or changed bytes gives some length, and the thread continues', async (_name, made) => {
+  test.each(formats)('%s with missing or changed bytes still gives a length, and the measuring thread continues', async (_name, made) => {
     const whole = made(20)
     for (const part of [1, 5, 13, 40, 100, 300, whole.length - 7]) {
       const { seconds } = await measure(whole.subarray(0, part))
@@ -109,7 +109,7 @@ describe('the length of recordings', () => {
 })
 
 describe('recordings that come together', () => {
-  /** Timers that a test fires by hand, with their time in milliseconds. */
+  /** Makes timers that the test fires by hand, with their time in milliseconds. */
   const timers = () => {
     const due = new Map<() => void, number>()
     return {

@@ -31,7 +31,7 @@ test('EDGE-13 a name with invisible characters, or characters that change the di
   for (const sign of unseen) for (const name of [`ad${sign}min`, `a${sign}b${sign}c`]) expect(isTaken(name), JSON.stringify(name)).toBe(false)
 })
 
-test('EDGE-13 joiners are allowed where scripts and emoji need them', () => {
+test('EDGE-13 invisible joiners are allowed where scripts and emoji need them', () => {
   for (const name of ['क्\u200dष', 'മന്\u200dത്രി', 'می\u200cخواهم', '👩\u200d💻 helper', '❤\ufe0f\u200d🔥', 'Zoë', 'агент', '代理'])
     expect(isTaken(name), name).toBe(true)
 })

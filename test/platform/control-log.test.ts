@@ -65,7 +65,7 @@ test('the poll brings an event whose notification was lost', async () => {
   await until(() => refs(news, 'unheard').length > 0, 'the news by poll')
 })
 
-test('every row is delivered once, however often it is read', async () => {
+test('every row is delivered once, even when it is read several times', async () => {
   const { log, news } = await started(db, 10)
   await log.change(async () => ({
     value: null,

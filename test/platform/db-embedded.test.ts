@@ -130,7 +130,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     holder.child.kill('SIGCONT')
   })
 
-  test('the folder of a killed process is taken over, and only the new lock remains', async () => {
+  test('another process can lock the folder of a killed process, and only the new lock file remains', async () => {
     const folder = newFolder()
     for (let round = 0; round < 2; round++) {
       const holder = start('hold', folder)
@@ -144,7 +144,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(names.filter(name => name.endsWith('.sock'))).toHaveLength(1)
   })
 
-  test('only one of many concurrent processes takes over the folder of a killed process', async () => {
+  test('when many processes concurrently try to lock the folder of a killed process, exactly one succeeds', async () => {
     const folder = newFolder()
     const dead = start('hold', folder)
     await until(() => dead.lines().includes('ready'), 'the first holder')
@@ -184,7 +184,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(Math.min(...acknowledged.map(pairs => pairs.size))).toBeGreaterThan(50)
   })
 
-  test('timers fire while a long query runs', async () => {
+  test('timers of the process fire while a long query runs', async () => {
     const db = await open(newFolder())
     let fired = 0
     const stop = systemClock.every(1, () => fired++)
@@ -265,7 +265,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(threads).toHaveLength(3)
   })
 
-  test('a thread that dies repeatedly is given up with an error that says why', async () => {
+  test('when the thread dies repeatedly, the database gives up with an error that says why', async () => {
     const threads = threadsFromNow()
     const folder = newFolder()
     const givenUp: Error[] = []

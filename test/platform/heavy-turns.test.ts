@@ -20,7 +20,7 @@ function turnsOf() {
   return { done, work, turns: new HeavyTurns(clock, orgId => (orgId < 10 ? 'one person' : String(orgId))) }
 }
 
-test('owners take turns, and each turn is followed by a rest of the same length', async () => {
+test('owners take turns, and each turn is followed by a pause of the same length', async () => {
   const { turns, done, work } = turnsOf()
   await Promise.all([1, 1, 2, 11].map(orgId => turns.run(orgId, () => work(`org ${orgId}`, 20))))
   await turns.run(12, () => {})

@@ -37,7 +37,7 @@ describe('images that are made smaller, and images that are not changed', () => 
     expect((await sharp((await scaler.shrink(clear, 300, caller))?.bytes).stats()).isOpaque).toBe(false)
   })
 
-  test('an image that is one pixel wide or high keeps that pixel', async () => {
+  test('an image that is one pixel wide or high stays one pixel wide or high', async () => {
     const line = await picture(900, 1)
     expect(await sizeOf((await scaler.shrink(line, 100, caller))?.bytes)).toEqual([100, 1])
   })

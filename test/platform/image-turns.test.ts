@@ -28,7 +28,7 @@ describe('turns of images', () => {
     return { begun, run, endOne, runOut: () => runOut() }
   }
 
-  test('a founder with many waiting images delays another one by one image', async () => {
+  test('a founder with many waiting images delays another founder by only one image', async () => {
     const { begun, run, endOne } = started()
     const many = Array.from({ length: 20 }, () => run('many'))
     const few = [run('few'), run('few')]

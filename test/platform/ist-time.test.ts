@@ -20,7 +20,7 @@ describe('Indian Standard Time', () => {
     expect(endOfIstMinuteMs(Date.UTC(2026, 10, 21, 3, 45, 59))).toBe(Date.UTC(2026, 10, 21, 3, 46))
   })
 
-  test('only valid calendar days have a start', () => {
+  test('only a valid calendar day has a start', () => {
     expect(startOfIstDayMs('2026-02-30')).toBeNull()
     expect(startOfIstDayMs('yesterday')).toBeNull()
     expect(startOfIstDayMs('2028-02-29')).toBe(Date.UTC(2028, 1, 28, 18, 30))

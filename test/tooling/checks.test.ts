@@ -1,4 +1,4 @@
-/** A check that cannot fail is worse than none: every rule that `npm run check` relies on is shown a file that breaks it. */
+/** Tests the checks of `npm run check`: every rule must report a file that breaks it. */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,14 +15,17 @@ import { binOf, runTool } from '../../scripts/tools.mjs'
 
 const fixtures = join(root, 'test', 'tooling', 'fixtures')
 
-/** `no-floating-promises-imported.ts` breaks `noFloatingPromises`: the longest rule name that the file name begins with. */
+/**
+ * Returns the rule that a fixture breaks: the longest rule name at the beginning of the file name. For example, `no-floating-promises-imported.ts` breaks
+ * `noFloatingPromises`.
+ */
 function ruleBroken(file: string, ruleNames: readonly string[]): string | undefined {
   const camel = file.replace(/\.ts$/, '').replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const name = camel.charAt(0).toLowerCase() + camel.slice(1)
   return ruleNames.filter(rule => name.startsWith(rule)).sort((a, b) => b.length - a.length)[0]
 }
 
-test('every lint rule that we switch on by name reports the fixture that breaks it', () => {
+test('every lint rule that biome.json switches on by name reports its fixture', () => {
   const config = JSON.parse(readFileSync(join(root, 'biome.json'), 'utf8'))
   const groups: Record<string, unknown>[] = Object.values(config.linter.rules).filter(
     (group): group is Record<string, unknown> => typeof group === 'object' && group !== null,
@@ -46,14 +49,14 @@ test('every lint rule that we switch on by name reports the fixture that breaks 
     })
     expect(expected.filter(({ file, rule }) => !reported.includes(`${file} ${rule}`))).toEqual([])
     const unproven = switchedOn.filter(rule => !expected.some(pair => pair.rule === rule))
-    // These come from the compiler's own options too, which refuse the same code.
+    // These rules have no fixture, because options of the compiler refuse the same code.
     expect(unproven.sort()).toEqual(['noEnum', 'noNamespace', 'noParameterProperties', 'noUnusedImports'])
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 })
 
-test('the layer rules report a cycle, a type-only import across a wall, SQL of another domain and an import of the command line', () => {
+test('the layer rules report a cycle, a forbidden type-only import, SQL of another domain and an import of the command line', () => {
   const { stdout } = runTool(binOf('dependency-cruiser', 'depcruise'), ['--config', join(root, '.dependency-cruiser.cjs'), '--output-type', 'json', 'src'], {
     cwd: join(fixtures, 'layers'),
   })
@@ -78,20 +81,20 @@ test('the layer rules read the real sources', () => {
   expect(JSON.parse(stdout).summary.totalCruised).toBeGreaterThan(50)
 })
 
-test('dead files, exports and dependencies are reported', () => {
+test('the check reports unused files, exports and dependencies', () => {
   const { code, stdout } = runTool(binOf('knip', 'knip'), ['--reporter', 'json'], { cwd: join(fixtures, 'dead-code') })
   expect(code).not.toBe(0)
   for (const dead of ['orphan.ts', 'unusedExport', 'never-imported']) expect(stdout).toContain(dead)
 })
 
-test('code that uses time, chance, environment or SQL outside the files meant for them is reported, and comments are not', () => {
+test('the check reports time, random numbers, environment or SQL outside the allowed files, but not in comments', () => {
   const found = misplacedGlobals(join(fixtures, 'globals'))
   expect(
     found.map((line: string) => line.replace(/^src\/memory\/store\.ts:(\d+): (the clock|a timer|chance|the environment|SQL text).*$/s, '$1 $2')).sort(),
   ).toEqual(['1 chance', '4 the clock', '5 a timer', '6 chance', '7 the environment', '8 SQL text'].sort())
 })
 
-test('up to three statements that are not exported may be in the file that uses them', () => {
+test('a file may contain up to three statements if it does not export them', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-sql-'))
   const statements = (count: number, prefix = '') =>
     Array.from({ length: count }, (_, index) => `${prefix}const find${index} = statement<[], never>('find', 'select id from orgs')\n`).join('')
@@ -107,11 +110,11 @@ test('up to three statements that are not exported may be in the file that uses 
   }
 })
 
-test('pointers to what a reader cannot open are reported', () => {
+test('the check reports references to notes that a reader cannot open', () => {
   expect(foreignWords(join(fixtures, 'words'))).toHaveLength(2)
 })
 
-test('words that the project does not use are reported in comments, texts and documents, and identifiers are not', () => {
+test('the check reports banned words in comments, texts and documents, but not in identifiers', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-english-'))
   const once = ['at', 'once'].join(' ')
   const lies = ['lies', 'in'].join(' ')
@@ -135,11 +138,11 @@ test('words that the project does not use are reported in comments, texts and do
   }
 })
 
-test('every file that is left out of the check of plain English exists', () => {
+test('every file that is exempt from the check of English exists', () => {
   expect(exempt.filter(path => !existsSync(join(root, path)))).toEqual([])
 })
 
-test('links that lead nowhere are reported, and headings that do not exist', () => {
+test('the check reports broken links and links to missing headings', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-links-'))
   try {
     mkdirSync(join(folder, 'docs'))
@@ -154,7 +157,7 @@ test('links that lead nowhere are reported, and headings that do not exist', () 
   }
 })
 
-test('a decision that the code names must exist, and a document must link to every decision', () => {
+test('the check reports a decision that the code names but that does not exist, and a decision that no document links to', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-decisions-'))
   try {
     const decisions = join(folder, 'docs', 'internals', 'decisions')
@@ -172,7 +175,7 @@ test('a decision that the code names must exist, and a document must link to eve
   }
 })
 
-test('a file of more than 500 lines and a folder of more than 12 files are reported', () => {
+test('the check reports a file of more than 500 lines and a folder of more than 12 files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-size-'))
   try {
     cpSync(join(fixtures, 'globals', 'src'), join(folder, 'src'), { recursive: true })
@@ -187,7 +190,7 @@ test('a file of more than 500 lines and a folder of more than 12 files are repor
   }
 })
 
-test('a domain without a note and a path of ARCHITECTURE.md that does not exist are reported', () => {
+test('the check reports a domain without a README.md and a missing path in ARCHITECTURE.md', () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-notes-'))
   try {
     for (const path of ['src/agents/toolkit', 'src/gateway/keys', 'src/memory/objects']) mkdirSync(join(folder, path), { recursive: true })
@@ -203,7 +206,7 @@ test('a domain without a note and a path of ARCHITECTURE.md that does not exist 
   }
 })
 
-test('a commit message without an area, a verb with an object, or a body is reported, and so is a long subject', () => {
+test('the check reports a commit message without an area, a verb with an object, or a body, and a long subject', () => {
   expect(messageFault('limits: end idle transactions after 10 s\n\nA frozen process held locks.\n')).toBeNull()
   expect(messageFault('fixes\n\nWhy.\n')).toContain('area: verb object')
   expect(messageFault('limits: fixes\n\nWhy.\n')).toContain('area: verb object')

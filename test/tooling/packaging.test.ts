@@ -1,4 +1,4 @@
-/** The container files against what they speak of: there is no container engine in CI, so that they fit the project is shown by reading them. */
+/** Checks that the container files fit the project. CI has no container engine, so the tests read the files. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -29,7 +29,7 @@ const instructions = dockerfile()
 const runtime = instructions.slice(instructions.findLastIndex(({ word }) => word === 'FROM'))
 const partsOf = (word: string): string[] => runtime.filter(instruction => instruction.word === word).map(({ rest }) => rest)
 
-/** What is no setting of the gateway: where Node itself listens to the environment. */
+/** Variables that are settings of Node, not of the gateway. */
 const ofNode = ['NODE_ENV']
 
 function unknownSettings(names: readonly string[]): string[] {
@@ -40,7 +40,7 @@ function unknownSettings(names: readonly string[]): string[] {
   return names.filter(name => !isSetting(name))
 }
 
-test('what the image and the compose file set are settings that there are, and secrets come from files', () => {
+test('the image and the compose file set only existing settings, and secrets come from files', () => {
   const image = pairsOf(partsOf('ENV').join(' '))
   const gateway = compose.services['gateway']?.environment ?? {}
   expect(unknownSettings(Object.keys(image))).toEqual([])
@@ -51,7 +51,7 @@ test('what the image and the compose file set are settings that there are, and s
   expect(secrets.map(([name]) => name).filter(name => name in image || name in gateway)).toEqual([])
 })
 
-test('every path that is copied into the image is there or is built, and the build sees it', () => {
+test('every path that the image copies exists or is built, and is part of the build context', () => {
   const isSeen = buildContext()
   const built = new Set(['/app/dist'])
   for (const { flags, rest } of instructions.filter(({ word }) => word === 'COPY')) {
@@ -60,12 +60,12 @@ test('every path that is copied into the image is there or is built, and the bui
       else expect(built).toContain(name)
     }
   }
-  // What src/ reads beside itself at run time.
+  // The folders that src/ reads at run time.
   const copied = runtime.filter(({ word }) => word === 'COPY').flatMap(({ rest }) => rest.split(/\s+/).slice(0, -1))
   expect(copied).toEqual(expect.arrayContaining(['catalog', 'migrations', 'package.json', '/app/dist']))
 })
 
-test('neither secrets nor data nor packages of this machine come into the build', () => {
+test('the build context contains no secrets, data or packages of this machine', () => {
   const isSeen = buildContext()
   const kept = ['.env', '.env.local', 'gateway.env', 'secrets/master-key', '.brigade/master.key', 'node_modules/pg/package.json', 'dist/main.js', '.git/config']
   const inside = [
@@ -84,7 +84,7 @@ test('neither secrets nor data nor packages of this machine come into the build'
   expect(textOf('.gitignore').split('\n')).toEqual(expect.arrayContaining(['.env', 'secrets/', 'gateway.env']))
 })
 
-test('the image runs the program itself, without development packages, as nobody special, and its health check is a row', () => {
+test('the image runs the program directly, without development packages, as an unprivileged user, and its health check calls an existing endpoint', () => {
   expect(partsOf('RUN').filter(run => run.startsWith('npm ci'))).toEqual([expect.stringContaining('--omit=dev')])
   expect(partsOf('USER')).toEqual([expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)])
   expect(partsOf('EXPOSE')).toEqual([settings.PORT.default])
@@ -94,7 +94,7 @@ test('the image runs the program itself, without development packages, as nobody
   expect(Object.values(endpointTable).map(row => row.at)).toContain(`GET ${path}`)
 })
 
-test('the compose file fits together', () => {
+test('the parts of the compose file are consistent', () => {
   const { services, networks, volumes, secrets } = compose
   for (const service of Object.values(services)) {
     for (const name of service.secrets ?? []) expect(Object.keys(secrets)).toContain(name)
@@ -105,7 +105,7 @@ test('the compose file fits together', () => {
     for (const [name, value] of Object.entries(service.environment ?? {}))
       if (name.endsWith('_FILE')) expect(service.secrets).toContain(value.replace('/run/secrets/', ''))
   }
-  // Each file that it wants is made by a command of the guide.
+  // A command of the guide makes each file that the compose file needs.
   const guide = textOf('docs/operate/deploy.md')
   for (const { file } of Object.values(secrets)) expect(guide).toContain(file.replace('./', '> '))
   for (const [, name] of textOf('compose.yaml').matchAll(/\$\{(\w+):\?/g)) expect(guide).toContain(`${name}=`)

@@ -1,4 +1,4 @@
-/** The cases of test/wire/<format>/<case>/ and how they are read. */
+/** Reads the cases in test/wire/<format>/<case>/. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -9,15 +9,15 @@ const formats = ['chat', 'messages', 'responses'] as const
 const upstreamReply = z
   .strictObject({
     dialect: z.enum(['openai', 'anthropic', 'gemini', 'openai-responses']),
-    /** Which OpenAI server; default alpha. */
+    /** The OpenAI test server that the client's model uses. The default is alpha. */
     server: z.enum(['alpha', 'beta', 'indus']).optional(),
     status: z.int().optional(),
     headers: z.record(z.string(), z.string()).optional(),
     /** JSON, or a string that is sent as it is. */
     body: z.unknown().optional(),
-    /** A file beside case.json with the bytes of the stream. */
+    /** The name of a file next to case.json with the bytes of the stream. */
     stream: z.string().optional(),
-    /** The connection breaks behind the stream. */
+    /** The connection breaks after the stream. */
     breaks: z.literal(true).optional(),
   })
   .refine(({ body, stream }) => (body === undefined) !== (stream === undefined), 'an upstream has a body or a stream')
@@ -33,9 +33,9 @@ const goldenCase = z.strictObject({
       body: z.unknown(),
     })
     .optional(),
-  /** One reply, or one for each attempt in order. Left out: nothing may be dialed. */
+  /** One reply, or one reply for each attempt in order. Left out: the gateway must not call a provider. */
   upstream: z.union([upstreamReply, z.array(upstreamReply)]).optional(),
-  /** Instead of an exchange: the test that shows what a single exchange cannot (time, broken sockets, several calls). */
+  /** The path of a test that covers the case, when one exchange cannot (time, broken sockets, several calls). */
   shown_by: z.string().optional(),
 })
 
@@ -51,11 +51,11 @@ export interface GoldenCase {
   readonly client: { readonly path: string; readonly headers: Readonly<Record<string, string>>; readonly body: string } | null
   readonly upstreams: readonly UpstreamReply[]
   readonly shownBy: string | null
-  /** Everything that the case itself says: an id that it contains is no id of ours. */
+  /** The whole text of the case. An id in this text was not made by the gateway. */
   readonly ownText: string
 }
 
-/** Every case, by format and name. Throws, naming the file, for one that is not as README.md says. */
+/** Returns every case, by format and name. Throws an error that names the file when a case does not have the form of README.md. */
 export function goldenCases(): readonly GoldenCase[] {
   return formats.flatMap(format => {
     if (!existsSync(join(folder, format))) return []
@@ -88,7 +88,7 @@ function readCase(name: string): GoldenCase {
   }
 }
 
-/** The bytes of a reply's stream, event by event or byte by byte. */
+/** Returns the bytes of a reply's stream, divided into events or into single bytes. */
 export function streamOf(golden: GoldenCase, stream: string, cut: 'events' | 'bytes'): readonly Uint8Array[] {
   const bytes = readFileSync(join(golden.folder, stream))
   if (cut === 'bytes') return Array.from(bytes, byte => Uint8Array.of(byte))

@@ -1,4 +1,7 @@
-/** Plays the exchanges of test/wire/<format>/<case>/ through one real gateway and compares what goes up and what comes back. See README.md. */
+/**
+ * Sends the exchanges of test/wire/<format>/<case>/ through one real gateway. Compares the request to the provider and the reply to the client with the
+ * golden files. See README.md.
+ */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -21,7 +24,7 @@ for (const golden of all) {
   const title = `${golden.cases.length === 1 ? 'case' : 'cases'} ${golden.cases.join(', ')}: ${golden.title} (${golden.name})`
   const { shownBy } = golden
   if (shownBy !== null) {
-    test(`${title}: shown by ${shownBy}`, () => {
+    test(`${title}: covered by ${shownBy}`, () => {
       const text = existsSync(shownBy) ? readFileSync(shownBy, 'utf8') : ''
       for (const number of golden.cases) expect(text, `${shownBy} has a test whose title says "case ${number}"`).toMatch(new RegExp(`case ${number}\\b`))
     })
@@ -36,13 +39,13 @@ for (const golden of all) {
   })
 }
 
-test('docs/reference/translation.md tells of every case', () => {
+test('docs/reference/translation.md mentions every case', () => {
   const rows = readFileSync('docs/reference/translation.md', 'utf8').matchAll(/^\| ([\d, ]+) \|/gm)
   const told = [...rows].flatMap(([, numbers = '']) => numbers.split(',').map(Number)).sort((a, b) => a - b)
   expect(told).toEqual(Array.from({ length: caseCount }, (_, index) => index + 1))
 })
 
-test('every one of the 89 cases has a golden', () => {
+test('each of the 89 cases has a golden', () => {
   const shown = new Set(all.flatMap(({ cases }) => cases))
   const missing = Array.from({ length: caseCount }, (_, index) => index + 1).filter(number => !shown.has(number))
   expect(missing).toEqual([])
@@ -56,7 +59,7 @@ function serverOf({ dialect, server = 'alpha' }: UpstreamReply): UpstreamServer 
   return dialect === 'gemini' ? app.others.gem : app.others.resp
 }
 
-/** One exchange; the golden files that it makes. */
+/** Runs one exchange. Returns the content of its golden files. */
 async function play(golden: GoldenCase, cut: 'events' | 'bytes'): Promise<Files> {
   const { client, upstreams } = golden
   if (client === null) return {}
@@ -89,7 +92,7 @@ function scriptOf(golden: GoldenCase, { status, headers, body, stream, breaks }:
 
 const pretty = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** What a provider received, without what every HTTP client writes. */
+/** Returns what a provider received, without the headers that every HTTP client sends. */
 function sentOf(request: RecordedRequest, clientBody: string): object {
   const plumbing = new Set(['host', 'connection', 'content-length', 'user-agent', 'accept', 'accept-encoding', 'content-type', 'transfer-encoding'])
   const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !plumbing.has(name)))
@@ -105,7 +108,7 @@ function headersOf(reply: TestReply): object {
 const idPattern =
   /\b(?:chatcmpl-|(?:msg|resp|rs|fc|ctc|call|toolu|req|item|ig|ws|srvtoolu)_)[A-Za-z0-9]{12,}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
 
-/** Gives the ids that the gateway made the names of their order, and times one value. Ids that the case states stay. */
+/** Replaces every id that the gateway made by a name with its number, and every time by one value. Ids that the case states stay. */
 class Ids {
   readonly #names = new Map<string, string>()
   readonly #ownText: string
@@ -130,7 +133,7 @@ class Ids {
   }
 }
 
-/** Compares with the files beside the case, or writes them. */
+/** Compares the result with the golden files of the case, or writes them. */
 function compare(golden: GoldenCase, files: Files): void {
   const known = ['upstream-request.json', 'client-reply.json', 'client-reply.sse', 'client-reply.headers.json']
   for (const name of known) {

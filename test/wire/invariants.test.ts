@@ -1,7 +1,8 @@
 /**
- * What holds of every translation, whatever a model says and however its bytes arrive: (i) any byte split gives the same events, (ii)
- * blocks are opened and closed once and count up, (iii) arguments parse if they did, (iv) text in = text out, (v) one end, (vi) usage adds
- * up. The readers of `readers/` refuse what breaks (ii) and (v); `sdk.test.ts` has (vii), `round-trip.test.ts` (viii).
+ * Invariants of every translation, for any turn of a model and any division of its bytes. (i) Any division of the bytes gives the same events. (ii) Blocks
+ * are opened and closed once and have rising numbers. (iii) Arguments that were JSON are still JSON. (iv) The text does not change. (v) There is one end.
+ * (vi) The usage adds up. The readers in `readers/` throw when (ii) or (v) is broken. `sdk/matrix.test.ts` tests (vii), and `round-trip.test.ts` tests
+ * (viii).
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -22,7 +23,7 @@ for (const dialect of dialects.filter(hasDialect)) {
     if (name === dialect) continue
     const { carries } = turnsOf(dialect, turns(1))
     describe(`${dialect} upstream, ${name} client`, () => {
-      test('every turn is heard as it was said, streamed and whole', () => {
+      test('the client reads every turn as the model wrote it, streamed and whole', () => {
         fc.assert(
           fc.property(turnsOf(dialect, turns(5)).turns, framings, fc.double({ min: 0, max: 1, noNaN: true }), ({ turn, played }, framing, where) => {
             const bytes = streamed(turn, played, framing, where)
@@ -33,7 +34,7 @@ for (const dialect of dialects.filter(hasDialect)) {
         )
       })
 
-      test('the bytes of a stream may be cut anywhere', () => {
+      test('any division of the bytes of a stream gives the same output', () => {
         const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 })
         fc.assert(
           fc.property(turnsOf(dialect, turns(5)).turns, framings, cuts, ({ turn, played }, framing, places) => {
@@ -48,7 +49,7 @@ for (const dialect of dialects.filter(hasDialect)) {
         )
       })
 
-      test('the bytes of a small stream may be cut at every place', () => {
+      test('a cut of a small stream at any byte gives the same output', () => {
         fc.assert(
           fc.property(turnsOf(dialect, turns(2)).turns, framings, ({ turn, played }, framing) => {
             const bytes = streamed(turn, played, framing, 0.5)
@@ -65,7 +66,7 @@ for (const dialect of dialects.filter(hasDialect)) {
   }
 }
 
-/** The bytes of the turn's stream; of one that is cut, a part that ends before its finish reason is out. */
+/** Returns the bytes of the turn's stream. When the turn ends with a cut, the bytes end before the finish reason. */
 function streamed(turn: Turn, { frames, tail }: Played, framing: Parameters<typeof bytesOf>[1], where: number): Buffer {
   const bytes = bytesOf(frames, framing)
   if (turn.ending !== 'cut') return bytes
@@ -78,7 +79,10 @@ function signaturesOf(turn: Turn): readonly string[] {
 }
 const redactedOf = (turn: Turn): readonly string[] => turn.said.flatMap(said => (said.kind === 'redacted' ? [said.data] : []))
 
-/** Thoughts that come in parts are joined by blank lines where the client's format has one text for them, and a blank one may be left out. */
+/**
+ * Removes white space from thinking before a comparison. Where the client's format has one text for it, parts are joined with blank lines, and an empty
+ * part may be left out.
+ */
 const thoughts = (text: string): string => text.replaceAll(/\s+/g, '')
 
 function check(heard: Heard, turn: Turn, carries: Carries, client: WireFormat): void {
@@ -88,7 +92,7 @@ function check(heard: Heard, turn: Turn, carries: Carries, client: WireFormat): 
       expect([heard.text, thoughts(heard.reasoning)]).toEqual([textOf(turn), thoughts(reasoningOf(turn))])
       return
     }
-    // What waits for the end of a call that never comes is not said.
+    // Output that waits for the end of an unfinished call is missing.
     for (const [said, given] of [
       [heard.text, textOf(turn)],
       [thoughts(heard.reasoning), thoughts(reasoningOf(turn))],
@@ -101,7 +105,7 @@ function check(heard: Heard, turn: Turn, carries: Carries, client: WireFormat): 
 
 function checkWhole(heard: Heard, turn: Turn, carries: Carries, client: WireFormat, isWhole = false): void {
   expect(heard.fault).toBeNull()
-  // A refusal that the provider does not put into words is put into words, and the messages format has no place of its own for it.
+  // When the provider refuses without a text, the gateway writes one. The messages format has no separate field for it, so it comes after the text.
   const said = textOf(turn)
   if (client === 'anthropic' && turn.finish === 'content_filter') expect(heard.text.slice(0, said.length)).toBe(said)
   else expect(heard.text).toBe(said)
@@ -114,7 +118,7 @@ function checkWhole(heard: Heard, turn: Turn, carries: Carries, client: WireForm
     const text = carries.arguments(call) || '{}'
     const said = heard.calls[index]?.arguments || '{}'
     if (parses(text)) expect(JSON.parse(said)).toEqual(JSON.parse(text))
-    // What was cut off stays cut off; only whole replies whose format knows no text there have an empty object.
+    // Arguments that were cut off stay cut off. Only whole replies of a format without text in this place have an empty object.
     else if (said !== text) expect([isWhole, said]).toEqual([true, '{}'])
   }
   expect(heard.finish).toBe(turn.finish === 'stop' && calls.length > 0 ? 'tool_calls' : turn.finish)

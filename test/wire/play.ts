@@ -1,4 +1,4 @@
-/** Reads upstream bytes and writes client text as the gateway does, without its sockets, money and time. */
+/** Reads upstream bytes and writes client text as the gateway does, but without sockets, charges and a clock. */
 import { ChatRelayAdapter } from '../../src/gateway/inference/stream/chat-relay-adapter.ts'
 import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../../src/gateway/inference/stream/stream-adapter.ts'
 import { dialectOf } from '../../src/gateway/providers/dialects.ts'
@@ -14,7 +14,7 @@ import type { Heard } from './readers/heard.ts'
 import { readMessage, readMessagesStream } from './readers/messages.ts'
 import { readResponse, readResponsesStream } from './readers/responses.ts'
 
-/** A client of one format: what writes for it, and how it reads. */
+/** A client of one format: the format that writes for it, and its readers. */
 export interface Client {
   readonly format: ClientFormat
   stream(text: string): Heard
@@ -27,10 +27,10 @@ export const clients: Readonly<Partial<Record<WireFormat, Client>>> = {
   'openai-responses': { format: responsesFormat, stream: readResponsesStream, whole: readResponse },
 }
 
-/** A prompt of so many tokens is what the gateway estimates. */
+/** The number of prompt tokens that the gateway estimates in these tests. */
 export const promptEstimate = 21
 
-/** A context that gives the same ids every time. */
+/** Returns a context that gives the same ids every time. */
 export function contextOf(): ReplyContext {
   let count = 0
   return {
@@ -43,7 +43,7 @@ export function contextOf(): ReplyContext {
   }
 }
 
-/** What translates between a provider of that dialect and a client of that format. */
+/** Returns the stream adapter between a provider of that dialect and a client of that format. */
 export function adapterOf(dialect: DialectId, format: ClientFormat): StreamAdapter {
   const context = contextOf()
   if (dialect !== format.id) return new TranslatedAdapter(dialectOf(dialect).decoder(), format.writer(context), context.promptTokens, false)
@@ -51,15 +51,15 @@ export function adapterOf(dialect: DialectId, format: ClientFormat): StreamAdapt
   return new RelayAdapter(dialectOf(dialect).tap(), format, context)
 }
 
-/** The client's text of an upstream stream that comes in these chunks and then ends. */
+/** Returns what the client receives when an upstream stream arrives in these chunks and then ends. */
 export function translateStream(dialect: DialectId, format: ClientFormat, chunks: Iterable<Uint8Array>): string {
   return run(adapterOf(dialect, format), chunks)
 }
 
-/** All that such a adapter gives out, with the frames for a stream that breaks. */
+/** Returns the whole output of an adapter. When the stream breaks off, it includes the final error frames. */
 export function run(adapter: StreamAdapter, chunks: Iterable<Uint8Array>): string {
   const said: Uint8Array[] = []
-  // What is lent may change behind the call.
+  // The bytes are copied, because the adapter may reuse its buffer after the call.
   const add = (bytes: Uint8Array | null): void => void (bytes === null || said.push(Buffer.from(bytes)))
   for (const chunk of chunks) {
     add(adapter.push(chunk))
@@ -73,14 +73,14 @@ export function run(adapter: StreamAdapter, chunks: Iterable<Uint8Array>): strin
   return Buffer.concat(said).toString('utf8')
 }
 
-/** The client's whole reply. Usage that the provider did not report is estimated, as the gateway does it. */
+/** Returns the client's whole reply. As in the gateway, usage that the provider did not report is estimated. */
 export function translateReply(dialect: DialectId, format: ClientFormat, reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { reply: toHub, usageOf } = dialectOf(dialect)
   const usage = usageOf('chat', reply) ?? plainUsage(promptEstimate, 1)
   return JSON.parse(JSON.stringify(format.whole(toHub('chat', reply), usage, contextOf()))) as Record<string, unknown>
 }
 
-/** The bytes in two parts, cut at that place. */
+/** Returns the bytes in two parts, cut at that place. */
 export const cutAt = (bytes: Buffer, place: number): readonly Uint8Array[] => [bytes.subarray(0, place), bytes.subarray(place)]
-/** The bytes one by one. */
+/** Returns the bytes one by one. */
 export const oneByOne = (bytes: Buffer): readonly Uint8Array[] => Array.from(bytes, (_, index) => bytes.subarray(index, index + 1))

@@ -1,6 +1,6 @@
 /**
- * The invariants of `invariants.test.ts` where client and provider speak the same format and bytes are relayed; and of all pairs: a stream
- * that breaks at any byte, or is cut at any byte, reads as the format is documented and has one end.
+ * The invariants of `invariants.test.ts` for relayed bytes, where client and provider use the same format. For all pairs of formats it also tests streams
+ * that break or that the gateway ends at any byte. Such a stream must be valid and have one end.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ import { turnsOf } from './turns/upstreams.ts'
 const numRuns = propertyRuns(300)
 const formats = Object.entries(clients) as [WireFormat, Client][]
 
-/** A provider that writes as its own documentation says: what is relayed of it is read by the strict readers. */
+/** Returns the frames of a provider that follows its own documentation, because the strict readers read the relayed bytes. */
 function written(format: WireFormat, turn: Turn): readonly Frame[] {
   switch (format) {
     case 'openai': {
@@ -30,7 +30,7 @@ function written(format: WireFormat, turn: Turn): readonly Frame[] {
   }
 }
 
-/** Turns that the format can say: usage is always reported, no text block is empty, an item is said once. */
+/** Turns that the format can express: usage is always reported, no text block is empty, and an item occurs once. */
 const told = (saidMax: number): fc.Arbitrary<Turn> =>
   turns(saidMax).map(turn => ({
     ...turn,
@@ -47,12 +47,12 @@ const relayFramings: fc.Arbitrary<Framing> = fc
   })
   .map(framing => ({ ...plainFraming, ...framing }))
 
-/** Where the provider's error is here but for the blank line behind it, the gateway writes that one, in its own way. */
+/** Normalises line ends. If the provider's error lacks its final blank line, the gateway writes one, perhaps with other line ends. */
 const eventsIn = (text: string): string => text.replaceAll('\r\n', '\n').replaceAll(/\n\n+/g, '\n\n')
 
 for (const [name, client] of formats) {
   describe(`${name}, relayed`, () => {
-    test('every turn is heard as it was said', () => {
+    test('the client reads every relayed turn as the model wrote it', () => {
       fc.assert(
         fc.property(told(5), turn => {
           const heard = client.stream(translateStream(name, client.format, [bytesOf(written(name, { ...turn, ending: 'good' }), plainFraming)]))
@@ -64,7 +64,7 @@ for (const [name, client] of formats) {
       )
     })
 
-    test('any split of the bytes gives the same events, the same usage and the same end', () => {
+    test('any division of the relayed bytes gives the same events, the same usage and the same end', () => {
       fc.assert(
         fc.property(turnsOf(name, turns(3)).turns, relayFramings, fc.array(fc.nat(5000), { maxLength: 6 }), ({ played }, framing, places) => {
           const bytes = bytesOf(played.frames, framing)
@@ -81,7 +81,7 @@ for (const [name, client] of formats) {
       )
     })
 
-    test('and so does a split at every place', () => {
+    test('a cut of a small relayed stream at any byte gives the same events', () => {
       fc.assert(
         fc.property(turnsOf(name, turns(2)).turns, relayFramings, ({ played }, framing) => {
           const bytes = bytesOf(played.frames, framing)
@@ -107,7 +107,7 @@ for (const [name, client] of formats) {
         { numRuns: Math.ceil(numRuns / 60) },
       )
 
-    test(`${dialect} upstream, ${name} client: a stream that breaks at any byte reads well and has one end`, () => {
+    test(`${dialect} upstream, ${name} client: a stream that breaks at any byte is valid for the client and has one end`, () => {
       prefixes((bytes, place) => {
         const text = translateStream(dialect, client.format, [bytes.subarray(0, place)])
         const { finish, fault } = client.stream(text)
@@ -115,15 +115,15 @@ for (const [name, client] of formats) {
       })
     })
 
-    test(`${dialect} upstream, ${name} client: a stream that the gateway ends at any byte reads well and says why`, () => {
+    test(`${dialect} upstream, ${name} client: a stream that the gateway ends at any byte is valid for the client and gives the reason`, () => {
       prefixes((bytes, place) => {
         const adapter = adapterOf(dialect, client.format)
         const before = adapter.push(bytes.subarray(0, place))
-        // All is said behind the usage of a chat stream.
+        // Nothing can follow the usage of a chat stream.
         if (adapter.finished || adapter.failed || (name === 'openai' && adapter.reported)) return
         const end = adapter.fail({ message: 'The budget is spent.', type: 'billing_error', code: 'budget_exceeded' })
         const { fault } = client.stream(Buffer.concat([...(before === null ? [] : [before]), end]).toString('utf8'))
-        // The provider's own error may be here already but for the line that ends it.
+        // The provider's own error may already be complete except for its final line.
         expect(String(fault?.message)).toMatch(/The budget is spent|overloaded|server had an error/i)
       })
     })

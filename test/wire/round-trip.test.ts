@@ -1,4 +1,4 @@
-/** (viii) A request that has been translated once comes through every further translation as it is; and what cannot be carried is named. */
+/** Invariant (viii): a request that was translated once does not change in further translations, and every field that cannot be carried is named. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { HubRequest, ModelTraits, Target } from '../../src/gateway/providers/dialect.ts'
@@ -45,7 +45,7 @@ const ways: readonly { dialect: DialectId; back: (body: Body) => { readonly body
 for (const { dialect, back } of ways.filter(way => hasDialect(way.dialect))) {
   const around = (body: Body): Body => JSON.parse(JSON.stringify(back(sent(dialect, body).body).body)) as Body
   describe(`OpenAI > ${dialect} > OpenAI`, () => {
-    test('is stable after the first pass', () => {
+    test('a second translation does not change the request', () => {
       fc.assert(
         fc.property(chatRequests, request => {
           const once = around(request)
@@ -55,7 +55,7 @@ for (const { dialect, back } of ways.filter(way => hasDialect(way.dialect))) {
       )
     })
 
-    test('loses nothing that is said', () => {
+    test('a translation keeps the whole conversation', () => {
       fc.assert(
         fc.property(chatRequests, request => {
           expect(saidIn(around(request))).toEqual(saidIn(request))
@@ -67,7 +67,7 @@ for (const { dialect, back } of ways.filter(way => hasDialect(way.dialect))) {
 }
 
 for (const dialect of (['anthropic', 'gemini', 'openai-responses'] as const).filter(hasDialect))
-  test(`${dialect}: a field is carried or named`, () => {
+  test(`${dialect}: every field of a request is carried or named as dropped`, () => {
     fc.assert(
       fc.property(chatRequests, rareFields, (request, rare) => {
         const { body, dropped } = sent(dialect, { ...request, ...rare })
@@ -82,7 +82,7 @@ for (const dialect of (['anthropic', 'gemini', 'openai-responses'] as const).fil
     )
   })
 
-/** All that a conversation says, by who says it: texts joined, calls with their arguments read, answers of tools by the id of their call. */
+/** Returns the content of a conversation by role: joined texts, calls with parsed arguments, and tool results with the id of their call. */
 function saidIn({ messages }: Body): object {
   const said = { told: '', user: '', assistant: '', images: [] as string[], calls: [] as object[], results: [] as object[] }
   for (const message of messages as readonly Record<string, unknown>[]) {
@@ -94,7 +94,7 @@ function saidIn({ messages }: Body): object {
     const calls = (message['tool_calls'] ?? []) as readonly { id: string; function: { name: string; arguments: string } }[]
     for (const { id, function: made } of calls) said.calls.push({ id, name: made.name, input: JSON.parse(made.arguments) })
   }
-  // Where texts of one speaker are joined, a translation may put lines between them.
+  // White space is removed, because a translation may put line breaks between joined texts of one role.
   return {
     ...said,
     told: said.told.replaceAll(/\s+/g, ''),

@@ -1,8 +1,8 @@
 /**
- * The open connections of clients. A connection without a credential counts for its address. A connection with one counts for the founder of the
- * organisation that made its last call. When no place is free, a new connection takes the place of an idle connection of the holder with the most
- * connections. When there is no such connection, the client may still make one request. The request is served if a place has become free by then, and
- * refused otherwise, and the connection ends. Decisions 0422 and 0465 say why.
+ * Limits the open connections of clients. A connection counts for its holder: the founder of the organisation that made its last call, or the client's
+ * address while it has shown no credential. When all places are taken, a new connection takes the place of an idle connection of the holder with the most
+ * connections. When no such connection exists, the client may still make one request. That request is served if a place has become free by then, and is
+ * otherwise refused. The connection then ends. Decisions 0422 and 0465 say why.
  */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -15,10 +15,13 @@ import { connectionPlaces, noPlace } from './places.ts'
 
 /** How long a connection without a place may be silent. */
 const placelessMs = 5_000
-/** Extra places for connections without a place, in percent of all places, and at least `placelessLeast`. */
+/** Maximum number of connections without a place, in percent of all places. It is at least `placelessLeast`. */
 const placelessPercent = 10
 const placelessLeast = 64
-/** Number of holders whose idle connections are searched, those with the most connections first; and the pause after a search that found none. */
+/**
+ * A search for an idle connection looks at this many holders, those with the most connections first. The next constant is the pause after a search that
+ * found none.
+ */
 const holdersLookedAt = 4
 const pauseMs = 100
 
@@ -46,24 +49,24 @@ interface Connection {
   readonly socket: Socket
   /** The response of the last call; null before the first call. */
   response: ServerResponse | null
-  /** True when another connection has taken its place. */
+  /** True when another connection has taken the place of this one. */
   isEvicted: boolean
   /** Null when the connection has no place. */
   holder: Holder | null
-  /** The holder of the connection while it has shown no credential. */
+  /** The network of the client, which is the holder while the connection has shown no credential. */
   readonly network: string
   /** True for a connection of a trusted proxy, which carries calls of many clients. */
   readonly isProxy: boolean
 }
 
-/** The holder of all connections of trusted proxies. It has no share, only the bound of all places. */
+/** The holder of all connections of trusted proxies. Only the total number of places limits it. */
 const proxies = 'proxies'
 
 export interface ConnectionsOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly trusted: AddressRanges
   readonly total: number
-  /** Percentage of the places that others leave free which one founder or address may use. */
+  /** One founder or address may use at most this percentage of the places that others leave free. */
   readonly percent: number
   /** Returns the founder of an organisation. Without it, each organisation has a founder of its own. */
   readonly founderOf?: (orgId: number) => string
@@ -76,9 +79,9 @@ export class Connections {
   readonly #options: ConnectionsOptions
   readonly #placeless: Shares<string>
   readonly #open = new WeakMap<Socket, Connection>()
-  /** Connections with a place by holder, in the order in which they got it. */
+  /** The connections that have a place, by holder and in the order in which they got their place. */
   readonly #byHolder = new Map<Holder, Set<Connection>>()
-  /** The last search that found no idle connection. Until `untilMs`, no search is made for a holder with at least `held` connections. */
+  /** The last search that found no idle connection. Until `untilMs`, a holder with at least `held` connections causes no new search. */
   #inVain = { held: 0, untilMs: Number.NEGATIVE_INFINITY }
 
   constructor(options: ConnectionsOptions) {
@@ -102,7 +105,7 @@ export class Connections {
     server.on('connection', socket => this.#accept(socket))
   }
 
-  /** Notes the start of a request. Without a place, the connection ends after the reply. */
+  /** Notes the start of a request. A connection without a place ends after the reply. */
   begun(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#open.get(request.socket)
     if (connection === undefined) return
@@ -172,9 +175,9 @@ export class Connections {
   }
 
   /**
-   * Closes an idle connection and moves its place to the newcomer. It takes a connection of the holder with the most connections, which must have
-   * more than the newcomer will have. If there is none and all places are taken, it takes one of the newcomer's own. Returns false when there is
-   * none.
+   * Closes an idle connection and moves its place to the newcomer. It chooses a holder that has more connections than the newcomer will have, and the most
+   * of all. If there is no such holder and all places are taken, it closes an idle connection of the newcomer itself. Returns false when no idle connection
+   * was found.
    */
   #takeIdlePlace(to: Holder): boolean {
     const nowMs = this.#options.clock.monotonicMs()

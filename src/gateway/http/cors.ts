@@ -5,7 +5,7 @@ import { brHeader } from '../wire/response-headers.ts'
 const preflightSeconds = '600'
 
 const methods = 'GET, POST, PUT, PATCH, DELETE'
-/** Headers that every browser may send to /v1. In addition, a browser may send headers of the allowed families that it asks for by name. */
+/** Headers that every browser may send to /v1. A browser may also send headers of the allowed families when its preflight names them. */
 const namedHeaders = ['authorization', 'content-type', 'accept', 'x-api-key', 'idempotency-key', 'if-match', 'if-none-match', 'last-event-id']
 const headerFamilies = ['x-br-', 'anthropic-', 'openai-', 'x-stainless-']
 const exposedHeaders = [...Object.values(brHeader), 'retry-after', 'x-request-id', 'x-should-retry', 'etag'].join(', ')
@@ -13,8 +13,8 @@ const exposedHeaders = [...Object.values(brHeader), 'retry-after', 'x-request-id
 const publicPaths = new Set(['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/mcp-server-card', '/.well-known/ai-catalog.json'])
 
 /**
- * Answers browsers for pages of other origins. /v1 accepts a key in a header and never a cookie. The console accepts the cookie, from its own origins
- * only. A request that is not allowed gets no CORS header, which tells the browser that it is refused.
+ * Answers browsers for pages of other origins. /v1 accepts a key in a header and never a cookie. The console accepts the cookie, from its own origins only.
+ * A request that is not allowed gets no CORS header, so the browser hides the reply from the page.
  */
 export class Cors {
   readonly #apiOrigins: ReadonlySet<string>

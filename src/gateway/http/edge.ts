@@ -16,7 +16,7 @@ import type { OpenStreams } from './replies/open-streams.ts'
 import type { ActTrail } from './rows/audited-actions.ts'
 import type { UnreadReplies } from './unread-replies.ts'
 
-/** One address of a row: its own, or that of its twin with another credential and access rule. */
+/** One address of a row. A row can have a second address, its twin, with another credential and access rule. */
 export interface Binding {
   readonly name: string
   readonly row: AnyRow
@@ -72,7 +72,7 @@ export interface EdgeDeps {
   isRetiring(): boolean
 }
 
-/** Documents that any program on the internet may fetch. They are kept in memory, and a fetch without a credential is counted. */
+/** Documents that any program on the internet may fetch. They are served from memory, and every fetch without a credential is counted. */
 const publicDocuments: readonly At[] = [
   'GET /openapi.json',
   'GET /llms.txt',
@@ -83,8 +83,8 @@ const publicDocuments: readonly At[] = [
 ]
 
 /**
- * Returns true when calls without a credential count against their sender: calls of the API and of OAuth, calls that begin a sign-in (each is kept
- * for a while), the call that gives a key to the command line, and public documents. Health, keys and pages do not count.
+ * Returns true when calls without a credential count against their sender: calls of the API and of OAuth, calls that begin a sign-in (the gateway stores
+ * each for a while), the call that gives a key to the command line, and public documents. Health, keys and pages do not count.
  */
 export const countsStrangers = (at: At): boolean =>
   at.includes(' /v1/') || at.includes(' /oauth/') || at === 'GET /auth/{provider}' || at === 'POST /cli/token' || publicDocuments.includes(at)

@@ -1,17 +1,17 @@
 /**
- * Ends a refusal while its request may still be coming. If the socket closed now, the kernel would discard the refusal, and a client that is still
- * writing would see a broken pipe. So the refusal is sent immediately. Then the rest of the request is read and discarded for a while before the
- * connection ends. Decision 0371 says why.
+ * Sends a refusal while the client may still be sending its request. If the socket closed now, the kernel would discard the refusal, and a client that is
+ * still writing would see a broken pipe. So the refusal is sent first. The rest of the request is then read and discarded for a while before the connection
+ * ends. Decision 0371 says why.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isTooFine } from '../../platform/loop/fine-pieces.ts'
 import { waitsForContinue } from './bodies/continue.ts'
 import { isChunked } from './bodies/pieces.ts'
 
-/** A rest of a body up to this length is simply discarded, and the connection stays open. */
+/** When at most this many bytes of the body remain, they are read and discarded, and the connection stays open. */
 const keptBytes = 64 * 1024
 /**
- * Maximum number of bytes that are discarded before the connection ends. Pieces that are too small end it earlier. The time limit is the
+ * Maximum number of bytes that are discarded before the connection ends. It ends earlier when the pieces of the body are too small. The time limit is the
  * requestTimeout of the server.
  */
 const discardMaxBytes = 128 * 1024 * 1024
@@ -19,8 +19,8 @@ const discardMaxBytes = 128 * 1024 * 1024
 const silenceMs = 10_000
 
 /**
- * Returns true when the connection has to end after a refusal. That is so when more of the body may come than is worth reading. It is also so when
- * the client waits for `100 Continue`, because such a client waits for a second only and then sends the body. Call it before the head is written.
+ * Returns true when the connection has to end after a refusal. There are two such cases: more of the body may come than is worth reading, or the client
+ * waits for `100 Continue`. A waiting client sends the body after about a second even without that reply. Call it before the head is written.
  */
 export function endsConnection(request: IncomingMessage): boolean {
   const { headers, complete } = request
@@ -29,7 +29,7 @@ export function endsConnection(request: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? 0) > keptBytes
 }
 
-/** Sends the text that ends the response. The head must have been written. */
+/** Sends the text that ends the response. The head must already be written. `isLast` says whether the connection has to end. */
 export function endWith(response: ServerResponse, text: string, isLast: boolean): void {
   const { req: request } = response
   if (!isLast) {

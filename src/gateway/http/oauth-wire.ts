@@ -5,7 +5,7 @@ import { isWellEncoded } from './url-text.ts'
 /** Headers of replies that contain tokens or data about tokens. */
 export const notStored = { 'cache-control': 'no-store', pragma: 'no-cache' } as const
 
-/** Errors whose own code is a code of OAuth. */
+/** Errors of the gateway whose own code is also an OAuth error code. */
 const own: ReadonlySet<ErrorName> = new Set(['unsupported_grant_type', 'unsupported_token_type', 'invalid_target', 'invalid_scope', 'issuer_unavailable'])
 
 /** Returns the `error` of RFC 6749 §5.2 (and RFC 6750, 7009, 8693) that corresponds to an error of the gateway. */
@@ -51,7 +51,7 @@ export function parseFormBody(bytes: Buffer, contentType: string | undefined): R
  * invalid credential.
  */
 export function basicPassword(authorization: string | undefined): string | null {
-  // The text is trimmed first, because a pattern that allows spaces on both sides takes time that grows with their square.
+  // The text is trimmed first, because the time of a regular expression that allows spaces on both sides grows with the square of their number.
   const [, encoded] = /^basic\s+(\S*)$/i.exec(authorization?.trim() ?? '') ?? []
   if (encoded === undefined) return null
   const pair = Buffer.from(encoded, 'base64').toString('utf8')

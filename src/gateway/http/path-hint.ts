@@ -1,8 +1,8 @@
-/** The message for a request on an unknown path. Clients ask for few paths by mistake, so most get a specific hint. */
+/** The message for a request to an unknown path. Clients request only a few wrong paths, so most requests get a specific hint. */
 
 const general = 'There is no such path. Models are below /v1, tools at /mcp; GET /llms.txt and /openapi.json list what there is.'
 
-/** Ends of paths that providers have and this gateway does not have, with the alternative. */
+/** Endings of paths that providers have and this gateway does not have, each with the alternative. */
 const elsewhere: readonly (readonly [RegExp, string])[] = [
   [/\/chat\/completions\/[^/]+$/, 'Answers are not stored here, so there is none to fetch.'],
   [/\/(completions|complete|chat)$/, 'Send messages to POST /v1/chat/completions; a text alone is {"role":"user","content":"…"}.'],
@@ -30,8 +30,8 @@ const segmentsMax = 6
 const ofInference = (path: string): boolean => path.startsWith('/v1/') && !path.startsWith('/v1/me/')
 
 /**
- * Returns the message of a 404. `paths` are the paths of the table. When the end of the requested path is one of them, the base URL of the client is
- * wrong, and the message names the right path. The message repeats nothing of the request.
+ * Returns the message of a 404. `paths` are the paths of the table. When the requested path ends with one of them, the base URL of the client is wrong, and
+ * the message names the right path. The message repeats no other part of the request.
  */
 export function pathHint(asked: string, paths: ReadonlySet<string>): string {
   if (loginProbe.test(asked)) return noLogin

@@ -2,10 +2,10 @@
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { type NoPlace, Shares } from '../../platform/shares.ts'
 
-/** The `retry-after` of a caller for whom there was no place. */
+/** The `retry-after` of the refusal when no place is free. */
 const retryAfterSeconds = 5
 
-/** The words for a kind of places in messages. */
+/** The words of an error message about one kind of places. */
 export interface PlaceKind {
   /** A plural noun that fits into a sentence. */
   readonly what: string
@@ -16,7 +16,7 @@ export interface PlaceKind {
 export const streamPlaces: PlaceKind = { what: 'streamed replies', setting: 'STREAMS_MAX' }
 export const connectionPlaces: PlaceKind = { what: 'connections', setting: 'CONNECTIONS_MAX' }
 
-/** Returns the refusal, which names the bound. */
+/** Returns the refusal. Its message names the setting that bounds the places. */
 export function noPlace({ what, setting }: PlaceKind, why: NoPlace, headers: Readonly<Record<string, string>> = {}): GatewayError {
   const message =
     why === 'share'

@@ -18,9 +18,9 @@ function expressPath(path: string): string {
 }
 
 /**
- * Returns the sort key of a path; express tries paths in this order. Literal segments come first, so that `/star/{slug}` does not match
- * `/{slug}/monitor`. A path that continues after `{id+}` comes before one that ends with it, which would match the rest. The test of the table proves
- * that no two paths clash.
+ * Returns the sort key of a path; express tries paths in this order. Literal segments come first, so that `/star/{slug}` does not match `/{slug}/monitor`.
+ * A path that continues after `{id+}` comes before a path that ends with `{id+}`, because the latter also matches the longer path. A test of the endpoint
+ * table shows that no two paths clash.
  */
 function specificity(path: string): string {
   const segments = path.split('/').map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0'))
@@ -35,7 +35,7 @@ export interface McpPaths {
   readonly ofOrg: ((orgId: number, request: IncomingMessage, response: ServerResponse) => void) | null
 }
 
-/** Makes the server that routes every row and MCP. Unknown paths get 404 and wrong methods 405, in the error envelope. */
+/** Makes the server for all endpoints of the table and for MCP. Unknown paths get 404 and wrong methods 405, in the error envelope. */
 export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: McpPaths): Server {
   const hot = new HotRoutes(bindings)
   const app = express()
@@ -74,7 +74,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
     })
   }
   app.use((request: Request, response: Response) => miss(request, response, deps, fail('not_found', { message: pathHint(request.path, known) })))
-  // express would reply with its own HTML. The gateway replies with the error envelope.
+  // Replies with the error envelope, because express would reply with its own HTML.
   app.use((_error: unknown, request: Request, response: Response, _next: unknown) => miss(request, response, deps, malformed()))
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (isQueued(response)) {
@@ -95,15 +95,15 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
   }
   const server = createServer({ noDelay: true, ...serverTimes }, serve)
   deps.connections.watch(server)
-  // Without this listener, Node.js would ask for every body. With it, the gateway asks only when it is about to read the body.
+  // Without this listener, Node.js would send `100 Continue` to every client. With it, the gateway sends it only when it is about to read the body.
   server.on('checkContinue', serve)
   server.on('clientError', (error, socket) => refuseUnread(error, socket))
   return server
 }
 
 /**
- * Returns true when a response waits for an earlier one on its connection. Such a response emits no event when its client leaves, so bounds that
- * depend on that event would fail. So a connection that sends a request before the earlier reply has ended is closed. Decision 0434 says why.
+ * Returns true when a response waits for an earlier one on its connection. A waiting response emits no event when its client disconnects, so bounds that
+ * need that event would fail. The gateway therefore closes a connection that sends a request before the previous reply has ended. Decision 0434 says why.
  */
 const isQueued = (response: ServerResponse): boolean => response.socket === null
 

@@ -11,7 +11,7 @@ export function translate(thrown: unknown): unknown {
   return thrown
 }
 
-/** Parsing JSON has no limit of depth, but writing, measuring and checking it are recursive and limited by the stack. */
+/** A deeply nested value can be parsed, but writing, measuring and checking it are recursive, so its depth can exceed the stack. */
 const isTooDeep = (thrown: unknown): boolean => thrown instanceof RangeError && thrown.message === 'Maximum call stack size exceeded'
 
 /** Returns the error for a call that the gateway itself ended before anything was sent. */

@@ -1,6 +1,6 @@
 /**
- * Replies that wait in this process because their clients do not read them. They have three bounds: bytes of all replies together, a share for the
- * organisations of each founder, and a minimum reading speed. A reply that the network takes immediately is never counted. Decision 0423 says why.
+ * Bounds the replies that wait in this process because their clients do not read them. There are three bounds: the bytes of all replies together, a share
+ * for the organisations of each founder, and a minimum reading speed. A reply that the network accepts immediately is not counted. Decision 0423 says why.
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../platform/clock.ts'
@@ -8,16 +8,19 @@ import type { Clock } from '../../platform/clock.ts'
 export interface UnreadLimits {
   /** Maximum bytes of all replies together. */
   readonly totalBytes: number
-  /** Percentage of the bytes that others leave free which one founder's organisations may use. All callers without an organisation have one share together. */
+  /**
+   * The organisations of one founder may use at most this percentage of the bytes that others leave free. All callers without an organisation together have
+   * one share.
+   */
   readonly orgPercent: number
-  /** Minimum speed of reading; 0: no minimum. */
+  /** Minimum speed at which a client must read. 0 means no minimum. */
   readonly leastBytesPerSecond: number
 }
 
 /** The reasons for closing a connection. */
 export type UnreadCut = 'total' | 'organisation' | 'slow'
 
-/** Time during which a client may read nothing, because people pause their programs and networks have gaps. */
+/** A client may read nothing for this time, because people pause their programs and networks have gaps. */
 export const readGraceMs = 30_000
 /** How often the gateway checks readers. */
 const sweepMs = 1_000
@@ -32,7 +35,7 @@ interface FounderReaders {
 export class UnreadReply {
   /** Bytes of the reply in the memory of this process. */
   readonly heldBytes: number
-  /** Bytes that have been passed to the socket since the reply began to wait, including those that waited then. */
+  /** Bytes that have been passed to the socket so far, including those that waited when the reply began to wait. */
   handedBytes: number
   readonly response: ServerResponse
   readonly founder: string
@@ -75,7 +78,8 @@ export class UnreadReplies {
 
   /**
    * Notes that a reply begins to wait. `heldBytes` of it are in memory, and `handedBytes` have been passed to the socket. When there is no room, the
-   * connections that have waited longest are closed: those of the same founder's organisations, or those of the founder with the most bytes.
+   * connections that have waited longest are closed. They belong to the same founder when its share is full, and otherwise to the founder with the most
+   * bytes.
    */
   open(response: ServerResponse, orgId: number | null, heldBytes: number, handedBytes: number): UnreadReply {
     const reply = new UnreadReply(response, orgId === null ? nobody : this.#founderOf(orgId), heldBytes, handedBytes, this.#clock.monotonicMs())
@@ -98,7 +102,7 @@ export class UnreadReplies {
     if (own.readers.size === 0) this.#byFounder.delete(reply.founder)
   }
 
-  /** Counts the remaining bytes of a reply until they are sent. Its writer has already finished. */
+  /** Counts the remaining bytes of a reply whose writer has already finished, until the bytes are sent. */
   closeWhenSent(response: ServerResponse, orgId: number | null): void {
     if (response.destroyed) return
     const bytes = response.writableLength
@@ -107,7 +111,7 @@ export class UnreadReplies {
     response.once('close', () => this.close(reply))
   }
 
-  /** Watches the writes of a reply whose writer waits for room itself. Bytes that wait count until the socket has room again. */
+  /** Counts the bytes of a reply whose writer waits for room itself. Waiting bytes count until the socket has room again. */
   watchWrites(response: ServerResponse, orgId: number | null): void {
     const { write } = response
     let waiting: UnreadReply | null = null
@@ -149,7 +153,7 @@ export class UnreadReplies {
   #cut(reply: UnreadReply, why: UnreadCut): void {
     this.cuts[why]++
     this.close(reply)
-    // A response that waits for another one on its connection has no socket of its own, so its `destroy` frees nothing.
+    // A response that waits for another response on its connection has no socket of its own, so `response.destroy` would free nothing.
     reply.response.req.socket.destroy()
     reply.response.destroy()
   }

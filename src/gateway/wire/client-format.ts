@@ -13,20 +13,23 @@ export interface Bill {
   readonly provider: string
 }
 
-/** The facts that a writer has about its call, apart from the reply. Ids and times come from here, because writers are pure. */
+/** Everything that a writer knows about its call besides the reply. Writers are pure, so ids and times come from here. */
 export interface ReplyContext {
-  /** The model that runs. */
+  /** The catalog id of the model that runs. */
   readonly model: string
   /** The body that the client sent, in its own format, without router fields. */
   readonly request: Readonly<Record<string, unknown>>
-  /** The estimate of the prompt, for formats that report it before the provider does. */
+  /** The estimated size of the prompt in tokens, for formats that report it before the provider does. */
   readonly promptTokens: number
   readonly nowSeconds: number
   /** Returns a new id with that prefix, such as `newId('msg_')`. */
   newId(prefix: string): string
   /** Returns the charge of the call for this usage. */
   bill(usage: TokenUsage): Bill
-  /** Returns the plausible usage for a reported one, given the number of characters of output. Left out: the reported usage is taken unchanged. */
+  /**
+   * Corrects implausible numbers in a usage that the provider reported, given the number of characters of output. Left out: the reported usage is taken
+   * unchanged.
+   */
   believed?(told: TokenUsage, outputChars: number): TokenUsage
   /** Is called when a stream first names its model, and at each change of the name. Left out: the name has no effect. */
   named?(model: string): void
@@ -46,7 +49,7 @@ export interface StreamWriter {
   fail(fault: StreamFault, usage: TokenUsage): string
   /** The text that keeps a silent stream open. */
   readonly keepAlive: string
-  /** True: the writer keeps everything that it writes, because its last event repeats all of it. */
+  /** True: the writer keeps the whole output in memory, because its last event repeats all of it. */
   readonly keepsOutput?: boolean
 }
 
@@ -57,8 +60,8 @@ export interface ClientFormat {
   whole(reply: Readonly<Record<string, unknown>>, usage: TokenUsage, context: ReplyContext): Record<string, unknown>
   writer(context: ReplyContext): StreamWriter
   /**
-   * Ends a stream that was relayed in this same format and then failed or was cut. Returns the frames that a client reads as a failure. `events` is the number
-   * of events that were already sent, for formats that number them.
+   * Ends a stream that was relayed in this same format and then failed or was cut. Returns the last frames, which a client reads as a failure. `events` is
+   * the number of events that were already sent, for formats that number their events.
    */
   relayedEnd(fault: StreamFault, usage: TokenUsage, context: ReplyContext, events: number): string
   /** Adds the bill to the last events of a relayed stream that ended normally. Left out: the format has no place for a bill in a relay. */

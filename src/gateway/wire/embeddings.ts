@@ -13,13 +13,14 @@ export interface ParsedEmbeddings {
   readonly promptUnreadTokens: number
 }
 
-/** Most texts in one call. It is the usual limit among providers. */
+/** Maximum number of texts in one call. It is the usual limit among providers. */
 export const inputsMax = 2048
 const readFields: ReadonlySet<string> = new Set(['model', 'input'])
 
 /**
- * Checks an OpenAI embeddings request: `input` must be a string or a non-empty array of strings. `dimensions`, `encoding_format` and other fields are passed on
- * unchanged. `digits` is the number of digits that are missing in the value, from `unseenDigitsOf`. Throws `bad_request` that names the field.
+ * Checks an OpenAI embeddings request: `input` must be a string or a non-empty array of strings. `dimensions`, `encoding_format` and other fields are
+ * passed on unchanged. `digits` is the number of digits that long numbers have lost in `body`, from `unseenDigitsOf`. Throws `bad_request` that names the
+ * field.
  */
 export function parseEmbeddings(body: unknown, digits = 0): ParsedEmbeddings {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fail('bad_request', { message: 'The body must be a JSON object.' })
@@ -43,6 +44,9 @@ export function parseEmbeddings(body: unknown, digits = 0): ParsedEmbeddings {
   return { model, inputs: input.length, promptTokensEstimate: size.estimate, promptUnreadTokens: size.unreadTokens }
 }
 
-/** True for token numbers. Some clients split texts into the tokens of one vendor's models, but the same numbers mean other text to every other model. */
+/**
+ * True for token numbers, which are refused. Some clients split texts into tokens of one vendor's models, but to another model the same numbers mean
+ * another text.
+ */
 const isTokens = (item: unknown): boolean => typeof item === 'number' || Array.isArray(item)
 const tokensHint = ' Token numbers are not taken here, because each model counts its own: send the text itself.'

@@ -27,20 +27,20 @@ export interface ImageParams {
   /** Fields that only some providers know, unchanged. */
   readonly others: Readonly<Record<string, unknown>>
   /**
-   * Which of these fields the caller gave. The reply names those that the provider cannot honour. Partial images are never honoured, because they exist only in
-   * streams.
+   * Says which of these fields the caller gave, because the reply names the given fields that the provider cannot honour. Partial images are never
+   * honoured, because they exist only in streams.
    */
   readonly asked: { readonly size: boolean; readonly format: boolean; readonly partialImages: boolean }
   /** null: the picture is made from the prompt alone. */
   readonly edit: { readonly images: readonly ImageFile[]; readonly mask: ImageFile | null } | null
 }
 
-/** Most images of one call. A larger `n` is reduced to this number. */
+/** Maximum number of images of one call. A larger `n` is reduced to this number. */
 export const imagesMax = 4
 const defaultSize: ImageSize = { width: 1024, height: 1024 }
 const idMaxChars = 256
 const quotedMaxChars = 512
-/** The most characters of a prompt. It is the highest bound of this API, which the GPT image models have. */
+/** Maximum number of characters of a prompt. It is the highest bound of this API, which the GPT image models have. */
 const promptMaxChars = 32_000
 const known: readonly string[] = ['model', 'prompt', 'n', 'size', 'response_format', 'quality', 'user', 'stream', 'partial_images']
 
@@ -67,7 +67,7 @@ export function parseImages(body: Readonly<Record<string, unknown>>, edit: Image
     params: {
       prompt,
       n: countOf(body['n']),
-      // An edited picture keeps the size of the given one unless the request names a size.
+      // An edit keeps the size of the given picture, unless the request names a size.
       size: size ?? (edit === null ? defaultSize : null),
       format: format ?? 'url',
       quality: textOf(body, 'quality', quotedMaxChars),
@@ -79,19 +79,17 @@ export function parseImages(body: Readonly<Record<string, unknown>>, edit: Image
   }
 }
 
-/** The largest size of a plain picture, in pixels. */
+/** Maximum number of pixels of a plain picture. A picture that is not plain can cost more. */
 const plainPixelsMax = 1024 * 1024
 const plainQualities: readonly string[] = ['standard', 'low']
 /** This quality leaves the choice to the provider. */
 const openQuality = 'auto'
 /** Provider fields that make a picture more expensive. */
 const dearNames: readonly string[] = ['steps', 'num_steps', 'num_inference_steps', 'inference_steps', 'image_size', 'resolution', 'megapixels', 'upscale']
-/** This field says how closely the given pictures are kept. `low` is the plain way; any other value can cost many times as much. */
+/** This field says how closely an edit follows the given pictures. Any value other than `low` can cost many times as much. */
 const fidelity = 'input_fidelity'
 
-/**
- * Returns the first field, by the caller's name, that asks for more than a plain picture. null: no field does. Many providers charge more for such pictures.
- */
+/** Returns the name of the first field that asks for more than a plain picture, which costs more at many providers. null: no field does. */
 export function dearField({ size, quality, others }: Pick<ImageParams, 'size' | 'quality' | 'others'>): string | null {
   if (size !== null && size.width * size.height > plainPixelsMax) return 'size'
   if (quality !== null && quality !== openQuality && !plainQualities.includes(quality)) return 'quality'
@@ -131,7 +129,7 @@ function formatOf(format: unknown): ImageFormat | null {
   return format
 }
 
-/** A picture has one price whatever its prompt is, so the prompt is bounded. Throws `bad_request`. */
+/** Throws `bad_request` for a prompt that is too long. The bound is needed because the price of a picture does not depend on its prompt. */
 function checkLength(name: string, value: unknown): void {
   if (typeof value === 'string' && value.length > promptMaxChars)
     throw bad(`"${name}" has ${value.length} characters; one call may have ${promptMaxChars} at most. Send a shorter one.`)

@@ -9,7 +9,7 @@ export interface InlineImage {
   readonly base64: string
 }
 
-/** Returns the replacement of a picture. The same object means that the picture does not change. */
+/** Returns the replacement of a picture, or the same object to leave the picture unchanged. */
 export type ImageChange = (image: InlineImage) => InlineImage
 
 type Json = Readonly<Record<string, unknown>>
@@ -29,7 +29,10 @@ export function changeImages(format: WireFormat, body: Json, change: ImageChange
   }
 }
 
-/** Returns the base64 texts of the pictures inside tool results. A translation may move these pictures elsewhere, and they must stay unchanged there too. */
+/**
+ * Returns the base64 texts of the pictures inside tool results. A translation may move these pictures out of the tool results, and they must still not be
+ * changed.
+ */
 export function toolResultImages(format: WireFormat, body: Json): ReadonlySet<string> {
   const found = new Set<string>()
   const items = body[format === 'openai-responses' ? 'input' : 'messages']

@@ -1,12 +1,12 @@
 /** Bounds of the lists in a request. No honest call reaches them. They bound the cost of reading, estimating and translating one call. */
 import { fail } from '../../platform/errors.ts'
 
-/** Most messages, or items of an input. */
+/** Maximum number of messages, or items of an input. */
 const messagesMax = 20_000
 const toolsMax = 2000
-/** Most parts or blocks of one message. */
+/** Maximum number of parts or blocks of one message. */
 const partsMax = 5000
-/** Most tool calls of one message, and of all messages together. */
+/** Maximum number of tool calls of one message, and of all messages together. */
 const messageCallsMax = 5000
 const callsMax = 20_000
 

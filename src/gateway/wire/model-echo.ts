@@ -5,7 +5,7 @@ const quote = 34
 const colon = 58
 const name = Buffer.from('model')
 
-/** Returns the JSON text of an id, which replaces the model in whole replies (`withModel`) and in streams. */
+/** Returns a model id as JSON text. This text replaces the value of `model` in whole replies (`withModel`) and in streams. */
 export const echoOf = (modelId: string): Buffer => Buffer.from(JSON.stringify(modelId))
 
 /** Returns the whole reply with that text as the value of its `model`, or the same bytes if it has no `model`. */

@@ -7,8 +7,8 @@ import { isObject } from '../../platform/values/json.ts'
 import { bytesPerToken } from './usage.ts'
 
 /**
- * This number of base64 characters counts as one character of text. Speech in PCM has 3,200 characters a token, MP3 about 500, a picture about 1,000. So the
- * assumed text is more than their cost, but not a thousand times more.
+ * This number of base64 characters counts as one character of text. For one token, speech in PCM has 3,200 base64 characters, MP3 about 500, and a picture
+ * about 1,000. The estimate is therefore higher than the real cost, but not a thousand times higher.
  */
 export const mediaCharsPerChar = 256
 
@@ -39,13 +39,13 @@ const silentNames: ReadonlySet<string> = new Set([
   'encrypted_content',
 ])
 
-/** Members that contain media in base64. True: the member is an address, which contains media only if it is a data URL. */
+/** Members that contain media in base64. For a member with the value true, this holds only if it is a data URL. */
 const mediaMembers = { data: false, b64_json: false, url: true } as const
 
 /** How the text under a name counts: not at all, by its characters, by its size as media, or as media only if it is a data URL. */
 export const textWeight = { silent: 0, spoken: 1, media: 2, address: 3 } as const
 
-/** Names with their own weight, indexed by length. The length alone already separates most names. */
+/** Names that have a weight of their own, indexed by their length, because the length alone excludes most names. */
 const weighed: readonly (readonly { readonly bytes: Uint8Array; readonly weight: number }[])[] = Array.from({ length: 18 }, (_, length) => [
   ...[...silentNames].filter(name => name.length === length).map(name => ({ bytes: Buffer.from(name), weight: textWeight.silent })),
   ...Object.entries(mediaMembers)
@@ -81,7 +81,7 @@ function startsAt(bytes: Uint8Array, start: number, end: number, word: Uint8Arra
   return true
 }
 
-/** Values that are nested deeper than this do not count. No provider nests its output as deep. */
+/** Values that are nested deeper than this do not count. No provider nests its output that deeply. */
 const depthMax = 128
 
 /** Returns the UTF-8 bytes of output in a delta, a message, or any other value that a provider sent as its model's output. */

@@ -1,27 +1,27 @@
 /**
- * Estimates the size of a prompt before its provider has counted it. Every text of a body counts, under any name, because the gateway cannot know which fields
- * a provider reads as prompt. Media count by the piece. Decision 0416 gives the reasons.
+ * Estimates the size of a prompt before its provider has counted it. Every text of a body counts, under any name, because the gateway cannot know which
+ * fields a provider reads as prompt. Each piece of media counts as an assumed number of tokens. Decision 0416 gives the reasons.
  */
 import { isObject } from '../../platform/values/json.ts'
 import { bytesPerToken, estimateTokens } from './usage.ts'
 
 /** The assumed tokens of an image part. Source: the usual tile prices of vision models (low: 85; high: at most 85 + 8 tiles of 170). */
 export const imageTokens = { low: 85, high: 1445 } as const
-/** The least assumed tokens of an audio or file part. Its length is not known here. */
+/** The minimum number of tokens that is assumed for an audio or file part, because its length is not known here. */
 export const filePartTokens = 2000
 /** The assumed tokens of a file, a recording or a film that is given only by its address. */
 export const linkedFileTokens = 10_000
 /** Bytes of sound for one token. This is 128 kbit/s at 32 tokens a second, the rate of the provider that counts the most tokens. */
 const audioBytesPerToken = 500
-/** The longest name, id or setting of a part that counts as nothing. A longer one counts as text. */
+/** A name, id or setting of a part with at most this many characters does not count. A longer one counts as text. */
 const labelMaxChars = 64
-/** Longest address that counts as nothing. */
+/** An address with at most this many characters does not count as text. */
 const addressMaxChars = 2048
-/** The bytes that all settings of a call may have together before they count as text. */
+/** The settings of a call do not count until they have more than this number of bytes together. */
 const settingsFreeBytes = 1024
-/** Sealed thinking is base64 of encrypted text. Two of its characters count as one character of text. */
+/** Encrypted thinking is in base64. Two of its characters count as one character of text. */
 const sealedCharsPerChar = 2
-/** The beginning of a longer text is enough to see whether it is a data URL. */
+/** Only this many characters of a text are examined to see whether it is a data URL. */
 const dataUrlHeadMaxChars = 200
 const dataUrlHead = /^data:([a-z0-9.+-]*\/?[a-z0-9.+-]*)(?:;[^,;]*)*;base64,/i
 const anyDataUrl = /^\s*data:/i
@@ -37,10 +37,10 @@ const textType = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-j
 const fileAddress = /\.(?:pdf|txt|md|csv|json|html?|docx?|xlsx?|pptx?|mp3|wav|m4a|ogg|flac|aac|opus|mp4|mpe?g|mov|webm|avi|mkv|3gp)(?:[?#]|$)/i
 const filmAddress = /^https?:\/\/(?:[a-z0-9-]+\.)*(?:youtube\.com|youtu\.be)\//i
 
-/** Media of a prompt. Only the provider can count their tokens. */
+/** The media of a prompt. The gateway can only estimate their tokens. */
 export interface PromptMedia {
   readonly images: number
-  /** The number of images that are given only by their address. Such an address may lead to something else. */
+  /** The number of images that are given only by their address. The address may lead to something other than an image. */
   readonly linkedImages: number
   /** Bytes of sound in the request. */
   readonly audioBytes: number
@@ -72,7 +72,7 @@ export class PromptSize {
   #hasFile = false
   #mediaTokens = 0
 
-  /** `tokens`: the tokens around the messages. */
+  /** `tokens` is the assumed number of tokens around the messages, for roles and separators. */
   constructor(tokens: number) {
     this.#tokens = tokens
   }
@@ -109,8 +109,8 @@ export class PromptSize {
   }
 
   /**
-   * Adds digits that are missing in the values. Many tokenizers make a token of each digit. All of them count as possibly unread, because they may be in
-   * settings.
+   * Adds the digits that long numbers have lost in the values. Each counts as one token, because many tokenizers make a token of each digit. All of them
+   * count as possibly unread, because they may be in settings.
    */
   digits(count: number): void {
     this.#tokens += count
@@ -121,15 +121,15 @@ export class PromptSize {
     this.#bytes += Buffer.byteLength(value)
   }
 
-  /** Adds a value as text only. Media in it are not looked for. */
+  /** Adds a value as text. Media inside the value also count as text. */
   json(value: unknown): void {
     if (typeof value === 'string') this.text(value)
     else if (typeof value === 'object' && value !== null) this.text(JSON.stringify(value))
   }
 
   /**
-   * Adds a value that the provider may treat in an unknown way. All of it counts as text. Parts that look like media also count as media; their text then
-   * counts as text that the provider may not read.
+   * Adds a value of which the gateway does not know how the provider treats it. The whole value counts as text. Parts that look like media also count as
+   * media, and their text then counts as possibly unread.
    */
   any(value: unknown): void {
     if (typeof value === 'string') {
@@ -146,14 +146,14 @@ export class PromptSize {
     this.#unreadBytes = unreadBefore + this.#bytes - before
   }
 
-  /** Adds a value like `json`, but as possibly unread. It is for the schema of a reply and for tools that may not be called. */
+  /** Adds a value like `json`, but counts it as possibly unread: the schema of a reply, or tools that may not be called. */
   unread(value: unknown): void {
     const before = this.#bytes
     this.json(value)
     this.#unreadBytes += this.#bytes - before
   }
 
-  /** Adds a name or a small setting. A short one counts as nothing, because it adds nothing to a prompt. */
+  /** Adds a name or a small setting. A short one does not count, because it adds almost nothing to a prompt. */
   label(value: unknown): void {
     if (typeof value === 'string') {
       if (value.length > labelMaxChars) this.text(value)
@@ -178,7 +178,7 @@ export class PromptSize {
     this.#unreadBytes += this.#bytes - before
   }
 
-  /** Adds the settings of a call, which are all members of its body outside of `read`. A small number of bytes counts as nothing. */
+  /** Adds the settings of a call: all members of its body that are not in `read`. Short settings do not count. */
   settings(body: Json, read: ReadonlySet<string>): void {
     let bytes = 0
     for (const name in body) {
@@ -194,8 +194,8 @@ export class PromptSize {
   }
 
   /**
-   * Adds a picture that is an address or a data URL. An address of a file or a film counts as a link. A value that is not a string counts as a picture and as
-   * text.
+   * Adds a picture that is an address or a data URL. An address of a file or a video counts as a link. A value that is not a string counts as a picture and
+   * as text.
    */
   image(url: unknown, detail?: unknown): void {
     if (typeof url === 'string' && this.dataUrl(url, detail)) return

@@ -18,7 +18,7 @@ export const brHeader = {
   budgetRemainingInr: 'x-br-budget-remaining-inr',
 } as const
 
-/** The longest header value that the gateway sends. A longer value is cut. */
+/** Maximum length of a header value that the gateway sends. A longer value is cut. */
 export const headerValueMaxChars = 512
 
 /** Returns the value as printable ASCII on one line. Every other character becomes `?`, so that the value cannot break a header and node accepts it. */

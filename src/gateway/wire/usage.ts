@@ -17,7 +17,7 @@ export interface TokenUsage {
   /** Units of calls that are not text. */
   readonly media?: MediaUsage
   /**
-   * Set if the provider's own number was far above or below the plausible range. The number here is then the plausible one. Left out: the numbers were
+   * Says which number of the provider was far outside the plausible range. This usage then contains a plausible number instead. Left out: all numbers were
    * plausible.
    */
   readonly doubt?: UsageDoubt
@@ -30,11 +30,11 @@ export type UsageDoubt = 'input_above' | 'input_below' | 'output_above' | 'outpu
 export interface MediaUsage {
   /** The number of images that were delivered. */
   readonly images: number
-  /** The request asked for images that are larger, better, or made with more steps than plain ones. */
+  /** True: the request asked for images that are larger, better, or made with more steps than plain images. */
   readonly dear?: true
-  /** Neither the request nor the reply says how good or large the images are. The provider may have made the most expensive ones. */
+  /** True: neither the request nor the reply says how good or large the images are, so the provider may have made the most expensive kind. */
   readonly open?: true
-  /** Pictures that came with the request, to be edited. They count together with the first delivered image. */
+  /** The number of pictures in the request that were to be edited. They are charged together with the first delivered image. */
   readonly inputs?: number
   /** Seconds of audio input. Each started second counts. */
   readonly audioSeconds: number
@@ -49,10 +49,10 @@ export function plainUsage(promptTokens: number, completionTokens: number): Toke
   return { promptTokens, completionTokens, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 }
 
-/** UTF-8 bytes of text for one token. The number is low on purpose, so that an estimate holds too much money rather than too little. */
+/** UTF-8 bytes of text that count as one token. The number is deliberately low, because a hold should be too large rather than too small. */
 export const bytesPerToken = 3
 
-/** The most tokens that a reply can plausibly have used. It is beyond every model of today, and far below the largest number that the books can store. */
+/** Maximum plausible number of tokens of a reply. It is more than any current model can use, and far below the largest number that the database can store. */
 const tokensMax = 1_000_000_000
 
 /** Returns the tokens for a number of bytes or characters, rounded up. */
@@ -61,9 +61,10 @@ export function estimateTokens(chars: number): number {
 }
 
 /**
- * Reads the `usage` block of an OpenAI-shaped chat reply. Cached tokens are part of the prompt and reasoning tokens are part of the completion, so neither can
- * exceed its whole. Moonshot and DeepSeek report cached tokens beside the details. Some providers, such as xAI, count reasoning outside of the completion. If the total shows this, the reasoning tokens are added. Returns
- * null if there is no block, or if a number of prompt or completion is missing or is not between 0 and a thousand million.
+ * Reads the `usage` block of an OpenAI-shaped chat reply. Cached tokens are part of the prompt and reasoning tokens are part of the completion, so neither
+ * can exceed its whole. Moonshot and DeepSeek report cached tokens beside the details. Some providers, such as xAI, do not include reasoning in the
+ * completion. If the total shows this, the reasoning tokens are added. Returns null if there is no block, or if the number of prompt or completion tokens
+ * is missing or is not between 0 and a thousand million.
  */
 export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   if (!isObject(usage)) return null
@@ -109,7 +110,7 @@ export function usageToOpenAi(usage: TokenUsage): Record<string, unknown> {
   }
 }
 
-/** Returns the cached tokens: from the details, else from the top of the block, where Moonshot (`cached_tokens`) and DeepSeek put them. */
+/** Returns the cached tokens. They are in the details, or at the top of the block, where Moonshot (`cached_tokens`) and DeepSeek put them. */
 function cachedOf({
   prompt_tokens_details: details,
   cached_tokens: atMoonshot,

@@ -1,4 +1,4 @@
-/** Finds what a credential means for the rules of memory: its user space, the workspaces whose team it belongs to, and its shares. */
+/** Finds what the path rules of memory need to know about a credential: its user space, its workspaces, and its shares. */
 import { type Db, statement } from '../../platform/db/db.ts'
 import type { BearerPrincipal } from '../../platform/security/principal.ts'
 import type { MemoryCaller } from './path-rules.ts'
@@ -7,8 +7,8 @@ import type { MemoryCaller } from './path-rules.ts'
 const membershipRoots: readonly string[] = ['workspaces/', 'shared/']
 
 /**
- * Looks up what the path rules need to know about a caller. Memberships are read from the database at each call that needs them, so that a revocation
- * binds the next call on every process. Calls under org/, users/ and agents/ need no memberships.
+ * Looks up what the path rules need to know about a caller. Each call that needs memberships reads them from the database, so a revocation applies to the
+ * next call on every process. Calls under org/, users/ and agents/ need no memberships.
  */
 export class MemoryCallers {
   readonly #db: Db
@@ -17,7 +17,10 @@ export class MemoryCallers {
     this.#db = db
   }
 
-  /** Returns the caller as the rules of this key, or of this list prefix, need it. An agent token acts for the user of the key that minted it. */
+  /**
+   * Returns what the rules for this key, or for this list prefix, need to know about the caller. An agent token acts for the user of the key that minted
+   * it.
+   */
   forKey(principal: BearerPrincipal, keyOrPrefix: string): MemoryCaller | Promise<MemoryCaller> {
     const isNeeded = membershipRoots.some(root => keyOrPrefix.startsWith(root) || root.startsWith(keyOrPrefix))
     return isNeeded ? this.of(principal) : { userSpace: userSpaceOf(principal), workspaceIds: [], sharedSpaces: [] }
@@ -35,9 +38,10 @@ function userSpaceOf({ userId, keyId }: BearerPrincipal): string {
 }
 
 /**
- * Returns the live workspaces whose team the caller is in, with the workspace of the key first, and the active spaces that the user owns or was granted.
- * The workspace of a key counts as membership when no user owns the key, or when its user may bind keys to any workspace. For a member only the team
- * decides, so a person who was removed from a team keeps no access through a key. A user who is no active member has no workspaces and no spaces.
+ * Returns the workspaces and the shared spaces that the caller may use. The workspaces are those that are not archived and whose team contains the user.
+ * The workspace of the API key comes first. It also counts when no user owns the key, or when the user is an admin or owner. For a member only the team
+ * counts, so a person who was removed from a team has no access through a key. The spaces are the active ones that the user owns or was granted. A user who
+ * is not an active member gets neither workspaces nor spaces.
  */
 const findMemberships = statement<[orgId: number, userId: number | null, workspaceId: number | null], { workspaceIds: number[]; sharedSpaces: string[] }>(
   'memory.find_memberships',

@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts'
 
-/** The turn of a caller did not come within its waiting time. */
+/** A caller waited for its turn longer than it allowed. */
 export class QueueTimeoutError extends Error {
   override readonly name = 'QueueTimeoutError'
 }
@@ -17,8 +17,8 @@ export class KeyQueue {
   }
 
   /**
-   * Runs `work` after every earlier work of this key has ended. `work` receives whether there was earlier work. Throws QueueTimeoutError when the
-   * wait takes longer than `waitMs`. The next waiter then gets the turn.
+   * Runs `work` after every earlier work of this key has ended. `work` receives true when it had to wait for earlier work. Throws QueueTimeoutError when
+   * the wait takes longer than `waitMs`. The next waiter then gets the turn.
    */
   async run<T>(key: string, work: (hasWaited: boolean) => Promise<T>, waitMs?: number): Promise<T> {
     const before = this.#tails.get(key)

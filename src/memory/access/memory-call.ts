@@ -24,16 +24,16 @@ export type ChangeAction = 'put' | 'append' | 'restore' | 'promote' | 'delete' |
 /** Options that a caller inside the gateway adds to a write. They never come from a request. */
 export interface WriteExtras {
   /**
-   * Metadata in addition to the provenance of every write. The provenance wins over it. Names are like `br-promoted-by`, and values are printable
-   * ASCII.
+   * Metadata in addition to the provenance of every write. Where both have the same name, the provenance wins. Names are like `br-promoted-by`, and values
+   * are printable ASCII.
    */
   readonly metadata?: Readonly<Record<string, string>>
-  /** The default is `put`. With `promote` the caller has checked the right to write, and the rules of scopes are not applied. */
+  /** The default is `put`. With `promote` the path rules are not applied, because the caller has already checked the right to write. */
   readonly action?: Exclude<ChangeAction, 'delete' | 'expire'>
 }
 
 export interface RemoveExtras {
-  /** Removes the versions of the key too. Afterwards nothing of the key can be read or restored. */
+  /** Also removes all versions of the key, so that nothing can be read or restored afterwards. */
   readonly erasesHistory?: boolean
 }
 

@@ -1,5 +1,6 @@
 /**
- * Decides who may read and write which memory path. Memberships are arguments, and everything that no row names is denied. The functions are pure.
+ * Decides who may read and write which memory path. The caller passes the memberships. A path that no row of this table matches is denied. The functions
+ * are pure.
  *
  * | path | readers | writers |
  * |---|---|---|
@@ -71,8 +72,8 @@ export function readablePrefixes(caller: MemoryCaller): string[] {
 }
 
 /**
- * Returns the prefixes to list for a requested prefix. This is the prefix itself when it is inside a readable scope, or the readable scopes below it
- * when it is broader. Throws `forbidden` when nothing under it is readable, whether or not objects exist there.
+ * Returns the prefixes to list for a requested prefix. A prefix inside a readable scope is returned as it is. For a broader prefix the result is the
+ * readable scopes below it. Throws `forbidden` when the caller may read nothing under the prefix, whether or not objects exist there.
  */
 export function listPrefixes(caller: MemoryCaller, asked: string): string[] {
   const found = readablePrefixes(caller).flatMap(scope => (asked.startsWith(scope) ? [asked] : scope.startsWith(asked) ? [scope] : []))
@@ -81,7 +82,7 @@ export function listPrefixes(caller: MemoryCaller, asked: string): string[] {
   return found
 }
 
-/** Returns the body of `GET /v1/me/memory/paths`. `agents/` is open to every key and is not listed there. */
+/** Returns the body of `GET /v1/me/memory/paths`. The body does not list `agents/`, because every key may use it. */
 export function pathsOf(caller: MemoryCaller): { user: string; workspace?: string; org: string; shared?: string[] } {
   const [workspaceId] = caller.workspaceIds
   return {
@@ -92,7 +93,7 @@ export function pathsOf(caller: MemoryCaller): { user: string; workspace?: strin
   }
 }
 
-/** Returns whether the key is that of a journal entry: a key under a workspace's journal. Journal entries expire. */
+/** Returns whether the key is under a workspace's journal. Entries of a journal expire. */
 export function isJournalKey(key: string): boolean {
   return /^workspaces\/[^/]+\/journal\/./.test(key)
 }

@@ -1,7 +1,7 @@
 import { statement } from '../../platform/db/db.ts'
 
 export interface ChangeRow {
-  /** Time of the database. Every row has it. When there is no change, the result is one row with only this time. */
+  /** Time of the database, in every row. Without a change, the result is one row with only this time. */
   readonly now: Date
   readonly seq: bigint | null
   readonly at: Date
@@ -15,7 +15,7 @@ export interface ChangeRow {
   readonly agentLabel: string | null
 }
 
-/** Returns the changes of objects of these organisations since `overlapMs` before the last read. The result has at least one row. */
+/** Returns the changes of objects of these organisations. The range begins `overlapMs` before the last read. The result has at least one row. */
 export const readChanges = statement<[orgIds: readonly number[], since: Date | null, overlapMs: number, afterSeq: bigint | null, limit: number], ChangeRow>(
   'memory.read_changes',
   `select clock_timestamp() as "now", c.seq, c.at, c.org_id as "orgId", c.key, c.action, c.etag, c.user_id as "userId", c.key_id as "keyId",

@@ -1,6 +1,6 @@
 /**
  * Delivers changes of memory (`memory.changed`) to listeners in this process. Every settled write adds a row to memory_changes. Each process that has
- * listeners reads the new rows after a notification, and polls in case a notification is lost.
+ * listeners reads the new rows after a notification. It also polls, in case a notification is lost.
  */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -31,13 +31,13 @@ export interface MemoryChangesDeps {
   readonly log: Log
 }
 
-/** The payload of these notifications. */
+/** The payload of a notification that memory has changed. */
 const payload = 'm:'
 /** Minimum time between two notifications of a process, whatever the number of writes. A notification takes an instance-wide lock at its commit. */
 const notifyEveryMs = 250
 /** Maximum delay of a change when notifications are lost. */
 const pollMs = 1_000
-/** How far back every read looks. Sequence numbers commit out of order. */
+/** Every read goes back this far before the last one, because transactions can commit in another order than their sequence numbers. */
 const overlapMs = 5_000
 const pageRows = 1_000
 
@@ -64,8 +64,8 @@ export class MemoryChanges {
   }
 
   /**
-   * Calls `listener` for every change that is made after this promise resolves, until the returned function is called. A change may come twice after
-   * a failure of the database. An exception of the listener is logged.
+   * Calls `listener` for every change after this promise resolves, until the returned function is called. After a failure of the database, a change may be
+   * delivered twice. An exception of the listener is logged.
    */
   async on(orgId: number, listener: ChangeListener): Promise<() => void> {
     if (this.#audiences.size === 0) this.#readAt = null
@@ -74,7 +74,7 @@ export class MemoryChanges {
     this.#stopPoll ??= this.#deps.clock.every(pollMs, () => this.wake())
     const off = (): void => this.#off(orgId, audience, listener)
     try {
-      // The first read finds the changes from before. None of them is delivered.
+      // The first read finds changes that were made before the listener came. They are not delivered.
       while (audience.seen === null) await this.#read()
     } catch (error) {
       off()
@@ -92,7 +92,7 @@ export class MemoryChanges {
     this.#stopPoll = null
   }
 
-  /** Reports a settled write of this process to its own listeners and to the other processes, at most once in `notifyEveryMs`. */
+  /** Tells the listeners of this process, and the other processes, to read the changes after a settled write. Does so at most once in `notifyEveryMs`. */
   announce(): void {
     if (this.#isStopped) return
     if (this.#notifyTimer !== null) {

@@ -9,7 +9,7 @@ import { probePrefix } from './store-probe.ts'
 export interface MovedObjects {
   readonly objects: number
   readonly bytes: number
-  /** SHA-256 over the key and the SHA-256 of every object, in the order of the keys. It is the same on both sides. */
+  /** SHA-256 over the key and the SHA-256 of every object, in the order of the keys. Both stores give the same value. */
   readonly sha256: string
   /** Keys relative to the organisation's prefix, with the etag in the old store and the etag in the new store. */
   readonly etags: readonly { readonly key: string; readonly before: string; readonly after: string }[]
@@ -23,9 +23,8 @@ export class StrangeObjectError extends Error {
 const copiesAtOnce = 8
 
 /**
- * Copies the objects of an organisation, with their versions and markers. It skips an object that the new store already contains with the same bytes
- * and metadata, so an interrupted copy can continue. Throws StrangeObjectError when the store contains any other object below the organisation's
- * prefix.
+ * Copies the objects of an organisation, with their versions and markers. An object that the new store already contains with the same bytes and metadata is
+ * skipped, so an interrupted copy can continue. Throws StrangeObjectError when the new store contains any other object below the organisation's prefix.
  */
 export async function moveFolder(root: string, orgId: number, target: ObjectStore): Promise<MovedObjects> {
   const there = await keysIn(target, orgId)

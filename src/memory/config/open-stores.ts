@@ -23,14 +23,14 @@ export interface Credentials {
   readonly secretKey: string
 }
 
-/** The place of a store. Its credentials are unsealed. */
+/** The place of a bucket, with decrypted credentials. */
 export interface S3Place {
   readonly store: 's3'
   /** Null means AWS in the region. */
   readonly endpoint: string | null
   readonly bucket: string
   readonly region: string
-  /** Null when a role or the gateway signs. */
+  /** Null when requests are signed with a role or with the gateway's own identity. */
   readonly credentials: Credentials | null
   readonly access: StoreAccess
 }
@@ -54,9 +54,9 @@ export interface OpenStoresDeps {
   externalId(orgId: number): Promise<string>
   /** Room for the objects that are read. When it is left out, there is no limit. */
   readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
-  /** Turns for large pages of lists. When they are left out, no page waits for others. */
+  /** Limits how many large pages of lists are parsed concurrently. When it is left out, no page waits for others. */
   readonly heavyTurns?: Pick<HeavyTurns, 'runWithSequel'> | undefined
-  /** When it is left out, no calls are counted. */
+  /** Receives every call of a store. When it is left out, no calls are counted. */
   readonly watch?: StoreWatch | undefined
 }
 
@@ -64,8 +64,8 @@ export interface OpenStoresDeps {
 const openMax = 200
 
 /**
- * Turns configuration rows into object stores. It keeps a store, with its sockets, while the row does not change. A store that is dropped is not
- * closed: running calls and long walks continue with it, and its idle sockets end by themselves.
+ * Turns configuration rows into object stores. A store stays open, with its sockets, while its row does not change. A store that is dropped is not closed:
+ * running calls and long walks continue to use it, and its idle sockets end by themselves.
  */
 export class OpenStores {
   readonly #deps: OpenStoresDeps
@@ -90,7 +90,7 @@ export class OpenStores {
     return watch === undefined ? store : watchedStore(store, watch, clock)
   }
 
-  /** Returns a store that the caller closes. Throws `bad_request` for an endpoint that a user may not reach. */
+  /** Returns a store that the caller must close. Throws `bad_request` for an endpoint that a user may not reach. */
   make(orgId: number, place: StorePlace): ObjectStore {
     const { clock, ids, dataDir, timeoutMs, objectBytesMax, heldReplies, heavyTurns } = this.#deps
     if (place.store === 'folder') return new FolderStore({ root: join(dataDir, 'memory', `org-${orgId}`), clock, ids })
@@ -128,13 +128,13 @@ export class OpenStores {
   }
 
   /**
-   * Returns the look-up of host names for a place. The operator's bucket may be anywhere. An address that an organisation names is checked, also with
-   * the bucket in the host.
+   * Returns the function that looks up host names for a place. The operator's bucket may have any address. An address that an organisation configures is
+   * checked, also when the host name contains the bucket.
    */
   #lookupsOf(place: S3Place): (url: URL) => LookupFunction {
     const { guard } = this.#deps
     if (place.access.credentials === 'gateway') return () => dnsLookup
-    // The endpoint is checked in its original form too, because the rules remove a user name and a password from it.
+    // The configured text is checked too, because the endpoint rules remove a user name and a password from it.
     if (place.endpoint !== null) guard.check(new URL(place.endpoint))
     guard.check(checkedUrl(place))
     return guard.lookupFor.bind(guard)
@@ -166,7 +166,7 @@ function checkedUrl(place: S3Place): URL {
   }
 }
 
-/** Returns the name of the row that owns the sealed value, so that a copy in another organisation's row cannot be opened. */
+/** Returns the name of the row that owns a sealed credential. A copy of the credential in another organisation's row cannot be opened. */
 export function storeOwner(orgId: number): string {
   return `memory_stores:${orgId}`
 }

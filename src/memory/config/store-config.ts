@@ -36,7 +36,7 @@ import { type Capabilities, probe, unusable } from './store-probe.ts'
 
 /** The default of journal_ttl_days, which the specification sets. */
 export const journalTtlDaysDefault = 30
-/** The default of history_versions, for each key. The project chose it. */
+/** The default of history_versions, the number of versions of each key. The project chose it. */
 export const historyVersionsDefault = 10
 /** The default of history_days. The project chose it. */
 export const historyDaysDefault = 30
@@ -67,7 +67,7 @@ const storeNews = 'memory_store_changed'
 /** Maximum number of organisations whose row one process caches. */
 const rowsMax = 5_000
 
-/** The fields that the API shows of a store: `configured` and, when it is true, members that depend on the caller. */
+/** The fields of a store in the API: `configured`, and when `configured` is true, others that depend on the caller. */
 export type StoreView = { readonly configured: boolean } & Readonly<Record<string, unknown>>
 
 export class StoreConfig {
@@ -85,7 +85,10 @@ export class StoreConfig {
     controlLog.onGap(() => this.#rows.clear())
   }
 
-  /** Returns the row without a round trip when this process has it cached. Changes arrive within a second. A write checks the row by its generation. */
+  /**
+   * Returns the row, without a round trip when this process has cached it. A change of the row arrives within a second. A write compares the generation of
+   * the row with the database.
+   */
   known(orgId: number): StoreRow | null | Promise<StoreRow | null> {
     return this.#rows.get(orgId)
   }
@@ -95,12 +98,12 @@ export class StoreConfig {
     this.#rows.invalidate(orgId)
   }
 
-  /** Returns the present row of the database. */
+  /** Reads the current row from the database. */
   find(orgId: number): Promise<StoreRow | null> {
     return this.#deps.db.maybe(findStore, orgId)
   }
 
-  /** Returns what every writer has to know: the free room and the retention. It does not contain the place of the store. */
+  /** Returns the facts that every writer needs: the free room and the retention. The place of the store is not among them. */
   async roomView(orgId: number): Promise<StoreView> {
     const row = await this.find(orgId)
     return row === null ? { configured: false } : await this.#roomOf(row, orgId)
@@ -188,7 +191,7 @@ export class StoreConfig {
     }
   }
 
-  /** Adds the objects of the store to the index. The reconcile that `#save` has made due adds the objects that cannot be added now. */
+  /** Adds the objects of the store to the index. `#save` has scheduled a comparison, which adds the objects that cannot be added now. */
   async #book(store: ObjectStore, orgId: number, generation: number): Promise<void> {
     const { db, clock } = this.#deps
     try {
@@ -240,7 +243,7 @@ export class StoreConfig {
       const news = [{ kind: storeNews, ref: String(orgId) }]
       await tx.exec(saveQuota, orgId, quotaBytesOf(input))
       if (!hasMoved) return { value: generation, news }
-      // Writes that are settling now come first, because they lock in the same order. Their rows are then cleared with the others.
+      // These statements lock in the same order as a settlement, so they wait for running settlements and then also clear the rows that those wrote.
       await tx.exec(clearIntents, orgId)
       await tx.exec(clearObjects, orgId)
       await tx.exec(clearVersions, orgId)
@@ -251,7 +254,7 @@ export class StoreConfig {
   }
 
   /**
-   * Probes the configured store and saves the result, because a store may stop honouring conditions. Throws `memory_not_configured`, `unavailable`,
+   * Probes the configured store again and saves the result, because a store may stop honouring conditions. Throws `memory_not_configured`, `unavailable`,
    * `memory_busy`.
    */
   async reprobe(orgId: number): Promise<Capabilities> {
@@ -272,7 +275,7 @@ export class StoreConfig {
   }
 }
 
-/** Returns the columns that every save writes. */
+/** Returns the columns for the result of a probe that every save writes. */
 function capabilitiesOf(row: StoreRow | null): Pick<Capabilities, 'casPut' | 'casDelete' | 'clockSkewMs'> {
   if (row === null) return { casPut: false, casDelete: false, clockSkewMs: 0 }
   return { casPut: row.casPut, casDelete: row.casDelete, clockSkewMs: Number(row.clockSkewMs) }

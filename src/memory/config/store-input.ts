@@ -4,7 +4,10 @@ import type { GatewayBuckets } from '../stores/gateway-buckets.ts'
 import type { StoreAccess } from '../stores/s3/s3-options.ts'
 import type { Credentials, S3Place, StorePlace } from './open-stores.ts'
 
-/** The body of `PUT /v1/me/memory-store`. Blank or absent credentials keep the stored ones. Absent numbers keep the stored or default ones. */
+/**
+ * The body of `PUT /v1/me/memory-store`. Blank or absent credentials leave the stored credentials unchanged. An absent number keeps its stored value, or
+ * gets its default.
+ */
 export interface StoreInput {
   readonly store?: 's3' | 'folder' | undefined
   readonly endpoint?: string | undefined
@@ -22,7 +25,7 @@ export interface StoreInput {
   readonly history_versions?: number | undefined
   readonly history_days?: number | undefined
   readonly confirm_path_change?: boolean | undefined
-  /** True when the store is probed although neither place nor credentials changed. */
+  /** True to probe the store even when neither its place nor its credentials changed. */
   readonly reprobe?: boolean | undefined
 }
 
@@ -59,8 +62,8 @@ export function placeFrom(orgId: number, input: StoreInput, before: StorePlace |
 }
 
 /**
- * Returns the new quota. On a store that the operator pays for, it is at most `operatorMaxMb`, where 0 means no bound. The default, and a quota that
- * was set for another store, are reduced to that bound. Throws `bad_request` when the request asks for more.
+ * Returns the new quota. On a store that the operator pays for, the quota is at most `operatorMaxMb`. There, 0 means no bound. A default quota, or a quota
+ * that was set for another store, is reduced to that bound. Throws `bad_request` when the request asks for more.
  */
 export function quotaMbFrom({ quota_mb: requested }: StoreInput, before: number | null, place: StorePlace, operatorMaxMb: number): number {
   const isOperators = place.store === 'folder' || place.access.credentials === 'gateway'
@@ -73,8 +76,8 @@ export function quotaMbFrom({ quota_mb: requested }: StoreInput, before: number 
 }
 
 /**
- * Returns a place in a bucket of the operator. The operator sets the endpoint and the region, so that nobody else decides where the gateway's
- * signature is sent.
+ * Returns a place in a bucket of the operator. Only the operator sets its endpoint and region, so an organisation cannot choose where the gateway sends its
+ * signature.
  */
 function gatewayPlace(orgId: number, input: StoreInput, bucket: string, access: StoreAccess, buckets: GatewayBuckets): S3Place {
   const named = buckets.find(orgId, bucket)
@@ -120,7 +123,7 @@ function isBlank(text: string | undefined): text is undefined {
   return text === undefined || text.trim() === ''
 }
 
-/** Returns one spelling of an endpoint, so that a trailing slash does not change the place. */
+/** Normalises the spelling of an endpoint, so that a trailing slash does not count as another place. */
 function endpointFrom(text: string): string {
   if (!URL.canParse(text)) throw fail('bad_request', { message: 'The endpoint must be a URL.' })
   const url = new URL(text)

@@ -1,6 +1,6 @@
 import { fail } from '../../platform/errors.ts'
 
-/** Runs work on a whole store: configuring, probing and comparing. In this process an organisation has one such job at a time. */
+/** Runs work on a whole store: configuring, probing and comparing. An organisation has at most one such job at a time in this process. */
 export class StoreJobs {
   readonly #running = new Set<number>()
 

@@ -7,7 +7,7 @@ import { isStoreError, type ObjectStore, ObjectStoreError } from '../stores/obje
 
 /** The abilities that a probe found. */
 export interface Capabilities {
-  /** Whether conditional PUT works: If-None-Match and If-Match are honoured. */
+  /** Whether the store honours If-None-Match and If-Match of a PUT. */
   readonly casPut: boolean
   readonly casDelete: boolean
   /** The store's clock minus the clock of this machine. */
@@ -30,8 +30,8 @@ export interface StoreDetails {
 }
 
 /**
- * Lengths of one metadata value that are tried. The first is the maximum of S3. Some stores accept only 256 bytes a value. The provenance of a write
- * has less.
+ * Lengths, in bytes, of the metadata values that the probe tries. The first is near the maximum of S3. Some stores accept only 256 bytes for one value. The
+ * provenance of a write is shorter.
  */
 const metadataSizes = [1_900, 240] as const
 
@@ -41,8 +41,8 @@ export const probePrefix = '.brigade-probe/'
 const wrongEtag = '"00000000000000000000000000000000"'
 
 /**
- * Writes, reads, overwrites under conditions and deletes one object under the organisation's prefix. The result says whether the store works and
- * which conditions it honours. Throws `unavailable` that says what the store refused, also when the whole probe takes too long.
+ * Writes, reads, overwrites under conditions and deletes one object under the organisation's prefix. The result says whether the store works and which
+ * conditions it honours. Throws `unavailable` when the store refuses a step, with a message that names the step, or when the whole probe takes too long.
  */
 export async function probe(given: ObjectStore, orgId: number, clock: Clock, ids: Ids): Promise<Capabilities> {
   return withinStoreTime(clock, undefined, async signal => probeStore(withSignal(given, signal), given, orgId, clock, ids)).catch((error: unknown) => {
@@ -50,7 +50,7 @@ export async function probe(given: ObjectStore, orgId: number, clock: Clock, ids
   })
 }
 
-/** Maximum number of bytes that are read back of a probe. A store may send another object than was written, or an object without an end. */
+/** Maximum number of bytes that the probe reads back. A store may send another object than was written, or an endless one. */
 const probeBytesMax = 1024
 
 /** Probes the store. `cleaner`, which has its own time limit, removes the leftovers of a failed probe. */
@@ -90,7 +90,7 @@ export function unusable(cause: ObjectStoreError): GatewayError {
 /** Maximum time for the removal of the leftovers of a failed probe. The next reconcile removes the rest. */
 const cleaningMsMax = 5_000
 
-/** Returns the store with calls that end with the signal. */
+/** Returns the store. The signal aborts all its calls. */
 function withSignal(store: ObjectStore, signal: AbortSignal): ObjectStore {
   return {
     get: (key, options) => store.get(key, { ...options, signal }),
@@ -133,7 +133,7 @@ async function copies(store: ObjectStore, from: string, to: string, bytes: Buffe
   }
 }
 
-/** Returns whether a second create and a wrong etag are refused and the right etag is accepted. */
+/** Returns whether the store refuses a second create and a wrong etag, and accepts the right etag. */
 async function conditionalPut(store: ObjectStore, key: string, bytes: Buffer): Promise<boolean> {
   let etag: string
   try {

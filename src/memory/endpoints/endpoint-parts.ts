@@ -19,22 +19,22 @@ export const author = z
 
 export const listed = z.object({ key: z.string(), size: z.int(), modified: z.string(), etag: z.string(), author })
 
-/** Maximum size of a body that the edge reads. It is more than any sensible MEMORY_OBJECT_MAX_BYTES, which the service checks. */
+/** Maximum size of a body that the edge reads. It is larger than any sensible MEMORY_OBJECT_MAX_BYTES. The service checks that setting. */
 export const bodyCeilingBytes = 64 * 1024 * 1024
 
 export const objectErrors = ['memory_not_configured', 'bad_memory_key', 'forbidden', 'memory_store_failed', 'memory_store_busy'] as const
 export const writeErrors = [...objectErrors, 'bad_request', 'agent_revoked_label', 'memory_conflict', 'memory_busy'] as const
 
-/** Returns the principal of a data row. The edge has already ensured that it is a key or an agent token. */
+/** Returns the principal of a memory endpoint. The edge has already ensured that it is a key or an agent token. */
 export function bearer(principal: Principal): BearerPrincipal {
   if (principal.kind === 'session') throw fail('forbidden')
   return principal
 }
 
-/** Access of the people who may configure the store. Only they see where it is. */
+/** Access rule for people who may configure the store. Only these people see the place of the store. */
 export const storeAdmin = { scope: 'full', role: 'admin', userBacked: true } as const
 
-/** Returns the call of a data row in the form of the domain. */
+/** Converts the call of a memory endpoint to the form that the services of memory use. */
 export function memoryCall(call: Call<Principal>): MemoryCall {
   return { ...call, signal: abortSignalOf(call.signal), principal: bearer(call.principal) }
 }

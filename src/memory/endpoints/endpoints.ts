@@ -149,7 +149,7 @@ export const memoryEndpoints = {
     },
     output: z.object({ ok: z.literal(true) }),
     errors: writeErrors,
-    // An erased history cannot be restored, so the audit line says who erased it. The key is content and is not in the line.
+    // An erased history cannot be restored, so an audit line says who erased it. The line leaves out the key, because keys are content.
     audit: ({ query }) => (query.history === 'erase' ? 'eraseMemory' : null),
     async handle({ memory }, { query, headers }, call) {
       const from = memoryCall(call)

@@ -6,7 +6,7 @@ import { etagHeader, memoryCall, writeErrors } from './endpoint-parts.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 
-/** Maximum size of a body: an object of the largest usual size, with room for the escapes of JSON. */
+/** Maximum size of a body. It has room for an object of the default maximum size with JSON escapes. */
 const bodyLimitBytes = 32 * 1024 * 1024
 const sourcesMax = 200
 

@@ -4,7 +4,7 @@ import { statement } from '../../platform/db/db.ts'
 export type VersionHow = 'put' | 'append' | 'restore' | 'promote' | 'delete'
 
 export interface VersionRow {
-  /** The order within the key. Null for the current object. */
+  /** Orders the versions of one key. Null for the current object. */
   readonly seq: bigint | null
   /** Null for a current object that did not come through the gateway. */
   readonly versionId: string | null
@@ -48,7 +48,7 @@ export const findVersion = statement<[orgId: number, key: string, versionId: str
 )
 
 /**
- * Marks versions for removal, for all organisations: versions that are older than their store keeps them, versions of stores without history, and
+ * Marks versions of all organisations for removal: versions that are older than the retention of their store, versions of stores without history, and
  * versions of expired entries.
  */
 export const doomOld = statement<[now: Date]>(
@@ -100,8 +100,8 @@ export interface DoomedRow {
 }
 
 /**
- * Returns marked versions of all organisations but those in `except`. The number for one organisation is bounded, so that no organisation fills a
- * whole sweep.
+ * Returns marked versions of all organisations that are not in `except`. At most `perOrg` of them belong to one organisation, so that no organisation fills
+ * a whole sweep.
  */
 export const doomedVersions = statement<[now: Date, limit: number, perOrg: number, except: readonly number[]], DoomedRow>(
   'memory.doomed_versions',
@@ -122,16 +122,16 @@ export const removeDoomed = statement<[orgId: number, key: string, seq: bigint]>
   `delete from memory_versions where org_id = $1::int and key = $2::text and seq = $3::bigint and doomed_at is not null`,
 )
 
-/** Postpones a version whose bytes the store did not remove. It is tried again later, after the others. */
+/** Postpones a version whose bytes the store did not remove, so that other versions come first. */
 export const postponeDoomed = statement<[orgId: number, key: string, seq: bigint, until: Date]>(
   'memory.postpone_doomed',
   `update memory_versions set doomed_at = $4::timestamptz where org_id = $1::int and key = $2::text and seq = $3::bigint and doomed_at is not null`,
 )
 
-/** Removes the versions of an organisation that now has another store, which does not contain their bytes. */
+/** Removes the version rows of an organisation that has changed to another store. The new store does not contain their bytes. */
 export const clearVersions = statement<[orgId: number]>('memory.clear_versions', `delete from memory_versions where org_id = $1::int`)
 
-/** Returns the bytes of old versions. They are not part of the used bytes. */
+/** Returns the number of bytes of old versions. The used bytes of an organisation do not include them. */
 export const historyBytesOf = statement<[orgId: number], { bytes: bigint }>(
   'memory.history_bytes_of',
   `select history_bytes as bytes from memory_usage where org_id = $1::int`,

@@ -1,4 +1,7 @@
-/** Ends the life of versions: by their number (in the settling statement), by their age, and by the quota. Then it removes their bytes. */
+/**
+ * Marks versions for removal by their age and by the quota, and removes the bytes of marked versions. The statement that settles a write marks versions by
+ * their number.
+ */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { Log } from '../../platform/observe/log.ts'
@@ -12,7 +15,7 @@ const ageEveryMs = 10 * 60_000
 /** Maximum number of versions that one sweep removes. The next constant is the maximum for one organisation. */
 const removedMax = 1000
 const removedOfOneMax = 200
-/** Maximum time of one sweep for one store. The other organisations do not wait longer for a slow or silent store. */
+/** Maximum time of one sweep for one store, so that a slow or silent store does not delay other organisations for longer. */
 const storeMsMax = 30_000
 const deletesAtOnce = 8
 /** How long a version is postponed when the store did not remove it. */
@@ -47,7 +50,7 @@ export class HistorySweep {
     return this.#remove(await db.many(doomedVersions, now, removedMax, removedOfOneMax, this.#deps.resting.at(nowMs)))
   }
 
-  /** Removes the expired versions of one key immediately. `run` removes later the versions that the store refuses to remove now. */
+  /** Removes the marked versions of one key immediately. When the store refuses to remove a version now, `run` removes it later. */
   async removeOf(orgId: number, key: string): Promise<void> {
     await this.#remove(await this.#deps.db.many(doomedOfKey, orgId, key, removedMax))
   }

@@ -73,15 +73,18 @@ export class MemoryHistory {
     return { key, versions: shown.map(viewOf), next_cursor: next }
   }
 
-  /** Returns the bytes of one version, as a read of the key returned them then. Throws the errors of a read. Throws `not_found` also for a deletion. */
+  /**
+   * Returns the bytes of one version, as a read of the key returned them at that time. Throws the errors of a read, and `not_found` for a version that is a
+   * deletion.
+   */
   async read(call: MemoryCall, keyText: string, versionId: string): Promise<ReadResult> {
     const { row, store, key } = await this.#admit(call, keyText)
     return this.#readVersion(call, { row, store }, key, versionId)
   }
 
   /**
-   * Writes the bytes of a version again, as a new version that names the one it came from. Throws the errors of reads and writes. A caller that may
-   * write a key may also read it.
+   * Writes the bytes of a version again. The result is a new version that names the old one. Throws the errors of reads and writes. A caller that may write
+   * a key may also read it.
    */
   async restore(call: MemoryCall, keyText: string, versionId: string, conditions: Conditions): Promise<{ key: string; etag: string; size: number }> {
     const { row, store, key } = await this.#admit(call, keyText, 'write')
@@ -99,7 +102,7 @@ export class MemoryHistory {
     await this.#deps.sweep.removeOf(call.principal.orgId, parseKey(keyText))
   }
 
-  /** Returns a cursor. It is sealed, because the sequence numbers count the versions of all organisations. */
+  /** Returns an encrypted cursor, because a sequence number would reveal how many versions all organisations have. */
   #cursorAt(seq: bigint, orgId: number, key: MemoryKey): string {
     return cursorText('h', this.#deps.sealer.seal(String(seq), sealedFor(orgId, key)))
   }
@@ -130,7 +133,7 @@ export class MemoryHistory {
     const storeKey = version.objectId === null ? joinKey(orgId, key) : versionKey(orgId, version.objectId)
     try {
       const found = await store.get(storeKey, { signal: call.signal, sizeBytesMax: objectBytesMax })
-      // The current object may have been replaced since then, also from outside the gateway.
+      // The current object may have been replaced since the index was read, also from outside the gateway.
       if (version.objectId === null && found.etag !== version.etag) throw noVersion()
       return { bytes: found.bytes, etag: version.etag ?? found.etag, modified: version.writtenAt, metaHeaders: metaHeaders(found.metadata) }
     } catch (error) {

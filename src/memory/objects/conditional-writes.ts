@@ -1,8 +1,8 @@
 /**
- * Passes the condition of a write to the store. While an intent reserves the key, no other writer of the gateway can write between the check and the
- * write. The store's own conditions protect against all other writers, and against requests of the gateway that arrive late. So even when the
- * conditions of a store do not work, one writer of the gateway cannot overwrite another, with two exceptions: a request that the store performs after
- * its intent has expired, and a try that the store performs after the try that it answered. Decision 0220 says why.
+ * Passes the condition of a write to the store. While an intent reserves the key, no other writer of the gateway can write between the check and the write.
+ * The store's own conditions protect against all other writers, and against requests of the gateway that arrive late. Without working conditions in the
+ * store, one writer of the gateway can overwrite another in two cases only. In the first, the store performs a request after the intent has expired. In the
+ * second, the store performs an earlier try after it has answered a later one. Decision 0220 says why.
  */
 
 import { holds, type Precondition } from '../preconditions.ts'
@@ -26,15 +26,15 @@ export interface ConditionalWrite {
   readonly isNative: boolean
   readonly writeId: string
   readonly signal: AbortSignal
-  /** Is called before an object is replaced that the index does not know. */
+  /** Is called before the write replaces an object that the index does not know. */
   readonly onUnknown: () => Promise<void>
 }
 
-/** Maximum number of refusals by the store of a state that it has just reported. After them it is asked without a condition. */
+/** A store can refuse a condition on the state that it has just reported. After this number of refusals, the write is sent without a condition. */
 const refusalsMax = 2
 
 /**
- * Returns the condition for the first try. It reads the store only when the index cannot show that the precondition holds. Throws `memory_conflict`,
+ * Returns the condition for the first try. Reads the store only when the index cannot show that the precondition holds. Throws `memory_conflict`,
  * ObjectStoreError.
  */
 export async function conditionFor(write: ConditionalWrite): Promise<StoreCondition> {
@@ -51,8 +51,8 @@ export async function conditionFor(write: ConditionalWrite): Promise<StoreCondit
 }
 
 /**
- * Puts the object and returns its etag. After a lost reply, or a retry that met its own first attempt, the write counts as done when the store has
- * its write id.
+ * Puts the object and returns its etag. The reply may be lost, or a retry may be refused because the first attempt succeeded. The write then counts as done
+ * when the object in the store has its write id.
  */
 export function putUnder(
   write: ConditionalWrite,
@@ -64,8 +64,8 @@ export function putUnder(
 }
 
 /**
- * Deletes the object. After a lost reply, or a retry that met its own first attempt, the deletion counts as done when the object does not exist any
- * more.
+ * Deletes the object. The reply may be lost, or a retry may be refused because the first attempt succeeded. The deletion then counts as done when the
+ * object does not exist any more.
  */
 export async function deleteUnder(write: ConditionalWrite, first: StoreCondition, remove: (condition: StoreCondition) => Promise<void>): Promise<void> {
   const send = async (condition: StoreCondition): Promise<true> => {
@@ -78,7 +78,7 @@ export async function deleteUnder(write: ConditionalWrite, first: StoreCondition
   await attempt(write, first, send, isDone)
 }
 
-/** Returns the result when the current object shows that the write was done. The head is undefined when the store does not say. */
+/** Returns the result when the current object shows that the write was done. `head` is undefined when the store did not say which object is current. */
 type IsDone<T> = (head: ObjectHead | null | undefined, error: ObjectStoreError) => T | undefined
 
 async function attempt<T>(write: ConditionalWrite, first: StoreCondition, send: (condition: StoreCondition) => Promise<T>, isDone: IsDone<T>): Promise<T> {
@@ -104,7 +104,7 @@ async function attempt<T>(write: ConditionalWrite, first: StoreCondition, send: 
   }
 }
 
-/** Returns the current object, or null when there is none. Returns undefined when the store does not say and the caller does not need to know. */
+/** Returns the current object, or null when there is none. When the store fails, throws if `mustKnow` is true and otherwise returns undefined. */
 async function look({ store, storeKey, signal }: ConditionalWrite, mustKnow: boolean): Promise<ObjectHead | null | undefined> {
   if (mustKnow) return await store.head(storeKey, { signal })
   return await store.head(storeKey).catch(() => undefined)
@@ -121,8 +121,8 @@ export function holdsFor(precondition: Precondition, head: ObjectHead | null): b
 }
 
 /**
- * Returns whether the precondition still holds. It also holds for the etag of the store's reply to the write, because some stores later give the same
- * object another etag.
+ * Returns whether the precondition still holds. The index contains the etag from the store's reply to the last write, and a precondition on this etag also
+ * holds. Some stores later give the same object another etag.
  */
 function stillHolds({ precondition, before }: ConditionalWrite, head: ObjectHead | null): boolean {
   if (holdsFor(precondition, head)) return true

@@ -12,7 +12,7 @@ export interface MemoryObjectsDeps {
   readonly index: MemoryIndex
   readonly callers: MemoryCallers
   readonly objectBytesMax: number
-  /** Life of an intent. The store's part of a write is cut off well before its end. */
+  /** Time after which an intent expires. A request to the store is aborted well before this time is over. */
   readonly intentMs: number
   /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>

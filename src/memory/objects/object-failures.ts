@@ -51,7 +51,10 @@ export function writeFailure(error: unknown): unknown {
   return error instanceof ObjectStoreError ? failureOf(error, error.mayHaveHappened) : error
 }
 
-/** Returns 503 for a failure that passes by waiting. Returns 502 for a failure that a person has to examine, and for a silent store. */
+/**
+ * Returns 503 for a failure that ends by itself, so that the caller can retry. Returns 502 for a failure that a person has to examine, and for a store that
+ * does not answer.
+ */
 function failureOf(error: ObjectStoreError, isInDoubt: boolean): GatewayError {
   const cause = error
   switch (error.kind) {
@@ -63,7 +66,7 @@ function failureOf(error: ObjectStoreError, isInDoubt: boolean): GatewayError {
       })
     case 'denied':
     case 'no-bucket':
-      // Callers of every role read this message, so it names no cause. The probe that it points to names the cause.
+      // Callers of every role can read this message, so it does not name the cause. It points to the probe, which names the cause.
       return fail('memory_store_failed', {
         message:
           'The memory store cannot be used as it is configured. Nothing was changed. An admin learns the cause with PUT /v1/me/memory-store {"reprobe": true}.',

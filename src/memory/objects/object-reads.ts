@@ -61,8 +61,8 @@ export class MemoryReads {
   }
 
   /**
-   * Returns the object. Some stores replace an object in two steps and show no object in between, so an object that the index knows is read a second
-   * time.
+   * Returns the object. Some stores replace an object in two steps and show no object in between. An object that the index knows is therefore read a second
+   * time before it counts as missing.
    */
   async #get(store: ObjectStore, orgId: number, key: MemoryKey, { signal }: MemoryCall): Promise<StoredObject> {
     const get = (): Promise<StoredObject> => store.get(joinKey(orgId, key), { signal, sizeBytesMax: this.#deps.objectBytesMax })
@@ -104,7 +104,10 @@ export class MemoryReads {
     return this.#inPlace(call, async signal => pageOf(await this.walk({ ...call, signal }, prefix, options), prefix, params))
   }
 
-  /** Runs one list in a place of the organisation's founder. Throws `rate_limit_exceeded` when there is none, and the errors of the work. */
+  /**
+   * Runs one list, which counts as a concurrent list of the organisation's founder. Throws `rate_limit_exceeded` when too many lists run, and the errors of
+   * the work.
+   */
   async #inPlace<T>(call: MemoryCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const founder = this.#deps.founderOf(call.principal.orgId)
     if (this.#places.of(founder) >= listsOfFounderMax)
@@ -150,7 +153,7 @@ async function allOf(walk: KeyWalk, room: RoomOfReply | undefined): Promise<List
   return entries
 }
 
-/** Returns the position in the cursor of a list. A client can invent a cursor. */
+/** Returns the position in the cursor of a list. The position is checked, because a client can invent a cursor. */
 function positionIn(cursor: string): string {
   const position = cursorFrom('l', cursor)
   if (!isPosition(position)) throw notOurCursor()

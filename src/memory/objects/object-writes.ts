@@ -19,7 +19,7 @@ import { conflictOf, entryStands, lostIntent, movedAway, outsideScope, storeFail
 import type { StoreRow } from './queries.ts'
 import { VersionKeeper } from './version-keeper.ts'
 
-/** How long a key is left to the writers of other processes when they wait for it. It is about two of their polls. */
+/** How long this process leaves a key to writers of other processes that wait for it. The time is about two of their polls. */
 const restMs = 60
 
 /** The writing part of the object calls. */
@@ -90,7 +90,7 @@ export class MemoryWrites {
       try {
         const write = conditionalWrite(taken, precondition, target.row.casDelete)
         const first = await conditionFor(write)
-        // A deletion also keeps an object that the index does not know, because a question to the store costs as much as a copy.
+        // A deletion also keeps an object that the index does not know. To ask the store whether there is such an object would cost as much as the copy.
         if (versionsMax > 0) await keeper.keep(signal)
         await deleteUnder(write, first, condition => target.store.delete(target.storeKey, { ...condition, signal }))
         this.#settled(target, await this.#deps.index.settleDelete(intent, keeper.handOver(), versionsMax))
@@ -123,7 +123,7 @@ export class MemoryWrites {
     const { row, store } = await this.#deps.configured(principal.orgId)
     const key = action === 'delete' ? parseKey(keyText) : parseNewKey(keyText)
     if (action === 'put' && isEntryKey(key)) throw entryStands()
-    // The promoter was checked as an admin. Records accept no other writes.
+    // The endpoint has checked that the promoter is an owner or admin. Records accept no other writes.
     if (action !== 'promote' && !mayWrite(await this.#deps.callers.forKey(principal, key), key)) throw outsideScope('write')
     if (principal.kind === 'key' && call.agentLabel !== null) {
       const named = await this.#deps.agentByLabel(principal.orgId, call.agentLabel)
@@ -137,8 +137,8 @@ export class MemoryWrites {
   }
 
   /**
-   * Runs the work of writers of one key in order. Writers of one process wait here, and only writers of different processes meet in the database.
-   * Throws `memory_busy`, `memory_conflict`.
+   * Runs the work of writers of one key in order. Writers of one process wait here. The database only has to order writers of different processes. Throws
+   * `memory_busy`, `memory_conflict`.
    */
   async #inTurn<T>(target: Target, precondition: Precondition, work: () => Promise<T>): Promise<T> {
     const arrivedTurn = this.#turns
@@ -163,8 +163,8 @@ export class MemoryWrites {
       throw writeFailure(error)
     })
     const keeper = new VersionKeeper({ store, orgId, storeKey, writeId: intent.writeId, before: intent.before })
-    // The limit ends the call before its intent expires, so that nobody resolves the intent while the call is still on the way to the store. A client
-    // that disconnects does not stop a write.
+    // The limit aborts the call before its intent expires, so that no other process resolves the intent while the call is still on its way to the store. A
+    // client that disconnects does not stop a write.
     const limit = new AbortController()
     const cancelLimit = clock.after(Math.ceil(intentMs * 0.75), () =>
       limit.abort(new ObjectStoreError('unavailable', 'the store took too long', { mayHaveHappened: true })),
@@ -172,7 +172,7 @@ export class MemoryWrites {
     return { target, intent, keeper, signal: limit.signal, cancelLimit }
   }
 
-  /** Records a settled write for the calls that wait for its key. Throws when another process has resolved the intent. */
+  /** Remembers a settled write for the calls of this process that wait for its key. Throws when another process has resolved the intent. */
   #settled({ storeKey }: Target, settled: Settled | null, written?: ObjectHead): void {
     if (settled === null) throw lostIntent()
     this.#turns++
@@ -182,8 +182,8 @@ export class MemoryWrites {
   }
 
   /**
-   * Ends the intent of a write that failed. It releases the intent, or leaves it in doubt when the store may have done the write. Returns the error
-   * for the caller. `isGuarded` says whether a condition stops a request of this write that arrives at the store late.
+   * Ends the intent of a write that failed: releases it, or leaves it unresolved when the store may have done the write. Returns the error for the caller.
+   * `isGuarded` says whether the store would refuse a request of this write that arrives late, because of a condition.
    */
   async #giveBack({ intent, keeper }: Taken, error: unknown, isGuarded: boolean): Promise<unknown> {
     const { index } = this.#deps
@@ -198,8 +198,8 @@ export class MemoryWrites {
   }
 
   /**
-   * Throws `memory_conflict` when another call of this process replaced the object while this one waited. When many writers compare and swap one
-   * object, all but one of them fail, and this check needs no question to the store or the database.
+   * Throws `memory_conflict` when another call of this process replaced the object while this one waited. When many writers compare and swap one object,
+   * all except one fail. This check refuses them without a call to the store or the database.
    */
   #refuseOverwritten({ storeKey }: Target, precondition: Precondition, arrivedTurn: number): void {
     const last = this.#lastWritten.get(storeKey)
@@ -216,7 +216,10 @@ function conditionalWrite({ target, intent, keeper, signal }: Taken, preconditio
   return { store, storeKey, precondition, before: intent.before, isNative, writeId: intent.writeId, signal, onUnknown }
 }
 
-/** Throws `memory_conflict` for a call that waits for another process, when its precondition no longer holds. It reads the store without the key. */
+/**
+ * Throws `memory_conflict` for a call that waits for another process, when its precondition no longer holds. It reads the store although it does not own
+ * the key.
+ */
 async function refuseEarly({ store, storeKey, signal }: Target, precondition: Precondition): Promise<void> {
   if (precondition.kind !== 'etag') return
   try {
@@ -227,7 +230,9 @@ async function refuseEarly({ store, storeKey, signal }: Target, precondition: Pr
   }
 }
 
-/** Returns whether there may be an object to keep: one that the index knows, or one that the caller claims to have read. A new key costs no call. */
+/**
+ * Returns whether there may be an object to keep: the index knows one, or the caller's condition names one. For a new key, no call to the store is needed.
+ */
 function mayReplace({ row }: Target, { kind }: Precondition, { before }: Intent): boolean {
   return row.historyVersions > 0 && kind !== 'absent' && (before !== null || kind !== 'none')
 }

@@ -20,7 +20,7 @@ export interface StoreRow {
   /** Number of versions of one key. 0 means no history. */
   readonly historyVersions: number
   readonly historyDays: number
-  /** The further findings of the probe. The next field is the time of the probe. */
+  /** Details that the last probe found. The next field is the time of that probe. */
   readonly capabilities: Partial<StoreDetails>
   readonly probedAt: Date | null
   readonly reconciledAt: Date | null
@@ -108,7 +108,7 @@ export const usageOf = statement<[orgId: number], UsageRow>(
 export const clearIntents = statement<[orgId: number]>('memory.clear_intents', `delete from memory_intents where org_id = $1::int`)
 export const clearObjects = statement<[orgId: number]>('memory.clear_objects', `delete from memory_objects where org_id = $1::int`)
 
-/** Adds the sizes of a list of the store to the index, unless the store was reconfigured meanwhile. */
+/** Adds the objects of one list page of the store to the index, unless the store was reconfigured meanwhile. */
 export const insertListed = statement<
   [orgId: number, keys: readonly string[], etags: readonly string[], sizes: readonly bigint[], modified: readonly Date[], generation: number]
 >(
@@ -133,7 +133,7 @@ export const recountUsage = statement<[orgId: number]>(
    where org_id = $1::int`,
 )
 
-/** The state that the beginning of a write found. */
+/** The state of the key at the beginning of a write. */
 export interface TakenRow {
   readonly outcome: 'taken' | 'busy' | 'full' | 'moved'
   /** The etag of the object in the index. Null when the index has no object. */
@@ -171,12 +171,12 @@ export const takeKey = statement<
 )
 
 /**
- * The settlement does not wait for the disk of the database. If a crash loses it, the intent exists again, because the commit of the intent waited
- * for the disk. A question to the store then resolves the intent.
+ * A settlement commits without waiting for the disk of the database. If a crash loses the settlement, the intent is still there, because its commit waited
+ * for the disk. The sweep then reads the store and resolves the intent.
  */
 const unhurried = `unhurried as materialized (select set_config('synchronous_commit', 'off', true))`
 
-/** Returns the CTE `news`, which comes after `gone`: the change that every process reads. */
+/** Returns the CTE `news`, which comes after the CTE `gone`. It inserts the change that every process reads. */
 function newsOfWrite(action: string, etag: string): string {
   return `news as (
      insert into memory_changes (org_id, key, action, etag, user_id, key_id, agent_id, agent_label)
@@ -185,7 +185,7 @@ function newsOfWrite(action: string, etag: string): string {
 }
 
 /**
- * Settles a write that is in the store. The replaced object becomes a version. Returns no row when the intent is gone. The row says whether another
+ * Settles a write that the store has done. The replaced object becomes a version. Returns no row when the intent is gone. The row says whether another
  * process waits for the key.
  */
 export const settlePut = statement<[orgId: number, key: string, writeId: string, ...kept: KeptParameters, etag: string], { isWanted: boolean }>(
@@ -208,7 +208,7 @@ export const settlePut = statement<[orgId: number, key: string, writeId: string,
 )
 
 /**
- * Settles a deletion that happened in the store. The deleted object becomes a version, and a mark of the deletion is added. The result is that of
+ * Settles a deletion that the store has done. The deleted object becomes a version, and a version that marks the deletion is added. The result is that of
  * `settlePut`.
  */
 export const settleDelete = statement<[orgId: number, key: string, writeId: string, ...kept: KeptParameters], { isWanted: boolean }>(
@@ -235,7 +235,7 @@ export const releaseKey = statement<[orgId: number, key: string, writeId: string
    returning gone.wanted as "isWanted"`,
 )
 
-/** Lets every process resolve the intent from now on, because its owner does not know how its call ended. */
+/** Lets every process resolve the intent from now on. The owner of the intent does not know how its call to the store ended. */
 export const doubtIntent = statement<[orgId: number, key: string, writeId: string, now: Date]>(
   'memory.doubt_intent',
   `update memory_intents set expires_at = $4::timestamptz where org_id = $1::int and key = $2::text and write_id = $3::uuid`,
@@ -265,8 +265,8 @@ export const findWriteId = statement<[orgId: number, key: string], { writeId: st
 )
 
 /**
- * Returns expired intents of all organisations but those in `except`. The number for one organisation is bounded, so that no organisation fills a
- * whole sweep.
+ * Returns expired intents of all organisations that are not in `except`. At most `perOrg` of them belong to one organisation, so that no organisation fills
+ * a whole sweep.
  */
 export const expiredIntents = statement<[now: Date, limit: number, perOrg: number, except: readonly number[]], IntentRow>(
   'memory.expired_intents',
@@ -286,7 +286,7 @@ export interface ObjectRow {
   readonly writtenAt: Date
 }
 
-/** Returns the index rows of these keys. It does not ask for a range, because the index may have far more keys in it than a store lists. */
+/** Returns the index rows of these keys. It does not read the range between them, because the index may have far more keys there than the store listed. */
 export const objectsOf = statement<[orgId: number, keys: readonly string[]], ObjectRow>(
   'memory.objects_of',
   `select key, etag, user_id as "userId", key_id as "keyId", agent_id as "agentId", agent_label as "agentLabel", written_at as "writtenAt"

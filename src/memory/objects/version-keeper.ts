@@ -1,12 +1,12 @@
 /**
- * Copies an object before a write replaces or deletes it. Its bytes are copied inside the store to `.versions/<id of the write>`. The write has its
- * key exclusively during the copy, so the process that settles or releases the intent knows what to do with the copy.
+ * Copies an object before a write replaces or deletes it. Its bytes are copied inside the store to `.versions/<id of the write>`. The write has its key
+ * exclusively during the copy, so the process that settles the intent keeps the copy, and the process that releases the intent removes it.
  */
 import { joinKey } from '../memory-key.ts'
 import { writtenMsOf } from '../provenance.ts'
 import { isStoreError, type ObjectStore, ObjectStoreError } from '../stores/object-store.ts'
 
-/** The place of the bytes of old versions, relative to the organisation's prefix. It is outside every scope. */
+/** The prefix for the bytes of old versions, relative to the organisation's prefix. No caller can read or write below it. */
 export const versionsPrefix = '.versions/'
 
 /** The object before a write, in the form that the settling statement records. */
@@ -40,14 +40,14 @@ export interface KeeperTarget {
 export class VersionKeeper {
   readonly #target: KeeperTarget
   #kept: Kept = { kind: 'none' }
-  /** True once the write is in the store and is being settled. It must not be released then. */
+  /** True once the store has done the write and its settlement begins. From then on the intent must not be released. */
   isHandedOver = false
 
   constructor(target: KeeperTarget) {
     this.#target = target
   }
 
-  /** Copies the current object, once. An object that the index does not know is kept as it is found. Throws ObjectStoreError. */
+  /** Copies the current object, once. An object that the index does not know is copied too. Throws ObjectStoreError. */
   async keep(signal: AbortSignal): Promise<void> {
     const { store, orgId, storeKey, writeId, before } = this.#target
     const to = versionKey(orgId, writeId)
@@ -57,7 +57,7 @@ export class VersionKeeper {
       else if (before === null) await store.copy(storeKey, to, { signal })
       if (!isKnown) this.#kept = await keptIn(store, orgId, writeId, before?.writeId ?? null, signal)
     } catch (error) {
-      // An object that is too large for a copy through this process is also too large for a read through it, so it could not be read as a version.
+      // An object that is too large for a copy through this process is also too large for a read. It could never be read as a version.
       if (!isStoreError(error, 'not-found') && !isStoreError(error, 'too-large')) throw error
     }
   }
@@ -95,8 +95,7 @@ export async function keptIn(store: ObjectStore, orgId: number, writeId: string,
 /** Copies the object if it is the object that the index knows, and returns true. Otherwise it copies the current object and returns false. */
 async function copyKnown(store: ObjectStore, from: string, to: string, before: Before, signal: AbortSignal): Promise<boolean> {
   try {
-    // When a store ignores the condition, the etag of the copy shows it. Some stores give copies their own etags. Those copies are read to compare
-    // them.
+    // When a store ignores the condition, the copy has another etag. Some stores give every copy a new etag, so such a copy is read and compared.
     return (await store.copy(from, to, { ifMatch: before.etag, signal })).etag === before.etag
   } catch (error) {
     if (!isStoreError(error, 'precondition-failed')) throw error

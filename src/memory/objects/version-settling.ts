@@ -12,7 +12,7 @@ export function keptParameters(kept: Kept, versionsMax: number): KeptParameters 
   return kept.kind === 'outside' ? [kept.kind, kept.etag, BigInt(kept.sizeBytes), kept.writtenAt, versionsMax] : [kept.kind, null, null, null, versionsMax]
 }
 
-/** The CTE `kept`, which comes after `gone` (the intent) and `old` (the index row): the version that the write left. */
+/** The CTE `kept`: the version that the write replaced. It reads the CTEs `gone` (the intent) and `old` (the index row). */
 export const keptVersion = `kept as (
      select g.org_id, g.key, 1 as place, case when $4::text = 'known' then coalesce(o.write_id, g.write_id) else g.write_id end as version_id,
        g.write_id as object_id, coalesce(o.how, 'put') as how, coalesce($5::text, o.etag) as etag, o.sha256,
@@ -22,7 +22,7 @@ export const keptVersion = `kept as (
      where $4::text <> 'none'
    )`
 
-/** The CTE `marked`, which comes after `kept`: the same version and the mark of a deletion. */
+/** The CTE `marked`: the rows of the CTE `kept`, and a version that marks the deletion. */
 export const markedVersions = `marked as (
      select * from kept union all
      select org_id, key, 2, write_id, null, 'delete', null, null, 0, user_id, key_id, agent_id, agent_name, agent_label, started_at, started_at
@@ -30,8 +30,8 @@ export const markedVersions = `marked as (
    )`
 
 /**
- * This condition means "is null". With "is null" the planner, which knows little about a fast-growing table and nothing about a table without
- * statistics, uses the index of all kept versions of the organisation instead of the key's own.
+ * This condition means "is null". The planner has no good statistics of a table that is new or grows fast. With "is null" it would use the index over all
+ * kept versions of the organisation, not the index of the key.
  */
 const isKept = (column: string): string => `coalesce(${column}, 'infinity'::timestamptz) = 'infinity'::timestamptz`
 

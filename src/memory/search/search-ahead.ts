@@ -1,4 +1,4 @@
-/** Reads a few objects before their turn comes, so that one wait for the store serves several of them. */
+/** Reads the next few objects concurrently while a search works on the current one, so that the search waits less for the store. */
 
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import { isExpired } from '../access/path-rules.ts'
@@ -23,7 +23,7 @@ export interface ReadObject {
   readonly object: Promise<StoredObject | null>
 }
 
-/** Maximum number of objects that are read ahead. The next constant is the maximum of their bytes together. */
+/** Maximum number of objects that are read ahead. The next constant bounds the bytes of all of them together. */
 const aheadMax = 8
 const aheadBytesMax = 4 * 1024 * 1024
 /**

@@ -1,4 +1,4 @@
-/** The work of one search call. It searches the lines of one object after the other, until there are enough matches or the bounds are reached. */
+/** The work of one search call. It searches one object after the other, line by line, until it has enough matches or reaches a bound. */
 import type { Clock } from '../../platform/clock.ts'
 import type { KeyQueue } from '../access/key-queue.ts'
 import { type AuthorView, authorInMetadata, writtenMsOf } from '../provenance.ts'
@@ -56,7 +56,7 @@ export class SearchRun {
     this.#endMs = options.clock.monotonicMs() + timeMsMax
   }
 
-  /** Returns whether this call leaves an object of that size to the next call. The first object is always searched. */
+  /** Returns whether this call must leave an object of that size to the next call. A call always searches at least one object. */
   isSpent(sizeBytes: number): boolean {
     if (this.objects === 0) return false
     if (this.matches.length >= this.#options.limit || this.objects >= objectsMax) return true
@@ -64,8 +64,8 @@ export class SearchRun {
   }
 
   /**
-   * Searches the lines of an object. It begins where an earlier search stopped in exactly these bytes, otherwise at the first line. Returns true when
-   * it stopped before the end of the object. The object is null when it is gone, expired or too large.
+   * Searches the lines of an object. When an earlier call stopped in this object and its etag is the same, the search continues there. Otherwise it begins
+   * at the first line. Returns true when it stops before the end of the object. `object` is null when it is gone, expired or too large.
    */
   async look(key: string, object: StoredObject | null, stopped: Position | null): Promise<boolean> {
     this.objects++
@@ -81,7 +81,7 @@ export class SearchRun {
     return false
   }
 
-  /** Runs one turn of this search. All other work in the process gets a turn before the next search gets one. */
+  /** Runs one turn of this search. Then all other work of the process runs before the next search gets a turn. */
   #turn(key: string, object: StoredObject, pieces: Iterator<Piece>): Promise<'more' | 'done' | 'stopped'> {
     const { turns, clock, signal } = this.#options
     return turns.run('search', async () => {

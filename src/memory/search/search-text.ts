@@ -52,7 +52,7 @@ export function matcherOf({ text, isRegex, isCaseSensitive }: SearchParams): Lin
   return {
     pieceChars: Math.max(pieceCharsMin, Math.floor(pieceCharsMax * share)),
     find(piece) {
-      // The test alone is much cheaper than a match with its position.
+      // Testing whether there is a match is much cheaper than finding its position.
       if (!expression.test(piece)) return -1
       const matcher = expression.matcher(piece)
       return matcher.find() ? matcher.start() : 0
@@ -70,7 +70,7 @@ export interface Piece {
   readonly nextOffset: number
 }
 
-/** Returns the pieces of a text after `from`, which counts lines and characters of the next line. */
+/** Returns the pieces of a text after `from`: the number of finished lines, and of finished characters in the next line. */
 export function* piecesOf(text: string, pieceChars: number, from: { readonly line: number; readonly offset: number }): Generator<Piece> {
   const stepChars = Math.ceil(pieceChars * (1 - overlap))
   let line = 0
@@ -108,8 +108,8 @@ function tooLarge() {
 const tokens = /\\Q.*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs
 
 /**
- * Returns an estimate of the number of instructions of an expression. A repeated part counts once for each repetition. Compilation would give the
- * exact number, but too late.
+ * Estimates the number of instructions of an expression. A repeated part counts once for each repetition. Only a compilation gives the exact number, and
+ * for a large expression the compilation itself takes too long.
  */
 function sizeOf(text: string): number {
   const outside: number[] = []

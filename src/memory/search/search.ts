@@ -34,7 +34,7 @@ export interface MemorySearchDeps extends Pick<MemoryObjectsDeps, 'clock' | 'obj
   readonly objects: MemoryObjects
   /** Returns the configured store. Throws `memory_not_configured`. */
   configured(orgId: number): Promise<ConfiguredStore>
-  /** Returns the founder of an organisation. Founders have shares of the places for searches. */
+  /** Returns the founder of an organisation. The places for concurrent searches are shared fairly between founders. */
   founderOf(orgId: number): string
 }
 
@@ -134,7 +134,7 @@ function positionFrom(cursor: string): Position {
     const [key, etag, line, offset] = JSON.parse(text) as unknown[]
     if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset)) return { key: parseKey(key), etag, line, offset }
   } catch {
-    // The cursor is invalid for any of these reasons.
+    // Every failure above means that the cursor is invalid.
   }
   throw notOurCursor()
 }

@@ -14,19 +14,16 @@ export interface PromotionDeps {
 
 /** The content of a new record. The caller has checked that the promoter is an owner or admin. */
 export interface PromotionParams {
-  /** The workspace of the record. Undefined means a record of the organisation, and null means an id that no workspace can have. */
+  /** The workspace of the record. Undefined means a record of the organisation. Null means that the request contained an impossible id. */
   readonly workspaceId: number | null | undefined
-  /** One segment below records/. A record of several segments may be replaced if it exists already. */
+  /** One segment below records/. Several segments are allowed only to replace a record that already exists. */
   readonly name: string
   readonly content: string | undefined
   /** Keys that the content was made from, as the promoter states them. */
   readonly sourceKeys: readonly string[]
 }
 
-/**
- * Maximum number of bytes of all sources together, encoded. Stores accept 2 KB of metadata for an object, and the rest of the provenance needs its
- * part.
- */
+/** Maximum number of bytes of all sources together, encoded. Stores accept 2 KB of metadata for an object, and the rest of the provenance also needs room. */
 const sourcesBytesMax = 1_024
 
 export class Promotions {
@@ -71,8 +68,8 @@ function recordKey({ workspaceId, name }: PromotionParams): MemoryKey {
 }
 
 /**
- * Returns the sources as one metadata value: keys in URI encoding, with commas between them. The promoter states them, and nothing is looked up,
- * because entries of a journal expire and a promoter need not be in the team. Throws `bad_memory_key`, `bad_request`.
+ * Returns the sources as one metadata value: keys in URI encoding, separated by commas. The gateway does not check that the sources exist, because journal
+ * entries expire and the promoter need not be in the team. Throws `bad_memory_key`, `bad_request`.
  */
 function sourcesOf(keys: readonly string[]): string {
   const text = [...new Set(keys)].map(key => encodeURI(parseKey(key)).replaceAll(',', '%2C')).join(',')

@@ -17,7 +17,7 @@ export interface KnownShareRow extends ShareRow {
 const share = `s.id, s.space, s.owner_id as "ownerId",
      array(select g.user_id from memory_share_members g where g.org_id = s.org_id and g.space = s.space order by g.user_id) as "memberUids"`
 
-/** Returns open shares by name: those that the person owns or was granted, or all of the organisation. */
+/** Returns open shares in the order of their names. With `isAll` these are all of the organisation, otherwise those that the person owns or was granted. */
 export const listShares = statement<[orgId: number, userId: number | null, isAll: boolean, after: string, limit: number], ShareRow>(
   'memory.list_shares',
   `select ${share} from memory_shares s

@@ -1,4 +1,7 @@
-/** Shares: spaces under shared/ that their owner opens to single members of the same organisation, until the share is retired. Decision 0210 says why. */
+/**
+ * Shares: spaces under shared/. The owner of a share opens it to individual members of the same organisation, until the share is retired. Decision 0210
+ * says why.
+ */
 import { activeMembersAmong, lockMembers, membershipOf } from '../../gateway/orgs/members/membership.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
@@ -16,7 +19,7 @@ import {
   type ShareRow,
 } from './share-queries.ts'
 
-/** The acting person. Credentials without a user are refused before. */
+/** The person who acts. Credentials without a user were already refused. */
 export interface ShareActor {
   readonly orgId: number
   readonly userId: number
@@ -29,7 +32,7 @@ export interface ShareView {
   readonly space: string
   readonly owner: number
   readonly member_uids: number[]
-  /** `manager` means an owner or admin of the organisation who is not in the share. This role does not open its data. */
+  /** `manager` means an owner or admin of the organisation who is not in the share. A manager cannot read its data. */
   readonly role: 'owner' | 'member' | 'manager'
 }
 
@@ -49,8 +52,8 @@ const everSharesMax = 10_000
 const noShare = () => fail('not_found', { message: 'There is no share of that name. GET /v1/me/memory/shares lists yours.' })
 
 /**
- * Manages shares. Changes run one after the other under the lock on the organisation. Changes of memberships take the same lock, so nobody gets a
- * grant while they leave. Rights of callers are read from the same tables at each call, so every change binds the next call on every process.
+ * Manages shares. Changes run one after the other under the lock on the organisation. Changes of memberships take the same lock, so a person who is leaving
+ * cannot get a grant. Each call reads the caller's rights from the same tables, so a change applies to the next call on every process.
  */
 export class Shares {
   readonly #db: Db
@@ -62,8 +65,8 @@ export class Shares {
   }
 
   /**
-   * Returns a page, by name, of the shares that the person owns or belongs to. With `isAll` it contains every open share of the organisation. For a
-   * null user the list is empty. Throws `bad_request`.
+   * Returns a page of the shares that the person owns or belongs to, in the order of their names. With `isAll` the page contains every open share of the
+   * organisation. For a null user the list is empty. Throws `bad_request`.
    */
   async list(
     orgId: number,
@@ -78,8 +81,8 @@ export class Shares {
   }
 
   /**
-   * Creates a share that the actor owns. If the actor already owns it, the missing grants are added and none is removed. Either all grants are made
-   * or none. Throws `bad_name`, `bad_request` when a user is not an active member, `space_taken`, `space_retired`, `cap`, `forbidden`.
+   * Creates a share that the actor owns. If the actor already owns the share, missing grants are added and no grant is removed. All grants succeed or fail
+   * together. Throws `bad_name`, `bad_request` when a user is not an active member, `space_taken`, `space_retired`, `cap`, `forbidden`.
    */
   async create(actor: ShareActor, space: string, memberUids: readonly number[]): Promise<{ share: ShareView; isNew: boolean }> {
     const { orgId, userId } = actor
@@ -126,8 +129,8 @@ export class Shares {
   }
 
   /**
-   * Closes a share permanently. It then has no grants and no access, its name is never used again, and its objects stay in the bucket. A second call
-   * changes nothing. Throws `not_found`, `forbidden`.
+   * Closes a share permanently. All grants end, and nobody has access any more. Its name is never used again, and its objects stay in the bucket. A second
+   * call changes nothing. Throws `not_found`, `forbidden`.
    */
   async retire(actor: ShareActor, space: string): Promise<ShareView> {
     return this.#manage(actor, space, async tx => {
@@ -147,7 +150,7 @@ export class Shares {
     })
   }
 
-  /** Runs a change of an existing share. Its owner, and owners and admins of the organisation, may change it. */
+  /** Runs a change of an existing share. The owner of the share may change it, and so may owners and admins of the organisation. */
   #manage<T>(actor: ShareActor, space: string, work: (tx: Tx, known: KnownShareRow) => Promise<T>): Promise<T> {
     return this.#change(actor, async (tx, isManager) => {
       // A text that is not a valid name is the name of no share.

@@ -9,8 +9,8 @@ export interface GatewayBucket {
 }
 
 /**
- * The buckets that the operator named in MEMORY_ROLE_BUCKETS, by organisation. The gateway signs with its own identity only for these buckets. The
- * endpoint and the region come from the operator too, so no organisation can send that signature to another address. Throws ConfigError.
+ * The buckets that the operator named in MEMORY_ROLE_BUCKETS, by organisation. The gateway signs with its own identity only for these buckets. The operator
+ * also sets their endpoint and region, so no organisation can direct such a signature to another address. Throws ConfigError.
  */
 export class GatewayBuckets {
   readonly #named: readonly (GatewayBucket & { readonly orgId: number | null })[]

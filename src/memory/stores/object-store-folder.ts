@@ -1,7 +1,7 @@
 /**
- * An object store in a folder, which is the default without any setup. An object is a data file and a sidecar that names it. A write happens at the
- * moment when its sidecar is renamed over the old one, so a reader sees the old object or the new one, and a crash loses neither. Conditional writes
- * work within one process, which is the purpose of a folder store.
+ * An object store in a folder, which is the default without any setup. An object is a data file and a sidecar that names it. A write takes effect when its
+ * sidecar is renamed over the old one, so a reader sees either the old or the new object, and a crash loses neither. Conditional writes work within one
+ * process only. A folder store is meant for one process.
  */
 import { createHash } from 'node:crypto'
 import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
@@ -46,7 +46,7 @@ interface Sidecar {
 
 /** Number of sidecars that a list reads concurrently. */
 const readsAtOnce = 16
-/** Maximum number of tries of a reader that finds files replaced again and again. */
+/** Maximum number of tries of a reader when other writers replace the files each time. */
 const triesMax = 20
 
 export class FolderStore implements ObjectStore {
@@ -68,7 +68,7 @@ export class FolderStore implements ObjectStore {
       if (found === null) throw new ObjectStoreError('not-found', 'no such object')
       if (found.sizeBytes > options.sizeBytesMax) throw new ObjectStoreError('too-large', `the object has ${found.sizeBytes} bytes`)
       const bytes = await guarded(() => readOrNull(join(this.#directory(key), found.data)))
-      // The data file of a sidecar disappears only when a newer sidecar exists, so the sidecar is read again.
+      // A data file disappears only after a newer sidecar has replaced its sidecar, so the sidecar is read again.
       if (bytes !== null) return { ...headOf(found), bytes }
     }
     throw new ObjectStoreError('unavailable', 'the object changed too often while it was read')
@@ -171,7 +171,7 @@ export class FolderStore implements ObjectStore {
     return { etag }
   }
 
-  /** Makes the data file that the sidecar names the object's data, and removes the data file before it. */
+  /** Replaces the object's sidecar, so that the object has the new data file, and removes the old data file. */
   async #place(sidecar: Sidecar, before: Sidecar | null): Promise<void> {
     const directory = this.#directory(sidecar.key)
     const fresh = join(directory, `${sidecar.data}.new`)

@@ -7,7 +7,7 @@ export interface ObjectHead {
   readonly etag: string
   readonly sizeBytes: number
   readonly modifiedMs: number
-  /** Names are in lower case, without the prefix of the protocol. Values are printable ASCII. */
+  /** Names are in lower case, without a prefix such as `x-amz-meta-`. Values are printable ASCII. */
   readonly metadata: Readonly<Record<string, string>>
 }
 
@@ -73,14 +73,14 @@ export interface ObjectStore {
   /** Replaces the whole object or nothing. Returns its new etag. Throws `precondition-failed`, `unsupported`. */
   put(key: string, bytes: Buffer, options?: PutOptions): Promise<{ readonly etag: string }>
   /**
-   * Copies an object inside the store, including its metadata. Returns the etag of the copy. For a store that cannot copy, it uses GET and PUT, for
-   * one object at a time. Throws `not-found`, `precondition-failed`. Without a copy of the store's own it also throws `too-large` and `overloaded`.
+   * Copies an object inside the store, including its metadata. Returns the etag of the copy. When the store cannot copy, this process reads and writes the
+   * object, one object at a time. Throws `not-found`, `precondition-failed`. A copy through this process also throws `too-large` and `overloaded`.
    */
   copy(from: string, to: string, options?: CopyOptions): Promise<{ readonly etag: string }>
   /** Deletes an object. It also succeeds when there is no such object, unless `ifMatch` requires one. */
   delete(key: string, options?: DeleteOptions): Promise<void>
   list(options: ListOptions): Promise<ListPage>
-  /** Returns whether the store keeps old versions by itself. It is left out when the store has no such ability. It never throws. */
+  /** Returns whether the store itself keeps old versions. A store that cannot keep them leaves this method out. It never throws. */
   versioning?(options?: CallOptions): Promise<'on' | 'suspended' | 'off' | 'unknown'>
   /** Closes the sockets. */
   close(): void

@@ -1,4 +1,4 @@
-/** Removes bytes under the organisation's prefix that no longer belong to anything: old versions without a row, and leftovers of probes. */
+/** Removes objects under the organisation's prefix that nothing refers to: old versions without a row, and leftovers of probes. */
 import type { Db } from '../../platform/db/db.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import { probePrefix } from '../config/store-probe.ts'
@@ -8,7 +8,7 @@ import type { ListedObject } from '../stores/object-store.ts'
 import { knownVersions } from './reconcile-queries.ts'
 
 /**
- * Minimum age of a removed object. A younger object may belong to a running write or probe. This is longer than any of them lasts, with room for a
+ * Minimum age of an object to remove. A younger object may belong to a running write or probe. The time is longer than any of these lasts, with room for a
  * wrong clock.
  */
 const ageMsMin = 60 * 60_000

@@ -14,13 +14,13 @@ import { claimPurges, oldJournal, purgeSoon } from './reconcile-queries.ts'
 
 /** How often the job looks for stores that are due. */
 export const purgeEveryMs = 60_000
-/** How often one store is due. */
+/** How often the journals of one store are checked. */
 const storeEveryMs = 10 * 60_000
 /** Maximum number of stores that one process purges concurrently, so that a slow store does not delay the others. */
 const storesTogether = 4
-/** Maximum time of a run. After it no further store begins, because other work with stores waits for the run. */
+/** Maximum time of a run. After this time the run begins no further store, because other work with stores waits for the run. */
 const runMsMax = 2 * 60_000
-/** Maximum number of entries that one round removes for one organisation. When it has more, it is due again immediately, after the others. */
+/** Maximum number of entries that one round removes for one organisation. An organisation with more entries gets another round after the others. */
 const entriesMax = 500
 const deletesAtOnce = 4
 /** Maximum time for one store. Its other entries are left to the next round. */
@@ -84,7 +84,7 @@ export class JournalPurge {
     return removed
   }
 
-  /** Expires one entry. Returns false when the entry has not expired after all, or when a running write has its key. That write then decides. */
+  /** Removes one expired entry. Returns false when the entry has not expired after all, or when a running write has its key. */
   async #expire(configured: ConfiguredStore, key: string, signal: AbortSignal): Promise<boolean> {
     const { index } = this.#deps
     const { row } = configured
@@ -108,7 +108,7 @@ export class JournalPurge {
     }
   }
 
-  /** Deletes one entry. The store says how old it is, because it may have been replaced since the index was read. */
+  /** Deletes one entry. The age is read from the store, because the entry may have been replaced since the index was read. */
   async #delete({ row, store }: ConfiguredStore, key: string): Promise<boolean> {
     const storeKey = joinKey(row.orgId, key)
     const head = await store.head(storeKey)

@@ -10,7 +10,7 @@ import { healKeys, type IndexedRow, indexedOf, takeKeys } from './reconcile-quer
 import type { ReconcileTurns } from './reconcile-turns.ts'
 import { RepairNews } from './repair-news.ts'
 
-/** Maximum number of keys that are taken together. A writer waits at most for the check of these keys. */
+/** Maximum number of keys that one check takes together. A writer of one of these keys waits until the check ends. */
 export const keysAtOnce = 64
 const headsAtOnce = 8
 
@@ -18,7 +18,7 @@ export interface HealingDeps {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
-  /** How long the keys of one chunk are taken at most when the process dies. */
+  /** Time after which the keys of one chunk are free again, if the process dies. */
   readonly intentMs: number
   readonly turns: Pick<ReconcileTurns, 'heal'>
 }
@@ -32,7 +32,7 @@ export interface Counts {
   skipped: number
 }
 
-/** One object of the store with its entry in the index. Each is null when there is none. */
+/** One object of the store and its entry in the index. A field is null when there is no such object or entry. */
 interface Compared {
   readonly key: string
   readonly known: IndexedRow | null

@@ -9,7 +9,7 @@ export interface IndexedRow {
 
 const indexedColumns = `key, etag, size_bytes as "sizeBytes", write_id as "writeId"`
 
-/** Returns index rows after one key up to another, by key. Null means up to the end. */
+/** Returns the index rows after `after` and up to `upTo`, in the order of the keys. A null `upTo` means up to the end. */
 export const indexedAfter = statement<[orgId: number, after: string, upTo: string | null, limit: number], IndexedRow>(
   'memory.indexed_after',
   `select ${indexedColumns} from memory_objects
@@ -91,7 +91,7 @@ export const healKeys = statement<
    returning (select count(*)::int from news) as news`,
 )
 
-/** Returns those of these names under .versions/ that belong to a version or a running write. */
+/** Returns the names under .versions/ that belong to a version or a running write. */
 export const knownVersions = statement<[orgId: number, names: readonly string[]], { name: string }>(
   'memory.known_versions',
   `select v.object_id::text as name from memory_versions v where v.org_id = $1::int and v.object_id::text = any($2::text[])
@@ -104,7 +104,7 @@ export const lockUsage = statement<[orgId: number], { orgId: number }>(
   `select org_id as "orgId" from memory_usage where org_id = $1::int for update`,
 )
 
-/** Sets the usage to the sum of the index and the running writes. It runs after `lockUsage`, in a separate statement. */
+/** Sets the usage to the sum of the index and the running writes. The transaction must run `lockUsage` first. */
 export const countUsage = statement<[orgId: number], { usedBytes: bigint }>(
   'memory.count_usage',
   `update memory_usage set used_bytes = (select coalesce(sum(size_bytes), 0)::bigint from memory_objects where org_id = $1::int),
@@ -129,7 +129,10 @@ export interface ReconcilePlace {
   readonly corrected: number
 }
 
-/** Returns where the comparison of a store continues. Returns no row when it starts from the first key, also because the store was reconfigured. */
+/**
+ * Returns where the comparison of a store continues. Returns no row when the comparison starts from the first key, for example because the store was
+ * reconfigured.
+ */
 export const findPlace = statement<[orgId: number], ReconcilePlace>(
   'memory.find_reconcile_place',
   `select reconcile_after as "after", reconcile_pages as "pages", reconcile_added as "corrected" from memory_stores
@@ -148,7 +151,7 @@ export const clearPlace = statement<[orgId: number]>(
   `update memory_stores set reconcile_generation = null where org_id = $1::int`,
 )
 
-/** Claims stores, of all organisations, that are due to be compared. A claim whose process died is due again after `retryAt`. */
+/** Claims stores of all organisations that are due to be compared. If the process dies, a claimed store is due again at `retryAt`. */
 export const claimReconciles = statement<[now: Date, retryAt: Date, limit: number], { orgId: number }>(
   'memory.claim_reconciles',
   `update memory_stores set reconcile_due_at = $2::timestamptz
@@ -156,7 +159,7 @@ export const claimReconciles = statement<[now: Date, retryAt: Date, limit: numbe
    returning org_id as "orgId"`,
 )
 
-/** Claims stores, of all organisations, whose journals are due to be checked. */
+/** Claims stores of all organisations whose journals are due to be checked. */
 export const claimPurges = statement<[now: Date, nextAt: Date, limit: number], { orgId: number }>(
   'memory.claim_purges',
   `update memory_stores set purge_due_at = $2::timestamptz

@@ -1,11 +1,11 @@
-/** How comparisons of one process share it. Decision 0495 gives the reasons. */
+/** How the comparisons that run in one process take turns. Decision 0495 gives the reasons. */
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../../platform/errors.ts'
 import { KeyQueue } from '../access/key-queue.ts'
 
 /** Maximum number of requested comparisons that run concurrently in one process. Others wait for their turn. */
 const requestedAtOnce = 4
-/** After this time a requested comparison yields to one that waits. */
+/** After this time a requested comparison gives its place to one that waits. */
 const turnMs = 60_000
 const healing = 'heal'
 
@@ -20,7 +20,7 @@ export class ReconcileTurns {
   readonly #healing: KeyQueue
   #running = 0
 
-  /** `founderOf` returns the founder of an organisation. */
+  /** `founderOf` returns the founder of an organisation, by its id. */
   constructor(clock: Clock, founderOf: (orgId: number) => string) {
     this.#clock = clock
     this.#founderOf = founderOf
@@ -28,8 +28,8 @@ export class ReconcileTurns {
   }
 
   /**
-   * Runs a requested comparison in turns of a minute beside those of other founders. Throws `memory_busy` while another one runs that was requested for an
-   * organisation of the same founder, and the errors of the work.
+   * Runs a requested comparison. It takes turns of a minute with the comparisons of other founders. Throws `memory_busy` while another requested comparison
+   * runs for an organisation of the same founder. Also throws the errors of the work.
    */
   async run<T>(orgId: number, work: (pass: Yield) => Promise<T>): Promise<T> {
     const founder = this.#founderOf(orgId)
@@ -59,8 +59,8 @@ export class ReconcileTurns {
   }
 
   /**
-   * Runs one statement on many keys. One comparison of the process does so at a time, and then all rest for as long as the statement took. So the database is
-   * free for others at least half of the time.
+   * Runs one statement that changes many keys. Only one such statement runs at a time in this process. Afterwards all comparisons pause for as long as the
+   * statement took, so the database is free for others at least half of the time.
    */
   heal<T>(statement: () => Promise<T>): Promise<T> {
     return this.#healing.run(healing, async () => {

@@ -1,9 +1,9 @@
 /**
- * Compares a bucket with its index and corrects the index: objects that were added, replaced or removed without the gateway, and bytes that nothing
- * refers to. For each difference it takes the key as a write does, reads the object again from the store, and only then corrects the index. So
- * running writes, other reconciles and slow lists do no harm. No transaction is open during a call to the store, and memory contains one page of each
- * side. The regular job compares a store in turns and keeps its place, so that a large or slow store does not delay others. Decisions
- * 0222, 0464 and 0495 say why.
+ * Compares a bucket with its index and corrects the index. It finds objects that were added, replaced or removed without the gateway, and objects that
+ * nothing refers to. For each difference it takes the key as a write does, reads the object again from the store, and only then corrects the index. So
+ * running writes, other comparisons and slow lists do no harm. No transaction is open during a call to the store, and the process holds one page of the
+ * bucket and one of the index. The regular job compares a store in turns and saves its position, so that a large or slow store does not delay others.
+ * Decisions 0222, 0464 and 0495 say why.
  */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -38,15 +38,18 @@ import { ReconcileTurns, type Yield } from './reconcile-turns.ts'
 export const reconcileEveryMs = 5 * 60_000
 /** How often one store is compared without a request. */
 export const reconcileStoreEveryMs = 24 * 60 * 60_000
-/** When a store is tried again after it failed, or after its process died. It is also the maximum time of a comparison that an admin requested. */
+/**
+ * Time until a store is tried again after it failed, or after the process that compared it died. It is also the maximum time of a comparison that an admin
+ * requested.
+ */
 const retryMs = 60 * 60_000
-/** Maximum time of a turn. After it the job begins no further page of a store. */
+/** Maximum time of a turn. After this time the job begins no further page of the store. */
 const turnMs = 60_000
 /** The job aborts a page after this time, because a store that answers too slowly for one page has failed. */
 const turnMsMax = 2 * turnMs
-/** When a store is due again after its turn. Stores that are due already come first. */
+/** Time until a store is due again after its turn. Stores that were due before come first. */
 const nextTurnMs = 60_000
-/** Maximum time of a run of the job. After it no further turn begins, because other work with stores waits for the run. */
+/** Maximum time of a run of the job. After this time no further turn begins, because other work with stores waits for the run. */
 const runMsMax = 3 * 60_000
 /** Maximum number of stores that one process compares concurrently, so that a slow store does not delay the others. */
 const storesAtOnce = 4
@@ -68,11 +71,11 @@ export interface ReconcileResult {
   readonly bytes_used: number
 }
 
-/** How much comparisons change. */
+/** Bounds of the changes that comparisons make. */
 export interface ReconcileBounds {
-  /** Maximum number of objects that one comparison adds to the index or changes in it. A page may end beyond it. */
+  /** Maximum number of objects that one comparison adds to the index or changes in it. The page that reaches this number is still completed. */
   readonly correctedMax: number
-  /** Maximum number of objects in the index of an organisation to which comparisons add. Writes do not ask for it. */
+  /** Comparisons add no objects once the index of an organisation has this many. Writes ignore this bound. */
   readonly indexedMax: number
 }
 
@@ -82,7 +85,7 @@ export interface ReconcileDeps {
   readonly ids: Ids
   readonly log: Log
   readonly jobs: StoreJobs
-  /** How long the keys of one chunk are taken at most when the process dies. */
+  /** Time after which the keys of one chunk are free again, if the process dies. */
   readonly intentMs: number
   /** Returns the store as it is configured now. Returns null when there is none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
@@ -97,20 +100,20 @@ export interface ReconcileDeps {
 }
 
 /**
- * Where a comparison begins, and when it yields to others by the monotonic clock. A null place means from the first key. A null time means that it
- * runs to the end.
+ * Where a comparison begins, and the monotonic time at which it yields to others. A null place means from the first key. A null time means that it runs to
+ * the end.
  */
 interface Walk {
   readonly place: ReconcilePlace | null
   readonly endMs: number | null
   /** Is called between chunks and pages. */
   readonly pass: Yield
-  /** Number of objects that were in the index before the walk added the first one. Null before that. */
+  /** Number of objects in the index when the walk adds its first one. Null until then. */
   readonly indexed: { before: number | null }
   readonly signal: AbortSignal
 }
 
-/** A turn of the job has an end, so it need not yield before. */
+/** A turn of the job has a time limit, so it does not yield earlier. */
 const goOn: Yield = () => Promise.resolve()
 
 export class Reconcile {
@@ -126,7 +129,7 @@ export class Reconcile {
     this.#healing = new Healing({ ...deps, turns: this.#turns })
   }
 
-  /** Gives each store that is due a turn, for at most some minutes in all. Several processes share the stores. */
+  /** Gives each store that is due a turn. A run takes at most some minutes. Several processes divide the stores between them. */
   async runDue(signal: AbortSignal): Promise<void> {
     const { db, clock, log } = this.#deps
     const claim = (): [Date, Date, number] => [new Date(clock.nowMs()), new Date(clock.nowMs() + retryMs), 1]
@@ -146,7 +149,7 @@ export class Reconcile {
   }
 
   /**
-   * Compares one bucket with its index now. One organisation of a founder can do so at a time in this process. Throws `memory_not_configured`,
+   * Compares one bucket with its index now. In this process, only one organisation of each founder can do so at a time. Throws `memory_not_configured`,
    * `memory_store_failed`, `memory_busy`. Corrections before the error remain.
    */
   run(orgId: number, signal: AbortSignal): Promise<ReconcileResult> {
@@ -197,7 +200,7 @@ export class Reconcile {
     return { ...counts, orphans_removed: orphans.removed, bytes_used: Number(usedBytes) }
   }
 
-  /** Returns whether the walk reached the end of the bucket. A walk with an end time saves its place after each page. */
+  /** Compares page by page. Returns whether the walk reached the end of the bucket. A walk with an end time saves its place after each page. */
   async #walk(configured: ConfiguredStore, counts: Counts, orphans: OrphanRemoval, walk: Walk): Promise<boolean> {
     const { db, clock } = this.#deps
     const { row, store } = configured
@@ -235,7 +238,7 @@ export class Reconcile {
     throw fail('memory_store_failed', { message: 'There are too many objects in this store to compare.' })
   }
 
-  /** Checks the keys of one page for which the lists differ more closely, in chunks. */
+  /** Checks one page more closely, in chunks: the keys for which the bucket and the index differ. */
   async #comparePage(
     configured: ConfiguredStore,
     listed: Map<string, ListedObject>,
@@ -269,7 +272,7 @@ export class Reconcile {
     if (differing.length > 0) await this.#healing.heal(configured, differing, counts, signal)
   }
 
-  /** Throws `memory_store_failed` when the index has no room for that many objects more. */
+  /** Throws `memory_store_failed` when the index has no room for `more` further objects. */
   async #checkRoom(orgId: number, more: number, counts: Counts, indexed: Walk['indexed']): Promise<void> {
     const { db } = this.#deps
     const { indexedMax } = this.#bounds

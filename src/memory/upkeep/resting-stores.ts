@@ -1,6 +1,6 @@
 /**
- * Organisations whose store did not answer regular work. The work skips them for a while, longer after each failure, so that rows of many silent
- * stores do not delay the rows of others.
+ * Remembers organisations whose store did not answer a regular job. The jobs skip such an organisation for a while, and longer after each failure, so that
+ * many silent stores do not delay the others.
  */
 const restMsMin = 15_000
 const restMsMax = 60 * 60_000
@@ -9,7 +9,7 @@ const restMsMax = 60 * 60_000
 export class RestingStores {
   readonly #rests = new Map<number, { readonly untilMs: number; readonly restMs: number }>()
 
-  /** Records a failure. The rest takes 15 s, and twice as long as the last one after another failure, but at most an hour. */
+  /** Records a failure. The first pause is 15 s. Each further failure doubles the pause, up to an hour. */
   failed(orgId: number, nowMs: number): void {
     const last = this.#rests.get(orgId)
     if (last !== undefined && last.untilMs > nowMs) return
@@ -22,7 +22,7 @@ export class RestingStores {
     this.#rests.delete(orgId)
   }
 
-  /** Returns the ids of the organisations that rest. An entry whose rest ended more than an hour ago is forgotten. */
+  /** Returns the ids of the organisations to skip now. An entry whose pause ended more than an hour ago is forgotten. */
   at(nowMs: number): number[] {
     for (const [orgId, { untilMs }] of this.#rests) if (untilMs + restMsMax < nowMs) this.#rests.delete(orgId)
     return [...this.#rests].flatMap(([orgId, { untilMs }]) => (untilMs > nowMs ? [orgId] : []))

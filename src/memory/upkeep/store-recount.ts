@@ -1,6 +1,6 @@
 /**
- * Builds the index of a store that is new to the gateway. It lists the bucket twice, one page at a time: first to check that the content fits, then
- * to add it to the index. So memory contains one page, and no transaction is open during a call to the store.
+ * Builds the index of a store that is new to the gateway. It lists the bucket twice, one page at a time: first to check that the content fits, then to add
+ * it to the index. The process holds only one page in memory, and no transaction is open during a call to the store.
  */
 import type { Db } from '../../platform/db/db.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'

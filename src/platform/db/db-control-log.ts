@@ -32,10 +32,11 @@ export const newsChannel = 'br'
 /** Payload prefix of control news. Payloads with other prefixes go to `onOther`. */
 const newsPrefix = 'c:'
 /**
- * How far back every read looks. Rows commit out of the order of their numbers, so a read of "seq greater than the last" would miss rows.
+ * Every read also covers this time before the last read. Transactions commit in another order than their sequence numbers, so a read of "seq greater than
+ * the last" would miss rows.
  */
 const overlapMs = 10_000
-/** After a gap of this length, rows may have been deleted before this process read them. Subscribers must then load their state again. */
+/** When a process has not read the log for this time, rows may have been deleted before it read them. Subscribers must then load their state again. */
 const gapMs = 50 * 60_000
 const pruneEveryMs = 10 * 60_000
 /**
@@ -56,7 +57,7 @@ const notifyInTx = statement<[channel: string, payload: string], { done: unknown
   'control_log.notify',
   `select pg_notify($1::text, $2::text)::text as "done"`,
 )
-/** Returns at least one row, so that the time of the database is returned even without news. */
+/** Reads recent news. The result always has at least one row, which has the time of the database even when there is no news. */
 const readSince = statement<
   [since: Date | null, overlapMs: number],
   { now: Date; seq: bigint | null; kind: string | null; ref: string | null; epoch: number | null }
@@ -70,9 +71,9 @@ const readSince = statement<
 const deleteOld = statement<[]>('control_log.prune', `delete from control_log where at < clock_timestamp() - interval '1 hour'`)
 
 /**
- * Delivers news between processes, through one table with NOTIFY and polling. Every row reaches every subscriber of every running process
- * at least once. Polling limits the delay when notifications are lost. Rows may arrive again after a reconnect, so subscribers must be
- * idempotent. `apply` delivers this process's own rows to its subscribers right after the commit.
+ * Delivers news between processes, through one table with NOTIFY and polling. Every row reaches every subscriber of every running process at least once.
+ * Polling limits the delay when a notification is lost. Rows may be delivered again after a reconnect, so subscribers must be idempotent. `apply` delivers
+ * this process's own rows to its subscribers right after the commit.
  */
 export class ControlLog {
   readonly #db: Db
@@ -84,7 +85,7 @@ export class ControlLog {
   readonly #gapListeners: (() => void)[] = []
   readonly #stops: (() => void | Promise<void>)[] = []
   #seen = new Set<bigint>()
-  /** Time of the database at the last read. The clock of this machine is not used for the window of recent rows. */
+  /** Time of the database at the last read. The window of recent rows uses this time, not the clock of this machine. */
   #readAt: Date | null = null
   #syncedAtMs: number
   #reading: { readonly done: Promise<void>; readonly sinceMs: number } | null = null
@@ -111,7 +112,7 @@ export class ControlLog {
       items.map(item => item.ref),
       items.map(item => item.epoch ?? null),
     )
-    // Readers read the table after any notification, so it does not matter which row the payload names.
+    // Any notification makes readers read the whole window, so the payload may name any row.
     const last = rows.at(-1)?.seq ?? 0n
     await tx.one(notifyInTx, newsChannel, `${newsPrefix}${last}`)
     return rows
@@ -182,7 +183,7 @@ export class ControlLog {
     else for (const fn of this.#others) guarded(this.#log, () => fn(payload))
   }
 
-  /** Reads the log. If a read is running, plans another one after it, because the running one may have started before the commit. */
+  /** Reads the log. If a read is already running, another read follows it, because the running one may have started before the commit. */
   async #tick(): Promise<void> {
     if (this.#stopped) return
     const running = this.#reading

@@ -1,7 +1,4 @@
-/**
- * Code that both drivers share above a connection: transactions and channels. Typed parameters and results come from `pg` (db-postgres.ts).
- * A session is one PostgreSQL connection, real or embedded.
- */
+/** Transactions and channels on one PostgreSQL connection, for both databases. A session is one connection, to a server or to the embedded database. */
 import { DatabaseUnavailableError, type SqlValue, type Statement, statement, type Tx } from './db.ts'
 import { queryableOver, type RawResult } from './db-queryable.ts'
 
@@ -27,7 +24,7 @@ export class TransactionOverError extends Error {
  */
 export async function runTransaction<T>(session: Session, fn: (tx: Tx) => Promise<T>, onRoundTrip: () => void, onBroken: (error: unknown) => void): Promise<T> {
   let over = false
-  // Concurrent statements run one after the other. After `fn` has failed, waiting statements do not run.
+  // Statements that `fn` starts concurrently run one after the other. When `fn` has failed, statements that still wait do not run.
   let last: Promise<unknown> = Promise.resolve()
   const tx: Tx = {
     inTransaction: true,
@@ -56,7 +53,7 @@ export async function runTransaction<T>(session: Session, fn: (tx: Tx) => Promis
   await last
   over = true
   onRoundTrip()
-  // After a failed statement, COMMIT returns ROLLBACK without an error. Nothing was stored, so this must throw.
+  // After a failed statement, COMMIT succeeds with the tag ROLLBACK. Nothing was stored then, so this function must throw.
   const tag = await session.command('commit')
   if (tag !== 'COMMIT') throw new Error('the transaction was rolled back because one of its statements had failed')
   return value
@@ -75,12 +72,12 @@ const unreachableCodes = new Set([
   'ERR_STREAM_DESTROYED',
   'ERR_STREAM_WRITE_AFTER_END',
 ])
-// Shutdown, crash and start of the server, too many connections, and a statement that reached the time limit.
+// SQLSTATEs for shutdown, crash and start of the server, for too many connections, and for reached time limits.
 const unavailableStates = new Set(['57P01', '57P02', '57P03', '57P05', '53300', '57014', '25P03'])
 const sqlState = /^[0-9A-Z]{5}$/
 
 /**
- * Turns errors of the connection into DatabaseUnavailableError. Errors that the database reports stay as they are, with `code` and
+ * Turns errors of the connection into DatabaseUnavailableError. Errors that the database reports about a statement are not changed. They keep `code` and
  * `constraint`.
  */
 export function translateError(thrown: unknown): unknown {
@@ -92,7 +89,7 @@ export function translateError(thrown: unknown): unknown {
     return away ? new DatabaseUnavailableError(`the database is not available (${code})`, { cause: thrown }) : thrown
   }
   if (unreachableCodes.has(code)) return new DatabaseUnavailableError(`the database cannot be reached (${code})`, { cause: thrown })
-  // When all addresses of a host refuse, the error is an AggregateError. Lost connections and timeouts of the driver have only a text.
+  // When all addresses of a host refuse, the error is an AggregateError. The driver reports lost connections and timeouts only by their message.
   if (
     /^(Connection terminated|timeout exceeded|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed|Cannot use a pool after)/.test(
       thrown.message,

@@ -29,7 +29,7 @@ export type SqlValue = string | number | bigint | boolean | null | Date | Buffer
 export interface Statement<P extends readonly SqlValue[], R> {
   readonly name: string
   readonly text: string
-  /** These two fields only carry types. */
+  /** This field and the next exist only for the type checker. */
   readonly _params?: P
   readonly _row?: R
 }
@@ -111,7 +111,10 @@ export class DatabaseUnavailableError extends Error {
   override readonly name = 'DatabaseUnavailableError'
 }
 
-/** Returns whether an error is a violation of a unique constraint, of the named one if it is given. Both drivers report SQLSTATE 23505. */
+/**
+ * Returns whether an error is a violation of a unique constraint. With `constraint`, only a violation of that one counts. Both drivers report SQLSTATE
+ * 23505.
+ */
 export function isUniqueViolation(thrown: unknown, constraint?: string): boolean {
   if (typeof thrown !== 'object' || thrown === null) return false
   const e = thrown as { code?: unknown; constraint?: unknown }

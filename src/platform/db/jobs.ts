@@ -1,6 +1,6 @@
 /**
- * Background work without a queue: periodic sweeps that one process at a time runs, and rows that become due. Decision 0014, Decision 0410
- * and Decision 0464 give the reasons.
+ * Background work without a queue: periodic jobs that run in one process at a time, and rows that become due. Decision 0014, Decision 0410 and Decision
+ * 0464 give the reasons.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
@@ -25,23 +25,23 @@ interface Job {
 }
 
 /**
- * Jobs of one line run one after the other in a process. Jobs that call stores of organisations are in `stores`, because stores may be slow
- * or never answer. All other jobs are in `own`.
+ * The two lines of a process. Jobs of one line run one after the other. Jobs that call memory stores of organisations are in the line `stores`, because a
+ * store may be slow or never answer. All other jobs are in `own`.
  */
 export type JobLine = 'own' | 'stores'
 
-/** Each interval varies by up to this share, so that processes that started together do not query together. */
+/** Each interval varies by up to this share, so that processes that started at the same time do not query at the same time. */
 const jitterShare = 0.1
 
 /**
- * From this interval on, the time of the last run is stored. A process lives longer than shorter intervals, so storing them would only
- * cause frequent writes.
+ * For jobs with at least this interval, the database stores the time of the last run. For shorter intervals that would cause frequent writes for little
+ * use, because a process lives much longer than the interval.
  */
 const keptIntervalMinMs = 60_000
 
 /**
- * Longest pause between two reads of the database's clock, which may differ from the timers of this process. A failed job with a stored
- * time is also repeated after this pause.
+ * Maximum pause before the clock of the database is read again, because it may differ from the timers of this process. A failed job with a stored time is
+ * also repeated after this pause.
  */
 const lookEveryMs = 10 * 60_000
 
@@ -51,14 +51,14 @@ const lookEveryMs = 10 * 60_000
  */
 const firstLookMs = 5_000
 
-/** Far below the 10 s after which the server ends an idle transaction. */
+/** How often a statement keeps the transaction with the lock alive. It is far below the 10 s after which the server ends an idle transaction. */
 const lockBeatMs = 3000
 
-// Jobs use the advisory locks of class 2. They end with the session. A row in a table would have to be cleaned up after a crash.
+// Jobs use the advisory locks of class 2. These locks end with the session, whereas a row in a table would have to be removed after a crash.
 const tryLock = statement<[name: string], { isMine: boolean }>('jobs.try_lock', 'select pg_try_advisory_xact_lock(2, hashtext($1::text)) as "isMine"')
 
-// A new job is due one interval from now. The statement uses `clock_timestamp`, because the time of the transaction around a run is the
-// start of the run.
+// A job that the database does not know yet is due one interval from now. The statement uses `clock_timestamp`, because `now()` would be the start of the
+// transaction around a run.
 const noteJobs = statement<[names: readonly string[]]>(
   'jobs.note',
   'insert into job_runs (name, ran_at) select name, clock_timestamp() from unnest($1::text[]) as name on conflict (name) do nothing',
@@ -83,8 +83,8 @@ export class Jobs {
   readonly #stopTimers = new Map<string, () => void>()
   readonly #stop = new AbortController()
   /**
-   * The last run of each line. A run on PostgreSQL holds one connection for its lock and needs others for its work. Many concurrent runs
-   * could use up the pool and wait for each other. So the minimum of DB_POOL_MAX is one more than the number of lines.
+   * The last run of each line, so that runs of one line do not overlap. A run on PostgreSQL uses one connection for its lock and others for its work. Many
+   * concurrent runs could use up the pool and wait for each other. So the minimum of DB_POOL_MAX is one more than the number of lines.
    */
   readonly #last: Record<JobLine, Promise<unknown>> = { own: Promise.resolve(), stores: Promise.resolve() }
   #isStarted = false
@@ -97,12 +97,12 @@ export class Jobs {
   }
 
   /**
-   * Runs `run` about every `intervalMs`, in one of the processes that share the database. The pause begins at the end of a run. An error is
-   * logged; the next run comes after the normal pause, or after 10 min if that is sooner. The signal aborts on `stop`, and within 10 s when
-   * the connection with the lock is lost. In that time another process may start the same job.
+   * Runs `run` about every `intervalMs`, in one of the processes that share the database. The pause begins at the end of a run. After an error, which is
+   * logged, the next run comes after the normal pause or after 10 min, whichever is sooner. The signal aborts on `stop`. It also aborts within 10 s after
+   * the connection with the lock is lost, but in these seconds another process may already start the same job.
    *
-   * For intervals of 1 min or more, the pause is measured by the clock of the database from the last run of any process. Such a job waits
-   * for `start`.
+   * For intervals of 1 min or more, the pause is measured by the clock of the database, from the last run in any process. A job with such an interval first
+   * runs after `start`.
    */
   every(name: string, intervalMs: number, run: (signal: AbortSignal) => Promise<void>, line: JobLine = 'own'): void {
     if (this.#jobs.has(name)) throw new Error(`two jobs are called ${name}`)
@@ -171,12 +171,12 @@ export class Jobs {
   async #tick(job: Job): Promise<void> {
     let pauseMs = Math.min(job.intervalMs, lookEveryMs)
     try {
-      // A check of a job that is not due costs one query and does not wait in the line.
+      // When the job is not due, the check costs one query and does not wait for other jobs of the line.
       const waitMs = job.isKept ? await this.#waitMs(this.#db, job) : 0
       if (waitMs > 0) pauseMs = Math.min(waitMs, lookEveryMs)
       else await (this.#running.get(job.name) ?? this.#begin(job, job.isKept))
     } catch (error) {
-      // A run that `stop` prevented has not failed.
+      // A run that `stop` prevented does not count as failed.
       if (!this.#stop.signal.aborted) this.#log.error('job_failed', { job: job.name, error })
     }
     this.#schedule(job, pauseMs)
@@ -219,8 +219,8 @@ export class Jobs {
   }
 
   /**
-   * Holds the lock in a transaction of its own, while the job works on other connections. The lock ends with the process in any case. The
-   * time of the run is committed when the lock is released. A regular statement prevents the server from ending the transaction as idle.
+   * Keeps the lock in a transaction of its own, while the job works on other connections. The lock ends with the process even after a crash. The time of
+   * the run is committed when the lock is released. A statement every few seconds keeps the server from ending the transaction as idle.
    */
   async #runLocked(job: Job, onlyWhenDue: boolean): Promise<boolean> {
     return await this.#db.tx(async tx => {
@@ -243,25 +243,24 @@ export class Jobs {
     })
   }
 
-  /** Stores the time of a completed run. A run that was aborted stays due. */
+  /** Stores the time of a completed run. After an aborted run, the job stays due. */
   async #keep(db: Db | Tx, job: Job, signal: AbortSignal): Promise<void> {
     if (job.isKept && !signal.aborted) await db.exec(keepRun, job.name)
   }
 }
 
 /**
- * Returns the milliseconds until a job is due whose last run was `ageMs` ago. A run in the future means that the clock was set back; the
- * job is then due no later than one interval after it.
+ * Returns the milliseconds until a job is due. Its last run was `ageMs` ago. A negative age means that the clock was set back. The job is then due after at
+ * most one interval.
  */
 function waitOf(job: Job, ageMs: number): number {
   return job.intervalMs - Math.abs(ageMs)
 }
 
 /**
- * Claims due rows and calls `work` for each, in order. `claim` is an `update ... where id in (select ... for update skip locked limit $n)
- * returning ...` that moves the due time forward, so that the rows of a dead process become due again by themselves. Repeats until a round
- * finds nothing or `roundsMax` is reached. Returns the number of rows. Throws an error of `work`; the rest of the round becomes due again
- * later.
+ * Claims due rows and calls `work` for each, in order. `claim` is an `update ... where id in (select ... for update skip locked limit $n) returning ...`
+ * that moves the due time forward, so that the rows of a dead process become due again by themselves. Repeats until a round finds nothing or `roundsMax` is
+ * reached. Returns the number of rows. When `work` throws, throws that error, and the remaining rows of the round become due again later.
  */
 export async function claimDue<P extends readonly SqlValue[], R>(
   db: Db | Tx,

@@ -106,7 +106,8 @@ function isUndefinedTable(thrown: unknown): boolean {
 
 /** Applies one migration. Returns false when another process has applied it first. */
 async function apply(db: Db, migration: Migration): Promise<boolean> {
-  // The record is inserted before the script. A second process waits for its key and then fails before it runs a statement of the script.
+  // The record is inserted before the script runs. A second process waits for the primary key of the record. It then fails before it runs a statement of
+  // the script.
   const record = `insert into schema_migrations (name, checksum, is_additive) values ('${migration.name}', '${migration.checksum}', ${migration.isAdditive})`
   try {
     await db.script(`begin; ${lockSql}; ${record};\n${migration.sql}\n;commit;`)

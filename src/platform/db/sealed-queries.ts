@@ -9,7 +9,7 @@ export interface SealedColumn {
   readonly column: string
   /** The columns of the primary key, in order. */
   readonly keys: readonly { readonly name: string; readonly type: 'int' | 'text' | 'bytea' }[]
-  /** Returns the associated data of a value from the primary key as text (bytea as `\x` and hex). */
+  /** Returns the associated data of a value. The argument is the primary key of its row as text, with bytea as `\x` and hex. */
   readonly ownerOf: (keys: readonly string[]) => string
 }
 
@@ -27,7 +27,7 @@ export interface Resealed {
   readonly unopened: number
 }
 
-/** Values that are sealed again in one transaction. */
+/** Number of values that are sealed again in one transaction. */
 const batchRows = 100
 
 /** A column with its statements. Declare each column only once. */
@@ -67,7 +67,7 @@ export class SealedValues {
     return new Map((await db.many(this.#count)).map(row => [row.keyId, row.values]))
   }
 
-  /** Opens one value to check whether the sealer has the right key. Returns null when there is no value, false when it cannot be opened. */
+  /** Opens one value to check whether the sealer has the right key. Returns null when there is no value, and false when the value cannot be opened. */
   async opens(db: Db, sealer: Sealer): Promise<boolean | null> {
     const [row] = await db.many(this.#first, '', 1)
     if (row === undefined) return null
@@ -75,8 +75,8 @@ export class SealedValues {
   }
 
   /**
-   * Seals every value again that is not sealed with the current key. A value that changes in the meantime keeps its new content. A value
-   * that cannot be opened stays and is counted. After an interruption, the next run continues with the remaining values.
+   * Seals every value again that is not sealed with the current key. A value that changes in the meantime keeps its new content. A value that cannot be
+   * opened stays unchanged and is counted. After an interruption, the next run continues with the remaining values.
    */
   async reseal(db: Db, sealer: Sealer, currentKeyId: string): Promise<Resealed> {
     let resealed = 0

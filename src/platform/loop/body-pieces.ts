@@ -1,12 +1,12 @@
-/** A piece that is larger than this is kept without a copy. */
+/** Maximum size of a small piece. Larger pieces are kept without a copy. */
 const smallMaxBytes = 1023
-/** Smallest and largest size of the buffer that small pieces share. */
+/** Minimum size of the buffer that small pieces share. The next constant is its maximum. */
 const roomMinBytes = 1024
 const roomMaxBytes = 64 * 1024
 
 /**
- * Collects a body that arrives in pieces. Large pieces and the first piece are kept without a copy. Small pieces are copied into a shared
- * buffer, because each buffer has overhead: a body that arrived byte by byte would use two hundred times its length.
+ * Collects a body that arrives in pieces. Large pieces and the first piece are kept without a copy. Small pieces are copied into a shared buffer, because
+ * each buffer has overhead. Without this, a body that arrives byte by byte would use two hundred times its length.
  */
 export class BodyPieces {
   #pieces: Uint8Array[] = []

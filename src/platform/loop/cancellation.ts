@@ -1,6 +1,6 @@
 /**
- * The part of an `AbortSignal` that a call uses. `Cancellation` is a cheaper implementation, because every call of the hot path makes one
- * and hardly any call is cancelled.
+ * The part of an `AbortSignal` that a call uses. `Cancellation` is a cheaper implementation. It matters because every call on the hot path makes one, and
+ * hardly any call is cancelled.
  */
 export interface CancelSignal {
   readonly aborted: boolean

@@ -14,8 +14,8 @@ interface Loading<V> {
 }
 
 /**
- * How long a caller waits for a new value while an old one exists, in milliseconds. We chose it, because a database that accepts
- * connections but does not answer would delay calls for much longer.
+ * Maximum time, in milliseconds, that a caller waits for a new value while an old one exists. Without this bound, a database that accepts connections but
+ * does not answer would delay calls for much longer. The project chose this number.
  */
 const patienceMs = 250
 
@@ -36,10 +36,9 @@ export interface ExpiringCacheOptions<K, V> {
 }
 
 /**
- * A bounded cache with a time to live. Concurrent misses of a key run `load` once. The promise that changes are effective within 60 s
- * depends on it: the TTL is at most 30 s, and news from other processes invalidates entries immediately. When `load` fails or is slow, an
- * old value is returned up to ten TTLs after it expired. So a short outage of the database neither looks like an unknown key nor delays
- * every call.
+ * A bounded cache with a time to live. Concurrent misses of a key run `load` once. Changes take effect within 60 s, because the TTL is at most 30 s and
+ * news from other processes invalidates entries immediately. When `load` fails or is slow, an old value is returned, for up to ten TTLs after it expired.
+ * So during a short outage of the database, no key looks unknown and calls are not delayed.
  */
 export class ExpiringCache<K extends string | number, V> {
   readonly #entries: LRUCache<K, Entry<V>>
@@ -115,7 +114,7 @@ export class ExpiringCache<K extends string | number, V> {
       .finally(() => {
         if (this.#loading.get(key) === loading) this.#loading.delete(key)
       })
-    // When an old value was returned, nobody may be waiting for a slow load that fails later.
+    // After an old value was returned, a slow load may fail later while no caller waits for it.
     answer.catch(() => undefined)
     const loading: Loading<V> = { answer, sinceMs: clock.monotonicMs(), doubts: null }
     this.#loading.set(key, loading)

@@ -1,7 +1,7 @@
 /**
- * Runs work that blocks the event loop noticeably, such as parsing a body of 30 MB. It runs one piece at a time, then rests as long as the
- * piece took, and owners take turns. So the event loop is free for other work at least half of the time, whatever one owner sends. Decision
- * 0372 gives the reasons.
+ * Runs work that blocks the event loop noticeably, such as parsing a body of 30 MB. One piece of work runs at a time, followed by a pause as long as the
+ * piece took. Owners take turns. So the event loop is free for other work at least half of the time, and no owner can block the others. Decision 0372 gives
+ * the reasons.
  */
 import type { Clock } from '../clock.ts'
 import type { CancelSignal } from './cancellation.ts'
@@ -9,7 +9,7 @@ import { nextTurn } from './next-turn.ts'
 
 interface Job {
   run(): void
-  /** When it is true, the turn also contains what follows the work before the loop continues. */
+  /** True: the turn also includes the code that runs after the work without waiting for the event loop. */
   readonly withSequel: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * Running calls by agent, by key and by token, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks
- * the agent's epoch a second time. So no revoke can fall between the check and the registration.
+ * Running calls by agent, by key and by token, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks the agent's epoch
+ * a second time. So every revoke is either seen by the check or cuts the registered call.
  */
 export type CutReason = 'agent_revoked' | 'agent_paused' | 'key_revoked' | 'token_revoked' | 'agent_stale' | 'database_away' | 'shutdown'
 

@@ -1,10 +1,9 @@
 /**
- * One value that many requests read and that is made in the background, such as a public page or sums over all organisations. A process
- * makes it at most once in `maxAgeMs`, however many requests read it, and not at all while no request does.
+ * One value that many requests read and that is made in the background, such as a public page or sums over all organisations. A process makes the value at
+ * most once in `maxAgeMs`, and only when a request reads it.
  *
  * ```ts
- * const list = new Snapshot({ name: 'registry', clock, log, maxAgeMs: 60_000, empty: publicPage([], 60), load: async () => publicPage(await
- * rows(), 60) })
+ * const list = new Snapshot({ name: 'registry', clock, log, maxAgeMs: 60_000, empty: publicPage([], 60), load: async () => publicPage(await rows(), 60) })
  * handle: async ({ list }, { headers }) => replyWithPage(await list.get(), headers['if-none-match'])
  * ```
  *
@@ -29,9 +28,9 @@ export interface SnapshotOptions<V> {
 
 /** Pause after a failed load, in milliseconds. */
 const retryMs = 5000
-/** A value that is this many times older than `maxAgeMs` was not requested for a long time. */
+/** A value counts as very old when its age is this many times `maxAgeMs`, because nobody requested it for a long time. */
 const longUnasked = 10
-/** How long a request waits for a new value that replaces such an old one, in milliseconds. */
+/** How long a request waits for a new value that replaces an invalidated or very old one, in milliseconds. */
 const patienceMs = 250
 /** How long the first requests wait for the first value by default, in milliseconds. */
 const firstWaitDefaultMs = 3000
@@ -75,8 +74,8 @@ export class Snapshot<V> {
   }
 
   /**
-   * Returns the age of the value in milliseconds, Infinity without a value. After the clock was set back, the value counts as old, so that
-   * it is not kept forever.
+   * Returns the age of the value in milliseconds, Infinity without a value. When the clock was set back, the value counts as old, so that it is not kept
+   * forever.
    */
   #ageMs(): number {
     return this.#made === null ? Number.POSITIVE_INFINITY : Math.abs(this.#options.clock.nowMs() - this.#made.atMs)

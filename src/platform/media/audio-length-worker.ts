@@ -1,6 +1,6 @@
 /**
- * Measures the length of recordings in a thread of its own. A file from a user can keep a parser busy for long. The main thread ends the
- * worker then.
+ * Measures the length of recordings in a thread of its own. A file from a user can keep a parser busy for a long time. The main thread then ends the
+ * worker.
  */
 import { parentPort } from 'node:worker_threads'
 import { parseBuffer } from 'music-metadata'
@@ -15,7 +15,7 @@ export interface LengthQuestion {
 
 export interface ReadLength {
   readonly seconds: number
-  /** True for sound only, in a format with few bytes a second. */
+  /** True for a file that contains only sound, in a format with few bytes a second. */
   readonly isCompact: boolean
   /** False: the length comes from a header, which the sender may have invented. */
   readonly isCounted: boolean

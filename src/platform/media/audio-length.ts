@@ -7,17 +7,17 @@ import type { CancelSignal } from '../loop/cancellation.ts'
 import { type NoPlace, Shares } from '../shares.ts'
 import type { LengthAnswer, LengthQuestion, ReadLength } from './audio-length-worker.ts'
 
-/** Longest time to measure one recording, in milliseconds, without the wait for earlier ones. */
+/** Maximum time to measure one recording, in milliseconds. The wait for earlier recordings does not count. */
 const measureMaxMs = 5000
 /** Longest wait of a recording for the measuring thread, in milliseconds. */
 const waitMaxMs = 20_000
-/** Maximum number of recordings that wait. Their bytes count as bodies of requests, which have a bound of their own. */
+/** Maximum number of recordings that wait. Their bytes are bounded elsewhere, as bodies of requests. */
 const waitingMax = 256
 /** The `retry-after` of a recording that could not be measured, in seconds. */
 const retryAfterSeconds = 5
 /** Memory limit of the measuring thread, without the recording itself. */
 const threadMaxMb = 64
-/** Longest length that is accepted: a day. */
+/** Maximum length of a recording: a day. */
 const secondsMax = 86_400
 /** Maximum number of bytes a second of uncompressed sound (96 kHz, stereo, 32 bits). A recording lasts at least its size divided by this. */
 const bytesPerSecondMax = 768_000
@@ -25,13 +25,13 @@ const bytesPerSecondMax = 768_000
 const compactBytesPerSecondMax = 64_000
 /** Tolerance for rounding errors in sums of fractions of a second. */
 const roundingSeconds = 1e-5
-/** Assumed bytes a second of a recording in a format that is not counted: slow codecs of speech have some 500. Decision 0486 gives the reasons. */
+/** Assumed bytes a second of a recording whose sound cannot be counted. Speech codecs with a low bit rate have about 500. Decision 0486 gives the reasons. */
 export const assumedBytesPerSecond = 500
 
 export interface MeasuredLength {
   /** Whole seconds, rounded up, at least 1. */
   readonly seconds: number
-  /** False when the sound could not be counted. The length is then the larger of an estimate by size and the value in the header. */
+  /** False when the sound could not be counted. The length is then an estimate by size, or the value in the header if that is larger. */
   readonly isRead: boolean
 }
 
@@ -41,8 +41,8 @@ export function lengthBySize(bytes: number): MeasuredLength {
 }
 
 /**
- * Returns the counted length, but not less than a recording of this size can last, and at most a day. When only a header states the length,
- * the estimate by size is a lower bound, because the sender may have invented the header.
+ * Returns the counted length, limited to at least the shortest length that a recording of this size can have, and at most a day. When only a header states
+ * the length, the result is at least the estimate by size, because the sender may have invented the header.
  */
 function believed({ seconds, isCompact, isCounted }: ReadLength, size: number): MeasuredLength {
   if (!isCounted) {
@@ -64,7 +64,7 @@ export interface Sender {
 export interface AudioLengthsOptions {
   /** Returns the founder of an organisation. Without it, each organisation has a founder of its own. */
   readonly founderOf?: (orgId: number) => string
-  /** How much of the places that others leave free one founder may have, in percent. */
+  /** One founder may have at most this percentage of the places that others leave free. */
   readonly sharePercent?: number
 }
 
@@ -75,9 +75,9 @@ interface Waiting {
 }
 
 /**
- * Measures recordings in one thread, one after the other. The founders of organisations take turns. The thread starts with the first
- * recording. A recording for which there is no place, or that takes too much time or memory, is refused, because its caller chooses how
- * many come together and what they are like, and a guess could be far too low (decision 0486).
+ * Measures recordings in one thread, one after the other. The founders of organisations take turns. The thread starts with the first recording. A recording
+ * is refused when there is no place for it, or when measuring takes too much time or memory. The length is not guessed then, because a caller could cause
+ * such cases on purpose and a guess could be far too low (decision 0486).
  */
 export class AudioLengths {
   readonly #clock: Pick<Clock, 'after'>
@@ -95,7 +95,7 @@ export class AudioLengths {
     this.#places = new Shares(waitingMax, sharePercent)
   }
 
-  /** Returns the length of a recording. Rejects with `places_taken`, which asks to try again, or with the reason of the sender's signal. */
+  /** Returns the length of a recording. Rejects with `places_taken`, which tells the caller to try again, or with the reason of the sender's signal. */
   async measure(
     recording: { readonly bytes: Buffer; readonly contentType: string; readonly filename: string },
     { orgId, signal }: Sender,
@@ -165,7 +165,7 @@ export class AudioLengths {
       this.#settle(recording, ({ refuse }) => refuse(notMeasured('time')))
     })
     this.#running = { recording, stopTimer }
-    // The message copies the bytes, because the provider gets the same recording.
+    // The bytes are copied into the message and not transferred, because the provider still has to receive them.
     worker.postMessage(recording.question)
   }
 

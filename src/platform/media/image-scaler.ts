@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
 import { ImageTurns } from './image-turns.ts'
 
-/** Maximum number of pixels of an image that is decoded. Larger images, and files that claim to be larger, are not changed. */
+/** Maximum number of pixels of an image that is decoded. An image whose header states more pixels is not changed. */
 const pixelsMax = 64 * 1024 * 1024
 /** Largest file that is decoded, in bytes. */
 const fileMaxBytes = 24 * 1024 * 1024
@@ -25,9 +25,8 @@ export interface ImageCaller {
 }
 
 /**
- * Makes images smaller, in memory, on threads of the pool. The decoder is loaded with the first image. No content of an image can make it
- * throw: an image that is unreadable, animated or too large to decode is not changed. Decisions 0172 and 0497 give the
- * reasons.
+ * Makes images smaller, in memory, on threads of the pool. The decoder is loaded with the first image. It never throws because of an image's content. An
+ * image that is unreadable, animated or too large to decode is not changed. Decisions 0172 and 0497 give the reasons.
  */
 export class ImageScaler {
   #sharp: Promise<SharpMaker> | null = null
@@ -56,7 +55,7 @@ export class ImageScaler {
 
   #load(): Promise<SharpMaker> {
     this.#sharp ??= import('sharp').then(({ default: sharp }) => {
-      // The cache would keep images of users, and one image must not use all cores.
+      // Without these settings, the cache would keep images of users, and one image could use all cores.
       sharp.cache(false)
       sharp.concurrency(1)
       return sharp

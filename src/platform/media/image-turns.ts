@@ -1,4 +1,4 @@
-/** Turns of images on the threads of one process. Founders take turns. Decision 0497 gives the reasons. */
+/** Limits how many images one process handles concurrently. Founders take turns. Decision 0497 gives the reasons. */
 import type { Clock } from '../clock.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
 import { Shares } from '../shares.ts'
@@ -7,7 +7,7 @@ import { Shares } from '../shares.ts'
 const atOnceMax = 2
 /** Maximum number of images that wait. */
 const waitingMax = 128
-/** Percentage of the places for waiting images that others leave free that one founder may use. */
+/** One founder may use at most this percentage of the waiting places that others leave free. */
 const founderPercent = 50
 /** Longest wait for a turn. */
 const waitMsMax = 15_000
@@ -15,7 +15,7 @@ const waitMsMax = 15_000
 export class ImageTurns {
   readonly #clock: Pick<Clock, 'after'>
   readonly #places = new Shares<string>(waitingMax, founderPercent)
-  /** The waiting images of each founder. The founder whose turn is longest ago is first. */
+  /** The waiting images of each founder. The founder whose last turn was longest ago is first. */
   readonly #waiting = new Map<string, Set<() => void>>()
   readonly #running = new Map<string, number>()
 
@@ -46,7 +46,7 @@ export class ImageTurns {
       return await new Promise<boolean>(resolve => {
         const begin = (): void => resolve(true)
         leave = () => {
-          // The founder can have another set by now, when its last image has left this one.
+          // If this set became empty in the meantime, the founder may have a new set by now.
           if (own.delete(begin)) resolve(false)
           if (own.size === 0 && this.#waiting.get(founder) === own) this.#waiting.delete(founder)
         }

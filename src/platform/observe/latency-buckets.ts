@@ -1,6 +1,6 @@
 /**
- * Counts latencies in buckets, eight for each doubling. The counts can be added over days, processes and shards, and a quantile needs no
- * single measurements. Bucket n contains latencies from 2^(n/8) ms to below 2^((n+1)/8) ms. Bucket 0 also contains everything below.
+ * Counts latencies in buckets, eight for each doubling. Counts of several days, processes and shards can be added, and a quantile can be calculated from
+ * the counts alone. Bucket n contains latencies from 2^(n/8) ms to below 2^((n+1)/8) ms. Bucket 0 also contains everything below.
  */
 const bucketsPerDoubling = 8
 /** The last bucket. It contains all latencies above 2^25 ms, which is nine hours. */

@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 
 /**
- * The fields of a log line. A line contains only these fields, so it cannot contain prompts, bodies, headers or credentials. Unknown fields
- * are also dropped at run time, so that a cast cannot add them. Decision 0009 gives the reasons.
+ * The fields of a log line. A line contains only these fields, so it cannot contain prompts, bodies, headers or credentials. Other fields are dropped at
+ * run time, even if a cast hides them from the type checker. Decision 0009 gives the reasons.
  */
 export interface LogFields {
   readonly requestId?: string

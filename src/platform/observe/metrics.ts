@@ -1,6 +1,6 @@
 /**
- * Metrics of this process in the Prometheus text format. A value that changes during requests is a plain number in an object of its owner
- * (`Cell`, `Distribution`), and prom-client reads it at each scrape. Decision 0351 gives the reasons.
+ * Metrics of this process in the Prometheus text format. Requests change only plain numbers in `Cell` and `Distribution` objects. prom-client reads these
+ * numbers at each scrape. Decision 0351 gives the reasons.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
 
@@ -39,7 +39,7 @@ export class Distribution {
   }
 }
 
-/** Maximum number of label sets of one metric. Labels come from our own tables, so this limit is only a last protection. */
+/** Maximum number of label sets of one metric. All labels come from fixed tables of the gateway, so this limit is only a safety net. */
 const seriesMax = 5000
 const overflow = 'other'
 
@@ -54,7 +54,7 @@ export class Series<T> {
     this.#make = make
   }
 
-  /** Returns the item with these labels and makes it if it is new. A frequent caller keeps the result. */
+  /** Returns the item with these labels and makes it if it is new. Frequent callers should keep the result. */
   of(...values: readonly string[]): T {
     const key = values.join('\n')
     const found = this.#found.get(key)
@@ -82,7 +82,7 @@ export class Metrics {
     processRegistry()
   }
 
-  /** Makes a counter whose cells the owners increase. */
+  /** Makes a counter. The code that uses a cell increases its value. */
   counter(name: string, help: string, labelNames: readonly string[]): Series<Cell> {
     const series = new Series<Cell>(labelNames, () => ({ value: 0 }))
     this.counted(name, help, labelNames, () => [...series.all].map(({ labels, item }) => ({ labels, value: item.value })))
@@ -117,7 +117,7 @@ export class Metrics {
     })
   }
 
-  /** Makes a histogram whose distributions the owners change. `bounds` must increase. */
+  /** Makes a histogram. The code that uses a distribution adds the values. `bounds` must be in increasing order. */
   histogram(name: string, help: string, labelNames: readonly string[], bounds: readonly number[]): Series<Distribution> {
     const series = new Series<Distribution>(labelNames, () => new Distribution(bounds))
     this.#registry.registerMetric(new KeptHistogram(name, help, labelNames, bounds, series))
@@ -199,7 +199,7 @@ class KeptHistogram extends Histogram<string> {
 
 let ofProcess: Registry | null = null
 
-/** Memory, processor, garbage collection and event loop belong to the process, so all gateways in it share one registry. */
+/** Returns the registry of process metrics: memory, processor, garbage collection and event loop. All gateways in one process share it. */
 function processRegistry(): Registry {
   if (ofProcess === null) {
     ofProcess = new Registry()

@@ -16,7 +16,7 @@ export interface OtelOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
   readonly version: string
-  /** Identifies this process among its replicas. */
+  /** Distinguishes this process from the other processes of the installation. */
   readonly instanceId: string
   /** How many of the traces that begin in this process are sampled, in percent, 0 to 100. */
   readonly samplePercent: number
@@ -26,11 +26,11 @@ export interface OtelOptions {
 
 /** Telemetry that can be stopped. */
 export interface OtelTelemetry extends Telemetry {
-  /** Sends what is not exported yet. It may take as long as the collector does, so the caller sets the time limit. */
+  /** Sends the remaining data. The caller must set a time limit, because the collector may be slow. */
   stop(): Promise<void>
 }
 
-/** Maximum number of spans that wait to be sent. Further ones are dropped, so that an unavailable collector costs no more memory. */
+/** Maximum number of spans that wait to be sent. Further spans are dropped, so that an unavailable collector does not use up memory. */
 const queueMax = 4096
 const batchMax = 512
 const batchDelayMs = 500

@@ -34,7 +34,7 @@ export interface Telemetry {
 }
 
 /**
- * The place of one call in traces: its parent, and its trace once its span has begun. The edge makes it, and log lines contain its trace
+ * The place of one call in traces: its parent, and its own trace after its span has begun. The HTTP edge makes the place, and log lines contain its trace
  * id.
  */
 export class TracePlace {

@@ -17,8 +17,8 @@ export function plainAddress(text: string): string | null {
 }
 
 /**
- * Returns the key under which requests of an address are counted: the address itself, or for IPv6 its /64, which one line or machine
- * normally has. Null for a text that is not an IP address.
+ * Returns the key under which requests from an address are counted. It is the address itself, or the /64 of an IPv6 address, because one customer or
+ * machine normally has a whole /64. Null for a text that is not an IP address.
  */
 export function networkOf(text: string): string | null {
   const address = addressOf(text)
@@ -30,7 +30,7 @@ export function networkOf(text: string): string | null {
     .join(':')}::/64`
 }
 
-/** Reads addresses and CIDR ranges. `wrong` is the first item that is neither; the set is then empty. */
+/** Reads addresses and CIDR ranges. `wrong` is the first invalid item. When there is one, the set is empty. */
 export function addressRangesOf(items: readonly string[]): { ranges: AddressRanges; wrong: string | null } {
   const ranges: (readonly [Address, number])[] = []
   for (const item of items) {

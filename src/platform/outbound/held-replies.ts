@@ -1,14 +1,14 @@
 /**
- * Limits how many bytes of replies this process keeps. The replies come from providers, servers of organisations and memory stores. There
- * is one limit for all of them, and a share for the organisations of each founder. A reply that is read as a whole waits for room, so its
- * server waits too. The oldest reader of a founder never waits, so every reply is read to its end. Other data, for example of streams, is
+ * Limits how many bytes of replies this process keeps in memory. The replies come from providers, servers of organisations and memory stores. There is one
+ * limit for all of them, and a share for the organisations of each founder. The reader of a whole reply waits for room and meanwhile reads nothing from the
+ * server. The oldest reader of a founder never waits, so every reply is eventually read to its end. Data that cannot wait, for example of streams, is
  * refused when there is no room. Decision 0467 gives the reasons.
  */
 
 export interface HeldRepliesLimits {
-  /** Maximum number of bytes of all replies together, without the free part of each. */
+  /** Maximum number of bytes of all replies together. The first bytes of each reply are free and do not count. */
   readonly totalBytes: number
-  /** Percentage of the room not used by others that one founder's organisations may use. */
+  /** The organisations of one founder may use at most this percentage of the room that others leave free. */
   readonly founderPercent: number
 }
 
@@ -19,11 +19,11 @@ export type HeldRefusal = 'total' | 'organisation'
 export interface RoomOfReply {
   /** Takes room for bytes that have arrived. Returns false when there is none now. A negative number gives room back. */
   take(bytes: number): boolean
-  /** Calls `wake` once, when there may be room. */
+  /** Calls `wake` once, as soon as there may be room. */
   whenFree(wake: () => void): void
 }
 
-/** The first bytes of each reply are free. Nearly all replies and events are shorter, so they cost only one comparison. */
+/** This many bytes of each reply are free. Nearly all replies and events are shorter, so the check costs only one comparison. */
 const freeHeldBytes = 64 * 1024
 
 interface Reader {
@@ -108,7 +108,7 @@ export class HeldReplies {
     }
     if (needed < 0) this.#giveBack(reader, -needed)
     reader.arrivedBytes = arrivedBytes
-    // There may be room for the next reader too.
+    // There may also be room for the next reader.
     if (reader.hasWaited) this.#wakeNext(this.#repliesOf(reader.founder))
     reader.hasWaited = false
     return true
@@ -167,7 +167,7 @@ export class HeldReplies {
   }
 }
 
-/** The kept bytes of one reply that cannot wait. */
+/** Counts the kept bytes of one reply that cannot wait. */
 export class HeldReply {
   readonly #room: HeldReplies
   readonly #founder: string

@@ -78,7 +78,10 @@ export interface OriginOptions {
  */
 const userKeepAliveMaxMs = 10_000
 
-/** Opens separate connections to one origin that a user gave, `https://host:port`, so that requests to it have their own limit. */
+/**
+ * Opens connections to one origin that a user gave, `https://host:port`. They are separate from all others, so that requests to this origin have their own
+ * limit.
+ */
 export function openOrigin(origin: string, { lookup, connectionsMax, connectTimeoutMs, silenceMs }: OriginOptions): OriginClient {
   const connect = { timeout: connectTimeoutMs, noDelay: true, lookup }
   const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs, keepAliveMaxTimeout: userKeepAliveMaxMs }
@@ -90,7 +93,7 @@ export function openOrigin(origin: string, { lookup, connectionsMax, connectTime
   }
 }
 
-/** The limit is high because every slow stream uses a connection as long as it lasts. */
+/** Default maximum number of connections. It is high, because every stream uses a connection as long as it lasts. */
 const connectionsDefaultMax = 8192
 
 export function createOutbound(options: OutboundOptions): Outbound {
@@ -105,7 +108,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const guard = makeUrlGuard(options.allow, options.lookup)
   const connect = { timeout: options.connectTimeoutMs, noDelay: true }
   const toUsers = { ...timeouts, keepAliveMaxTimeout: userKeepAliveMaxMs }
-  // There are two agents, so that a connection that was opened with permission is never used for a URL without it.
+  // There are two agents. A connection to an address that OUTBOUND_ALLOW permits is never used for a URL that it does not permit.
   const permitted = new Agent({ ...toUsers, connect: { ...connect, lookup: resolve } })
   const guarded = new Agent({ ...toUsers, connect: { ...connect, lookup: guard.lookup } })
   return {
@@ -122,7 +125,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
-/** Origin and path of recent URLs, because the hot path calls the same ones again and again. */
+/** Caches the origin and path of recent URLs, because the hot path calls the same URLs again and again. */
 const parsed = new Map<string, { origin: string; path: string }>()
 
 function parts(url: string): { origin: string; path: string } {

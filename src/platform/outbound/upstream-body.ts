@@ -8,8 +8,8 @@ import type { RoomOfReply } from './held-replies.ts'
 /** The body of an upstream reply. Read it once, as chunks or as a whole, or destroy it. Decision 0081 gives the reasons. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   /**
-   * Returns the whole body as one buffer, synchronously when it has already arrived. Throws BodyTooLargeError above the limit. With `room`,
-   * reads on only while there is room for the bytes that have arrived.
+   * Returns the whole body as one buffer, synchronously when it has already arrived. Throws BodyTooLargeError above the limit. With `room`, it waits
+   * whenever there is no room for the bytes that have arrived.
    */
   buffer(maxBytes: number, room?: RoomOfReply): Buffer | Promise<Buffer>
   /**
@@ -19,7 +19,10 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd>
   /** Closes the connection. A pending read rejects. */
   destroy(): void
-  /** Makes a waiting read return an empty chunk. If no read is waiting, the next one that would wait does so. The connection stays open. */
+  /**
+   * Makes the read that waits for data return an empty chunk. If no read waits now, the next read that would wait returns an empty chunk. The connection
+   * stays open.
+   */
   nudge(): void
   /** From now on, the request's signal does not close the connection. A relay that must end at an event boundary calls `destroy` itself. */
   detachSignal(): void
@@ -31,7 +34,7 @@ export type FlowEnd = 'stopped' | 'nudged' | 'ended'
 export interface OutboundReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The receiver must read it or destroy it. */
+  /** The receiver must either read the body or destroy it. */
   readonly body: UpstreamBody
 }
 
@@ -41,14 +44,17 @@ export class BodyTooLargeError extends Error {
 
 const noBytes = new Uint8Array()
 const pauseAboveChunks = 16
-/** With `refusesFine`, a chunk of at most this length is copied after the unread ones when there are several. */
+/** With `refusesFine`, chunks of at most this length are joined when several are unread. */
 const smallChunkBytes = 1024
 const joinAboveChunks = 8
 /** Size of the buffer for such chunks. */
 const joinedMaxBytes = 8 * 1024
-/** A limit on chunks alone is not enough, because a chunk has up to 64 KB. */
+/** The socket is also paused above this number of unread bytes. A limit on the number of chunks is not enough, because a chunk has up to 64 KB. */
 const pauseAboveBytes = 128 * 1024
-/** Bytes that a reader gets before other work runs. Each chunk counts as at least `chunkMinBytes`, because every chunk has a cost. */
+/**
+ * After this number of bytes, other work of the process runs before the reader gets more. Each chunk counts as at least `chunkMinBytes`, because every
+ * chunk has a cost.
+ */
 const turnMaxBytes = 32 * 1024
 const chunkMinBytes = 256
 /** A longer chunk is returned in parts. */
@@ -83,7 +89,9 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #chunks: Uint8Array[] = []
   /** Bytes of the unread chunks. */
   #unreadBytes = 0
-  /** The buffer for small chunks. The last unread chunk is its part from `#joinedFrom` to `#joinedTo`; null: it is another one. */
+  /**
+   * The buffer for small chunks. The last unread chunk is the part from `#joinedFrom` to `#joinedTo`. null: the last unread chunk is not in such a buffer.
+   */
   #joined: Buffer | null = null
   #joinedFrom = 0
   #joinedTo = 0
@@ -154,8 +162,8 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   }
 
   /**
-   * Copies a small chunk after the unread ones. A body in chunks of one byte then fills a buffer before the socket is paused. With a pause after 16 bytes,
-   * undici would copy all that has arrived each time.
+   * Appends a small chunk to the last unread one. A body in one-byte chunks then fills a whole buffer before the socket is paused. Without this, the socket
+   * would be paused after 16 bytes, and undici would copy all arrived data at each pause.
    */
   #join(chunk: Buffer): void {
     const last = this.#chunks.length - 1
@@ -305,7 +313,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
           this.#unreadBytes -= chunk.length
           turnBytes += Math.max(chunk.length, chunkMinBytes)
           if (turnBytes > turnMaxBytes) {
-            // Other work runs here. Otherwise a burst that has already arrived would be processed completely before it.
+            // Other work runs here. Otherwise a burst of data that has already arrived would be processed completely first.
             await nextTurn()
             turnBytes = chunk.length
           }
@@ -326,7 +334,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
 
   #nextPart(): Uint8Array | undefined {
     const chunk = this.#chunks[0]
-    // A chunk that is being read gets nothing more.
+    // Nothing may be appended to a chunk that is being read.
     if (this.#chunks.length === 1) this.#joined = null
     if (chunk === undefined || chunk.length <= partMaxBytes) return this.#chunks.shift()
     this.#chunks[0] = chunk.subarray(partMaxBytes)

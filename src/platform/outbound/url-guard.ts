@@ -1,7 +1,7 @@
 /**
- * Decides to which addresses a user may make the gateway connect. A URL is checked when it is stored and again at every call. Every address
- * to which its host resolves is checked in the look-up of the socket itself. So the checked address is the one that is used, and a name
- * that later resolves to another address cannot bypass the check. Decision 0125 gives the reasons.
+ * Decides which addresses a user may make the gateway connect to. A URL is checked when it is stored and again at every call. The look-up of the socket
+ * itself checks every address to which the host resolves. So the checked address is the one that is used, and a name that later resolves to another address
+ * cannot bypass the check. Decision 0125 gives the reasons.
  */
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -33,9 +33,8 @@ export class BlockedAddressError extends Error {
 }
 
 /**
- * Makes the guard from the `host:port` pairs of OUTBOUND_ALLOW. The system resolves the names in these pairs. All other names are resolved
- * with the name servers directly, which uses no thread of the process. Throws an Error for an invalid entry. `stranger` replaces both
- * look-ups in tests.
+ * Makes the guard from the `host:port` pairs of OUTBOUND_ALLOW. The system resolves the names in these pairs. All other names are resolved directly with
+ * the name servers, which needs no thread of the pool. Throws an Error for an invalid entry. `stranger` replaces both look-ups in tests.
  */
 export function makeUrlGuard(allow: readonly string[], stranger?: LookupFunction): UrlGuard {
   const resolve = stranger ?? dnsLookup
@@ -47,7 +46,8 @@ export function makeUrlGuard(allow: readonly string[], stranger?: LookupFunction
     lookup,
     lookupFor(url) {
       if (!isAllowed(url)) return lookup
-      // Only the permitted name itself may lead to any address. A client that adds a prefix to it asks for another host.
+      // Only the permitted name itself may resolve to any address. An S3 client that puts the bucket before the name asks for another host, which is
+      // checked.
       return (hostname, options, callback) => (hostname === url.hostname ? resolve : lookup)(hostname, options, callback)
     },
     check(url) {
@@ -67,8 +67,8 @@ export function makeUrlGuard(allow: readonly string[], stranger?: LookupFunction
 }
 
 /**
- * Names that lead inward wherever they are resolved: those of RFC 6761 and 6762, home.arpa (RFC 8375), and internal, which ICANN reserves
- * for private networks. Names of cloud metadata servers end in `internal`.
+ * Names that belong to private networks everywhere: those of RFC 6761 and 6762, home.arpa (RFC 8375), and internal, which ICANN reserves for private use.
+ * Names of cloud metadata servers end in `internal`.
  */
 const inwardNames = ['localhost', 'local', 'internal', 'home.arpa', 'localdomain', 'intranet', 'lan']
 
@@ -97,7 +97,7 @@ function hostPort(url: URL): string {
 
 const bare = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
 
-/** Refuses a name when any of its addresses is not public, because the socket decides which of them it uses. */
+/** Refuses a name when any of its addresses is not public, because the socket may use any of them. */
 function guardedLookup(resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, found, family) => {
@@ -129,11 +129,9 @@ const ipv4Mapped = ipaddr.IPv6.parseCIDR('::ffff:0:0/96')
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
-/**
- * Allows only the range that is assigned to the internet, without the special parts that the library knows (6to4, Teredo, documentation …).
- */
+/** Allows only the range of global unicast addresses, without the special ranges that the library knows (6to4, Teredo, documentation …). */
 function isBlockedIpv6(address: IPv6): boolean {
-  // A network with DNS64 gives every IPv4 host such an address, so the embedded IPv4 address is checked.
+  // In a network with DNS64, every IPv4 host has a NAT64 address, so the IPv4 address inside it is checked.
   if (address.match(ipv4Mapped) || address.match(nat64)) return isBlockedAddress(address.toByteArray().slice(12).join('.'))
   return !address.match(globalUnicast) || address.range() !== 'unicast'
 }

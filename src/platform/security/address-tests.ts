@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { fail } from '../errors.ts'
 
-/** Tests of addresses that one organisation may make in a row. Passed tests do not count. */
+/** Number of address tests that one organisation may make in a row. Passed tests do not count. */
 const testsMax = 60
 /** One more test is available after this time. */
 const testEveryMs = 10_000
@@ -9,8 +9,8 @@ const testEveryMs = 10_000
 const orgsMax = 10_000
 
 /**
- * Limits how often an organisation may make this process test an address: a store, a model server or a webhook. The result distinguishes
- * refusals, TLS errors, timeouts and statuses, so without a limit the test could scan other people's networks.
+ * Limits how often an organisation may make this process test an address: a store, a model server or a webhook. The result of a test distinguishes
+ * refusals, TLS errors, timeouts and statuses. Without a limit, a caller could use the tests to scan other people's networks.
  */
 export class AddressTests {
   readonly #clock: Pick<Clock, 'monotonicMs'>

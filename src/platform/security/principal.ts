@@ -1,4 +1,4 @@
-/** The caller in the form that every layer uses, and the pure rule that decides whether a caller may call a row. */
+/** The caller of a request, and the pure function that decides whether a caller may use an endpoint. */
 
 export type Role = 'member' | 'admin' | 'owner'
 export type Capability = 'usage:org:view' | 'cost:org:view' | 'audit:view'
@@ -14,7 +14,7 @@ export interface KeyLimits {
   readonly dailyLimit: number | null
 }
 
-/** Rules of the owner of a key or agent for its calls. Null means no rule. */
+/** Rules that the owner of a key or agent sets for its calls. Null means no rule. */
 export interface CallPolicy {
   readonly owner: 'key' | 'agent'
   readonly ownerId: number
@@ -48,8 +48,8 @@ export interface KeyPrincipal extends Common {
   readonly workspaceId: number | null
   readonly limits: KeyLimits
   /**
-   * True for a trial key. The platform's account pays only for its models in India, which are free for the key. For other keys, calls on
-   * the platform's account are debited when billing is on.
+   * True for a trial key. It may use the platform's provider keys only for models in India, and these calls are free for it. For other keys, calls on
+   * platform keys are charged to the prepaid balance when billing is on.
    */
   readonly isTrial?: boolean
   /** All policies apply. Empty when there are none. */
@@ -61,10 +61,10 @@ export interface AgentPrincipal extends Common {
   readonly kind: 'agent'
   readonly agentId: number
   readonly agentName: string
-  /** Ids of at most 3 ancestors, nearest first. A call counts in all of them. */
+  /** Ids of at most 3 ancestors, nearest first. A call of the agent also counts for all of these ancestors. */
   readonly ancestorIds: readonly number[]
   readonly epoch: number
-  /** The id of the token, then those of the tokens from which it was made. Each can be revoked. */
+  /** The id of the token, followed by the ids of the tokens from which it was made. A revoke of any of them ends this token. */
   readonly tokenIds: readonly string[]
   readonly keyId: number
   readonly keyName: string
@@ -78,7 +78,7 @@ export interface AgentPrincipal extends Common {
   readonly policies: readonly CallPolicy[]
   /** Unix milliseconds at which the token expires. */
   readonly expiresAtMs: number
-  /** The lifetime with which the token was issued. A token of a child agent cannot get a longer one. */
+  /** The lifetime with which the token was issued. A token that it mints for a child agent cannot have a longer one. */
   readonly lifeSeconds: number
 }
 
@@ -95,10 +95,7 @@ export type Principal = KeyPrincipal | AgentPrincipal | SessionPrincipal
 /** A caller with a bearer credential. */
 export type BearerPrincipal = KeyPrincipal | AgentPrincipal
 
-/**
- * The requirements of a row for its caller, in addition to the kind of credential. Every row has a rule. `{}` accepts any credential of
- * that kind.
- */
+/** What a row requires of its caller in addition to the kind of credential. Every row has a rule. The rule `{}` accepts any credential of that kind. */
 export interface AccessRule {
   /** 'full': requires an API key of scope full. Agent tokens count as inference scope. */
   readonly scope?: 'full'
@@ -108,11 +105,11 @@ export interface AccessRule {
   readonly role?: 'admin' | 'owner'
   /** With `role`: a holder of one of these capabilities is accepted too. */
   readonly orCapability?: readonly Capability[]
-  /** Only credentials with a user. */
+  /** True: only credentials with a user are accepted. */
   readonly userBacked?: true
-  /** Only agent tokens. */
+  /** True: only agent tokens are accepted. */
   readonly agentOnly?: true
-  /** No agent tokens, whatever their rights are. */
+  /** True: no agent token is accepted, whatever its scopes are. */
   readonly noAgents?: true
 }
 
@@ -124,7 +121,8 @@ export function lacksScope({ scopes }: AgentPrincipal, missing: AgentScope): str
 }
 
 /**
- * Returns whether a key may act in the name of an agent that this user made, so that its calls count as the agent's. These keys may:
+ * Returns whether a key may act in the name of an agent, so that its calls count as the agent's. `createdByUser` is the user who created the agent. These
+ * keys may:
  * - full keys, because they can mint tokens of every agent;
  * - keys of owners and admins;
  * - keys without a user, because the operator made them;

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, randomBytes } from 'node:crypto'
 
-/** Like `hashKey`, but as base64 text. It runs for every call, and the one-shot function makes no hash object. */
+/** Like `hashKey`, but as base64 text. It runs for every call, so it uses the one-shot function, which makes no hash object. */
 export function hashKeyText(key: string): string {
   return hash('sha256', key, 'base64')
 }
@@ -51,7 +51,7 @@ export function makeSealer(masterKey: Buffer, olderKeys: readonly Buffer[] = [])
   }
 }
 
-/** Returns a name for a master key that does not reveal it: the first 8 hex characters of a derived value. */
+/** Returns an id for a master key, which does not reveal the key: the first 8 hex characters of a derived value. */
 export function keyIdOf(masterKey: Buffer): string {
   return deriveKey(masterKey, 'key-id').toString('hex').slice(0, 8)
 }

@@ -4,7 +4,7 @@ import { normalFormC } from './normal-form.ts'
 /** A longer text cannot be a name in any normal form. */
 const typedMaxChars = 10_000
 const nameShape = /^[^\p{Cc}]{1,100}$/u
-/** Characters that change the direction of text or are invisible. A name with them looks the same as one without. */
+/** Characters that are invisible or change the direction of text. A name with such characters can look the same as another name. */
 const unseen = /[\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u
 /** Invisible joiners that are allowed: after a mark (Indic half forms) or an Arabic letter, and in emoji. */
 const joiners =
@@ -25,8 +25,8 @@ export function cleanName(text: string): string {
 }
 
 /**
- * Returns the texts under which a name may be stored from before names were normalised: the clean name, the text as typed, and the
- * decomposed form. For most names these are one text. Throws `bad_name`.
+ * Returns every form in which the database may contain a name, because old rows are not normalised: the clean name, the text as typed, and the decomposed
+ * form. For most names these are one text. Throws `bad_name`.
  */
 export function formsOfName(text: string): readonly string[] {
   const name = cleanName(text)

@@ -12,7 +12,7 @@ export interface Ids {
   random(): number
 }
 
-// The pool of random bytes avoids one system call for each id on the hot path.
+// Random bytes are drawn in blocks, which avoids one system call for each id on the hot path.
 const pool = Buffer.alloc(8192)
 let used = pool.length
 

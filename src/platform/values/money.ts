@@ -7,7 +7,8 @@ const tokensPerMtok = 1_000_000n
 const mtok = Number(tokensPerMtok)
 const halfMtok = mtok / 2
 /**
- * Largest sum that is calculated with numbers. Prices and units are never negative, so when the sum is a safe integer, all its parts are.
+ * Largest sum that is calculated with JavaScript numbers. Prices and units are never negative, so when the sum is a safe integer, all its parts are safe
+ * integers too.
  */
 const exactMax = Number.MAX_SAFE_INTEGER - halfMtok
 

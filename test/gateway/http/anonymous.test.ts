@@ -10,11 +10,11 @@ describe('requests without a valid credential', () => {
   let clock: MovableClock
   beforeAll(async () => {
     clock = movableClock()
-    // The gateway trusts the proxy of the tests, so each test can have its own addresses.
+    // The gateway trusts the loopback address as a proxy, so each test can use its own client addresses.
     app = await startApp({ clock, env: { TRUSTED_PROXIES: '127.0.0.1, ::1' } })
   })
   afterAll(() => app.stop())
-  // Each test has the whole of a minute, and an hour, for itself.
+  // Each test begins at the start of a new hour, so the counts of earlier tests do not matter.
   beforeEach(() => clock.moveTo(Math.ceil((clock.nowMs() + 1) / 3_600_000) * 3_600_000 + 5_000))
 
   const ask = (from: string, headers: Record<string, string> = {}, options: { method?: string; path?: string; token?: string | null; body?: unknown } = {}) =>
@@ -34,7 +34,7 @@ describe('requests without a valid credential', () => {
     refused: replies.filter(reply => reply.status === 429).length,
   })
 
-  test('LIM-01 the 121st anonymous call in a minute is 429 rate_limit_exceeded with the seconds to the end of the minute; calls in the next minute pass', async () => {
+  test('LIM-01 the 121st anonymous call in a minute is 429 with the seconds to the end of the minute, and calls in the next minute pass', async () => {
     const replies = await askTimes(121, '198.51.100.1')
     expect(statuses(replies)).toEqual({ ok: 120, refused: 1 })
     const last = replies[120]
@@ -46,7 +46,7 @@ describe('requests without a valid credential', () => {
     expect((await ask('198.51.100.1')).status).toBe(200)
   })
 
-  test('LIM-01 calls with a wrong or missing credential count; over the limit they get 429 instead of 401', async () => {
+  test('LIM-01 calls with a wrong or missing credential count as anonymous, and above the limit they get 429 instead of 401', async () => {
     const tries = [null, 'br-wrong', 'a.b.c', `br-${'A'.repeat(32)}`]
     for (let i = 0; i < 120; i++) {
       const reply = await ask('198.51.100.3', {}, { path: i % 2 === 0 ? '/v1/me/whoami' : '/v1/usage', token: tries[i % tries.length] ?? null })
@@ -57,11 +57,11 @@ describe('requests without a valid credential', () => {
       expect([reply.status, reply.json.error.code]).toEqual([429, 'rate_limit_exceeded'])
     }
     expect((await ask('198.51.100.3')).status).toBe(429)
-    // Somebody with a key behind the same address is not held up.
+    // A caller with a key at the same address is not affected.
     expect((await ask('198.51.100.3', {}, { path: '/v1/me/whoami', token: app.key })).status).toBe(200)
   })
 
-  test('LIM-02 calls with a key do not count as anonymous, on public paths either; there the rate of the key applies', async () => {
+  test('LIM-02 calls with a key never count as anonymous, and on public paths the rate limit of the key applies', async () => {
     for (let i = 0; i < 121; i++)
       expect((await ask('198.51.100.4', {}, { token: app.key, path: i % 2 === 0 ? '/v1/models' : '/v1/me/whoami' })).status).toBe(200)
     expect((await ask('198.51.100.4')).status).toBe(200)
@@ -70,7 +70,7 @@ describe('requests without a valid credential', () => {
     expect((await Promise.all(slow)).map(reply => reply.status).sort()).toEqual([200, 200, 200, 429])
   })
 
-  test('LIM-02 the token of a revoked agent gets 401 with the reason, however often it calls', async () => {
+  test('LIM-02 calls with the token of a revoked agent always get 401 with the reason, never 429', async () => {
     const agent = await app.newAgent('runaway')
     await app.call('POST', `/v1/me/agents/${agent.id}/revoke`)
     for (let i = 0; i < 125; i++) {
@@ -80,20 +80,20 @@ describe('requests without a valid credential', () => {
     expect((await ask('198.51.100.5')).status).toBe(200)
   })
 
-  test('a call of a public path with an invalid credential is answered as an anonymous call, and counts', async () => {
+  test('a call of a public path with an invalid credential is served and counted as anonymous', async () => {
     for (let i = 0; i < 120; i++) expect((await ask('198.51.100.6', {}, { token: 'br-wrong' })).status).toBe(200)
     expect((await ask('198.51.100.6', {}, { token: 'br-wrong' })).status).toBe(429)
   })
 
-  test('LIM-03 a browser gets a signed cookie and is counted by it; a browser with a forged cookie is counted by address', async () => {
+  test('LIM-03 a browser gets a signed cookie and is counted by it, and a browser with a forged cookie is counted by address', async () => {
     const first = await ask('198.51.100.7', browser)
     const cookie = cookieOf(first)
     expect(first.headers.get('set-cookie')).toMatch(/^br_device=[\w-]+\.[\w-]+; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Lax$/)
     if (cookie === null) throw new Error('no cookie')
-    // The request that got the cookie is the first of its 120.
+    // The request that received the cookie counts as the first of its 120.
     expect(statuses(await askTimes(120, '198.51.100.7', { ...browser, cookie }))).toEqual({ ok: 119, refused: 1 })
     expect((await ask('198.51.100.8', { ...browser, cookie })).status).toBe(429)
-    // Another browser and a program behind the same address go on.
+    // Another browser and a program at the same address are not affected.
     const other = cookieOf(await ask('198.51.100.7', browser))
     expect(statuses(await askTimes(110, '198.51.100.7', { ...browser, cookie: other ?? '' }))).toEqual({ ok: 110, refused: 0 })
     const [id, mac] = cookie.slice('br_device='.length).split('.')
@@ -110,7 +110,7 @@ describe('requests without a valid credential', () => {
     expect(cookieOf(await ask('198.51.100.9', browser, { path: '/v1/me/whoami' }))).not.toBeNull()
   })
 
-  test('LIM-03 fresh cookies do not raise the limit of an address', async () => {
+  test('LIM-03 new cookies do not raise the limit of an address', async () => {
     const few = await startApp({ clock, env: { TRUSTED_PROXIES: '127.0.0.1, ::1', ANON_RPM: '12' } })
     const times = async (count: number, headers: Record<string, string>): Promise<TestReply[]> => {
       const replies: TestReply[] = []
@@ -124,7 +124,7 @@ describe('requests without a valid credential', () => {
       expect(new Set(cookies).size).toBe(10)
       expect(statuses(thrown)).toEqual({ ok: 12, refused: 3 })
       clock.advance(minuteMs)
-      // With its ten cookies and without one the address would have room for 132 in a minute; all together do not get more than 120.
+      // With ten cookies, and once without a cookie, the address could send 132 requests in a minute. Together they get at most 120.
       for (const cookie of cookies) expect(statuses(await times(13, { cookie }))).toEqual({ ok: 12, refused: 1 })
       expect((await times(1, {}))[0]?.status).toBe(429)
       clock.advance(60 * minuteMs)
@@ -140,7 +140,7 @@ describe('requests without a valid credential', () => {
     expect((await ask('2001:db8:0:8::1')).status).toBe(200)
   })
 
-  test('HARD-12 calls of public documents count for anonymous callers; a caller with a key can still read them', async () => {
+  test('HARD-12 anonymous requests for public documents count, and a caller with a key can still read the documents', async () => {
     const paths = [
       '/openapi.json',
       '/llms.txt',
@@ -159,7 +159,7 @@ describe('requests without a valid credential', () => {
     }
   })
 
-  test('HARD-12 public documents have an ETag, answer 304 to a reader who has them, and have the same bytes each time', async () => {
+  test('HARD-12 public documents have an ETag and always the same bytes, and a reader who has them gets 304', async () => {
     for (const path of ['/openapi.json', '/llms.txt', '/mcp/server-card', '/.well-known/mcp/server-card.json', '/.well-known/ai-catalog.json']) {
       const first = await ask('198.51.100.33', {}, { path })
       const etag = first.headers.get('etag') ?? ''
@@ -176,13 +176,13 @@ describe('requests without a valid credential', () => {
     }
   })
 
-  test('calls of health and of the console do not count', async () => {
+  test('anonymous calls of the health endpoints and of the console do not count', async () => {
     for (let i = 0; i < 122; i++) expect((await ask('198.51.100.11', {}, { path: '/health' })).status).toBe(200)
     expect((await ask('198.51.100.11', {}, { path: '/me/audit' })).status).toBe(401)
     expect((await ask('198.51.100.11')).status).toBe(200)
   })
 
-  test('MCP-20 the 121st request without a valid credential in a minute, to /mcp and /v1 together, is 429 with retry-after', async () => {
+  test('MCP-20 requests to /mcp and /v1 without a valid credential count together, and the 121st in a minute is 429 with retry-after', async () => {
     const initialize = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
     const mcp = (token: string | null) =>
       ask('198.51.100.12', { accept: 'application/json, text/event-stream' }, { method: 'POST', path: '/mcp', body: initialize, token })
@@ -194,7 +194,7 @@ describe('requests without a valid credential', () => {
     expect((await mcp(app.key)).status).toBe(200)
   })
 
-  test('starts of sign-ins count, because each of them is kept for a while', async () => {
+  test('anonymous starts of sign-ins count, because the gateway stores each of them for a while', async () => {
     const begin = () => ask('198.51.100.77', {}, { path: '/auth/google' })
     for (let count = 0; count < 120; count++) expect((await begin()).json.error.code).toBe('provider_not_configured')
     expect([(await begin()).status, (await ask('198.51.100.77', {}, { path: '/auth' })).status]).toEqual([429, 200])

@@ -1,4 +1,4 @@
-/** How bodies and URLs are read, on rows of every sort: one rule for inference, management, forms and MCP. */
+/** How bodies and URLs are read. The same rules apply to inference, management, forms and MCP. */
 import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ describe('bodies and URLs', () => {
   })
   afterAll(() => app.stop())
 
-  /** A request whose path and headers go out as they are written, each character of the path as one byte. */
+  /** Sends a request with path and headers exactly as written. Each character of the path is one byte. */
   function raw(method: string, path: string, body: Buffer | string, headers: Record<string, string> = {}): Promise<Answer> {
     const { hostname, port } = new URL(app.baseUrl)
     return new Promise((resolve, reject) => {
@@ -43,17 +43,20 @@ describe('bodies and URLs', () => {
     ['MCP', '/mcp', () => list, accept],
   ]
 
-  test.each(rows)('EDGE-09 %s: a body that is not UTF-8 is 400 and reaches no provider; a byte order mark is skipped', async (_name, path, body, headers) => {
-    const before = app.alpha.requests.length
-    const broken = Buffer.concat([Buffer.from(body().slice(0, -1)), Buffer.from(',"x":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
-    const refused = await raw('POST', path, broken, { ...json, ...headers })
-    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('UTF-8')])
-    expect(app.alpha.requests.length).toBe(before)
-    const marked = await raw('POST', path, Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(body())]), { ...json, ...headers })
-    expect([200, 201]).toContain(marked.status)
-  })
+  test.each(rows)(
+    'EDGE-09 %s: a body that is not UTF-8 is 400 and reaches no provider, and a byte order mark is skipped',
+    async (_name, path, body, headers) => {
+      const before = app.alpha.requests.length
+      const broken = Buffer.concat([Buffer.from(body().slice(0, -1)), Buffer.from(',"x":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
+      const refused = await raw('POST', path, broken, { ...json, ...headers })
+      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('UTF-8')])
+      expect(app.alpha.requests.length).toBe(before)
+      const marked = await raw('POST', path, Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(body())]), { ...json, ...headers })
+      expect([200, 201]).toContain(marked.status)
+    },
+  )
 
-  test('EDGE-09 a content-encoding of thousands of spaces is answered immediately', async () => {
+  test('EDGE-09 a content-encoding header with thousands of spaces does not delay the answer', async () => {
     const spaces = '\u00a0'.repeat(15_000)
     const begun = performance.now()
     for (let times = 0; times < 5; times++) {
@@ -78,7 +81,7 @@ describe('bodies and URLs', () => {
     expect((await raw('POST', path, body(), { ...json, ...headers, 'content-encoding': 'identity' })).status).toBeLessThan(300)
   })
 
-  test('EDGE-09 inference and management accept the content-types that curl and careless clients send; for others, and for forms, a 415 names what was sent', async () => {
+  test('EDGE-09 inference and management accept the content-types of curl and careless clients, and a 415 for any other names it', async () => {
     for (const [, path, body] of rows.slice(0, 2)) {
       for (const type of ['application/json; charset=utf-8', 'application/vnd.api+json', 'text/plain', 'application/x-www-form-urlencoded'])
         expect((await raw('POST', path, body(), { 'content-type': type })).status, type).toBeLessThan(300)
@@ -110,7 +113,7 @@ describe('bodies and URLs', () => {
       }
   })
 
-  test('EDGE-10 two different names of memory objects never become one: names in UTF-8 are kept unchanged', async () => {
+  test('EDGE-10 UTF-8 names of memory objects are kept unchanged, so two different names never become one', async () => {
     await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })
     const mine = `users/${app.userId}`
     for (const [key, content] of [

@@ -11,13 +11,13 @@ const clientIp = (peer: string, forwarded: string | undefined, trusted: readonly
   })
 
 describe('the address of the client', () => {
-  test('the address of the client is that of the connection when no proxy is trusted, whatever the header says', () => {
+  test('without trusted proxies, the client has the address of the connection and X-Forwarded-For is ignored', () => {
     expect(clientIp('203.0.113.9', '198.51.100.1')).toBe('203.0.113.9')
     expect(clientIp('203.0.113.9', undefined)).toBe('203.0.113.9')
     expect(clientIp('127.0.0.1', '198.51.100.1', [])).toBe('127.0.0.1')
   })
 
-  test('the address of a client of trusted proxies is the rightmost address that is not one of them', () => {
+  test('behind trusted proxies, the client has the rightmost address that is not a trusted proxy', () => {
     expect(clientIp('127.0.0.1', '198.51.100.1')).toBe('198.51.100.1')
     expect(clientIp('10.1.2.3', '1.1.1.1, 198.51.100.1, 10.9.9.9')).toBe('198.51.100.1')
     expect(clientIp('10.1.2.3', undefined)).toBe('10.1.2.3')
@@ -29,21 +29,21 @@ describe('the address of the client', () => {
     expect(clientIp('::ffff:203.0.113.9', undefined)).toBe('203.0.113.9')
   })
 
-  test('an invalid address ends the search at the last valid one', () => {
+  test('an invalid address in X-Forwarded-For ends the search at the last valid one', () => {
     expect(clientIp('10.0.0.1', 'unknown')).toBe('10.0.0.1')
     expect(clientIp('10.0.0.1', '198.51.100.1, rubbish, 10.0.0.2')).toBe('10.0.0.2')
     expect(clientIp('10.0.0.1', '')).toBe('10.0.0.1')
     for (const odd of ['0x7f000001', '1', '127.1', '010.0.0.1', '<script>', '1.2.3.4.5']) expect(clientIp('10.0.0.1', odd), odd).toBe('10.0.0.1')
   })
 
-  test('ports and zones are not part of an address', () => {
+  test('ports and zones are removed from an address', () => {
     expect(clientIp('10.0.0.1', '198.51.100.1:4711')).toBe('198.51.100.1')
     expect(clientIp('10.0.0.1', '[2001:db8::5]:443')).toBe('2001:db8::5')
     expect(networkOf('fe80::1%eth0')).toBe('fe80:0:0:0::/64')
     expect(networkOf('nobody')).toBeNull()
   })
 
-  test('a chain of trusted proxies only gives the address of the first of them', () => {
+  test('when every hop is a trusted proxy, the client has the address of the first one', () => {
     expect(clientIp('10.0.0.1', '10.0.0.3, 10.0.0.2')).toBe('10.0.0.3')
     expect(clientIp('10.0.0.1', Array.from({ length: 5000 }, () => '10.0.0.2').join(','))).toBe('10.0.0.2')
   })
@@ -70,12 +70,12 @@ describe('LIM-10 X-Forwarded-For', () => {
     }
   }
 
-  test('LIM-10 X-Forwarded-For is read from configured proxies, so their clients are counted separately', async () => {
+  test('LIM-10 X-Forwarded-For of configured proxies is read, so their clients are counted separately', async () => {
     expect(await tries({ TRUSTED_PROXIES: '127.0.0.0/8,::1' })).toEqual([200, 200, 200, 200, 200, 200])
   })
 
-  test('LIM-10 X-Forwarded-For is ignored from all other senders, so an invented header does not help', async () => {
-    // A minute may end between two calls, which opens two more.
+  test('LIM-10 X-Forwarded-For of all other senders is ignored, so a forged header has no effect', async () => {
+    // A minute may end between two calls, and then two more calls are served.
     const isServed = (await tries({ TRUSTED_PROXIES: '10.0.0.0/8' })).filter(status => status === 200).length
     expect(isServed).toBeGreaterThanOrEqual(2)
     expect(isServed).toBeLessThanOrEqual(4)

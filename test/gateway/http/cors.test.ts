@@ -17,7 +17,7 @@ describe('pages of other origins', () => {
   const preflight = (path: string, origin: string, asks: Record<string, string> = {}) =>
     fetch(app.baseUrl + path, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST', ...asks } })
 
-  test('CORS-01 a page of an allowed origin may call /v1 with its key and may read the headers, also on errors and streams, but never with credentials', async () => {
+  test('CORS-01 a page of an allowed origin may call /v1 with a key and read the headers, also of errors and streams, but not with cookies', async () => {
     for (const path of ['/v1/chat/completions', '/v1/models', '/v1/me/agents']) {
       const asked = 'Authorization, content-type, X-BR-Agent-Id, anthropic-beta, idempotency-key, x-stainless-os, x-evil'
       const answer = await preflight(path, page, { 'access-control-request-headers': asked })
@@ -53,7 +53,7 @@ describe('pages of other origins', () => {
     }
   })
 
-  test('an origin that is not listed, or is listed for another part, gets no header, and its preflight is a 405', async () => {
+  test('an origin that is not allowed for the path gets no CORS header, and its preflight is 405', async () => {
     for (const [path, origin] of [
       ['/v1/chat/completions', stranger],
       ['/v1/chat/completions', console_],
@@ -68,14 +68,14 @@ describe('pages of other origins', () => {
     expect([reply.status, corsOf(reply.headers)]).toEqual([200, []])
   })
 
-  test('a preflight needs no credential, does not count as a request and reaches no provider', async () => {
+  test('a preflight needs no credential, is not counted and reaches no provider', async () => {
     const dialed = app.alpha.requests.length
     for (let count = 0; count < 40; count++) expect((await preflight('/v1/chat/completions', page)).status).toBe(204)
     expect((await app.call('GET', '/v1/models', undefined, { token: null })).status).toBe(200)
     expect(app.alpha.requests).toHaveLength(dialed)
   })
 
-  test('the server card is readable from every page, also with a conditional request', async () => {
+  test('pages of every origin can read the server card, also with a conditional request', async () => {
     for (const path of ['/.well-known/mcp/server-card.json', '/mcp/server-card']) {
       const reply = await app.call('GET', path, undefined, { token: null, headers: { origin: stranger } })
       expect([reply.status, reply.headers.get('access-control-allow-origin')]).toEqual([200, '*'])

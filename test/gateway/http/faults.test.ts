@@ -8,7 +8,7 @@ describe('faults of our own', () => {
   })
   afterAll(() => app.stop())
 
-  test('ERR-04 an internal fault is 500 internal_error without a stack or a word of the cause, and the log has it under the request id', async () => {
+  test('ERR-04 an internal fault is 500 internal_error without stack or cause, and the log has both with the request id', async () => {
     await app.db.script('alter table signing_keys rename to signing_keys_gone')
     const reply = await app.call('GET', '/.well-known/jwks.json')
     await app.db.script('alter table signing_keys_gone rename to signing_keys')

@@ -1,4 +1,6 @@
-/** One person with several organisations has one share of what a process shares: bodies, connections, streamed replies, looks, streams of changes. */
+/**
+ * All organisations of one person together have one share of the resources of a process: bodies, connections, streamed replies, polls, streams of changes.
+ */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -19,7 +21,7 @@ afterEach(async () => {
   await app.stop()
 })
 
-/** Keys of four organisations of one person, and one of another person. */
+/** Starts the app. Returns keys of four organisations of one person, and a key of another person. */
 async function startWithFounder(env: Record<string, string>): Promise<{ keys: readonly string[]; other: string }> {
   app = await startApp({ env })
   const cookie = await app.signIn()
@@ -34,7 +36,7 @@ async function startWithFounder(env: Record<string, string>): Promise<{ keys: re
   return { keys, other: key }
 }
 
-/** The head of the answer; the body that is given is announced in full and sent as far as `sent` says. */
+/** Sends a request and resolves with the head of the answer. The body is announced in full, but only `sent` bytes of it are sent. */
 function ask(token: string, path: string, body: Buffer | null, { agent, sent }: { agent?: Agent; sent?: number } = {}): Promise<IncomingMessage> {
   const { hostname, port } = new URL(app.baseUrl)
   const headers = {
@@ -58,7 +60,7 @@ async function figure(name: string): Promise<number> {
   return Number(line?.split(' ')[1] ?? Number.NaN)
 }
 
-/** Calls with one key after the other until one call is refused; how many were taken. */
+/** Calls with one key after the other until one call is refused. Returns the number of accepted calls. */
 async function takenInTurn(keys: readonly string[], call: (key: string) => Promise<boolean>): Promise<number> {
   for (let count = 0; count < 100; count++) if (!(await call(keys[count % keys.length] ?? ''))) return count
   throw new Error('none was refused')
@@ -66,12 +68,12 @@ async function takenInTurn(keys: readonly string[], call: (key: string) => Promi
 
 describe('several organisations of one person', () => {
   test(
-    'HARD-11 organisations of one person have one share of the streamed replies together, and another person still gets a whole share',
+    'HARD-11 the organisations of one person together have one share of the streamed replies, and another person still gets a whole share',
     async () => {
       const { keys, other } = await startWithFounder({ STREAMS_MAX: '60' })
       app.alpha.script(({ raw }) => (raw.includes('wait for it') ? { holdAfterChunks: 1 } : {}))
       const stream = async (key: string): Promise<boolean> => (await ask(key, chat, spoken('wait for it'))).statusCode === 200
-      // Half of 54 for the one, half of what is left for the other.
+      // The first person gets half of 54, and the second gets half of the rest.
       expect(await takenInTurn(keys, stream)).toBe(27)
       for (const key of keys) expect(await stream(key)).toBe(false)
       expect(await takenInTurn([other], stream)).toBe(13)
@@ -80,7 +82,7 @@ describe('several organisations of one person', () => {
   )
 
   test(
-    'HARD-11 organisations of one person have one share of the connections together, and another person still gets a whole share',
+    'HARD-11 the organisations of one person together have one share of the connections, and another person still gets a whole share',
     async () => {
       const { keys, other } = await startWithFounder({ CONNECTIONS_MAX: '100' })
       const agent = new Agent({ keepAlive: true, maxSockets: 300 })
@@ -97,7 +99,7 @@ describe('several organisations of one person', () => {
   )
 
   test(
-    'HARD-02 organisations of one person have one share of the room for bodies together, and another person still has room',
+    'HARD-02 the organisations of one person together have one share of the room for bodies, and another person still has room',
     async () => {
       const limits = { INFERENCE_BODY_LIMIT_BYTES: String(MiB), FORM_LIMIT_BYTES: String(MiB), BODIES_MAX_BYTES: String(4 * MiB), BODIES_ORG_PERCENT: '25' }
       const { keys, other } = await startWithFounder(limits)
@@ -117,7 +119,7 @@ describe('several organisations of one person', () => {
   )
 
   test(
-    'HARD-11 organisations of one person have one share of the polls together, and give up streams of changes for another person',
+    'HARD-11 the organisations of one person together have one share of the polls, and lose streams of changes to another person',
     async () => {
       const { keys, other } = await startWithFounder({ POLLS_MAX: '20', CHANGE_STREAMS_MAX: '6' })
       const account = ['brigade://budget', 'brigade://usage', 'brigade://whoami']
@@ -126,9 +128,9 @@ describe('several organisations of one person', () => {
       await expect(listen(keys[3] ?? '', account.slice(0, 1))).rejects.toThrow('POLLS_MAX')
       expect(await figure('brigade_places_held{kind="polls"}')).toBe(9)
       await listen(other, account)
-      // Two more streams fill the process: three organisations have one stream each, one of them two.
+      // Two more streams fill the process.
       for (const key of keys.slice(0, 2)) await listen(key, account)
-      // By organisation nobody would have two more than the newcomer; by founder one has.
+      // No single organisation has two streams more than the newcomer, but the founder of these organisations does.
       for (let count = 0; count < 2; count++) await listen(other, account)
     },
     longMs,

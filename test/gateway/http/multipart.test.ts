@@ -1,4 +1,4 @@
-/** Forms as hostile clients write them: refused in words, sent on without an injected line, and the gateway stays up. */
+/** Forms of hostile clients are refused with a message or sent on without injected lines, and the gateway keeps running. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 
@@ -44,7 +44,7 @@ describe('forms', () => {
       [`${file}${model}--XX\r\nContent-Disposition: form-data; name="${'x'.repeat(100_000)}"\r\n\r\nv\r\n${end}`, 'not well formed'],
       [`${file}${model}--XX\r\nContent-Disposition: form-data; name="x"\r\n${'X-A: b\r\n'.repeat(5000)}\r\nv\r\n${end}`, 'not well formed'],
       [file + model + model + end, 'given twice'],
-      // Parts without a name, which no parser counts.
+      // Parts without a name. The parser does not count them.
       [`${'--XX\r\na:b\r\n\r\n\r\n'.repeat(130)}${file}${model}${end}`, 'at most 64'],
       [`${'--XX\r\n\r\n\r\n'.repeat(130)}${file}${model}${end}`, 'at most 64'],
     ]
@@ -58,7 +58,7 @@ describe('forms', () => {
     expect((await send(file + model + end)).status).toBe(200)
   })
 
-  test('HARD-02 a form that consists of boundaries is refused at its first bytes, whatever its pieces are', async () => {
+  test('HARD-02 a form that consists of boundaries is refused after its first bytes, for any size of its pieces', async () => {
     const block = Buffer.from('--XX\r\na:b\r\n\r\n\r\n'.repeat(40_000))
     for (const sizes of [[block.length], [1, 2, 3, 5, 7, 11, 1024]]) {
       let sent = 0
@@ -86,7 +86,7 @@ describe('forms', () => {
     expect(app.alpha.requests[0]?.raw.toString('latin1')).toContain(text)
   })
 
-  test('names of files and fields reach the provider as names, never as lines of their own', async () => {
+  test('names of files and fields cannot add lines to the form that the provider receives', async () => {
     const odd: [string, string][] = [
       [part('name="file"; filename*=UTF-8\'\'a%0D%0AX-Evil%3A%201%22.wav', 'RIFF'), 'filename="a%0D%0AX-Evil: 1%22.wav"'],
       [part('name="file"; filename="a\\"; name=\\"model.wav"', 'RIFF'), 'filename="a%22; name=%22model.wav"'],
@@ -98,13 +98,13 @@ describe('forms', () => {
       expect((await send(hostile + model + part('name="prompt"', 'p') + part('name="__proto__"', 'p') + end)).status).toBe(200)
       const raw = app.alpha.requests[0]?.raw.toString('latin1') ?? ''
       expect(raw).toContain(shown)
-      // A field that the format does not know stays here.
+      // An unknown field is not sent to the provider.
       expect(raw.match(/^content-disposition:.*$/gim)).toHaveLength(3)
       expect(raw).not.toMatch(/^x-evil/im)
     }
   })
 
-  test('a text that looks like the end of its part adds no field to the form, so none without a price', async () => {
+  test('a text that looks like the end of its part cannot add a field, which would have no price', async () => {
     const sent = `a\r\n--brigade-\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper-large`
     expect((await send(file + model + part('name="prompt"', sent) + end)).status).toBe(200)
     const [request] = app.alpha.requests

@@ -10,7 +10,7 @@ describe('how often a signed-in person may call the console', () => {
   })
   afterAll(() => app.stop())
 
-  test('the limit counts one person over all sessions; another person and the next minute are not affected', async () => {
+  test('the limit counts all sessions of one person together, and does not affect another person or the next minute', async () => {
     const { userId, cookie } = await app.newMember('member')
     const again = await app.signIn(userId)
     const other = await app.newMember('member')

@@ -1,4 +1,4 @@
-/** Bodies that come in very small pieces: each piece has a price of its own, so their number is bounded in relation to their bytes. */
+/** Bodies that arrive in very small pieces. Each piece takes processor time, so the number of pieces is bounded in relation to the bytes. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
@@ -26,11 +26,11 @@ describe('a body in small pieces', () => {
   interface Answer {
     readonly status: number
     readonly text: string
-    /** Blocks that went out before the connection ended. */
+    /** Number of blocks that were sent before the connection ended. */
     readonly sentBlocks: number
   }
 
-  /** Sends head and blocks as they are, each when the last one has gone out, and reads until the connection ends. */
+  /** Sends the head and the blocks one after the other, and reads until the connection ends. */
   function wire(head: string, blocks: readonly Buffer[]): Promise<Answer> {
     const { hostname, port } = new URL(app.baseUrl)
     return new Promise(resolve => {
@@ -48,10 +48,10 @@ describe('a body in small pieces', () => {
       }
       socket.on('data', bytes => {
         text += bytes.toString('latin1')
-        // The end of a streamed answer, whose connection stays.
+        // The end of a streamed answer. Its connection would stay open.
         if (text.endsWith('\r\n0\r\n\r\n')) socket.destroy()
       })
-      // The gateway may close while the rest is on its way.
+      // The gateway may close the connection while the rest is being sent.
       socket.on('error', () => undefined)
       socket.on('close', () => resolve({ status: Number(text.split(' ')[1] ?? 0), text, sentBlocks }))
       socket.write(head)
@@ -62,7 +62,7 @@ describe('a body in small pieces', () => {
   const chunk = (piece: Buffer): Buffer => Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
   const last = Buffer.from('0\r\n\r\n')
 
-  /** The body in chunks of that many bytes. */
+  /** Returns the body in chunks of that many bytes. */
   function chunked(body: string, bytes: number): Buffer {
     const all = Buffer.from(body)
     const pieces: Buffer[] = []
@@ -83,13 +83,16 @@ describe('a body in small pieces', () => {
     ['a form', '/v1/audio/transcriptions', formType, form(6000)],
   ]
 
-  test.each(rows)('HARD-02 %s: a body in one-byte chunks is 400 with the bound in its message, and its connection ends', async (_name, path, type, body) => {
-    const answer = await wire(headOf('POST', path, type, app.key, ''), [chunked(body, 1)])
-    expect(answer.status).toBe(400)
-    expect(answer.text).toContain('"code":"bad_request"')
-    expect(answer.text).toContain('after the first 4096 pieces they must have at least 32 bytes on average')
-    expect(answer.text.toLowerCase()).toContain('connection: close')
-  })
+  test.each(rows)(
+    'HARD-02 %s: a body in one-byte chunks is 400 with a message that names the bound, and the connection ends',
+    async (_name, path, type, body) => {
+      const answer = await wire(headOf('POST', path, type, app.key, ''), [chunked(body, 1)])
+      expect(answer.status).toBe(400)
+      expect(answer.text).toContain('"code":"bad_request"')
+      expect(answer.text).toContain('after the first 4096 pieces they must have at least 32 bytes on average')
+      expect(answer.text.toLowerCase()).toContain('connection: close')
+    },
+  )
 
   test.each(rows)('HARD-02 %s: a body of up to 4,096 one-byte chunks, or of many chunks of 40 bytes, is accepted', async (_name, path, type, body) => {
     const short = type === formType ? form(3500) : body.trimEnd()
@@ -107,7 +110,7 @@ describe('a body in small pieces', () => {
     expect(app.beta.requests.at(-1)?.raw.includes(content)).toBe(true)
   })
 
-  // 24 MB on the wire: more than the system keeps on the way, so a gateway that stops reading stops the sender.
+  // 24 MB in total, which is more than the socket buffers of the system hold. When the gateway stops reading, the sender stops too.
   const block = Buffer.from('1\r\na\r\n'.repeat(100_000))
   const endless = Array.from({ length: 40 }, () => block)
 
@@ -119,10 +122,10 @@ describe('a body in small pieces', () => {
     ['a preflight', 'OPTIONS', '/v1/models', () => null, 'origin: https://a.test\r\naccess-control-request-method: POST\r\n', 204],
   ]
 
-  test.each(unread)('HARD-02 little of a discarded body in one-byte chunks is read before the connection ends: %s', async (...row) => {
+  test.each(unread)('HARD-02 the connection ends soon when a discarded body comes in one-byte chunks: %s', async (...row) => {
     const [, method, path, tokenOf, more, status] = row
     const answer = await wire(headOf(method, path, json, tokenOf(app.key), more), endless)
-    // The end of the connection may overtake the answer.
+    // The connection may end before the answer is read.
     expect([0, status]).toContain(answer.status)
     expect(answer.sentBlocks).toBeLessThan(endless.length)
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { PublicDocument } from '../../../src/gateway/http/documents/public-document.ts'
 
-test('a public document is made once per base URL, whatever the number of its readers', () => {
+test('a public document is made once for each base URL, for any number of readers', () => {
   const made: string[] = []
   const document = new PublicDocument(baseUrl => {
     made.push(baseUrl)

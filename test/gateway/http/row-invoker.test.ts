@@ -64,7 +64,7 @@ describe('rows that an MCP tool calls', () => {
 
   const call = { principal: fullKey, requestId: 'req_1', agentLabel: null, signal: new AbortController().signal, clientIp: () => '198.51.100.1' }
 
-  test('an act through MCP leaves one audit line, as over HTTP; reading, inference and data leave none', async () => {
+  test('an act of management through MCP writes one audit line, as over HTTP, and reads, inference and data write none', async () => {
     await invoker.call(table.makeThing, {}, call)
     await expect(invoker.call(table.endThing, { path: { id: '31' } }, call)).rejects.toMatchObject({ code: 'not_found' })
     await expect(invoker.call(table.breakThing, { path: { id: 'br-SeCrEtSeCrEtSeCrEtSeCrEt' } }, call)).rejects.toThrow('a bug')

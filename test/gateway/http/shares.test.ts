@@ -1,4 +1,4 @@
-/** Places that organisations share: connections, streamed replies, looks, streams of changes; and replies that nobody reads. */
+/** Places that organisations share: connections, streamed replies, polls, streams of changes. Also replies that nobody reads. */
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -27,7 +27,7 @@ afterEach(async () => {
   await app.stop()
 })
 
-/** A call over a connection of its own; `begun` resolves with its head. */
+/** Makes a call over a new connection. `begun` resolves with the head of the reply. */
 function ask(
   token: string | null,
   path: string,
@@ -68,7 +68,7 @@ function expectRefusal(answer: Answer, setting: string): void {
   expect(JSON.parse(answer.text)).toMatchObject({ error: { code: 'temporarily_unavailable', message: expect.stringContaining(setting) }, limit_name: setting })
 }
 
-/** Calls until one is refused; that one. */
+/** Calls until one call is refused. Returns the number of that call. */
 async function untilRefused(call: () => Promise<IncomingMessage | null>, most: number): Promise<number> {
   for (let count = 0; count < most; count++) if ((await call())?.statusCode === 503) return count
   throw new Error(`none of ${most} was refused`)
@@ -79,7 +79,7 @@ async function keyOf(name: string): Promise<string> {
   return (await app.gateway.app.keys.create(of)).key
 }
 
-/** A connection that sends what is given and reads nothing. */
+/** Opens a connection that sends the text and reads nothing. */
 function unread(text: string, localAddress?: string): Socket {
   const { hostname, port } = new URL(app.baseUrl)
   const socket = connect({ port: Number(port), host: hostname, ...(localAddress === undefined ? {} : { localAddress }) })
@@ -91,27 +91,27 @@ function unread(text: string, localAddress?: string): Socket {
 
 describe('places', () => {
   test(
-    'HARD-11 one organisation takes all that it can get of connections, streamed replies, looks and streams of changes; another one gets its own, and the first is told which bound it met',
+    'HARD-11 when one organisation takes all places that it can get, another still gets its own, and the refusal names the reached bound',
     async () => {
       const env = { CONNECTIONS_MAX: '100', STREAMS_MAX: '60', POLLS_MAX: '20', CHANGE_STREAMS_MAX: '6', FOLDER_STORE: 'on' }
       app = await startApp({ env })
       const other = await app.otherOrg('Neighbours')
       for (const token of [app.key, other.key]) expect((await app.call('PUT', '/v1/me/memory-store', { store: 'folder' }, { token })).status).toBe(200)
       app.alpha.script(({ raw }) => (raw.includes('wait for it') ? { holdAfterChunks: 1 } : {}))
-      // Looks: three resources by each credential. Half of 18 are nine.
+      // Polls: three resources with each credential. Half of 18 is nine.
       const account = ['brigade://budget', 'brigade://usage', 'brigade://whoami']
       const listen = async (token: string, uris: readonly string[]) => (await connectV2(app.baseUrl, token)).listen({ resourceSubscriptions: [...uris] })
       for (const name of ['one', 'two', 'three']) await listen(await keyOf(name), account)
       await expect(listen(await keyOf('four'), account)).rejects.toThrow('POLLS_MAX')
       expect(await figure('brigade_places_held{kind="polls"}')).toBe(9)
-      // Streams of changes: as many as there are.
+      // Streams of changes: the organisation takes all of them.
       for (const name of ['a', 'b', 'c']) await listen(app.key, [`memory://agents/${name}/`])
       await expect(listen(app.key, ['memory://agents/d/'])).rejects.toThrow('CHANGE_STREAMS_MAX')
-      // Streamed replies: half of 54, and six of them are streams of changes.
+      // Streamed replies: half of 54. Six of these are streams of changes.
       const streams = await untilRefused(() => ask(app.key, chat, spoken('wait for it')).begun, 40)
       expect(streams).toBe(21)
       expectRefusal(await ask(app.key, chat, spoken('one more')).whole, 'STREAMS_MAX')
-      // Connections that are kept: half of 90.
+      // Kept-alive connections: half of 90.
       const agent = new Agent({ keepAlive: true, maxSockets: 200 })
       ends.push(() => agent.destroy())
       const kept: Socket[] = []
@@ -129,7 +129,7 @@ describe('places', () => {
       expectRefusal(refused, 'CONNECTIONS_MAX')
       expect(refused.headers.connection).toBe('close')
 
-      // The other organisation: a call, a stream to its end, a stream of changes, a look.
+      // The other organisation makes a call, reads a stream to its end, opens a stream of changes, and polls.
       expect((await ask(other.key, '/v1/models').whole).status).toBe(200)
       const said = await ask(other.key, chat, spoken('Hello')).whole
       expect([said.status, said.text.includes('[DONE]')]).toEqual([200, true])
@@ -143,7 +143,7 @@ describe('places', () => {
       for (const kind of ['connections', 'streams', 'polls'])
         expect(await figure(`brigade_places_refused_total{kind="${kind}",reason="share"}`), kind).toBeGreaterThanOrEqual(1)
 
-      // All of it is given back.
+      // All places are given back.
       for (const end of ends.splice(0)) end()
       await closeClients()
       app.alpha.release()
@@ -155,13 +155,13 @@ describe('places', () => {
   )
 
   test(
-    'HARD-11 connections without a credential have a share by their address; other addresses get theirs',
+    'HARD-11 connections without a credential share the places by address, so other addresses still get theirs',
     async () => {
       app = await startApp({ env: { CONNECTIONS_MAX: '60' } })
       const silent = Array.from({ length: 150 }, () => unread('', '127.0.0.2'))
       const open = () => silent.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length
       for (const socket of silent) socket.resume()
-      // Half of 54 have a place, and half of 58 may still make one request.
+      // Half of 54 connections have a place. Half of 58 have none but may make one request.
       await until(() => open() === 27 + 29, 'connections of one address', 10_000)
       expect((await ask(app.key, '/v1/models', undefined, { localAddress: '127.0.0.3' }).whole).status).toBe(200)
       expect(await figure('brigade_connections_dropped_total')).toBe(150 - 56)
@@ -171,13 +171,13 @@ describe('places', () => {
   )
 
   test(
-    'HARD-11 in a full process a newcomer gets the place of an idle connection of the address with the most connections, and no running call is closed',
+    'HARD-11 in a full process a newcomer gets the place of an idle connection of the address with the most, and no running call is closed',
     async () => {
       app = await startApp({ env: { CONNECTIONS_MAX: '20' } })
       app.alpha.script(() => ({ holdAfterChunks: 1 }))
       const busy = ask(app.key, chat, spoken('wait for it'), { localAddress: '127.0.0.2' })
       expect((await busy.begun).statusCode).toBe(200)
-      // Four addresses take all that they can get, and say nothing.
+      // Four addresses open as many connections as they can and send nothing.
       const silent = [2, 3, 4, 5].map(last => Array.from({ length: 12 }, () => unread('', `127.0.0.${last}`)))
       for (const socket of silent.flat()) socket.resume()
       const open = (sockets: readonly Socket[] | undefined) => sockets?.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length ?? 0
@@ -196,7 +196,7 @@ describe('places', () => {
   )
 
   test(
-    'HARD-11 a connection without a place is refused at its first request without a credential, and gets a place with one; idle connections end first',
+    'HARD-11 a connection without a place is refused at its first request without a credential, gets a place with one, and idle ones end first',
     async () => {
       app = await startApp({ env: { CONNECTIONS_MAX: '20' } })
       const silent = Array.from({ length: 20 }, () => unread(''))
@@ -207,7 +207,7 @@ describe('places', () => {
       expect([served.status, served.headers.connection]).toEqual([200, 'close'])
       for (const socket of silent) socket.destroy()
       await app.stop()
-      // A proxy has no share. When all places are taken, its idle connections end and there is room again.
+      // Connections of a trusted proxy have no share. When they take all places, the idle ones among them end to make room.
       app = await startApp({ env: { CONNECTIONS_MAX: '20', TRUSTED_PROXIES: '127.0.0.1' } })
       const agent = new Agent({ keepAlive: true, maxSockets: 200, maxFreeSockets: 200 })
       ends.push(() => agent.destroy())
@@ -230,7 +230,7 @@ describe('replies that nobody reads', () => {
   const asked = { model: 'test-model', messages: [{ role: 'user', content: 'Tell me all.' }] }
 
   test(
-    'HARD-02 unread replies have a bound of the process, a share of the organisation and a minimum speed; the oldest one is cut, and readers get all of theirs',
+    'HARD-02 unread replies have a total bound, a share for each organisation and a minimum speed, and only the oldest unread ones are cut',
     async () => {
       aheadMs = 0
       app = await startApp({ clock, env: { UNREAD_MAX_BYTES: String(30 * 1024 * 1024) } })
@@ -255,7 +255,7 @@ describe('replies that nobody reads', () => {
   )
 
   test(
-    'HARD-02 a stream is cut at the bound when its client reads nothing, and is charged for what was sent',
+    'HARD-02 a stream whose client reads nothing is cut at the bound and charged for what was sent',
     async () => {
       aheadMs = 0
       app = await startApp({ clock })
@@ -275,7 +275,7 @@ describe('replies that nobody reads', () => {
   )
 
   test(
-    'HARD-02 a second request before the end of the reply ends the connection, because no bound covers replies that wait for others',
+    'HARD-02 a second request before the end of the first reply ends the connection, because no bound covers a reply that waits for another',
     async () => {
       aheadMs = 0
       app = await startApp({ clock })

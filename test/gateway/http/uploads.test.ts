@@ -1,4 +1,4 @@
-/** Uploads that are refused while they come: the sender is told why, and the room for bodies of all callers is bounded. */
+/** Uploads that are refused while they arrive. The sender gets the reason, and the room for bodies of all callers is bounded. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -11,7 +11,7 @@ import { startApp, type TestApp } from '../../harness/app.ts'
 import { until } from '../../harness/until.ts'
 
 const MiB = 1024 * 1024
-/** Hundreds of uploads take long on a machine that does other things too. */
+/** Time limit of a test. Hundreds of uploads take long on a busy machine. */
 const longMs = 150_000
 const path = '/v1/chat/completions'
 const tooLarge = '"code":"payload_too_large"'
@@ -26,7 +26,7 @@ describe('a body over the limit', () => {
   })
   afterAll(() => app.stop())
 
-  /** `count` of them, ten at a time. */
+  /** Sends `count` requests, ten at a time. */
   async function times(count: number, send: () => Promise<string>): Promise<string[]> {
     const answers: string[] = []
     for (let sent = 0; sent < count; sent += 10) answers.push(...(await Promise.all(Array.from({ length: 10 }, send))))
@@ -73,7 +73,7 @@ describe('a body over the limit', () => {
   )
 
   test(
-    'EDGE-11 a client that slowly writes its whole body before it reads gets the 413 envelope 100 of 100 times, on every sort of body',
+    'EDGE-11 a client that slowly writes its whole body before it reads gets the 413 envelope 100 of 100 times, for every kind of body',
     async () => {
       const send = (at: string, type: string, framing: 'length' | 'chunks') => (): Promise<string> =>
         new Promise((resolve, reject) => {
@@ -155,7 +155,7 @@ describe('bodies under way', () => {
     await app.stop()
   })
 
-  /** A request that has announced its body and sends what is given of it; its answer. */
+  /** Sends a request that announces its body but sends only a part of it. Resolves with the answer. */
   function upload(
     token: string,
     announced: number | null,
@@ -176,7 +176,7 @@ describe('bodies under way', () => {
           text += chunk
         })
         const { statusCode = 0, headers: told } = response
-        // The length of the reply is known: it ends although the rest of the body never comes.
+        // The reply states its length, so it ends although the rest of the request body never arrives.
         response.on('end', () => resolve({ status: statusCode, retryAfter: told['retry-after'], text }))
         response.on('error', reject)
       })
@@ -187,7 +187,7 @@ describe('bodies under way', () => {
     })
   }
 
-  /** A whole body in chunks. */
+  /** Sends a whole body in chunks. */
   const chunked = (token: string, text: string): Promise<Response> =>
     fetch(app.baseUrl + path, {
       method: 'POST',
@@ -201,11 +201,11 @@ describe('bodies under way', () => {
     return Number(line?.split(' ')[1] ?? Number.NaN)
   }
 
-  test('HARD-02 bodies under way have a bound of the process and a share of the organisation; above these they are 503 with retry-after, on every sort of row', async () => {
+  test('HARD-02 above the total bound, or the share of an organisation, an arriving body is 503 with retry-after on every kind of row', async () => {
     const nearly = MiB - 1
     const held = upload(app.key, MiB, nearly).catch(() => null)
     await until(async () => (await figure('brigade_request_bodies_bytes')) === nearly, 'bytes of bodies')
-    // Half of three MiB is the share: another MiB of the same organisation does not fit, a small body does.
+    // The share is half of three MiB. Another MiB of the same organisation does not fit, but a small body does.
     for (const at of [path, '/v1/images/edits']) {
       const refused = await upload(app.key, MiB, 0, at)
       expect([refused.status, refused.retryAfter], at).toEqual([503, '2'])
@@ -213,9 +213,9 @@ describe('bodies under way', () => {
       expect(refused.text).toContain('your organisation')
     }
     expect((await app.call('POST', path, { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }] })).status).toBe(200)
-    // Without a length, bytes count as they come.
+    // Without a content-length, bytes count as they arrive.
     expect((await upload(app.key, null, MiB - 10)).status).toBe(503)
-    // Others are not touched by it, until all is taken.
+    // Other organisations are not affected until all room is taken.
     const first = upload(other.key, MiB, nearly).catch(() => null)
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 2 * nearly, 'bytes of bodies')
     const third = await app.otherOrg('Third')
@@ -224,27 +224,27 @@ describe('bodies under way', () => {
     const fourth = await app.otherOrg('Fourth')
     const full = await upload(fourth.key, MiB, 0)
     expect([full.status, full.retryAfter, full.text]).toEqual([503, '2', expect.stringContaining('this process')])
-    // A full room has a reserve for small bodies, whoever sends them, with a length and in chunks.
+    // When the room is full, a reserve remains for small bodies of all senders, with a length and in chunks.
     const small = { model: 'test-model', messages: [{ role: 'user', content: 'Hi'.padEnd(60_000) }] }
     for (const { key } of [fourth, third, app]) expect((await app.call('POST', path, small, { token: key })).status).toBe(200)
     expect((await chunked(fourth.key, JSON.stringify(small))).status).toBe(200)
-    // In chunks, a body that has grown is small no longer.
+    // A body in chunks that grows is no longer small.
     expect((await upload(fourth.key, null, 200_000)).status).toBe(503)
     expect(await figure('brigade_request_bodies_refused_total{reason="organisation"}')).toBe(3)
     expect(await figure('brigade_request_bodies_refused_total{reason="total"}')).toBe(2)
-    // Who hangs up gives the room back.
+    // A client that disconnects gives its room back.
     for (const each of opened.splice(0)) each.destroy()
     await Promise.all([held, first, second])
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 0, 'bytes of bodies')
   })
 
-  test('HARD-02 bodies that are announced and never sent take no room, and the arrived bytes of many are bounded', async () => {
+  test('HARD-02 announced bodies that are never sent take no room, and the arrived bytes of many bodies are bounded', async () => {
     const third = await app.otherOrg('Announcers')
     for (let count = 0; count < 12; count++) void upload(third.key, MiB, 100).catch(() => null)
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 12 * 100, 'bytes of bodies')
     const body = JSON.stringify({ model: 'test-model', messages: [{ role: 'user', content: 'Hi' }] })
     for (const { key } of [third, other]) expect((await chunked(key, body.padEnd(900_000))).status).toBe(200)
-    // Two of 900 kB do not fit into the share of a MiB and a half: the one that comes too much is refused while it comes.
+    // Two bodies of 900 kB do not fit into the share of 1.5 MiB, so the second one is refused while it arrives.
     const [first, ...rest] = [1, 2, 3].map(() => upload(third.key, 950_000, 900_000))
     const refused = await Promise.race([first, ...rest])
     expect([refused?.status, refused?.text]).toEqual([503, expect.stringContaining('your organisation')])
@@ -254,7 +254,7 @@ describe('bodies under way', () => {
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 0, 'bytes of bodies')
   })
 
-  test('HARD-02 bodies that come more slowly than the minimum speed are 503 with retry-after, and give their room back', async () => {
+  test('HARD-02 a body that arrives more slowly than the minimum speed is 503 with retry-after and gives its room back', async () => {
     const slow = [upload(app.key, 500_000, 1000), upload(other.key, null, 1000), upload(app.key, 500_000, 1000, '/mcp')]
     await until(async () => (await figure('brigade_request_bodies_bytes')) === 3000, 'bytes of bodies')
     aheadMs = 9000

@@ -1,4 +1,6 @@
-/** Replies that are read as a whole, of a store and of a server that stop before the last byte: what the organisations of one founder may hold of a process. */
+/**
+ * Whole replies of a store and of a registered server that stop before the last byte. The organisations of one founder may use only a share of the process.
+ */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -18,7 +20,7 @@ interface Stalled {
   readonly end: () => void
 }
 
-/** Sends all of a reply but its last byte. */
+/** Sends a reply without its last byte. */
 function stall(response: ServerResponse, bytes: Buffer, headers: object): void {
   response.writeHead(200, { ...headers, 'content-length': bytes.length })
   response.write(bytes.subarray(0, -1))
@@ -28,7 +30,7 @@ function stall(response: ServerResponse, bytes: Buffer, headers: object): void {
 let app: TestApp
 let store: S3TestServer
 let good: OwnServer
-/** Passes on to the good server, or stalls. */
+/** Passes a request to the working server, or stalls. */
 const proxy = createServer((request, response) => {
   const parts: Buffer[] = []
   request.on('data', part => parts.push(part))
@@ -82,7 +84,7 @@ async function withStore(token: string): Promise<string> {
   return token
 }
 
-/** Waits until all replies have begun and none gets on, looks at what is held, and lets them end. */
+/** Waits until all replies have begun and none continues, checks the number of kept bytes, and lets the replies end. */
 async function expectBounded(calls: readonly Promise<TestReply>[], bytes: number): Promise<void> {
   await until(() => stalled.length === many, 'all replies have begun')
   await until(async () => (await figure('brigade_replies_waits_total')) > 0, 'replies wait for room')
@@ -100,7 +102,7 @@ async function expectBounded(calls: readonly Promise<TestReply>[], bytes: number
   expect(await figure('brigade_replies_held_bytes')).toBe(0)
 }
 
-test('HARD-11 objects from a store that stalls hold a share of the process; other founders read theirs, and all are read once the store continues', async () => {
+test('HARD-11 objects from a store that stalls use only a share of the process, other founders can read, and all reads end when the store continues', async () => {
   const [evil, other] = [await withStore(app.key), await withStore((await app.otherOrg('Neighbour')).key)]
   expect((await app.call('PUT', object, 'y'.repeat(replyBytes), { token: other })).status).toBe(200)
   const bytes = Buffer.alloc(replyBytes, 120)
@@ -115,7 +117,7 @@ test('HARD-11 objects from a store that stalls hold a share of the process; othe
   await expectBounded(calls, replyBytes)
 })
 
-test('HARD-11 whole replies from a registered server that stalls hold a share of the process, and all callers get theirs once it continues', async () => {
+test('HARD-11 whole replies from a registered server that stalls use only a share of the process, and all callers get theirs when it continues', async () => {
   const cookie = await app.signIn()
   const base_url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${new URL(good.url).pathname}`
   const made = await app.call('POST', '/me/endpoints', { name: 'Stops', model: 'test-model', base_url, upstream_model: 'm' }, { cookie })
@@ -128,7 +130,7 @@ test('HARD-11 whole replies from a registered server that stalls hold a share of
   )
 })
 
-test('a reply that waits for room takes none after its caller has left', async () => {
+test('a reply that waits for room takes no room after its caller has disconnected', async () => {
   const evil = await withStore((await app.otherOrg('Leaver')).key)
   store.faults.answer = (request, response, url) => {
     if (request.method !== 'GET' || url.searchParams.has('list-type')) return false

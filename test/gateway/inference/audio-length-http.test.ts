@@ -1,4 +1,4 @@
-/** The length that a transcription is charged by when the provider tells none. */
+/** The length by which a transcription is charged when the provider reports none. */
 import { expect, test } from 'vitest'
 import { amrCafOf, amrOf, oggOpusOf, opusMp4Of, threeGpOf, wideThreeGpOf } from '../../harness/recordings.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -14,7 +14,7 @@ const transcribe = (file: Buffer) =>
   ])
 const textReplies = (count: number) => app().alpha.script(Array.from({ length: count }, () => ({ headers: { 'content-type': 'text/plain' }, body: 'words' })))
 
-test('forty recordings that come together are charged by their sound like one, or refused', async () => {
+test('each of forty concurrent recordings is charged by its measured length or refused', async () => {
   const seconds = 1800
   const file = oggOpusOf(seconds)
   textReplies(40)
@@ -29,7 +29,7 @@ test('forty recordings that come together are charged by their sound like one, o
   for (const row of rows) expect([row.audioSeconds, row.costUinr]).toEqual([seconds, BigInt(seconds) * perSecondUinr])
 })
 
-test('five minutes of AMR are charged as five minutes', async () => {
+test('five minutes of AMR are charged as five minutes of audio', async () => {
   for (const isWide of [false, true]) {
     textReplies(1)
     expect((await transcribe(amrOf(300, isWide))).status).toBe(200)

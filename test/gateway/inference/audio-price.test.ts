@@ -1,4 +1,4 @@
-/** Sound in a prompt is charged at its own price, and a route without one takes none on the platform's key. */
+/** Sound in a prompt is charged at its own price. A route without such a price accepts no sound on the platform key. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -40,7 +40,7 @@ describe('sound in a prompt', () => {
   })
   const ask = (body: object) => app.call('POST', '/v1/chat/completions', { messages, ...body })
 
-  test('tokens of sound that the provider reports have the price of sound, streamed or not', async () => {
+  test('sound tokens that the provider reports are charged at the price of sound, streamed or not', async () => {
     const gemini = {
       promptTokenCount: 1000,
       candidatesTokenCount: 10,
@@ -60,12 +60,12 @@ describe('sound in a prompt', () => {
         upstream.script({ chunks: ['words'], usage })
         const reply = await ask({ model, stream })
         expect(reply.status, reply.text).toBe(200)
-        // 800 of sound at ₹100, 200 of text at ₹1 because they were cached, 10 out at ₹40 a million.
+        // 800 sound tokens at ₹100, 200 text tokens at ₹1 because they were cached, and 10 output tokens at ₹40 a million.
         expect((await usageRows(app))[0], `${model} ${stream}`).toMatchObject({ promptTokens: 1000n, valueUinr: 80_000n + 200n + 400n })
       }
   })
 
-  test('all tokens that are not text count as sound when the provider does not report them', async () => {
+  test('when the provider does not report sound tokens, all prompt tokens above the text estimate count as sound', async () => {
     app.alpha.script({ chunks: ['words'], usage: { prompt_tokens: 1000, completion_tokens: 10, total_tokens: 1010 } })
     await ask({ model: 'open-hears' })
     const { valueUinr } = (await usageRows(app))[0] ?? {}
@@ -73,7 +73,7 @@ describe('sound in a prompt', () => {
     expect(valueUinr).toBeLessThan(100_400n)
   })
 
-  test("sound without a price is refused on the platform's key before a dial, and is sent on an own key", async () => {
+  test('sound without a price is refused on the platform key before a provider is called, and is sent on an own key', async () => {
     for (const [model, upstream] of [
       ['gem-deaf', app.others.gem],
       ['open-deaf', app.alpha],

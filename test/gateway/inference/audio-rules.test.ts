@@ -11,7 +11,7 @@ describe('the rules for audio calls', () => {
     app = suite.app()
   })
 
-  test('AUD-04 an unknown model is 400 model_not_found on both, a model of another kind 400 no_route', async () => {
+  test('AUD-04 on both audio endpoints, an unknown model is 400 model_not_found and a model of another kind is 400 no_route', async () => {
     const speech = await speak({ model: 'nothing' })
     expect([speech.status, await codeOf(speech)]).toEqual([400, 'model_not_found'])
     const form = await postForm([
@@ -31,7 +31,7 @@ describe('the rules for audio calls', () => {
     ).toBe('no_route')
   })
 
-  test('AUD-05 a missing file or input, and every invalid field, is 400 bad_request that names it, and nothing is dialed', async () => {
+  test('AUD-05 a missing file or input, or an invalid field, is 400 bad_request that names it, and no provider is called', async () => {
     const file = ['file', clip()] as const
     const model = ['model', 'test-listen'] as const
     const forms = [
@@ -79,7 +79,7 @@ describe('the rules for audio calls', () => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('AUD-06 credential, rate, daily limit and budgets are those of chat, and refuse before anything is dialed', async () => {
+  test('AUD-06 credential, rate, daily limit and budgets apply as for chat, and refuse a call before a provider is called', async () => {
     for (const token of [null, 'br-wrong']) {
       expect([
         (
@@ -103,7 +103,7 @@ describe('the rules for audio calls', () => {
     expect((await speak({}, { token: daily })).status).toBe(200)
     expect(await codeOf(await speak({}, { token: daily }))).toBe('daily_limit_reached')
     app.alpha.reset()
-    // ₹0.05 is 5 seconds, or 1,000 characters: the call that spends it is the last.
+    // ₹0.05 pays for 5 seconds or 1,000 characters. The call that spends it is the last one.
     listen({ text: 'hello', usage: { type: 'duration', seconds: 5 } })
     const { key: poor } = await app.newKey({ budgetInr: 0.05 })
     expect(
@@ -145,7 +145,7 @@ describe('the rules for audio calls', () => {
         )
       ).json.error.code,
     ).toBe('agent_budget_exceeded')
-    // A cap of one call is held against the length that was measured.
+    // The hold of a call with a cost cap uses the measured length.
     const { key: capped, keyId } = await app.newKey()
     expect((await app.call('PATCH', `/me/keys/${keyId}`, { max_cost_inr_per_call: 0.03 }, { cookie: await app.signIn() })).status).toBe(200)
     expect(
@@ -163,7 +163,7 @@ describe('the rules for audio calls', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('router fields of the form are obeyed on both endpoints and removed', async () => {
+  test('both endpoints obey the router fields of a form and remove them', async () => {
     app.indus.script([{ body: transcript }])
     const india = await postForm([
       ['file', clip()],
@@ -189,7 +189,7 @@ describe('the rules for audio calls', () => {
     expect(app.beta.requests.at(-1)?.json).toEqual({ model: 'beta-speak', input: 'Hello', voice: 'hf_beta' })
   })
 
-  test("on the caller's own key value is metered and nothing is debited", async () => {
+  test("on the caller's own key the value is recorded and nothing is charged", async () => {
     listen()
     expect(
       (
@@ -230,7 +230,7 @@ describe('the rules for audio calls', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('neither texts nor recordings get into logs', () => {
+  test('logs contain neither texts nor recordings', () => {
     const lines = app.logLines.join('\n')
     for (const word of ['Krutrim', 'Hello', 'recording', 'slowly']) expect(lines).not.toContain(word)
   })

@@ -5,7 +5,7 @@ import { checkAgainstRow } from '../../harness/row-contract.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
 import { wavOf } from '../../harness/wav.ts'
 
-/** ₹0.60 a minute = 10,000 micro-rupees a second; ₹50 a million characters = 50 micro-rupees each. */
+/** ₹0.60 a minute is 10,000 micro-rupees a second. ₹50 for a million characters is 50 micro-rupees for each. */
 export const perSecondUinr = 10_000n
 export const perCharacterUinr = 50n
 const price = { source: 'test', as_of: '2026-01-01' }
@@ -39,7 +39,7 @@ interface Sent {
 
 export const codeOf = async (reply: Response): Promise<string> => ((await reply.json()) as { error: { code: string } }).error.code
 
-/** The form as the provider got it, by a parser that is not ours. */
+/** Returns the form that the provider received, read by a parser that is not part of the gateway. */
 export async function formOf(upstream: UpstreamServer, at = 0): Promise<Sent> {
   const request = upstream.requests[at]
   if (request === undefined) throw new Error('nothing was sent')

@@ -16,7 +16,7 @@ describe('audio', () => {
     client = suite.client()
   })
 
-  test('AUD-01 the SDK gets a transcript; the provider gets the same bytes, all fields except the router fields, and its own name of the model', async () => {
+  test('AUD-01 the SDK gets a transcript, and the provider gets the same bytes, all fields except router fields, and its own model name', async () => {
     listen()
     const recording = wavOf(2.4)
     const reply = await client.audio.transcriptions.create({
@@ -27,7 +27,7 @@ describe('audio', () => {
       temperature: 0.2,
       timestamp_granularities: ['word', 'segment'],
       response_format: 'json',
-      // Fields of the gateway ride along.
+      // Router fields of the gateway are sent in addition.
       ...{ provider: 'alpha', exclude: ['beta'] },
     })
     expect(reply.text).toBe(transcript.text)
@@ -50,7 +50,7 @@ describe('audio', () => {
     expect(row?.costUinr).toBe(3n * perSecondUinr)
   })
 
-  test('AUD-02 every format has the type and the bytes of the provider', async () => {
+  test('AUD-02 a transcript in any format has the content-type and bytes of the provider', async () => {
     const formats = [
       ['text', 'text/plain; charset=utf-8', 'hello\n'],
       ['srt', 'text/plain', '1\n00:00:00,000 --> 00:00:01,000\nhello\n'],
@@ -80,7 +80,7 @@ describe('audio', () => {
     ).toBe('bad_request')
   })
 
-  test('a length that the provider does not report is measured, rounded up to the second and marked as an estimate', async () => {
+  test('when the provider reports no length, the gateway measures it, rounds up to the second and marks it as an estimate', async () => {
     for (const [seconds, charged] of [
       [0.2, 1],
       [7.3, 8],
@@ -97,7 +97,7 @@ describe('audio', () => {
       const [row] = await usageRows(app)
       expect(row).toMatchObject({ audioSeconds: charged, estimated: true, costUinr: BigInt(charged) * perSecondUinr })
     }
-    // No audio at all: 500 bytes are taken for a second.
+    // The file is not audio, so 500 bytes count as one second.
     listen({ text: '' })
     expect(
       (
@@ -124,7 +124,7 @@ describe('audio', () => {
     }
   })
 
-  test('a transcript in events is relayed as it comes, and charged by the length at its end', async () => {
+  test('a transcript as a stream of events is relayed as it arrives, and charged by the length in its last event', async () => {
     const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
     app.alpha.script([
       {
@@ -141,7 +141,7 @@ describe('audio', () => {
       events.push(one)
     expect(events.map(({ type }) => type)).toEqual(['transcript.text.delta', 'transcript.text.delta', 'transcript.text.done'])
     expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: 5, estimated: false, costUinr: 5n * perSecondUinr })
-    // One that breaks off says so, and the SDK throws.
+    // A stream that breaks off ends with an error, and the SDK throws.
     app.alpha.script([
       { headers: { 'content-type': 'text/event-stream' }, rawStream: [event({ type: 'transcript.text.delta', delta: 'hel' })], breakAfterRaw: true },
     ])
@@ -154,7 +154,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'upstream_broke', audioSeconds: 1, estimated: true })
   })
 
-  test('AUD-03 the SDK gets the audio byte for byte with its type; characters of text and instructions are counted as code points and charged exactly', async () => {
+  test('AUD-03 the SDK gets the audio unchanged, and the code points of text and instructions are charged exactly', async () => {
     app.alpha.script([sound([piece(1), piece(2), piece(3)])])
     const input = 'नमस्ते 👋🏽'
     const reply = await client.audio.speech.create({ model: 'test-speak', voice: 'hf_beta', input, response_format: 'mp3', speed: 1.5, instructions: 'slowly' })
@@ -169,7 +169,7 @@ describe('audio', () => {
     expect(Number(reply.headers.get('x-br-cost-inr'))).toBe(0.00075)
   })
 
-  test('speech in events is relayed as it comes and charged by the character, and a break is reported in an event', async () => {
+  test('speech as a stream of events is relayed as it arrives and charged by the character, and a break-off is reported in an event', async () => {
     const headers = { 'content-type': 'text/event-stream' }
     const delta = `data: ${JSON.stringify({ type: 'speech.audio.delta', audio: 'AAAA' })}\n\n`
     const done = `data: ${JSON.stringify({ type: 'speech.audio.done', usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } })}\n\n`
@@ -184,7 +184,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'upstream_broke', characters: 5n })
   })
 
-  test('the client has the first bytes while the provider still sends, and a request without a voice uses the default of the model', async () => {
+  test('the client gets the first bytes while the provider still sends, and a request without a voice uses the default of the model', async () => {
     app.alpha.script([sound([piece(7)], { holdAfterRaw: true })])
     const reply = await speak({ voice: undefined, provider: 'alpha' })
     const reader = reply.body?.getReader()
@@ -194,7 +194,7 @@ describe('audio', () => {
     expect((await reader?.read())?.done).toBe(true)
   })
 
-  test('a provider that fails, or answers with something else, before the first byte is failed over', async () => {
+  test('when a provider fails, or answers with something other than audio, before the first byte, the next route is tried', async () => {
     for (const failure of [{ status: 503 }, { body: { error: 'no' } }, sound([], {}), { body: '<html>', headers: { 'content-type': 'text/html' } }]) {
       app.alpha.script([failure])
       app.beta.script([sound([piece(4)])])
@@ -222,7 +222,7 @@ describe('audio', () => {
     expect(app.beta.requests).toHaveLength(0)
   })
 
-  test('audio that the provider breaks off ends in a broken connection, never in a shorter file, and is settled once', async () => {
+  test("when the provider breaks off, the client's connection breaks instead of giving a shorter file, and the call is settled once", async () => {
     app.alpha.script([sound([piece(1)], { breakAfterRaw: true })])
     const reply = await speak()
     expect(reply.status).toBe(200)
@@ -230,7 +230,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'upstream_broke', characters: 5n, costUinr: 5n * perCharacterUinr })
   })
 
-  test('a client that leaves ends the connection to the provider, and the call is settled once', async () => {
+  test('when a client disconnects, the connection to the provider ends, and the call is settled once', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals.requests
     app.alpha.script([sound([piece(1)], { holdAfterRaw: true })])
     const controller = new AbortController()
@@ -242,7 +242,7 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'client_gone', characters: 5n })
   })
 
-  test('a client that does not read pauses the provider, and the gateway does not collect the audio', async () => {
+  test('a client that does not read pauses the provider, and the gateway does not buffer the audio', async () => {
     let given = 0
     const long = {
       *[Symbol.iterator]() {
@@ -260,7 +260,7 @@ describe('audio', () => {
       await new Promise(resolve => setTimeout(resolve, 300))
       return isStill
     })
-    // 100 MB want to come; what came is what the sockets between take.
+    // The provider has 100 MB to send. Only the buffers of the sockets in between are filled.
     expect(given).toBeLessThan(200)
     for (;;) {
       const next = await reader?.read()
@@ -270,7 +270,7 @@ describe('audio', () => {
     expect(bytes).toBe(400 * 256 * 1024)
   })
 
-  test('revoking the agent breaks the audio off immediately, and no further byte of the provider is sent', async () => {
+  test('revoking the agent immediately ends the audio, and no further bytes are sent', async () => {
     const { id, token } = await app.newAgent('speaker')
     app.alpha.script([sound([piece(1)], { holdAfterRaw: true })])
     const reply = await speak({}, { token })
@@ -294,13 +294,13 @@ describe('audio of the sandbox', () => {
   })
   afterAll(() => app.stop())
 
-  test('makes playable speech, and answers a recording with a simulated transcript that has its length', async () => {
+  test('the sandbox makes playable speech, and answers a recording with a simulated transcript that names its length', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 })
     const spoken = await client.audio.speech.create({ model: 'sandbox-speech', input: 'Good morning', voice: 'alloy', response_format: 'wav' })
     expect(spoken.headers.get('content-type')).toBe('audio/wav')
     const wav = Buffer.from(await spoken.arrayBuffer())
     expect(wav.toString('latin1', 0, 4)).toBe('RIFF')
-    // 12 characters of 60 ms each.
+    // 12 characters, each 60 ms long.
     expect(wav).toHaveLength(44 + 12 * 0.06 * 48_000)
     const heard = await client.audio.transcriptions.create({ model: 'sandbox-audio', file: await toFile(wav, 'said.wav') })
     expect(heard.text).toMatch(/simulated.*said\.wav lasts 0\.72 seconds/)

@@ -1,4 +1,4 @@
-/** Cached prompt tokens as exact golden vectors: what a provider reports, what is charged, what the books say, what the caller is told. */
+/** Exact test vectors for cached prompt tokens: the reported usage, the charge, the usage row, and the usage that the caller gets. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -18,9 +18,9 @@ const lastBooks = statement<[orgId: number], Books>(
      value_uinr::int as "uinr", estimated from usage_events where org_id = $1::int order by id desc limit 1`,
 )
 
-/** 1,000 tokens of prompt: 100 fresh, 800 read from a cache, 100 written to one; 50 of output. ₹10, ₹1, ₹12, ₹40 per million. */
+/** 1,000 prompt tokens: 100 fresh, 800 read from a cache and 100 written to one. 50 output tokens. The prices are ₹10, ₹1, ₹12 and ₹40 per million. */
 const written = { prompt: 1000, completion: 50, cached: 800, written: 100, uinr: 100 * 10 + 800 * 1 + 100 * 12 + 50 * 40, estimated: false }
-/** The same of a provider that tells nothing of writing: what is written is charged as input. */
+/** The same for a provider that does not report cache writes. Written tokens are charged as input. */
 const readOnly = { prompt: 1000, completion: 50, cached: 800, written: 0, uinr: 200 * 10 + 800 * 1 + 50 * 40, estimated: false }
 const openAi = { prompt_tokens: 1000, completion_tokens: 50, total_tokens: 1050, prompt_tokens_details: { cached_tokens: 800, cache_write_tokens: 100 } }
 const messages = { input_tokens: 100, cache_read_input_tokens: 800, cache_creation_input_tokens: 100, output_tokens: 50 }
@@ -40,7 +40,7 @@ const clients: Readonly<Record<string, object>> = {
   '/v1/responses': { input: 'hello' },
 }
 
-/** What a reply tells of its usage, in the words of its API: prompt in all, output, read, written. */
+/** Returns the usage of a reply from the fields of its API: the whole prompt, output, cache reads, cache writes. */
 function told(path: string, usage: Record<string, never>): { prompt: number; completion: number; cached: number; written: number } {
   const { input_tokens: input, output_tokens: output, prompt_tokens: prompt, completion_tokens: completion } = usage as Record<string, number>
   const details = (usage['prompt_tokens_details'] ?? usage['input_tokens_details'] ?? {}) as Record<string, number>
@@ -56,7 +56,7 @@ function told(path: string, usage: Record<string, never>): { prompt: number; com
   }
 }
 
-/** The last usage that a stream tells. */
+/** Returns the last usage in a stream. */
 function lastUsage(text: string): Record<string, never> {
   let last: Record<string, never> = {}
   for (const line of text.split('\n')) {
@@ -89,7 +89,7 @@ describe('cached prompt tokens', () => {
     return app.db.one(lastBooks, app.orgId)
   }
 
-  test('CACHE-01 cached tokens have their own prices and usage columns and are never counted twice, in every dialect, for every client, whole and as a stream', async () => {
+  test('CACHE-01 cached tokens have their own prices and usage columns and are never counted twice, for every dialect and client', async () => {
     let charged = 0
     for (const [path, body] of Object.entries(clients))
       for (const { model, server, usage, expected } of dialects)
@@ -106,7 +106,7 @@ describe('cached prompt tokens', () => {
         }
     const { totals } = (await app.call('GET', '/v1/usage')).json
     expect(totals).toMatchObject({ prompt_tokens: 24_000, cached_tokens: 19_200, cache_write_tokens: 1800, cost_uinr: charged })
-    // The catalog has a price of its own for both, below and above that of the input.
+    // The catalog has separate prices for both: reads cost less than input, and writes cost more.
     const models = JSON.parse(readFileSync('catalog/models.json', 'utf8')).models as { routes: Record<string, number>[] }[]
     const routes = models.flatMap(each => each.routes)
     expect(
@@ -115,7 +115,7 @@ describe('cached prompt tokens', () => {
     expect(routes.some(route => (route['cache_write_inr_per_mtok'] ?? 0) > (route['input_inr_per_mtok'] ?? 0))).toBe(true)
   })
 
-  test('tokens cached for an hour cost twice the input: those that the provider reports, or all cache writes when an hour was requested and the provider does not split them', async () => {
+  test('tokens cached for an hour cost twice the input, and if the provider does not split cache writes, the request decides', async () => {
     const marked = (ttl: string | undefined) => ({ type: 'ephemeral', ...(ttl === undefined ? {} : { ttl }) })
     const block = (ttl: string | undefined) => [{ role: 'user', content: [{ type: 'text', text: 'hello', cache_control: marked(ttl) }] }]
     const bodies: Readonly<Record<string, (ttl: string | undefined) => object>> = {
@@ -123,7 +123,7 @@ describe('cached prompt tokens', () => {
       '/v1/chat/completions': ttl => ({ messages: block(ttl) }),
     }
     const split = (short: number, long: number) => ({ cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long } })
-    // ₹10 a million in, ₹12 written for five minutes, ₹20 for an hour.
+    // Prices per million: ₹10 for input, ₹12 for writes for five minutes, ₹20 for writes for an hour.
     for (const [path, body] of Object.entries(bodies))
       for (const stream of [false, true])
         for (const [ttl, more, perMillion] of [
@@ -140,7 +140,7 @@ describe('cached prompt tokens', () => {
           expect((await books()).uinr, `${path} ${stream} ${ttl} ${JSON.stringify(more)}`).toBe(written.uinr - 100 * 12 + perMillion)
           if (!stream) expect(Number(reply.headers.get('x-br-cost-inr'))).toBe((written.uinr - 1200 + perMillion) / 1e6)
         }
-    // A call that may write for an hour holds for it.
+    // The hold of a call that may cache for an hour uses that price.
     const { key, keyId } = await app.newKey()
     const text = 'x'.repeat(3000)
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 0.0225, strict: true }, { cookie })
@@ -154,7 +154,7 @@ describe('cached prompt tokens', () => {
     }
   })
 
-  test('a budget counts the same amount', async () => {
+  test('a budget counts the same amount as the charge', async () => {
     const { key, keyId } = await app.newKey()
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 1, strict: true }, { cookie })
     app.others.claude.script({ usage: { input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 1000, output_tokens: 10 } })
@@ -180,7 +180,7 @@ describe('cached prompt tokens', () => {
     }
   })
 
-  test('cached tokens beside the details, as Moonshot and DeepSeek report them, have the price of cached tokens, whole and as a stream', async () => {
+  test('cached tokens outside of the details, as Moonshot and DeepSeek report them, are charged as cached tokens, streamed or not', async () => {
     for (const [more, cached] of [
       [{ cached_tokens: 800 }, 800],
       [{ prompt_cache_hit_tokens: 800, prompt_cache_miss_tokens: 200 }, 800],

@@ -1,4 +1,4 @@
-/** What a credential may and may not do holds on every endpoint that charges, and on the count of tokens beside them: one table, every rule. */
+/** Checks every rule of credentials on every charging endpoint and on the token count, with one table. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { bindingsOf, endpointTable } from '../../../src/gateway/http/rows/endpoint-table.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
@@ -12,15 +12,15 @@ interface Answer {
   readonly headers: Headers
 }
 
-/** One row: a model with routes at alpha, beta and indus (India), one with alpha alone, and the body of a call. */
+/** One endpoint: a model with routes at alpha, beta and indus (India), a model with a route only at alpha, and the body of a call. */
 interface Charging {
   readonly at: string
   readonly model: string
   readonly alphaOnly: string
-  /** Fields of a JSON body, or of a form where there is a file. */
+  /** The fields of a JSON body, or of a form when the endpoint takes a file. */
   readonly body: Readonly<Record<string, unknown>>
   readonly file?: { readonly field: string; readonly bytes: () => Promise<Buffer> | Buffer }
-  /** What the providers answer. */
+  /** The answer of the providers. */
   readonly reply?: unknown
   readonly replyType?: string
 }
@@ -105,7 +105,7 @@ describe('every endpoint that charges', () => {
   }
   const said = ({ status, code }: Answer) => `${status} ${code}`
 
-  test('is in this table', () => {
+  test('every charging endpoint is in this table', () => {
     const charging = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at }) => at).sort())
   })
@@ -117,7 +117,7 @@ describe('every endpoint that charges', () => {
         expect(dialed()).toEqual([0, 0, 0])
       }
 
-      test('answers its owner, an inference key and an agent, at the cheapest provider', async () => {
+      test('serves an owner, an inference key and an agent with the cheapest provider', async () => {
         const inference = await app.newKey({ scope: 'inference' })
         const agent = await app.newAgent(`agent of ${row.at.replaceAll('/', ' ')}`)
         for (const token of [app.key, inference.key, agent.token]) {
@@ -127,14 +127,14 @@ describe('every endpoint that charges', () => {
         }
       })
 
-      test('answers no other caller, and no page with a cookie', async () => {
+      test('serves no other caller, and no page with a cookie', async () => {
         const gone = await keyWith({})
         await app.call('DELETE', `/me/keys/${gone.id}`, undefined, { cookie })
         for (const token of [null, 'br-wrong', gone.key, '']) await refused('401 invalid_api_key', call(row, {}, token))
         await refused('401 invalid_api_key', call(row, {}, null, { cookie }))
       })
 
-      test('obeys the models and providers of a key, on failover too, with any pin or list of providers', async () => {
+      test('obeys the allowed models and providers of a key, also on failover and for any provider that the request names', async () => {
         const other = await keyWith({ allowed_models: ['global-only'] })
         await refused('403 model_not_allowed', call(row, {}, other.key))
         await refused('403 model_not_allowed', call(row, { fallbacks: [row.alphaOnly] }, other.key))
@@ -147,7 +147,7 @@ describe('every endpoint that charges', () => {
         expect(dialed().filter((_count, index) => index !== 1)).toEqual([0, 0])
       })
 
-      test('obeys the policies of an agent, also of one that is only named, and refuses it after its revocation', async () => {
+      test('obeys the policies of an agent, even if only the label names it, and refuses the agent after its revocation', async () => {
         const name = `ruled of ${row.at.replaceAll('/', ' ')}`
         const agent = await app.newAgent(name)
         expect((await app.call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_providers: ['indus'] })).status).toBe(200)
@@ -159,7 +159,7 @@ describe('every endpoint that charges', () => {
         await refused('403 agent_revoked', call(row, {}, app.key, { 'x-br-agent-id': name }))
       })
 
-      test('keeps india_only inside India, on failover too', async () => {
+      test('keeps a call with india_only in India, also on failover', async () => {
         expect((await call(row, { data_policy: 'india_only' })).headers.get('x-br-provider')).toBe('indus')
         app.indus.script([{ status: 500, body: {} }])
         expect(said(await call(row, { data_policy: 'india_only' }))).toBe('502 all_routes_failed')
@@ -170,7 +170,7 @@ describe('every endpoint that charges', () => {
       })
 
       test('refuses above the rate, the daily limit, the budget and the cap of a call', async () => {
-        // A budget that is not spent yet lets one call through, whatever it costs.
+        // A budget that is not used up accepts one more call of any cost.
         const keys = [await keyWith({ rpm_limit: 1 }), await keyWith({ daily_limit: 1 }), await app.newKey({ budgetInr: 0.000001 })]
         for (const { key } of keys) {
           expect(said(await call(row, {}, key))).toBe('200 null')
@@ -181,17 +181,17 @@ describe('every endpoint that charges', () => {
         await refused('403 call_cap_exceeded', call(row, {}, capped.key))
       })
 
-      test('uses nothing of another organisation', async () => {
+      test('uses no keys, agents or settings of another organisation', async () => {
         const other = await app.otherOrg(`Other ${row.at.replaceAll('/', ' ')}`)
         const mine = await app.newAgent(`mine ${row.at.replaceAll('/', ' ')}`)
         await app.call('POST', `/v1/me/agents/${mine.id}/revoke`, {})
-        // An id that is an agent of ours is only a label for them.
+        // The id of an agent of this organisation is only a label for another organisation.
         expect(said(await call(row, {}, other.key, { 'x-br-agent-id': String(mine.id) }))).toBe('200 null')
         for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
         await refused('400 no_route', call(row, { provider: 'byoe:theirs' }, other.key))
       })
 
-      test('answers only pages of listed origins, also with an error', async () => {
+      test('sends CORS headers only to pages of listed origins, also on errors', async () => {
         const origin = (answer: Answer) => answer.headers.get('access-control-allow-origin')
         expect(origin(await call(row, {}, app.key, { origin: page }))).toBe(page)
         expect(origin(await call(row, {}, null, { origin: page }))).toBe(page)

@@ -32,7 +32,7 @@ function adapterOf({ withholdsUsage = false, echo = false }: Options = {}): Chat
   return new ChatRelayAdapter(chatFormat, context, { withholdsUsage, echo: echo ? echoOf('catalog-id') : null })
 }
 
-/** All that comes out when the bytes come in these pieces. */
+/** Returns the whole output for bytes that arrive in these pieces. */
 function relayed(pieces: readonly Uint8Array[], options: Options = {}): { text: string; adapter: ChatRelayAdapter; complete: boolean } {
   const adapter = adapterOf(options)
   const out: Uint8Array[] = []
@@ -48,7 +48,7 @@ function relayed(pieces: readonly Uint8Array[], options: Options = {}): { text: 
 const streamOf = (values: readonly (object | string)[], end = '\n'): string =>
   values.map(value => `${typeof value === 'string' ? value : `data: ${JSON.stringify(value)}`}${end}${end}`).join('')
 const whole = (text: string, options?: Options): string => relayed([Buffer.from(text)], options).text
-/** What was relayed of a stream, whatever its cuts: checked to be the same for a cut at every byte and for single bytes. */
+/** Returns the relayed output of a stream. Checks that it is the same for a cut at every byte and for single bytes. */
 function anyCut(text: string, options?: Options): string {
   const bytes = Buffer.from(text)
   const expected = whole(text, options)
@@ -64,7 +64,7 @@ function anyCut(text: string, options?: Options): string {
 const billed = (value: object): object => ({ ...value, x_br: bill })
 
 describe('the relay of a chat stream', () => {
-  test('passes every byte unchanged, except for the bill in the last usage', () => {
+  test('relays every byte unchanged, and adds only the bill to the last usage', () => {
     const text = streamOf([said('नमस्ते "usage":{}'), ': comment', 'event: x\nid: 7\nretry: 1', said('b', { usage: null }), finished(), usageOnly, done])
     expect(anyCut(text)).toBe(text.replace(JSON.stringify(usageOnly), JSON.stringify(billed(usageOnly))))
     const spaced = 'data:{ "choices" : [],  "usage":{"prompt_tokens":3.0,"completion_tokens":2} }\r\n\r\ndata: [DONE]\r\n\r\n'
@@ -76,7 +76,7 @@ describe('the relay of a chat stream', () => {
     expect(adapterOf().push(bytes)).toBe(bytes)
   })
 
-  test('adds the bill to the last of several usages, also in the chunk with the finish reason', () => {
+  test('adds the bill only to the last of several usages, even if it is in the chunk with the finish reason', () => {
     const running = [said('a', { usage }), said('b', { usage })]
     expect(anyCut(streamOf([...running, finished({ usage }), done]))).toBe(streamOf([...running, billed(finished({ usage })), done]))
     expect(anyCut(streamOf([...running, finished({ usage }), usageOnly, done]))).toBe(streamOf([...running, finished({ usage }), billed(usageOnly), done]))
@@ -114,7 +114,7 @@ describe('the relay of a chat stream', () => {
     expect(whole(streamOf([said('a'), error]), { withholdsUsage: true })).toBe(streamOf([said('a'), error, done]))
   })
 
-  test('names the model by its id in the catalog, in its place and nowhere else', () => {
+  test('replaces the model name by the catalog id, and changes the same text nowhere else', () => {
     const inner = said('{"model":"theirs"}', { system: { model: 'theirs' } })
     const text = streamOf([inner, { choices: [] }, { model: null, choices: [] }, usageOnly, done])
     const expected = streamOf([
@@ -127,7 +127,7 @@ describe('the relay of a chat stream', () => {
     expect(anyCut(text, { echo: true })).toBe(expected)
   })
 
-  test('never sends half a chunk: a stream that breaks inside one ends at an event', () => {
+  test('never sends a partial chunk: when a stream breaks inside a chunk, the output ends at an event', () => {
     const open = 'data: {"choices":[{"delta":{"content":"never fin'
     const { text, complete } = relayed([Buffer.from(streamOf([said('a')]) + open)])
     expect([text, complete]).toEqual([streamOf([said('a')]), false])
@@ -139,7 +139,7 @@ describe('the relay of a chat stream', () => {
     expect(frames.endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
-  test('does not send an incomplete error of the provider, and counts the stream as broken', () => {
+  test('does not send an incomplete error of the provider, and treats the stream as broken', () => {
     const begun = streamOf([said('Hi')])
     for (const half of ['data: {"error":{"message":"overloa', 'data: {"error":{"message":"overloaded"}', 'dat']) {
       const { text, adapter, complete } = relayed([Buffer.from(begun + half)])
@@ -147,14 +147,14 @@ describe('the relay of a chat stream', () => {
     }
   })
 
-  test('does not lose held usage when the stream is cut after it', () => {
+  test('keeps usage that it holds back when the stream is cut afterwards', () => {
     const adapter = adapterOf()
     const before = adapter.push(Buffer.from(streamOf([said('a'), finished({ usage })])))
     expect(Buffer.from(before ?? []).toString()).toBe(streamOf([said('a')]))
     expect(Buffer.from(adapter.fail({ message: 'm', type: null, code: null })).toString()).toContain(streamOf([finished({ usage })]))
   })
 
-  test('counts the output after the running figures of a stream that is cut', () => {
+  test('adds the output that follows the last reported usage of a stream that is cut', () => {
     const running = { ...said('Hello'), usage: { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 } }
     const adapter = adapterOf()
     adapter.push(Buffer.from(streamOf([running, said('x'.repeat(300))])))
@@ -163,7 +163,7 @@ describe('the relay of a chat stream', () => {
     expect([adapter.reported, adapter.usage().completionTokens]).toEqual([true, 70])
   })
 
-  test('relays a line that is longer than any real one in parts, and does not keep it', () => {
+  test('relays an extremely long line in parts without buffering it', () => {
     const adapter = adapterOf()
     const part = Buffer.from('x'.repeat(1024 * 1024))
     let inBytes = 0
@@ -182,7 +182,7 @@ describe('the relay of a chat stream', () => {
     expect([outBytes, adapter.atBoundary]).toEqual([inBytes, true])
   })
 
-  test('HARD-03 comments after the usage are kept up to a bound of bytes, and the stream ends as usual', () => {
+  test('HARD-03 comments after the usage are kept up to a bound, and the stream ends normally', () => {
     const comment = Buffer.from(`: ${'x'.repeat(60_000)}\n\n`)
     const adapter = adapterOf()
     adapter.push(Buffer.from(streamOf([said('a'), finished(), usageOnly])))
@@ -194,19 +194,19 @@ describe('the relay of a chat stream', () => {
     expect([adapter.finished, adapter.atBoundary]).toEqual([true, true])
   })
 
-  test('HARD-03 an event that comes byte by byte takes little more room than its length, also for a client of the same format', () => {
+  test('HARD-03 an event that arrives byte by byte uses little more memory than its length, also in a relay', () => {
     const adapter = new RelayAdapter(dialectOf('anthropic').tap(), messagesFormat, context)
     const bytes = 1_000_000
     adapter.push(Buffer.from('event: message_start\ndata: {"type":"message_start","message":{"usage":{}}}\n\nevent: ping\ndata: {"type":"ping","x":"'))
     const before = process.memoryUsage()
     for (let count = 0; count < bytes; count++) adapter.push(Uint8Array.of(120))
     const after = process.memoryUsage()
-    // With an object for each byte it was some 250 MB; this counts what the collector has not fetched yet, too.
+    // With an object for each byte the number is about 250 MB. It includes garbage that is not collected yet.
     expect(after.heapUsed - before.heapUsed + after.arrayBuffers - before.arrayBuffers).toBeLessThan(120_000_000)
     expect(adapter.push(Buffer.from('"}\n\n'))?.length).toBeGreaterThan(bytes)
   })
 
-  test('gives the same bytes for any chunking of any stream', () => {
+  test('gives the same output for any division of a stream into chunks', () => {
     const event = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 30 }).map(text => `data: ${JSON.stringify(said(text))}`),
       fc.constantFrom(JSON.stringify(usageOnly), JSON.stringify(finished({ usage })), JSON.stringify(finished())).map(text => `data: ${text}`),

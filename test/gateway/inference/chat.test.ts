@@ -17,7 +17,7 @@ describe('POST /v1/chat/completions', () => {
   const chat = (body: object, options = {}) => app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, ...body }, options)
   const usageRow = async () => (await app.call('GET', '/v1/usage')).json
 
-  test('CHAT-01 CHAT-02 CHAT-16 a valid call answers a JSON chat completion with choices and usage', async () => {
+  test('CHAT-01 CHAT-02 CHAT-16 a valid call returns a JSON chat completion with choices and usage', async () => {
     const reply = await chat({})
     expect(reply.status).toBe(200)
     expect(reply.headers.get('content-type')).toContain('application/json')
@@ -25,7 +25,7 @@ describe('POST /v1/chat/completions', () => {
     expect(reply.json.choices[0]).toMatchObject({ index: 0, message: { role: 'assistant', content: expect.any(String) }, finish_reason: 'stop' })
   })
 
-  test('CHAT-03 usage has three integers and a total that is their sum, also when the provider left the total or all of it out', async () => {
+  test('CHAT-03 usage has integer prompt, completion and total tokens with a correct sum, even if the provider reports none', async () => {
     for (const usage of [undefined, { prompt_tokens: 7, completion_tokens: 5 }, null]) {
       app.alpha.reset()
       if (usage !== undefined)
@@ -46,7 +46,7 @@ describe('POST /v1/chat/completions', () => {
     }
   })
 
-  test('CHAT-04 CHAT-05 thinking arrives in reasoning_content, and without thinking the key is absent', async () => {
+  test('CHAT-04 CHAT-05 thinking is in reasoning_content, and without thinking the field is absent', async () => {
     const answer = (message: object) => ({
       body: {
         id: 'x',
@@ -70,7 +70,7 @@ describe('POST /v1/chat/completions', () => {
     }
   })
 
-  test('CHAT-06 CHAT-07 CHAT-08 CHAT-09 a body that is not well formed is 400 bad_request, names the field, and nothing is dialed or metered', async () => {
+  test('CHAT-06 CHAT-07 CHAT-08 CHAT-09 a malformed body is 400 bad_request that names the field, without a provider call or usage row', async () => {
     const before = await usageRow()
     const wrong: [string, object][] = [
       ['model', { model: undefined }],
@@ -103,7 +103,7 @@ describe('POST /v1/chat/completions', () => {
     expect(reply.status).toBe(200)
   })
 
-  test('CHAT-10 CHAT-32 max_tokens and max_completion_tokens cap the charge, whatever the provider reports', async () => {
+  test('CHAT-10 CHAT-32 max_tokens and max_completion_tokens limit the charge, even if the provider reports more', async () => {
     const key = (await app.newKey()).key
     for (const name of ['max_tokens', 'max_completion_tokens']) {
       app.alpha.script([
@@ -130,7 +130,7 @@ describe('POST /v1/chat/completions', () => {
     expect((await chat({ ...vendor, ...router, provider: 'alpha', upstream_key: 'sk-my-own-key-0001' })).status).toBe(200)
     const [sent] = sentBodies(app.alpha)
     expect(sent).toEqual({ model: 'alpha-upstream', messages: hello, ...vendor })
-    // On the platform's key nobody knows what such a field costs: it is left out and named.
+    // On the platform key the cost of an unknown field is not known, so the field is left out and named as dropped.
     const { vendor_thing: _unknown, ...known } = vendor
     const reply = await chat({ ...vendor, ...router, provider: 'alpha' })
     expect([reply.status, reply.headers.get('x-br-dropped-params')]).toEqual([200, 'vendor_thing'])
@@ -144,7 +144,7 @@ describe('POST /v1/chat/completions', () => {
     expect(app.alpha.requests.at(-1)?.raw.toString()).toBe(text)
   })
 
-  test('CHAT-12 tools are forwarded and calls come back with string arguments', async () => {
+  test('CHAT-12 tools are sent to the provider, and calls come back with arguments as text', async () => {
     const tools = [{ type: 'function', function: { name: 'lookup', description: 'd', parameters: { type: 'object', properties: {} } } }]
     const toolCalls = [{ id: 'call_1', type: 'function', function: { name: 'lookup', arguments: '{"q":"x"}' } }]
     app.alpha.script([
@@ -163,7 +163,7 @@ describe('POST /v1/chat/completions', () => {
     expect(reply.json.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { tool_calls: toolCalls } })
   })
 
-  test('CHAT-15 reasoning_effort is not removed', async () => {
+  test('CHAT-15 reasoning_effort is sent to the provider', async () => {
     await chat({ reasoning_effort: 'low' })
     expect(sentBodies(app.alpha)[0]?.['reasoning_effort']).toBe('low')
   })
@@ -178,7 +178,7 @@ describe('POST /v1/chat/completions', () => {
     expect((sentBodies(app.alpha)[0]?.['messages'] as { content: unknown }[] | undefined)?.[0]?.content).toEqual(content)
   })
 
-  test('CHAT-27 the reply names the model that ran by its id in the catalog, also after a failover, and nothing else in it changes', async () => {
+  test('CHAT-27 the reply names the model that ran by its catalog id, also after a failover, and is otherwise unchanged', async () => {
     const text =
       '{ "id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"\\"model\\":\\"beta-upstream\\""},"finish_reason":"stop"}], "model" : "beta-upstream" ,"object":"chat.completion","usage":{"prompt_tokens":1,"completion_tokens":1.0,"total_tokens":2}}\n'
     app.alpha.script([{ status: 500 }])
@@ -204,7 +204,7 @@ describe('POST /v1/chat/completions', () => {
     expect((await chat({ model: 'same-id' })).json.model).toBe('same-id-2026-01-01')
   })
 
-  test('a reply of status 200 with an error instead of an answer is a failure of the route, and the next route serves', async () => {
+  test('a reply with status 200 that contains an error counts as a failure of the route, and the next route serves', async () => {
     const secret = 'alpha-platform-secret'
     app.alpha.script([{ body: { error: { message: `no capacity for ${secret}`, code: 529 } } }, { body: { error: { message: 'no capacity' } } }])
     expect((await chat({})).headers.get('x-br-provider')).toBe('beta')
@@ -231,7 +231,7 @@ describe('POST /v1/chat/completions', () => {
     expect([reply.status, reply.json.error.code]).toEqual([400, 'no_route'])
   })
 
-  test('CHAT-31 x-br-agent-id attributes the call to that agent in the usage report', async () => {
+  test('CHAT-31 the usage report counts a call with x-br-agent-id for that agent', async () => {
     await chat({}, { headers: { 'x-br-agent-id': 'nightly-triage' } })
     const { by_agent: agents } = await usageRow()
     expect(agents).toContainEqual(expect.objectContaining({ id: null, label: 'nightly-triage', requests: 1 }))
@@ -257,7 +257,7 @@ describe('POST /v1/chat/completions', () => {
     for (const part of ['neighbour', 'Lake Road', 'platform-secret']) expect(reply.text).not.toContain(part)
   })
 
-  test('HDR-01 HDR-03 HDR-10 every reply has a request id; x-br-provider names the serving provider, and is on no pre-flight error', async () => {
+  test('HDR-01 HDR-03 HDR-10 every reply has a request id, and x-br-provider is absent on errors before a provider is called', async () => {
     const served = await chat({})
     expect(served.headers.get('x-br-provider')).toBe('alpha')
     expect(served.headers.get('x-request-id')).toMatch(/^req_/)
@@ -267,7 +267,7 @@ describe('POST /v1/chat/completions', () => {
     expect(refused.headers.get('x-request-id')).not.toBe(served.headers.get('x-request-id'))
   })
 
-  test("HDR-12 HDR-13 the provider's own headers are not relayed and the caller's credential and cookies never reach it", async () => {
+  test("HDR-12 HDR-13 the provider's own headers are not relayed, and the caller's credential and cookies never reach the provider", async () => {
     app.alpha.script([
       {
         headers: { 'set-cookie': 'a=b', server: 'upstream-thing', 'x-internal': '1' },
@@ -299,7 +299,7 @@ describe('POST /v1/chat/completions', () => {
       expect((await chat({}, { headers: { 'x-br-agent-id': label } })).status, label).toBe(400)
   })
 
-  test('ERR-03 a body over the limit is 413 payload_too_large in the envelope', async () => {
+  test('ERR-03 a body over the limit is 413 payload_too_large in the error envelope', async () => {
     const small = await startApp({ env: { INFERENCE_BODY_LIMIT_BYTES: '1000' } })
     try {
       const reply = await small.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'x'.repeat(2000) }] })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { CollectedReply } from '../../../src/gateway/inference/replies/reply-shapes.ts'
 
-test('HARD-03 a stream that becomes a whole reply keeps known, short fields of its head and no others', () => {
+test('HARD-03 when a stream becomes a whole reply, only known and short fields of its first chunk are kept', () => {
   const collected = new CollectedReply()
   const heavy = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`field_${index}`, { deep: [1, 2, 3] }]))
   const choices = [{ delta: { content: 'Hello' }, finish_reason: 'stop' }]

@@ -1,4 +1,6 @@
-/** What an organisation with a retention window keeps of each inference endpoint: texts of both sides; no recording, no sound, no credential. */
+/**
+ * The content that an organisation with a retention window keeps from each inference endpoint: texts of both sides, but no recording, sound or credential.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { fileWithMedia } from '../../harness/media-models.ts'
@@ -37,7 +39,7 @@ async function form(path: string, fields: Record<string, string>, name: string, 
   return keptOf(reply.headers.get('x-request-id'))
 }
 
-test('the texts of request and reply are kept, but not files, sound or a credential that came with them', async () => {
+test('the content log keeps the texts of request and reply, but no files, sound or credentials', async () => {
   const messages = [{ role: 'user', content: 'said to messages' }]
   const talk = await json('/v1/messages', { model: 'test-model', max_tokens: 9, messages, ...key })
   expect([talk?.request, talk?.reply]).toEqual([expect.stringContaining('said to messages'), expect.stringContaining('Hello from the test upstream')])

@@ -38,7 +38,7 @@ describe('content that an organisation keeps', () => {
     return (await app.db.one(countRows)).count
   }
 
-  test('CHAT-34 content is kept while the window covers it and then deleted; closing the window deletes it immediately, and nothing more is kept', async () => {
+  test('CHAT-34 content is deleted when it is older than the retention window, and closing the window deletes all content and keeps no more', async () => {
     await window(7)
     const first = await chat()
     const found = await read(idOf(first))
@@ -70,7 +70,7 @@ describe('content that an organisation keeps', () => {
     for (const reply of [third, fourth]) await expect(read(idOf(reply))).rejects.toThrow('no content')
   })
 
-  test('without a window no content is in the database or in the log', async () => {
+  test('without a retention window, neither the database nor the log contains content', async () => {
     await chat()
     await chat({ stream: true })
     await app.gateway.app.limits.flushNow()
@@ -79,7 +79,7 @@ describe('content that an organisation keeps', () => {
     expect(app.logLines.join('\n')).not.toContain('vermilion')
   })
 
-  test('with a window content is sealed, and is in no other table and no log line', async () => {
+  test('with a retention window, content is encrypted and is in no other table and no log line', async () => {
     await window(7)
     const reply = await chat({ upstream_key: 'sk-callers-own-key-0001', provider: 'alpha', optimize: 'price' })
     expect(reply.status).toBe(200)
@@ -95,7 +95,7 @@ describe('content that an organisation keeps', () => {
     for (const field of ['upstream_key', 'sk-callers-own-key-0001', 'optimize']) expect(JSON.stringify(found)).not.toContain(field)
   })
 
-  test('a stream is kept as the client saw it, also when the client leaves', async () => {
+  test('a stream is kept as the client received it, even if the client disconnects', async () => {
     await window(7)
     const whole = await chat({ stream: true, stream_options: { include_usage: false } })
     expect((await read(idOf(whole))).reply).toBe(whole.text)
@@ -120,7 +120,7 @@ describe('content that an organisation keeps', () => {
     expect(reply).not.toContain('[DONE]')
   })
 
-  test('refusals of a provider and failed calls are kept too, but not calls that were never dialed', async () => {
+  test('refusals of a provider and failed calls are also kept, but not calls that reached no provider', async () => {
     await window(7)
     app.alpha.script({ status: 422, body: { error: { message: 'too hot', code: 'hot' } } })
     const refused = await chat()
@@ -135,7 +135,7 @@ describe('content that an organisation keeps', () => {
     expect(await rows()).toBe(2)
   })
 
-  test('each side is cut at 1 MiB and marked', async () => {
+  test('request and reply are each cut at 1 MiB and marked as cut', async () => {
     await window(7)
     app.alpha.script({ chunks: ['y'.repeat(1_200_000)] })
     const plain = await chat({ messages: [{ role: 'user', content: 'x'.repeat(1_200_000) }] })
@@ -146,7 +146,7 @@ describe('content that an organisation keeps', () => {
     expect([second.request.length, second.request_truncated, second.reply_truncated]).toEqual([1024 * 1024, true, false])
   })
 
-  test('running calls of one organisation with large bodies do not keep the content of another out of the log', async () => {
+  test('large bodies in running calls of one organisation do not prevent the content of another from being kept', async () => {
     await window(7)
     const other = await app.otherOrg('Large Bodies')
     const otherCookie = await app.signIn(other.userId, other.orgId)
@@ -199,7 +199,7 @@ describe('content that an organisation keeps', () => {
     const reply = await running
     expect(reply.text).toContain('[DONE]')
     expect(await rows()).toBe(0)
-    // Closed by another hand, without a word to this process: the insert itself looks.
+    // The window is closed directly in the database, without a notification to this process. The insert itself checks the window.
     app.alpha.script({ holdAfterChunks: 1 })
     app.alpha.requests.length = 0
     const other = chat({ stream: true })
@@ -210,7 +210,7 @@ describe('content that an organisation keeps', () => {
     expect(await rows()).toBe(0)
   })
 
-  test('the operator reads one organisation at a time, and every read leaves a line in the audit trail', async () => {
+  test('the operator reads the content of one organisation at a time, and every read writes a line into the audit trail', async () => {
     await window(7)
     const reply = await chat()
     const other = await app.otherOrg('Other Content')
@@ -223,7 +223,7 @@ describe('content that an organisation keeps', () => {
     expect(JSON.stringify(lines)).not.toContain('vermilion')
   })
 
-  test('embeddings are kept as chats are', async () => {
+  test('the content of embeddings is kept like that of chats', async () => {
     await window(7)
     const reply = await app.call('POST', '/v1/embeddings', { model: 'test-embed', input: prompt })
     expect(await read(idOf(reply))).toMatchObject({ model: 'test-embed', request: expect.stringContaining(prompt), reply: reply.text })

@@ -29,7 +29,7 @@ describe('the content log', () => {
   let content: ContentLog
   let lines: string[]
   let orgId: number
-  /** Organisations of one person. */
+  /** The founders of organisations, by organisation. */
   const founders = new Map<number, string>()
   let number = 0
 
@@ -64,7 +64,7 @@ describe('the content log', () => {
   }
   const dropped = () => lines.filter(line => line.includes('content_log_dropped')).reduce((sum, line) => sum + JSON.parse(line).count, 0)
 
-  test('keeps what memory allows, drops the rest, logs the number of dropped calls, and goes on', async () => {
+  test('the content log drops calls above its memory limit, logs their number, and continues', async () => {
     const large = Buffer.alloc(1024 * 1024, 'x')
     for (let at = 0; at < 40; at++) content.keep(call(), reply.bytes(large, {}))
     await content.flush()
@@ -77,7 +77,7 @@ describe('the content log', () => {
     expect((await database.db.one(countOf, orgId)).count).toBe(count + 1)
   })
 
-  test('gives each founder a share, and says of which organisations it dropped calls', async () => {
+  test('the content log gives each founder a share, and logs the organisations whose calls it dropped', async () => {
     const addOther = async () => (await database.db.one(addOrg, 7)).id
     const [first, second, victim] = [await addOther(), await addOther(), await addOther()]
     for (const org of [first, second]) founders.set(org, 'one person')
@@ -99,7 +99,7 @@ describe('the content log', () => {
     expect(new Set(named)).toEqual(new Set([first, second]))
   })
 
-  test('loses only the content when the database is away', async () => {
+  test('when the database is unreachable, only content is lost', async () => {
     await database.db.close()
     content.keep(call(), reply.bytes(Buffer.from('{}'), {}))
     content.keepFailure(call(), new Error('broken'))
@@ -120,7 +120,7 @@ describe('the content log', () => {
     expect((await database.db.one(countOf, orgId)).count).toBe(1)
   })
 
-  test('writes a call once, and keeps the same request id of another organisation apart', async () => {
+  test('a call is written once, and the same request id of another organisation is a separate entry', async () => {
     const first = call()
     const other = { ...first, orgId: (await database.db.one(addOrg, 7)).id }
     for (const each of [first, first, other]) content.keep(each, reply.json({ org: each.orgId }))
@@ -131,7 +131,7 @@ describe('the content log', () => {
     expect(await content.read(first.orgId, first.requestId)).not.toBeNull()
   })
 
-  test.runIf(onPostgres)('a write waits for a change of the window that is under way, and keeps to it', async () => {
+  test.runIf(onPostgres)('a write waits for a running change of the retention window and obeys it', async () => {
     const second = await database.open()
     let commit = (): void => {}
     const mayCommit = new Promise<void>(resolve => {
@@ -153,7 +153,7 @@ describe('the content log', () => {
     expect(dropped()).toBe(0)
   })
 
-  test('writes the waiting content on stop', async () => {
+  test('a stop writes the waiting content', async () => {
     content.keep(call(), reply.json({}))
     await content.stop()
     expect((await database.db.one(countOf, orgId)).count).toBe(1)

@@ -1,4 +1,4 @@
-/** What is charged for each kind of unit, reckoned by hand with prices that do not come out even, and seen in the books and in the header. */
+/** The charge for each kind of unit, calculated by hand with prices that need rounding, and compared with the usage row and the header. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -35,7 +35,7 @@ const post = (path: string, body: object): Promise<Response> =>
     body: body instanceof FormData ? body : JSON.stringify(body),
   })
 
-/** The amount in the books is the one to the micro-rupee, and the header says it where the amount is known before the reply begins. */
+/** Checks that the usage row has exactly this amount, and the header too if the amount is known before the reply begins. */
 async function charged(reply: Response, uinr: bigint, isToldBefore: boolean): Promise<void> {
   expect(reply.status, await reply.text()).toBe(200)
   const [row] = await usageRows(app)
@@ -51,7 +51,7 @@ const usage = {
   prompt_tokens_details: { cached_tokens: 333, cache_write_tokens: 77 },
   completion_tokens_details: { reasoning_tokens: 3 },
 }
-/** 591 fresh × 10.37 = 6,128.67; 333 × 1.003 = 333.999; 77 × 12.96 = 997.92; 7 × 41.5 = 290.5; together 7,751.089, rounded once. */
+/** 591 fresh × 10.37 = 6,128.67, 333 × 1.003 = 333.999, 77 × 12.96 = 997.92, 7 × 41.5 = 290.5. The sum is 7,751.089 and is rounded once. */
 const chatUinr = 7751n
 
 test('plain tokens, cached tokens, tokens written to a cache and reasoning tokens are charged at their prices', async () => {
@@ -59,7 +59,7 @@ test('plain tokens, cached tokens, tokens written to a cache and reasoning token
   await charged(await post('/v1/chat/completions', { model: 'odd-chat', messages }), chatUinr, true)
 })
 
-test('a streamed call costs the same', async () => {
+test('a streamed call costs the same as a whole one', async () => {
   app.alpha.script([{ usage }])
   const reply = await post('/v1/chat/completions', { model: 'odd-chat', messages, stream: true })
   const text = await reply.clone().text()
@@ -67,7 +67,7 @@ test('a streamed call costs the same', async () => {
   await charged(reply, chatUinr, false)
 })
 
-test('half a micro-rupee is rounded up, and less is not charged', async () => {
+test('a cost is rounded half up to whole micro-rupees', async () => {
   for (const [tokens, uinr] of [
     [5, 9n], // 8.5
     [3, 5n], // 5.1
@@ -80,17 +80,17 @@ test('half a micro-rupee is rounded up, and less is not charged', async () => {
   }
 })
 
-test('images are charged as delivered, not as requested', async () => {
+test('images are charged by the delivered number, not the requested number', async () => {
   const url = 'https://pictures.example.test/1.png'
   app.alpha.script([{ body: { created: 1, data: [{ url }, { url }] } }])
   await charged(await post('/v1/images/generations', { model: 'odd-image', prompt: 'x', n: 3 }), 6_666_666n, true)
 })
 
-test('audio is charged by the second, and a begun second in full', async () => {
+test('audio is charged by the second, and a started second counts in full', async () => {
   const form = new FormData()
   form.append('model', 'odd-ears')
   form.append('file', new Blob([new Uint8Array(wavOf(1))]), 'a.wav')
-  // 7.2 seconds are 8 × 12,950.
+  // 7.2 seconds cost 8 × 12,950.
   app.alpha.script([{ body: { text: 'x', usage: { type: 'duration', seconds: 7.2 } } }])
   await charged(await post('/v1/audio/transcriptions', form), 103_600n, true)
 })

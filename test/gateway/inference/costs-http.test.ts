@@ -25,7 +25,7 @@ describe('the cost that a reply reports', () => {
   }
   const chat = { model: 'test-model', messages: hello }
 
-  test('COST-01 every metered reply reports its exact cost and its time; a stream reports them in its usage chunk and changes no other', async () => {
+  test('COST-01 every metered reply reports its exact cost and time, and a stream reports them in its usage chunk and changes no other chunk', async () => {
     const whole = [
       ['/v1/chat/completions', chat],
       ['/v1/chat/completions', { ...chat, model: 'anthropic-model' }],
@@ -59,9 +59,9 @@ describe('the cost that a reply reports', () => {
     expect(streamed.x_br.value_inr).toBeGreaterThan(0)
   })
 
-  test('the bytes of a stream are those of the provider except for the bill', async () => {
+  test("a relayed stream differs from the provider's bytes only by the bill", async () => {
     const chunk = (more: object): string => `data: ${JSON.stringify({ id: 'c', model: 'same-id', choices: [], ...more })}\n\n`
-    // A comment in front of the beginning is not passed on: the stream has not begun.
+    // A comment before the first chunk is not passed on, because the stream has not begun.
     const before = `${chunk({ choices: [{ index: 0, delta: { content: 'é' }, finish_reason: null }] })}: hello\n\n`
     app.alpha.script({ rawStream: [`: waiting\n\n${before}`, chunk({ usage: { prompt_tokens: 100, completion_tokens: 10 } }), 'data: [DONE]\n\n'] })
     const { text } = await post('/v1/chat/completions', { ...chat, model: 'same-id', stream: true })
@@ -69,7 +69,7 @@ describe('the cost that a reply reports', () => {
     expect(text).toBe(`${before}${chunk({ usage: { prompt_tokens: 100, completion_tokens: 10 } }).replace('}}\n', `},"x_br":${bill}}\n`)}data: [DONE]\n\n`)
   })
 
-  test('the cost that a stream reports is the charge, also without reported usage, with usage above the limit, and for a caller without usage', async () => {
+  test('a stream reports the cost that is charged, also without reported usage, with usage above the limit, and with include_usage false', async () => {
     app.alpha.script([{ usage: null }, { usage: { prompt_tokens: 10, completion_tokens: 900 } }])
     for (const more of [{}, { max_tokens: 20 }]) {
       const { reply, costInr } = await charged(() => post('/v1/chat/completions', { ...chat, ...more, stream: true }))
@@ -85,7 +85,7 @@ describe('the cost that a reply reports', () => {
     }
   })
 
-  test('errors and replies that are not metered report no cost', async () => {
+  test('errors and unmetered replies report no cost', async () => {
     app.alpha.script([{ status: 400, body: { error: { message: 'no' } } }])
     for (const reply of [
       await post('/v1/chat/completions', chat),

@@ -15,7 +15,7 @@ const messages = [{ role: 'user', content: 'Hello there' }]
 const own = () => ({ token: null, headers: { 'x-br-api-key': app.key, authorization: 'Bearer sk-ant-oat01-own' } })
 const events = statement<[], { readonly count: number }>('test.count_tokens_events', 'select count(*)::int as "count" from usage_events')
 
-test('CTOK-01 every model has a count: claude from its provider, others from the gateway with a mark; errors are relayed, and nothing is charged', async () => {
+test('CTOK-01 every model has a token count, from its provider for claude and marked as an estimate for others, and nothing is charged', async () => {
   const { claude } = app.others
   const sent = { model: 'claude-test', messages, thinking: { type: 'enabled', budget_tokens: 2000 } }
   claude.script({ body: { input_tokens: 12 } })
@@ -43,7 +43,7 @@ test('CTOK-01 every model has a count: claude from its provider, others from the
   }
   await app.gateway.app.limits.flushNow()
   expect(await app.db.one(events)).toEqual({ count: 0 })
-  // No calls, but the prompts were there, and what is signed says so.
+  // These are no calls, but the prompts were sent to a provider, so the attestation counts them.
   const { payload } = (await app.call('GET', '/v1/org/residency/attestation')).json
   expect([payload.summary.total, payload.token_counts]).toEqual([0, { total: 3, india_requests: 0, global_requests: 3 }])
   expect((await app.call('GET', '/v1/org/dpia')).json.token_counts).toEqual([
@@ -51,7 +51,7 @@ test('CTOK-01 every model has a count: claude from its provider, others from the
   ])
 })
 
-test('case 87 tools, thinking, images and documents count, and a request that cannot be counted gets an error of the format', async () => {
+test('case 87 tools, thinking, images and documents count, and a request that cannot be counted gets an error in the messages format', async () => {
   const count = async (more: object) => (await app.call('POST', path, { model: 'test-model', messages, ...more })).json.input_tokens
   const bare = await count({})
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } }
@@ -80,7 +80,7 @@ test('case 87 tools, thinking, images and documents count, and a request that ca
   expect((await app.call('POST', path, { model: 'test-model', messages }, { token: limited.key })).status).toBe(429)
 })
 
-test('case 89 the requests of Claude Code to a gateway work: models, messages with ?beta=true, counts', async () => {
+test('case 89 all requests of Claude Code to a gateway work: models, messages with ?beta=true, token counts', async () => {
   const models = await app.call('GET', '/v1/models?limit=1000')
   expect(models.json.data.map(({ id }: { id: string }) => id)).toContain('claude-sonnet-4-5')
   const beta = { 'anthropic-beta': 'claude-code-20250219,interleaved-thinking-2025-05-14', 'anthropic-version': '2023-06-01', 'x-api-key': app.key }

@@ -1,9 +1,9 @@
-/** What a model says counts in whatever field it is: a budget cuts it and who hangs up pays for it. */
+/** Output of a model counts in every field of a reply: a budget cuts it, and a caller who disconnects pays for it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 
-/** ₹0.001 a token of output. */
+/** ₹0.001 for each output token. */
 const dear = {
   id: 'dear',
   kind: 'chat',
@@ -15,7 +15,7 @@ const dear = {
 const text = 'The quick brown fox jumps. '.repeat(10).slice(0, 250)
 const hello = [{ role: 'user', content: 'Hello' }]
 
-/** A delta that says the text, by the field in which it says it. */
+/** Deltas with the text, by the field that contains it. */
 const shapes: Readonly<Record<string, object>> = {
   'plain content': { content: text },
   'thinking under two names': { reasoning: text, reasoning_details: [{ type: 'reasoning.text', text, signature: 'x'.repeat(500) }] },
@@ -51,7 +51,7 @@ describe('output in any field', () => {
   }
 
   for (const [path, body] of Object.entries(bodies)) {
-    test(`HARD-06 a budget cuts output in any field like plain content: ${path}`, async () => {
+    test(`HARD-06 a budget cuts a stream for output in any field, not only in content: ${path}`, async () => {
       for (const [name, delta] of Object.entries(shapes)) {
         app.alpha.script([{ rawStream: Array.from({ length: 200 }, () => frame(delta)), holdAfterRaw: true }])
         const { key } = await app.newKey({ budgetInr: 0.5 })
@@ -62,7 +62,7 @@ describe('output in any field', () => {
       }
     })
 
-    test(`HARD-06 a caller who leaves pays for output in any field like for plain content: ${path}`, async () => {
+    test(`HARD-06 a caller who disconnects pays for output in any field, not only in content: ${path}`, async () => {
       const charged: Record<string, number> = {}
       for (const [name, delta] of Object.entries(shapes)) {
         const agent = await app.newAgent(`agent ${++agents}`)
@@ -77,7 +77,7 @@ describe('output in any field', () => {
         })
         const reader = reply.body?.getReader()
         await reader?.read()
-        // Not all of it is shown in every format. The budget holds money for it when it has come.
+        // Some formats do not show all of this output. The budget's hold shows that it has arrived.
         const heldInr = async (): Promise<number> => (await app.call('GET', '/v1/me/budgets', undefined, { token: agent.token })).json.budgets[0].held_inr
         await until(async () => (await heldInr()) >= 3.3)
         controller.abort()
@@ -88,7 +88,7 @@ describe('output in any field', () => {
         await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: hello })
         app.alpha.reset()
       }
-      // All of it are 3,335 tokens; money for the next of them is held ahead, so the last may still have been under way.
+      // The whole output has 3,335 tokens. Money is held in advance, so the last part may not have arrived yet.
       for (const [name, tokens] of Object.entries(charged)) expect([name, tokens >= 1000, tokens <= 3400]).toEqual([name, true, true])
     })
   }

@@ -1,4 +1,4 @@
-/** Whose credential goes where on the messages endpoints: to the provider that it is for, to nobody else, and into nothing that is kept. */
+/** On the messages endpoints, a credential goes only to the provider that it is for, and is stored nowhere. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
@@ -17,7 +17,7 @@ const call = { model: 'claude-test', max_tokens: 16, messages }
 const send = (body: object, headers: Record<string, string>, path = '/v1/messages') => app.call('POST', path, body, { token: null, headers })
 const sentHeaders = () => JSON.stringify(app.others.claude.requests.map(({ headers }) => headers))
 
-test('a gateway key that is sent beside another key, in any form, never reaches the provider', async () => {
+test('a gateway key that is sent in addition to another key, in any form, never reaches the provider', async () => {
   const { key } = app
   const agent = await app.newAgent('forwarder')
   const forms: Record<string, string>[] = [
@@ -42,7 +42,7 @@ test('a gateway key that is sent beside another key, in any form, never reaches 
       expect([JSON.stringify(form), reply.status, reply.json.error.code]).toEqual([JSON.stringify(form), 401, 'byok_required'])
     }
   expect(app.others.claude.requests).toEqual([])
-  // A key of the provider goes on, also one that has the letters of ours inside.
+  // A key of the provider is passed on, even if it contains the letters of the gateway's prefix.
   for (const own of ['Bearer sk-ant-oat01-abr-br-x', 'Bearer eyJhbGciOiJub25lIn0.e30.x'])
     expect((await send(call, { 'x-br-api-key': key, authorization: own })).status).toBe(200)
   expect((await send(call, { 'x-br-api-key': key, 'x-api-key': 'sk-ant-api03-br_x-br-y' })).status).toBe(200)
@@ -79,7 +79,7 @@ test('a provider gets no header of the client except versions and betas', async 
   )
 })
 
-test('a forwarded credential goes to no other provider when its provider fails', async () => {
+test('when its provider fails, a forwarded credential is not sent to another provider', async () => {
   app.others.claude.script(() => ({ status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'busy' } } }))
   const own = 'sk-ant-oat01-only-for-claude'
   const reply = await send(
@@ -94,7 +94,7 @@ test('a forwarded credential goes to no other provider when its provider fails',
   expect(JSON.stringify(app.alpha.requests.map(({ headers }) => headers))).not.toContain(own)
 })
 
-test('a token count does not reveal the state of the account of the platform, but reports errors of the request', async () => {
+test("a token count hides problems of the platform's account, but reports errors of the request", async () => {
   const accountHeaders = {
     'anthropic-organization-id': 'org-platform',
     'anthropic-ratelimit-requests-limit': '50',
@@ -133,7 +133,7 @@ test('a token count does not reveal the state of the account of the platform, bu
   expect([counted.json, counted.headers.get('x-br-provider')]).toEqual([{ input_tokens: 12 }, 'claude'])
 })
 
-test('a token count obeys the policies of the named agent, and is refused for a revoked one', async () => {
+test('a token count obeys the policies of the named agent, and is refused for a revoked agent', async () => {
   const agent = await app.newAgent('counter')
   const count = () => app.call('POST', '/v1/messages/count_tokens', { model: 'anthropic-model', messages }, { headers: { 'x-br-agent-id': 'counter' } })
   expect((await count()).status).toBe(200)
@@ -145,7 +145,7 @@ test('a token count obeys the policies of the named agent, and is refused for a 
   expect([revoked.status, revoked.json.error.code]).toEqual([403, 'agent_revoked'])
 })
 
-test('a refusal that quotes the forwarded credential is shown and kept without it', async () => {
+test('when a refusal quotes the forwarded credential, the shown and stored text leaves the credential out', async () => {
   const cookie = await app.signIn()
   await app.call('PUT', '/me/org/data-retention', { days: 3 }, { cookie })
   const own = 'sk-ant-api03-quoted-by-its-provider'
@@ -161,7 +161,7 @@ test('a refusal that quotes the forwarded credential is shown and kept without i
   expect(app.logLines.join('')).not.toContain(own)
 })
 
-test('names of built-in object members are ordinary query parameters', async () => {
+test('query parameters named like built-in object members are ordinary parameters', async () => {
   for (const query of ['constructor=1', 'toString=a&toString=b', '__proto__=1', 'hasOwnProperty='])
     expect([query, (await app.call('POST', `/v1/messages?${query}`, { ...call, model: 'anthropic-model' })).status]).toEqual([query, 200])
 })

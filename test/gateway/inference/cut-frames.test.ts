@@ -17,7 +17,7 @@ describe('a cut stream in real clients', () => {
   interface Cut {
     readonly key: string
     readonly script: Parameters<UpstreamServer['script']>[0]
-    /** What the client must be told. */
+    /** The text that the client must receive. */
     readonly says: RegExp
     /** Called when the client has read some text. */
     cut(): Promise<unknown>
@@ -72,7 +72,8 @@ describe('a cut stream in real clients', () => {
             const shown = await call
             expect(shown, at).not.toBeNull()
             expect(wordsOf(shown), at).toMatch(says)
-            // The client is told immediately. A model that thinks unseen is followed for its usage, which is charged once.
+            // The client gets the error immediately. For a model with hidden thinking, the gateway reads the provider's stream to its end for the usage,
+            // which is charged once.
             for (const server of servers) server.release()
             let after = before
             await until(async () => {
@@ -114,7 +115,7 @@ describe('the bytes of a cut stream', () => {
     readonly response: { readonly error: unknown; readonly status: string; readonly usage: { readonly input_tokens: number } }
   }
 
-  /** What the last events say. */
+  /** Returns the content of the last events. */
   function lastOf(api: (typeof calls)[number]['api'], text: string): { readonly error: unknown; readonly more: unknown } {
     const events = text.split('\n\n').filter(block => block.includes('data:'))
     const datas = events.map(block => block.slice(block.indexOf('data: ') + 6))
@@ -141,7 +142,7 @@ describe('the bytes of a cut stream', () => {
     }
   }
 
-  test('each format has its own frame, which gives the reason and says that a retry does not help', { timeout: 60_000 }, async () => {
+  test('each format has its own error frame, which gives the reason and says that a retry is useless', { timeout: 60_000 }, async () => {
     const app = await startApp({ dialects: true, env: { DRAIN_MS: '0' } })
     const servers = [app.alpha, app.others.claude, app.others.resp]
     const owner = await app.signIn()
@@ -213,7 +214,7 @@ describe('the bytes of a cut stream', () => {
   })
 })
 
-/** All that an error says, in whatever fields its library keeps it. */
+/** Returns all texts of an error, in any fields of its library. */
 function wordsOf(error: unknown, depth = 0): string {
   if (typeof error === 'string') return error
   if (typeof error !== 'object' || error === null || depth > 4) return ''

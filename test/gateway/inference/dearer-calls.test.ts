@@ -1,4 +1,4 @@
-/** Calls that would cost more than is held and charged: what a provider bills beside the tokens, names that occur twice, several answers. */
+/** Calls that could cost more than is held and charged: extras that a provider bills in addition to tokens, duplicate names, several answers. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -19,7 +19,7 @@ describe('calls that would cost more than the tokens', () => {
   const post = (path: string, body: object | string, options: { token?: string; headers?: Record<string, string> } = {}) =>
     app.call('POST', path, body, { ...options, headers: { 'content-type': 'application/json', ...options.headers } })
 
-  test('searches and dearer tiers are not sent with the key of the platform, and are named as dropped', async () => {
+  test('on the platform key, searches and more expensive service tiers are not sent, and are named as dropped', async () => {
     const dear = { service_tier: 'priority', web_search_options: {}, search_parameters: { mode: 'on' }, plugins: [{ id: 'web' }] }
     for (const [path, model, body, upstream] of [
       ['/v1/chat/completions', 'openai-model', { messages: hello }, app.alpha],
@@ -40,7 +40,7 @@ describe('calls that would cost more than the tokens', () => {
     expect(app.alpha.requests.at(-1)?.json).toMatchObject(dear)
   })
 
-  test('tools that a provider runs need an own key; on the key of the platform nothing is dialed or charged', async () => {
+  test('tools that a provider runs need an own key, and on the platform key the call is refused without a charge', async () => {
     const body = { model: 'openai-model', messages: hello, tools: [{ type: 'builtin_function', function: { name: '$web_search' } }] }
     const refused = await post('/v1/chat/completions', body)
     expect([refused.status, refused.json.error.code]).toEqual([400, 'bad_request'])
@@ -71,7 +71,7 @@ describe('calls that would cost more than the tokens', () => {
       expect(called()).toBe(0)
     })
 
-    test('additional tools of the client are offered on every route, without a web search beside them', async () => {
+    test('additional tools of the client are offered on every route, and a web search next to them is left out', async () => {
       const item = adding(look)
       expect((await ask(item)).status).toBe(200)
       expect(app.others.resp.requests.at(-1)?.json?.['input']).toEqual([go, item])
@@ -84,7 +84,7 @@ describe('calls that would cost more than the tokens', () => {
       expect(app.alpha.requests.at(-1)?.json?.['tools']).toMatchObject([{ type: 'function', function: { name: 'look' } }])
     })
 
-    test('an item of an unknown type needs an own key, and items of content do not', async () => {
+    test('an item of an unknown type needs an own key, and a content item does not', async () => {
       const listed = { type: 'mcp_list_tools', server_label: 'x', tools: [{ name: 'a', input_schema: {} }] }
       const others = ['compaction_trigger', 'program', 'mcp_approval_response', 'web_search_call', 'shell_call', 'made_up'].map(type => ({ type }))
       for (const item of [listed, ...others]) {
@@ -108,7 +108,7 @@ describe('calls that would cost more than the tokens', () => {
     })
   })
 
-  test('a messages call cannot ask for dearer tokens on the key of the platform', async () => {
+  test('a messages call cannot request more expensive tokens on the platform key', async () => {
     for (const dear of [{ speed: 'fast' }, { inference_geo: 'us' }]) {
       const body = { model: 'anthropic-model', max_tokens: 20, messages: hello, ...dear }
       const refused = await post('/v1/messages', body)
@@ -118,7 +118,7 @@ describe('calls that would cost more than the tokens', () => {
     expect((await post('/v1/messages', { model: 'anthropic-model', max_tokens: 20, messages: hello, speed: 'standard' })).status).toBe(200)
   })
 
-  test('a duplicate member is sent once, with the value that the gateway read', async () => {
+  test('a field that occurs twice is sent once, with the value that the gateway has read', async () => {
     const twice = (name: string, first: unknown, second: unknown, rest: object): string =>
       `{${JSON.stringify(name)}:${JSON.stringify(first)},${JSON.stringify(rest).slice(1, -1)},${JSON.stringify(name)}:${JSON.stringify(second)}}`
     const paid = [{ type: 'web_search_20250305', name: 'web_search' }]
@@ -146,9 +146,9 @@ describe('calls that would cost more than the tokens', () => {
     }
   })
 
-  test('a strict budget holds for every requested answer', async () => {
+  test('a strict budget holds the cost of every requested answer', async () => {
     const { key, keyId } = await app.newKey()
-    // 8192 tokens at ₹40 a million are ₹0.32768 an answer.
+    // 8192 tokens at ₹40 a million cost ₹0.32768 for each answer.
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 1, strict: true }, { cookie })
     const ask = (n: number, stream: boolean) => post('/v1/chat/completions', { model: 'openai-model', messages: hello, n, stream }, { token: key })
     for (const stream of [false, true]) {

@@ -1,4 +1,4 @@
-/** JSON that is nested more deeply than anybody reads or writes it is its sender's mistake and nobody else's trouble. */
+/** JSON that is nested too deeply is an error of its sender and must not affect other callers. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -19,7 +19,7 @@ describe('bodies that are nested too deeply', () => {
   const send = (path: string, body: string, options: { cookie?: string } = {}) =>
     app.call('POST', path, body, { ...options, headers: { 'content-type': 'application/json' } })
 
-  test('are 400 bad_request, whether they would be rewritten or relayed, and open no circuit', async () => {
+  test('a body that is nested too deeply is 400 bad_request, translated or relayed, and opens no circuit', async () => {
     for (const body of [
       `{"model":"test-model","messages":${messages},"metadata":${deep}}`,
       `{"model":"same-id","messages":${messages},"metadata":${deep}}`,
@@ -37,7 +37,7 @@ describe('bodies that are nested too deeply', () => {
     expect([preview.status, preview.json.error.code]).toEqual([400, 'bad_request'])
   })
 
-  test('do not remove the content of other calls from the content log', async () => {
+  test('a body that is nested too deeply does not remove the content of other calls from the content log', async () => {
     await app.call('PUT', '/me/org/data-retention', { days: 1 }, { cookie })
     await Promise.all([
       send('/v1/chat/completions', `{"model":"test-model","messages":${messages},"optimize":"price","metadata":${deep}}`),

@@ -1,4 +1,4 @@
-/** Usage that a provider reports far from what was asked or shown: bounded, estimated, flagged and counted. An honest one is taken as it is. */
+/** Usage that is far from the request or the shown output is limited, estimated, flagged and counted. Plausible usage is used unchanged. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -33,7 +33,7 @@ describe('implausible usage', () => {
   afterAll(() => app.stop())
   beforeEach(() => app.alpha.reset())
 
-  /** What is charged of a call, by every API, whole and streamed. */
+  /** Returns the charge of a call in every API, streamed and not. */
   async function everywhere(
     script: { chunks: readonly string[]; usage: object },
     { model = 'speaker', content = 'hello', maxTokens = null as number | null },
@@ -47,20 +47,20 @@ describe('implausible usage', () => {
         const [row] = await usageRows(app)
         const at = `${path} ${stream ? 'stream' : 'whole'}`
         look({ prompt: Number(row?.promptTokens), completion: Number(row?.completionTokens), estimated: row?.estimated === true }, at)
-        // What the caller is told is what is charged.
+        // The header reports the charged amount.
         if (!stream) expect(Number(reply.headers.get('x-br-cost-inr')), at).toBe(Number(row?.costUinr) / 1e6)
         if (path === '/v1/chat/completions' && stream) expect(reply.text).toContain(`"cost_inr":${Number(row?.costUinr) / 1e6}`)
       }
   }
 
-  test('HARD-16 900,000 tokens for a short answer are limited to the received output, or to the hidden output that the model can make, and flagged', async () => {
+  test('HARD-16 900,000 reported tokens for a short answer are limited to the received output, or to the possible hidden output, and flagged', async () => {
     const lie = { chunks: ['short'], usage: usageOf(10, 900_000) }
     await everywhere(lie, {}, ({ completion, estimated }, at) => expect([completion <= 10_000, estimated], at).toEqual([true, true]))
     await everywhere(lie, { model: 'thinker' }, ({ completion, estimated }, at) => expect([completion, estimated], at).toEqual([100_000, true]))
     await everywhere(lie, { maxTokens: 50 }, ({ completion, estimated }, at) => expect([completion, estimated], at).toEqual([50, true]))
   })
 
-  test('HARD-16 a long answer with zero reported tokens is charged by the estimate', async () => {
+  test('HARD-16 a long answer for which the provider reports zero tokens is charged by the estimate', async () => {
     const lie = { chunks: words(200), usage: usageOf(0, 0) }
     const chars = lie.chunks.join('').length
     await everywhere(lie, { content: 'a long question '.repeat(100) }, ({ prompt, completion, estimated }, at) => {
@@ -69,7 +69,7 @@ describe('implausible usage', () => {
     })
   })
 
-  test('HARD-16 a reported prompt above the window of the model is limited to the window', async () => {
+  test('HARD-16 a reported prompt that exceeds the context window is limited to the window', async () => {
     await everywhere({ chunks: ['short'], usage: usageOf(5_000_000, 2) }, {}, ({ prompt, completion, estimated }, at) => {
       expect([completion, estimated], at).toEqual([2, true])
       expect(prompt, at).toBeLessThanOrEqual(200_000)
@@ -89,7 +89,7 @@ describe('implausible usage', () => {
     )
   })
 
-  test('HARD-16 usage reported before a stream breaks is limited in the same way, in every format', async () => {
+  test('HARD-16 usage that is reported before a stream breaks is limited in the same way, in every format', async () => {
     const content = 'a long question '.repeat(100)
     const chunk = (usage: object) =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'speaker-up', choices: [{ index: 0, delta: { content: 'short' }, finish_reason: null }], usage })}\n\n`
@@ -106,7 +106,7 @@ describe('implausible usage', () => {
       }
   })
 
-  test('HARD-16 predicted and rejected output is charged as reported, and runs of spaces are plausible', async () => {
+  test('HARD-16 output that was predicted and rejected is charged as reported, and long runs of spaces are plausible output', async () => {
     const messages = [{ role: 'user', content: 'hello' }]
     for (const stream of [false, true]) {
       app.alpha.script([{ chunks: ['short'], usage: usageOf(10, 30_000) }])
@@ -122,7 +122,7 @@ describe('implausible usage', () => {
     }
   })
 
-  test('a reply that is too large to be read is charged its hold, and no other route is dialed', async () => {
+  test('a reply that is too large to read is charged its hold, and no other route is tried', async () => {
     app.beta.reset()
     const large = JSON.stringify({
       id: 'c',
@@ -141,13 +141,13 @@ describe('implausible usage', () => {
       expect(row).toMatchObject({ outcome: 'failed', estimated: true, provider: 'alpha', promptTokens: 6n, completionTokens: BigInt(completion) })
     }
     expect(app.beta.requests).toEqual([])
-    // A refusal was not made, however long it is.
+    // A long refusal costs nothing, because the provider has generated no answer.
     app.alpha.script([{ status: 500, body: large.slice(0, 2_000_000) }])
     const served = await app.call('POST', '/v1/chat/completions', { model: 'both', messages: [{ role: 'user', content: 'hello' }] })
     expect([served.status, app.beta.requests.length]).toEqual([200, 1])
   })
 
-  test('a reply with too many values to be read is charged as its provider reports', async () => {
+  test('a reply with too many values to parse is charged as its provider reports', async () => {
     app.beta.reset()
     const token = { token: ' word', logprob: -1.23, bytes: [32, 119] }
     const content = Array.from({ length: 7000 }, () => ({ ...token, top_logprobs: Array.from({ length: 20 }, () => token) }))
@@ -178,7 +178,7 @@ describe('implausible usage', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test('HARD-16 doubted usage is counted by provider', async () => {
+  test('HARD-16 a metric counts implausible usage by provider', async () => {
     app.alpha.script([{ chunks: ['short'], usage: usageOf(10, 900_000) }])
     await app.call('POST', '/v1/chat/completions', { model: 'speaker', messages: [{ role: 'user', content: 'x' }] })
     const { text } = await app.call('GET', '/metrics', undefined, { token: null })

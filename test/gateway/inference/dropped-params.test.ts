@@ -5,7 +5,7 @@ import type { UpstreamServer } from '../../harness/upstream-server.ts'
 const hello = [{ role: 'user', content: 'Hello there' }]
 const tool = { type: 'function', function: { name: 'look', description: 'd', parameters: { type: 'object', properties: {} } } }
 
-/** A client's API with one request, and fields whose loss a caller would notice. */
+/** A client API with one request, and fields whose loss a caller would notice. */
 interface Client {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
@@ -113,7 +113,7 @@ describe('fields that a provider’s API does not have', () => {
   })
   afterAll(() => app.stop())
 
-  /** What the provider got, what was named as dropped, and what the caller got. */
+  /** Returns the request to the provider, the fields named as dropped, and the reply to the caller. */
   async function ask({ path, body }: Client, model: string, field: Readonly<Record<string, unknown>>) {
     for (const server of servers) server.reset()
     const reply = await app.call('POST', path, { model, ...body, ...field })
@@ -124,7 +124,7 @@ describe('fields that a provider’s API does not have', () => {
     Object.keys(field).some(name => dropped.some(each => each === name || each.startsWith(`${name}.`) || each.startsWith(`${name}[`)))
 
   for (const [name, client] of Object.entries(clients)) {
-    test(`DROP-01 ${name}: each field reaches the provider in some form, is named in x-br-dropped-params, or is refused with an error, in every dialect`, async () => {
+    test(`DROP-01 ${name}: in every dialect, each field reaches the provider in some form, is named in x-br-dropped-params, or is refused`, async () => {
       const silent: string[] = []
       for (const [dialect, model] of Object.entries(models)) {
         const plain = await ask(client, model, {})
@@ -134,7 +134,7 @@ describe('fields that a provider’s API does not have', () => {
           expect(reply.status, `${dialect} ${JSON.stringify(field)} ${reply.text}`).toBeLessThan(500)
           const isRefused = reply.status === 400 && typeof reply.json.error.message === 'string' && sent === null
           const isCarried = reply.status === 200 && JSON.stringify(sent) !== JSON.stringify(plain.sent)
-          // What the reply hands back to the caller is not lost either.
+          // A field that the reply repeats is not lost either.
           const isReturned = reply.status === 200 && Object.entries(field).every(([key, value]) => JSON.stringify(reply.json[key]) === JSON.stringify(value))
           const isNamed =
             reply.status === 200 && (named(dropped, field) || (JSON.stringify(field).includes('cache_control') && dropped.includes('cache_control')))
@@ -145,7 +145,7 @@ describe('fields that a provider’s API does not have', () => {
     })
   }
 
-  test('a provider that speaks the client’s own API gets every field on an own key, and nothing is named', async () => {
+  test('on an own key, a provider with the client’s own API gets every field, and none is named as dropped', async () => {
     for (const [client, model] of [
       [clients['chat'], models.openai],
       [clients['responses'], models.responses],
@@ -153,7 +153,7 @@ describe('fields that a provider’s API does not have', () => {
       if (client === undefined) throw new Error('no such client')
       for (const field of client.fields) {
         const { reply, sent, dropped } = await ask(client, model, { ...field, upstream_key: 'sk-my-own-key-0001' })
-        // The gateway keeps responses itself, and has no provider keep them.
+        // `store` is an exception, because the gateway lets no provider store responses.
         const isOurs = client.path === '/v1/responses' && 'store' in field
         if (reply.status === 200 && !isOurs) expect([dropped, sent], JSON.stringify(field)).toEqual([[], expect.objectContaining(field)])
       }

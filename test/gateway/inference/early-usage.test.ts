@@ -1,4 +1,4 @@
-/** What a stream says before its end is no price for what comes behind it: figures told early, and the name of a dearer model told late. */
+/** Usage that a stream reports early does not cover its later output, and the name of a more expensive model may come late. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChatRelayAdapter } from '../../../src/gateway/inference/stream/chat-relay-adapter.ts'
@@ -11,12 +11,12 @@ const event = (data: object, name?: string) => `${name === undefined ? '' : `eve
 const text = 'abc'.repeat(300)
 const usageOf = (completion: number) => ({ prompt_tokens: 10, completion_tokens: completion, total_tokens: 10 + completion })
 
-/** A stream in a provider's format: 50 tokens are told, then 300 go by, and nothing more is told. */
+/** A stream in a provider's format. It reports 50 tokens, then sends 300, and reports nothing more. */
 interface Spoken {
-  /** The text, told of by a usage in front of it. */
+  /** Returns the text after a usage that is reported before it. */
   early(model: string): string[]
   readonly end: string
-  /** The text and the end, told of as they should be. */
+  /** Returns the text and the end, with correct usage. */
   honest(model: string): string[]
 }
 
@@ -119,7 +119,7 @@ describe('usage that is reported early, and models that are named late', () => {
       ['output at the beginning of a message', 'claude', messages],
       ['running figures of a message', 'claude', runningDelta],
     ] as const)
-      test(`HARD-16 ${path}: ${name} is charged together with all later output, whether the stream ends or breaks off`, async () => {
+      test(`HARD-16 ${path}: ${name} is charged with all later output, when the stream ends and when it breaks off`, async () => {
         for (const isBroken of [true, false]) {
           const parts = spoken.early('plain-up')
           servers[provider]?.script([{ rawStream: isBroken ? parts : [...parts, spoken.end], breakAfterRaw: isBroken }])
@@ -134,13 +134,13 @@ describe('usage that is reported early, and models that are named late', () => {
       ['claude', messages],
       ['resp', responses],
     ] as const)
-      test(`a dearer model that ${provider} names in a later part of the stream is charged: ${path}`, async () => {
-        // The first event has the right name or none, where the format has more than one place for it.
+      test(`a more expensive model that ${provider} names in a later part of the stream is charged: ${path}`, async () => {
+        // In formats with several places for the name, the first event has the right name or none.
         for (const [model, value] of [
           ['plain-up', 300_000n],
           ['dear-up-2026-01-31', 3_010_000n],
         ] as const) {
-          // The first event of a chat has the right name; of other formats it has none, and more than a first look takes.
+          // The first event of a chat stream has the right name. In other formats it has none and is longer than the part that is examined first.
           const head = provider === 'alpha' ? chatChunk('plain-up', { content: '' }) : `: ${'-'.repeat(9000)}\n\n`
           servers[provider]?.script([{ rawStream: [head, ...spoken.honest(model)] }])
           const reply = await call(path, provider)
@@ -150,7 +150,7 @@ describe('usage that is reported early, and models that are named late', () => {
         }
       })
 
-  test('HARD-16 the charge so far is at least the reported usage plus all output since, and at least all output, wherever usage is reported', () => {
+  test('HARD-16 for usage at any place, the charge so far is at least the reported usage plus later output, and at least all output', () => {
     const part = fc.oneof(
       fc.record({ chars: fc.integer({ min: 0, max: 200 }), told: fc.constant(null) }),
       fc.record({ chars: fc.integer({ min: 0, max: 200 }), told: fc.integer({ min: 0, max: 500 }) }),
@@ -179,7 +179,7 @@ describe('usage that is reported early, and models that are named late', () => {
         for (let at = 0; at < bytes.length; at += size) adapter.push(Buffer.from(bytes.slice(at, at + size)))
         const { completionTokens } = adapter.usage()
         const since = Math.ceil((chars - toldChars) / 3)
-        // A usage alone that nothing has come behind is taken as it is: it may be the last.
+        // A separate usage chunk without later output is used unchanged, because it may be the last.
         const isLast = isAlone && since === 0 && parts.some(({ told: any }) => any !== null)
         expect(completionTokens).toBe(isLast ? told : Math.max(told + since, Math.ceil(chars / 3)))
       }),

@@ -40,7 +40,7 @@ describe('every inference endpoint', () => {
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
   }
-  /** A call of each API that names its model, by the model. */
+  /** Returns a call of each API for a chat model. */
   const callsOf = (chatModel: string): Record<string, (headers?: Record<string, string>) => Promise<TestReply>> => ({
     chat: headers => post('/v1/chat/completions', { model: chatModel, messages: hello }, { headers }),
     'chat stream': headers => post('/v1/chat/completions', { model: chatModel, messages: hello, stream: true }, { headers }),
@@ -50,7 +50,7 @@ describe('every inference endpoint', () => {
     'responses stream': headers => post('/v1/responses', { model: chatModel, input: 'hi', stream: true }, { headers }),
   })
 
-  test('HDR-12 HDR-13 the provider’s headers are not relayed, and the caller’s credential and cookies are not sent, on any endpoint and dialect', async () => {
+  test('HDR-12 HDR-13 on every endpoint and dialect, provider headers are not relayed, and the caller’s credential and cookies are not sent', async () => {
     const theirs = {
       'set-cookie': 'a=b',
       server: 'upstream-thing',
@@ -91,7 +91,7 @@ describe('every inference endpoint', () => {
     }
   })
 
-  test('HDR-01 HDR-02 HDR-03 every endpoint names the serving provider, before the first byte of a stream, and no error before a dial does', async () => {
+  test('HDR-01 HDR-02 HDR-03 every endpoint names the serving provider, before the first byte of a stream, but not on errors without a provider call', async () => {
     for (const [name, call] of Object.entries(callsOf('test-model'))) {
       app.alpha.reset()
       app.alpha.script([{ status: 503 }])
@@ -103,7 +103,7 @@ describe('every inference endpoint', () => {
     }
   })
 
-  test('HDR-07 the x-br-* headers are printable ASCII on one line and repeat no text of a user', async () => {
+  test('HDR-07 the x-br-* headers are printable ASCII on one line and contain no text of a user', async () => {
     const marker = 'zebra7731'
     const said = `${marker} कृपया इस कोड को ठीक करें\r\nx-evil: 1 \u0000 def f(x): return "é"`
     const calls = [
@@ -126,7 +126,7 @@ describe('every inference endpoint', () => {
     }
   })
 
-  test('ERR-10 an unknown model is 404 on endpoints of text and 400 on those of images and audio, with one code', async () => {
+  test('ERR-10 an unknown model is 404 on text endpoints and 400 on image and audio endpoints, with the same code', async () => {
     const codeOf = ({ status, json }: TestReply): unknown[] => [status, json.error.code ?? json.error.type]
     for (const [name, call] of Object.entries(callsOf('nothing'))) {
       const reply = await call()
@@ -141,7 +141,7 @@ describe('every inference endpoint', () => {
     expect(codeOf(await transcribe('nothing'))).toEqual([400, 'model_not_found'])
   })
 
-  test('ERR-12 /v1/me accepts a key and no cookie, /me accepts a session and no key, and both trees answer', async () => {
+  test('ERR-12 /v1/me accepts only a key, /me accepts only a session, and both have the same endpoints', async () => {
     const cookie = await app.signIn()
     const rows = Object.values(endpointTable)
     const reads = rows.flatMap(row => {
@@ -162,7 +162,7 @@ describe('every inference endpoint', () => {
     }
   })
 
-  test('ERR-13 evidence is beside the error object and never replaces it', async () => {
+  test('ERR-13 extra fields of an error are next to the error object and never replace it', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 0.000001 })
     await post('/v1/chat/completions', { model: 'test-model', messages: hello }, { token: key })
     const broke = await post('/v1/chat/completions', { model: 'test-model', messages: hello }, { token: key })
@@ -186,7 +186,7 @@ describe('every inference endpoint', () => {
     }
   })
 
-  test('the text of a user appears in no log line and in no table, on any endpoint and with any end of the call', async () => {
+  test('the text of a user is in no log line and no table, for every endpoint and every end of a call', async () => {
     const marker = 'zebra-crossing-7731'
     const said = [{ role: 'user', content: marker }]
     for (const ends of [

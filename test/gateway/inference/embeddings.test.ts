@@ -29,7 +29,7 @@ describe('embeddings by the real SDK', () => {
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
   })
 
-  test('EMB-01 EMB-10 the base64 that the SDK requests by itself is forwarded and relayed unchanged, and gives the same vectors as floats', async () => {
+  test("EMB-01 EMB-10 the SDK's own request for base64 is forwarded, and the relayed reply gives the same vectors as floats", async () => {
     const vector = Float32Array.from({ length: 1024 }, (_, at) => at / 1024)
     app.alpha.script([
       {
@@ -45,11 +45,11 @@ describe('embeddings by the real SDK', () => {
     expect(app.alpha.requests[0]?.json).toEqual({ model: 'alpha-upstream', input: ['नमस्ते'], dimensions: 1024, encoding_format: 'base64' })
     expect(reply.data[0]?.embedding).toEqual([...vector])
     expect(reply.usage).toEqual({ prompt_tokens: 4, total_tokens: 4 })
-    // ₹4 a million tokens.
+    // The price is ₹4 for a million tokens.
     expect((await usageRows(app))[0]).toMatchObject({ kind: 'embeddings', promptTokens: 4n, completionTokens: 0n, costUinr: 16n, estimated: false })
   })
 
-  test("a reply with hundreds of thousands of numbers is relayed with the catalog's name of the model and the usage that the provider left out", async () => {
+  test('a reply with hundreds of thousands of numbers is relayed with the catalog id of the model, and with usage if the provider left it out', async () => {
     const vector = Array.from({ length: 1536 }, (_, at) => at / 1536)
     const data = Array.from({ length: 256 }, (_, index) => ({ object: 'embedding', index, embedding: vector }))
     app.alpha.script([
@@ -70,7 +70,7 @@ describe('embeddings by the real SDK', () => {
     expect((await usageRows(app))[0]).toMatchObject({ promptTokens: 4n, estimated: false })
   })
 
-  test('EMB-06 EMB-07 router fields sent through the SDK are obeyed and not forwarded; under india_only the Indian route serves', async () => {
+  test('EMB-06 EMB-07 router fields from the SDK are obeyed and not forwarded, and with india_only the Indian route serves', async () => {
     await client.embeddings.create({
       model: 'test-embed',
       input: 'one',
@@ -79,7 +79,7 @@ describe('embeddings by the real SDK', () => {
     expect(Object.keys(app.indus.requests[0]?.json ?? {}).sort()).toEqual(['encoding_format', 'input', 'model'])
   })
 
-  test('EMB-06 a request without router fields is sent byte for byte when the provider has the same name of the model; router fields are removed', async () => {
+  test('EMB-06 a request is sent byte for byte when the provider has the same model name, except that router fields are removed', async () => {
     const send = async (text: string): Promise<string | undefined> => {
       const reply = await fetch(`${app.baseUrl}/v1/embeddings`, {
         method: 'POST',
@@ -95,7 +95,7 @@ describe('embeddings by the real SDK', () => {
     expect(JSON.parse(sent ?? '')).toEqual({ model: 'same-name', input: ['a'] })
   })
 
-  test('token numbers, which some clients send instead of texts, are refused with advice', async () => {
+  test('token numbers instead of texts are refused with advice', async () => {
     for (const input of [
       [1, 2, 3],
       [[1, 2], [3]],
@@ -108,14 +108,14 @@ describe('embeddings by the real SDK', () => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('a fresh installation embeds, with the same vectors as floats and as base64', async () => {
+  test('a new installation serves embeddings, with the same vectors as floats and as base64', async () => {
     const bare = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple'] })
     const floats = await client.embeddings.create({ model: 'sandbox-embed', input: ['red apple', 'green apple'], encoding_format: 'float' })
     expect(bare.data.map(({ embedding }) => embedding.length)).toEqual([1024, 1024])
     expect(bare.data[1]?.embedding[5]).toBeCloseTo(floats.data[1]?.embedding[5] ?? 9, 6)
   })
 
-  test('a provider whose dialect has no embeddings is refused before a dial, and is skipped in a chain', async () => {
+  test('a provider whose dialect has no embeddings is refused before it is called, and is skipped in a chain', async () => {
     for (const model of ['claude/embed-1', 'gem/embed-1', 'resp/embed-1']) {
       const reply = await app.call('POST', '/v1/embeddings', { model, input: 'one', upstream_key: 'sk-mine' })
       expect([reply.status, reply.json.error.code], model).toEqual([400, 'no_route'])

@@ -1,4 +1,4 @@
-/** Numbers that a double cannot hold, on their way to providers of every dialect. */
+/** Numbers that a double cannot hold reach providers of every dialect unchanged. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
@@ -20,7 +20,7 @@ const schema = `{"type":"object","properties":{"id":{"type":"integer","minimum":
 describe('numbers that a double cannot hold', () => {
   let app: TestApp
   beforeAll(async () => {
-    // A server of the operator's own gets every field, so numbers in fields that no format knows arrive too.
+    // An operator's own server gets every field, so numbers in unknown fields also arrive.
     const operatorFile: typeof defaultOperatorFile = urls => {
       const { providers, models } = defaultOperatorFile(urls)
       return { providers: providers.map(provider => ({ ...provider, forwards: 'all' })), models }
@@ -29,7 +29,7 @@ describe('numbers that a double cannot hold', () => {
   })
   afterAll(() => app.stop())
 
-  /** What the provider got for a body, as text. */
+  /** Returns the request to the provider for a body, as text. */
   async function sent(upstream: UpstreamServer, path: string, body: string): Promise<string> {
     const before = upstream.requests.length
     const reply = await app.call('POST', path, body, { headers: { 'content-type': 'application/json' } })
@@ -41,7 +41,7 @@ describe('numbers that a double cannot hold', () => {
   const messages = '"messages":[{"role":"user","content":"Take 9007199254740993 and \\"1e400\\""}]'
   const tool = `"tools":[{"type":"function","function":{"name":"find","parameters":${schema}}}]`
 
-  test('EDGE-07 a chat body reaches an OpenAI provider with the same digits, unchanged, edited, streamed, capped or routed', async () => {
+  test('EDGE-07 a chat body reaches an OpenAI provider with the same digits, whether it is relayed, edited, streamed, capped or routed', async () => {
     const seeds = wide.map((digits, index) => `"x${index}":${digits}`).join(',')
     for (const more of [
       '"model":"same-id"',
@@ -88,8 +88,8 @@ describe('numbers that a double cannot hold', () => {
     )
   })
 
-  test('EDGE-07 a heavy body keeps its digits in every place, on every route', async () => {
-    // The text is longer than one piece that is restored, so some numbers are where a piece ends.
+  test('EDGE-07 a large body keeps its digits in every position, on every route', async () => {
+    // The text is longer than one piece of the restoration, so some numbers are at the end of a piece.
     const numbers = Array.from({ length: 9000 }, (_, index) => `9007199254${740_993 + 2 * index}`)
     const content = numbers.map(digits => `{"type":"text","text":"${'x'.repeat(1200 + (Number(digits) % 7))}","at":${digits}}`)
     const parts = [content.slice(0, 4500), content.slice(4500)].map(some => `{"role":"user","content":[${some.join(',')}]}`)
@@ -109,7 +109,7 @@ describe('numbers that a double cannot hold', () => {
     }
   })
 
-  test('EDGE-07 a reply that repeats parts of the request has the same digits, streamed or not', async () => {
+  test('EDGE-07 a reply that repeats fields of the request has the same digits, streamed or not', async () => {
     const body = (stream: boolean) =>
       `{"model":"test-model","stream":${stream},"input":"Go","tools":[{"type":"function","name":"find","strict":false,"parameters":${schema}}]}`
     for (const stream of [false, true]) {
@@ -119,7 +119,7 @@ describe('numbers that a double cannot hold', () => {
     }
   })
 
-  test('EDGE-07 embeddings keep their digits too, and numbers that a double can represent are unchanged', async () => {
+  test('EDGE-07 embeddings requests also keep their digits, and numbers that a double can represent are unchanged', async () => {
     const text = await sent(
       app.alpha,
       '/v1/embeddings',
@@ -128,7 +128,7 @@ describe('numbers that a double cannot hold', () => {
     expect(text).toContain('"extra":[1e400,9007199254740993,0.1,1.5,0,100,0.7,123456789012345]')
   })
 
-  test('EDGE-07 fields that the gateway reads itself are checked as before, and no number differs from the sent one', async () => {
+  test('EDGE-07 fields that the gateway itself reads are still checked, and every number is sent as it arrived', async () => {
     for (const [field, status] of [
       ['"max_tokens":9007199254740993', 400],
       ['"max_tokens":1e400', 400],

@@ -5,7 +5,7 @@ import { exactNumbersOf, parseExactJson } from '../../../src/gateway/wire/json/j
 import { inferenceBounds } from '../../../src/gateway/wire/json/json-scan.ts'
 import { propertyRuns } from '../../harness/property-runs.ts'
 
-/** A body as it is written again, with stand-ins, and what puts its numbers back. */
+/** Returns a body that is written again with replacements, and the object that restores its numbers. */
 function writtenAnew(json: string) {
   const bytes = Buffer.from(json)
   const written = JSON.stringify(parseExactJson(bytes, inferenceBounds))
@@ -14,7 +14,7 @@ function writtenAnew(json: string) {
   return { written, exact }
 }
 
-test('EDGE-07 numbers are restored in turns of one piece each, with the end of a piece at any position', async () => {
+test('EDGE-07 numbers are restored piece by piece in separate turns, for any position of the end of a piece', async () => {
   const near = fc.record({ before: fc.nat(60), filling: fc.constantFrom('x', 'न', '😀', '1', 'e') })
   await fc.assert(
     fc.asyncProperty(near, async ({ before, filling }) => {
@@ -28,7 +28,7 @@ test('EDGE-07 numbers are restored in turns of one piece each, with the end of a
           return work()
         })
         expect(restored.toString() === json).toBe(true)
-        // A run of digits, and of what numbers are written with, is not cut.
+        // A run of digits, or of other characters of numbers, is not divided.
         expect(turns).toBeGreaterThanOrEqual(filling === '1' || filling === 'e' ? 1 : 2)
       }
     }),

@@ -1,4 +1,4 @@
-/** Providers that answer 200 and put their error into a choice, and streams with nothing but an end mark: the route has failed. */
+/** A reply of status 200 with an error in a choice, and a stream with only an end mark, count as a failure of the route. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -36,7 +36,7 @@ describe('a choice that failed', () => {
     ['/v1/responses', (model, stream) => ({ model, stream, input: 'Hello there' })],
   ]
 
-  test.each(paths)('CHAT-24 whole or as the first chunk of a stream it is failed over and not billed: %s', async (path, bodyOf) => {
+  test.each(paths)('CHAT-24 a failed choice in a whole reply or the first chunk causes failover without a charge: %s', async (path, bodyOf) => {
     for (const failure of failures)
       for (const [stream, script] of [
         [false, whole(failure)],
@@ -52,7 +52,7 @@ describe('a choice that failed', () => {
       }
   })
 
-  test.each(paths)('CHAT-24 where no route is left the answer is 502 with what the provider said: %s', async (path, bodyOf) => {
+  test.each(paths)("CHAT-24 when no route is left after a failed choice, the answer is 502 with the provider's message: %s", async (path, bodyOf) => {
     for (const stream of [false, true]) {
       const before = await usageRows(app, 1000)
       app.alpha.script([stream ? { rawStream: [chunk({ error: noRoom, finish_reason: 'error' }), end] } : whole({ error: noRoom, finish_reason: 'error' })])
@@ -63,7 +63,7 @@ describe('a choice that failed', () => {
     }
   })
 
-  test('CHAT-25 after the first chunk the stream ends with an error of its own format, and output that was not made is not billed', async () => {
+  test('CHAT-25 a failed choice after the first chunk ends the stream with an error in its format, and only the received output is charged', async () => {
     for (const model of ['alpha-only', 'same-id'])
       for (const failure of failures)
         for (const [path, bodyOf] of paths) {
@@ -83,13 +83,13 @@ describe('a choice that failed', () => {
             expect(got.at(-1), name).toContain(told)
             expect(got.at(-1), name).not.toContain('"finish_reason"')
           }
-          // Eight letters went by, whatever the chunk with the error says of usage that no reader saw.
+          // Eight letters were sent. The usage in the chunk with the error does not count.
           const [row] = await usageRows(app)
           expect([name, row?.outcome, row?.completionTokens]).toEqual([name, 'upstream_broke', 3n])
         }
   })
 
-  test('CHAT-24 a stream of only comments and an end mark is failed over, and is 502 when no route is left', async () => {
+  test('CHAT-24 a stream of only comments and an end mark causes failover, and is 502 when no route is left', async () => {
     const empty = [[end], [': waiting\n\n', end], ['data: [DONE]'], ['data: {"choices":[]}\n\n', end], [`event: x\n\n${end}${end}`]]
     for (const rawStream of empty)
       for (const [path, bodyOf] of paths)
@@ -104,7 +104,7 @@ describe('a choice that failed', () => {
         }
   })
 
-  test('CHAT-24 a choice whose error is null, or whose text is about errors, is an answer', async () => {
+  test('CHAT-24 a choice whose error is null, or whose text is about errors, is a normal answer', async () => {
     app.alpha.script([whole({ error: null, finish_reason: 'stop' })])
     expect((await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: hello })).status).toBe(200)
     const said = chunk({ delta: { content: '"finish_reason":"error"', error: 'as text' }, error: null, finish_reason: 'stop' })

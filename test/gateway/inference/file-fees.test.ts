@@ -1,4 +1,4 @@
-/** Fees for reading a file, which some providers take beside the tokens: not on the key of the platform. */
+/** Some providers charge a fee for reading a file in addition to the tokens. Calls on the platform key must not cause such fees. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
@@ -44,7 +44,7 @@ describe('fees for files', () => {
   const sent = () => maker.requests.at(-1)?.json ?? {}
   const engine = (name: string) => [{ id: 'file-parser', pdf: { engine: name } }]
 
-  test('a plugin of the provider reads files with an engine without a fee, or the model reads them itself', async () => {
+  test('files are read by an engine of the provider without a fee, or by the model itself', async () => {
     const free = await chat('glm-4.5-air', asked(file))
     expect([free.status, free.headers.get('x-br-dropped-params')], free.text).toEqual([200, null])
     expect(sent()).toMatchObject({ ...asked(file), plugins: engine('cloudflare-ai') })
@@ -57,7 +57,7 @@ describe('fees for files', () => {
     expect(sent()['plugins']).toEqual(engine('cloudflare-ai'))
   })
 
-  test('the plugins of the caller are dropped on the key of the platform, and are sent with an own key', async () => {
+  test('plugins in a request are dropped on the platform key and sent with an own key', async () => {
     const paid = { plugins: engine('mistral-ocr') }
     const reply = await chat('glm-4.5-air', asked(file), paid)
     expect([reply.status, reply.headers.get('x-br-dropped-params')]).toEqual([200, 'plugins'])
@@ -68,7 +68,7 @@ describe('fees for files', () => {
     expect(sent()).not.toHaveProperty('plugins')
   })
 
-  test('a call of text alone is sent as it is', async () => {
+  test('a call with only text is sent unchanged', async () => {
     expect((await chat('glm-4.5-air', asked())).status).toBe(200)
     expect(sent()).not.toHaveProperty('plugins')
   })

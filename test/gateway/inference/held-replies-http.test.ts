@@ -1,4 +1,4 @@
-/** What this process keeps of replies has one bound for all of them, with a share for each founder; a call beyond it ends alone. */
+/** One bound limits the bytes of all replies that the process keeps, with a share for each founder. Only the call that exceeds it ends. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -14,7 +14,7 @@ const paths = {
 } as const
 type Path = keyof typeof paths
 const all = Object.keys(paths) as Path[]
-/** One founder may hold half of it. */
+/** One founder may use half of this room. */
 const roomBytes = 1_000_000
 const json = { 'content-type': 'application/json' }
 const delta = (content: string): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
@@ -36,7 +36,7 @@ describe('the room for replies', () => {
   }
   const held = (): Promise<number> => figure('brigade_replies_held_bytes')
 
-  test('HARD-03 whole replies that arrive together wait for room, and all are served', async () => {
+  test('HARD-03 whole replies that arrive concurrently wait for room, and all are served', async () => {
     const text = wholeChat(400_000)
     const parts = { rawStream: [text.slice(0, 390_000), text.slice(390_000)], holdAfterRawParts: 1, headers: json }
     app.alpha.script([parts, parts, parts])
@@ -48,7 +48,7 @@ describe('the room for replies', () => {
     expect(await held()).toBe(0)
   })
 
-  test('HARD-03 a whole reply that alone is larger than the room is still read', async () => {
+  test('HARD-03 a single whole reply that is larger than the room is still read', async () => {
     for (const path of all) {
       app.alpha.script([{ body: wholeChat(1_500_000), headers: json }])
       expect((await ask(path)).status).toBe(200)
@@ -56,7 +56,7 @@ describe('the room for replies', () => {
     }
   })
 
-  test('HARD-03 a compressed reply waits for room like another', async () => {
+  test('HARD-03 a compressed reply also waits for room', async () => {
     const text = wholeChat(400_000)
     const first = { rawStream: [text.slice(0, 390_000), text.slice(390_000)], holdAfterRawParts: 1, headers: json }
     app.alpha.script([first, { rawStream: [new Uint8Array(gzipSync(text))], headers: { ...json, 'content-encoding': 'gzip' } }])
@@ -81,7 +81,7 @@ describe('the room for replies', () => {
     expect(app.gateway.app.circuits.openRoutes()).toEqual([])
   })
 
-  test('HARD-03 output that a stream repeats at its end takes room while it is kept', async () => {
+  test('HARD-03 output that a stream repeats at its end uses room while it is kept', async () => {
     const pieces = Array.from({ length: 14 }, () => delta('b'.repeat(50_000)))
     app.alpha.script(() => ({ rawStream: [...pieces, end] }))
     const repeated = await ask('/v1/responses', { stream: true })
@@ -94,7 +94,7 @@ describe('the room for replies', () => {
     await until(async () => (await held()) === 0, 'nothing is kept any more')
   })
 
-  test('HARD-03 an event without room before the stream has begun is 503, is charged, and no other provider is asked', async () => {
+  test('HARD-03 when the first event of a stream has no room, the call is 503 and charged, and no other provider is called', async () => {
     app.alpha.script([{ rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"', 'a'.repeat(700_000)], holdAfterRaw: true }])
     const reply = await app.call('POST', '/v1/chat/completions', { model: 'test-model', messages, stream: true })
     expect([reply.status, reply.headers.get('retry-after'), reply.json.error?.code]).toEqual([503, '2', 'temporarily_unavailable'])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/platform/clock.ts'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../../harness/app.ts'
 
-/** ₹0.001 a token of output. */
+/** ₹0.001 for each output token. */
 const thinker = {
   id: 'thinker',
   kind: 'chat',
@@ -42,10 +42,10 @@ describe('a model with hidden thinking', () => {
     return { reply, held }
   }
 
-  test('is covered further as time passes, and continues while the budget has room', async () => {
+  test('the hold of a model with hidden thinking grows with time, and the call continues while the budget has room', async () => {
     const { reply, held } = await think('rich thinker', 1000)
     const first = await held()
-    // Four minutes are 12,000 tokens.
+    // In four minutes, 12,000 tokens are assumed.
     await until(async () => {
       aheadMs += 1000
       return (await held()) >= first + 4
@@ -54,7 +54,7 @@ describe('a model with hidden thinking', () => {
     expect((await reply).text).toContain('an answer')
   })
 
-  test('ends when its budget has no room for the assumed thinking', async () => {
+  test('a call with hidden thinking ends when the budget has no room for the assumed thinking', async () => {
     const { reply } = await think('poor thinker', 9)
     let isOver = false
     void reply.finally(() => {

@@ -1,4 +1,4 @@
-/** What neither a caller nor a provider may do to a gateway that others use too: end it, fill its memory, hold its thread, close a route to them. */
+/** Neither a caller nor a provider may crash the gateway, fill its memory, block its thread, or close a route for other callers. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eventMaxBytes, SseEventReader } from '../../../src/gateway/wire/sse/sse-events.ts'
@@ -61,7 +61,7 @@ describe('hostile callers and providers', () => {
     expect(app.alpha.requests.map(({ path, raw }) => [path, raw.toString().slice(0, 300)])).toEqual([])
   })
 
-  test('HARD-01 JSON inside a string of a body has bounds of its own, which the error names', async () => {
+  test('HARD-01 JSON inside a string of a body has separate bounds, which the error names', async () => {
     const text = (args: string) => [
       { role: 'user', content: 'x' },
       { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: args } }] },
@@ -76,7 +76,7 @@ describe('hostile callers and providers', () => {
         const reply = await send('/v1/chat/completions', { model, messages: text(args) })
         expect([model, reply.status, reply.json.error.message]).toEqual([model, 400, expect.stringContaining(bound)])
       }
-      // What a tool has returned is text: it goes on as that.
+      // The result of a tool is text and is passed on unchanged.
       const results = [...text('{}').slice(0, 2), { role: 'tool', tool_call_id: 'c', content: wide }]
       expect((await send('/v1/chat/completions', { model, messages: results })).status).toBe(200)
     }
@@ -85,7 +85,7 @@ describe('hostile callers and providers', () => {
     expect(app.gateway.app.circuits.openRoutes()).toEqual([])
   })
 
-  test('HARD-01 tool calls of one message and of all messages are bounded, on every endpoint that takes them', async () => {
+  test('HARD-01 every endpoint with tools limits the tool calls of one message and of all messages', async () => {
     const ids = (count: number) => Array.from({ length: count }, (_, index) => `c${index}`)
     const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '' } })
     const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} })
@@ -118,7 +118,7 @@ describe('hostile callers and providers', () => {
     expect(most.status).toBe(200)
   })
 
-  test('HARD-01 a reply repeats fields of a very long request only up to a bound; a field that does not fit has its default value in the reply', async () => {
+  test('HARD-01 a reply repeats fields of a very long request up to a bound, and a field that does not fit has its default value', async () => {
     const instructions = 'Be short. '.repeat(2_000_000)
     const metadata = { a: 'b' }
     const repeated = { temperature: 0.5, metadata, tools: [{ type: 'function', name: 'f', strict: false, parameters: { type: 'object' } }] }
@@ -131,11 +131,11 @@ describe('hostile callers and providers', () => {
     expect(stream.text.match(/"instructions":null/g)).toHaveLength(3)
     const tools = Array.from({ length: 2000 }, (_, index) => ({ type: 'function', name: `f${index}`, description: 'x'.repeat(500), strict: false }))
     expect((await ask({ tools, metadata, instructions: 'Be short.', input: 'go' })).json).toMatchObject({ tools: [], metadata, instructions: 'Be short.' })
-    // What is not repeated goes to the provider all the same.
+    // The provider still gets the fields that are not repeated.
     expect(app.alpha.requests.at(-1)?.json?.['tools']).toHaveLength(2000)
   })
 
-  test('a reply with arguments that are nested too deeply is a failure of the route and not of the gateway', async () => {
+  test('a reply with too deeply nested arguments is a failure of the route, not an internal error', async () => {
     const message = { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: `{"a":${deep}}` } }] }
     const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
     const asked = { model: 'test-model', max_tokens: 5, messages: [{ role: 'user', content: 'x' }] }
@@ -145,7 +145,7 @@ describe('hostile callers and providers', () => {
     app.gateway.app.circuits.openRoutes()
   })
 
-  test('a schema that refers to itself many times costs no more than its text', async () => {
+  test('a schema that refers to itself many times causes no more work than its text', async () => {
     const properties = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`p${index}`, { $ref: '#/$defs/a' }]))
     const schema = { type: 'object', properties, $defs: { a: { type: 'object', properties } } }
     const tools = Array.from({ length: 3 }, (_, index) => ({ name: `t${index}`, input_schema: schema }))
@@ -154,7 +154,7 @@ describe('hostile callers and providers', () => {
     expect(app.others.gem.requests[0]?.raw.length).toBeLessThan(2_000_000)
   })
 
-  test('a compressed reply of images and audio is read, and bounded by its decoded size', async () => {
+  test('a compressed image or audio reply is read, and its decoded size is bounded', async () => {
     const gzip = { 'content-encoding': 'gzip' }
     const small = (value: object) => [new Uint8Array(gzipSync(JSON.stringify(value)))]
     const large = [new Uint8Array(gzipSync(Buffer.alloc(80 * 1024 * 1024, 0x20)))]
@@ -171,7 +171,7 @@ describe('hostile callers and providers', () => {
     expect((await transcribe()).status).toBe(502)
   })
 
-  test('a page or a program is refused as a transcript with any spelling of its type, and subtitles keep their type', async () => {
+  test('a transcript with the content-type of a page or program is refused in any spelling, and subtitles keep their type', async () => {
     for (const type of ['Text/HTML', 'application/xhtml+xml', 'image/svg+xml', 'text/javascript; charset=utf-8', 'text/xml']) {
       app.alpha.script([{ headers: { 'content-type': type }, body: '<script>x</script>' }])
       const { status, text } = await transcribe({ response_format: 'text' })
@@ -180,7 +180,7 @@ describe('hostile callers and providers', () => {
     }
   })
 
-  test('an event without an end is an error beyond its bound, whatever follows', () => {
+  test('an endless event becomes an error at the bound, for any further bytes', () => {
     const reader = new SseEventReader()
     const chunk = Buffer.alloc(4 * 1024 * 1024, 0x61)
     const found = [...reader.push(Buffer.from('data: '))]

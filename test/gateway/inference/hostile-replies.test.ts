@@ -1,4 +1,4 @@
-/** What a provider may send with status 200: whatever it is, it is translated, or a route has failed, or a bound is named. It is never an error of ours. */
+/** For any reply with status 200, the gateway translates it, treats the route as failed, or names a bound. It never answers with an internal error. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -6,7 +6,7 @@ import { usageRows } from '../../harness/usage-rows.ts'
 const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
 const jsonHeaders = { 'content-type': 'application/json' }
 
-/** Bodies that answer nothing in any format. */
+/** Bodies without an answer in any format. */
 const answerless: Readonly<Record<string, string>> = {
   'an empty object': '{}',
   null: 'null',
@@ -23,7 +23,7 @@ const answerless: Readonly<Record<string, string>> = {
   'a failed answer': '{"choices":[],"content":null,"output":[],"status":"failed","candidates":[]}',
 }
 
-/** Bodies with an answer somewhere, and nonsense around and inside it. */
+/** Bodies with an answer and invalid data around and inside it. */
 const odd: Readonly<Record<string, string>> = {
   'wrong types':
     '{"id":5,"created":"x","model":{},"choices":[{"index":"a","message":{"content":{"a":1},"tool_calls":{"a":1},"reasoning_content":[],"thinking_blocks":5},"finish_reason":{}}],"content":[{"type":"tool_use","id":5,"name":{},"input":"x"},{"type":"thinking","thinking":5}],"stop_reason":{},"output":[{"type":"function_call","name":{},"arguments":{},"call_id":7},{"type":"reasoning","summary":5}],"candidates":[{"content":{"parts":[{"functionCall":{"name":{},"args":"x"}},5,null,{"thoughtSignature":5,"text":{}},{"inlineData":{"mimeType":{},"data":5}}]}}]}',
@@ -34,7 +34,7 @@ const odd: Readonly<Record<string, string>> = {
   'depth in the text of a call': `{"choices":[{"message":{"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"a\\":${deep}}"}}]}}],"content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{\\"a\\":${deep}}"}],"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}`,
 }
 
-/** Bodies that are nested too deeply to be read. */
+/** Bodies that are nested too deeply to parse. */
 const tooDeep: Readonly<Record<string, string>> = {
   'an error of depth': `{"error":{"message":"x","more":${deep}}}`,
   'depth beside the answer': `{"choices":[{"message":{"content":"hi"}}],"content":[{"type":"text","text":"hi"}],"output":[{"type":"message","content":[{"type":"output_text","text":"hi"}]}],"candidates":[{"content":{"parts":[{"text":"hi"}]}}],"x":${deep}}`,
@@ -77,7 +77,7 @@ describe('hostile replies of status 200', () => {
     for (const model of models) upstreamOf[model]().reset()
   })
 
-  /** Not by app.call: no schema allows what such a provider says. */
+  /** It does not use app.call, because such replies do not match the schemas. */
   const ask = async (path: string, model: ModelId, stream: boolean, body: string) => {
     upstreamOf[model]().script({ body, headers: jsonHeaders })
     const reply = await fetch(app.baseUrl + path, {
@@ -94,7 +94,7 @@ describe('hostile replies of status 200', () => {
     for (const path of Object.keys(clients)) for (const model of models) for (const stream of [false, true]) await look(path, model, stream)
   }
 
-  test('an invalid answer is a failure of the route, and costs nothing', async () => {
+  test('a reply without a valid answer is a failure of the route and costs nothing', async () => {
     await each(async (path, model, stream) => {
       for (const [name, body] of Object.entries(answerless)) {
         const { status, row, text, what } = await ask(path, model, stream, body)
@@ -103,7 +103,7 @@ describe('hostile replies of status 200', () => {
     })
   })
 
-  test('an odd answer is either translated and charged, or a failure of the route, and never an internal error', async () => {
+  test('an odd answer is either translated and charged or a failure of the route, but never an internal error', async () => {
     await each(async (path, model, stream) => {
       for (const [name, body] of Object.entries(odd)) {
         const { status, row, text, inr, what } = await ask(path, model, stream, body)
@@ -117,7 +117,7 @@ describe('hostile replies of status 200', () => {
     })
   })
 
-  test('a reply that is too deep to be read is charged, because a provider of the operator bills it, and no other route is dialed', async () => {
+  test('a reply that is too deep to parse is charged, because the provider bills it, and no other route is tried', async () => {
     await each(async (path, model, stream) => {
       for (const [name, body] of Object.entries(tooDeep)) {
         const { status, row, text, what } = await ask(path, model, stream, body)
@@ -127,7 +127,7 @@ describe('hostile replies of status 200', () => {
     })
   })
 
-  test('implausible figures are not believed, whole or as a stream', async () => {
+  test('implausible usage figures are corrected, streamed or not', async () => {
     await each(async (path, model, stream) => {
       const [block, prompt, completion] = counts[model === 'openai-model' ? 'openai' : model === 'gemini-model' ? 'gemini' : 'native']
       for (const figure of figures)
@@ -138,7 +138,7 @@ describe('hostile replies of status 200', () => {
     })
   })
 
-  test('a reply without usage costs the same whole and as a stream', async () => {
+  test('a reply without usage costs the same, streamed or not', async () => {
     for (const path of Object.keys(clients))
       for (const model of models) {
         const rows = [await ask(path, model, false, `{${good}}`), await ask(path, model, true, `{${good}}`)].map(({ row }) => row)
@@ -150,14 +150,14 @@ describe('hostile replies of status 200', () => {
       }
   })
 
-  test('another route serves after a reply that cannot be translated, and only that route is charged', async () => {
+  test('after a reply that cannot be translated another route serves, and only that route is charged', async () => {
     app.alpha.script({ body: answerless['usage alone'] ?? '', headers: jsonHeaders })
     const reply = await app.call('POST', '/v1/messages', { model: 'test-model', max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] })
     const [row] = await usageRows(app)
     expect([reply.status, reply.headers.get('x-br-provider'), row?.provider, row?.valueUinr]).toEqual([200, 'beta', 'beta', 640n])
   })
 
-  test('a body that the caller nested too deeply is the mistake of the caller and opens no circuit', async () => {
+  test('a request body that is nested too deeply is an error of the caller and opens no circuit', async () => {
     const body = `{"model":"anthropic-model","input":"hi","metadata":${deep}}`
     const valueInr = async (): Promise<number> => (await app.call('GET', '/v1/usage')).json.totals.value_inr
     const before = await valueInr()

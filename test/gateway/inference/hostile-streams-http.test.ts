@@ -1,4 +1,4 @@
-/** A server that an organisation brings along streams what no model says: it costs that call alone. */
+/** An organisation's own server sends hostile streams. Only that call may be affected. */
 import type { LookupFunction } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -16,10 +16,10 @@ const translated: readonly Path[] = ['/v1/messages', '/v1/responses']
 const chunk = (delta: object, finish: string | null = null): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
 const call = (args: string, more: object = {}): string => chunk({ tool_calls: [{ function: { arguments: args }, ...more }] })
 const end = `${chunk({}, 'stop')}data: [DONE]\n\n`
-/** The hard bound of a turn of the event loop. */
+/** Maximum time of one turn of the event loop. */
 const turnMaxMs = 50
 
-/** So many times the text, in pieces as a fast network brings them. */
+/** Returns the text repeated, in pieces as from a fast network. */
 function* many(text: string, times: number): Generator<string> {
   const perPiece = Math.ceil(65_536 / text.length)
   const piece = text.repeat(perPiece)
@@ -49,7 +49,7 @@ describe('hostile streams', () => {
   })
   beforeEach(() => own.reset())
 
-  /** Not by app.call, which keeps the whole answer: how often a word is in it, and its last bytes. */
+  /** Returns how often a word is in the answer, and the last bytes. It does not use app.call, which keeps the whole answer. */
   async function ask(path: Path, rawStream: Iterable<string>, word = 'nothing at all') {
     own.script([{ rawStream }])
     const reply = await fetch(app.baseUrl + path, {
@@ -63,13 +63,13 @@ describe('hostile streams', () => {
     for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
       const text = tail + Buffer.from(read.value).toString('latin1')
       count += text.split(word).length - 1
-      // What is kept to find the word over a cut does not hold a whole one.
+      // The kept tail contains no whole word, so no word is counted twice.
       tail = text.slice(-4096).replaceAll(word, '')
     }
     return { status: reply.status, count, tail }
   }
 
-  /** The longest turn of the event loop while something runs, in milliseconds of this process's own work: what others do on the machine is not counted. */
+  /** Returns the longest turn of the event loop while `run` runs, in milliseconds of this process's own work. Other work of the machine does not count. */
   async function longestTurnMs(run: () => Promise<void>): Promise<number> {
     let isOver = false
     let longest = 0
@@ -87,14 +87,14 @@ describe('hostile streams', () => {
     return longest
   }
 
-  /** The collector of garbage and other threads work in the same process: of several runs the best counts. */
+  /** Runs it several times and uses the best result, because garbage collection and other threads disturb a run. */
   async function keepsTheLoop(run: () => Promise<void>): Promise<void> {
     let best = Number.POSITIVE_INFINITY
     for (let times = 0; times < 5 && best >= turnMaxMs; times++) best = Math.min(best, await longestTurnMs(run))
     expect(best).toBeLessThan(turnMaxMs)
   }
 
-  test('HARD-03 a million deltas in a burst are relayed in turns', { timeout: 180_000 }, async () => {
+  test('HARD-03 a burst of a million deltas is relayed in short turns of the event loop', { timeout: 180_000 }, async () => {
     await keepsTheLoop(async () => {
       const { status, count, tail } = await ask('/v1/chat/completions', joined(many(chunk({ content: 'a' }), 1_000_000), [end]), '"content":"a"')
       expect([status, count]).toEqual([200, 1_000_000])
@@ -103,25 +103,25 @@ describe('hostile streams', () => {
   })
 
   for (const path of translated) {
-    test(`HARD-03 a million deltas that are translated are written in turns too: ${path}`, { timeout: 180_000 }, async () => {
+    test(`HARD-03 a million translated deltas are also written in short turns: ${path}`, { timeout: 180_000 }, async () => {
       await keepsTheLoop(async () => {
         const { status, count } = await ask(path, joined(many(chunk({ content: 'a' }), 50_000), [end]), '"a"')
         expect([status, count]).toEqual([200, 50_000])
       })
     })
 
-    test(`HARD-03 arguments in 2,000 pieces are charged by their characters, and arrive whole: ${path}`, { timeout: 180_000 }, async () => {
+    test(`HARD-03 arguments in 2,000 pieces arrive completely and are charged by their characters: ${path}`, { timeout: 180_000 }, async () => {
       const opening = call('{"a":"', { id: 'c1', function: { name: 'f', arguments: '{"a":"' } })
-      // A list, because it is sent again when another process has held the loop.
+      // A list and not a generator, because the run is repeated when other work disturbed it.
       const pieces = [...joined([opening], many(call(`${'x'.repeat(1000)}|mark|`), 2000), [call('"}'), end])]
       await keepsTheLoop(async () => {
         const { status, count, tail } = await ask(path, pieces, '|mark|')
-        // A Responses stream says them four times: as deltas, at their end, in their item and in the response.
+        // A Responses stream contains them four times: as deltas, at their end, in their item and in the response.
         expect([status, count, tail.includes('"error":{')]).toEqual([200, path === '/v1/responses' ? 8000 : 2000, false])
       })
     })
 
-    test(`HARD-03 tool calls and their arguments are bounded, and only the one request fails: ${path}`, { timeout: 60_000 }, async () => {
+    test(`HARD-03 tool calls and their arguments are bounded, and only the request that exceeds a bound fails: ${path}`, { timeout: 60_000 }, async () => {
       const calls = Array.from({ length: 20_000 }, (_, index) => chunk({ tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{}x' } }] }))
       const tooMany = await ask(path, [...calls, end])
       expect([tooMany.status, tooMany.tail]).toEqual([200, expect.stringContaining('over 512 tool calls')])
@@ -135,12 +135,12 @@ describe('hostile streams', () => {
   }
 
   for (const path of Object.keys(paths) as Path[])
-    test(`HARD-03 an event without an end is bounded, by its lines and by its bytes: ${path}`, { timeout: 60_000 }, async () => {
+    test(`HARD-03 the lines and bytes of an endless event are bounded: ${path}`, { timeout: 60_000 }, async () => {
       for (const endless of [() => many('data: a\n', 8_000_000), () => joined(['data: {"choices":[{"delta":{"content":"'], many('a'.repeat(1000), 64_000))]) {
         const before = await ask(path, endless())
         expect([before.status, before.tail]).toEqual([502, expect.stringContaining('too long')])
         const behind = await ask(path, joined([chunk({ content: 'begun' })], ['\n'], endless()))
-        // The first piece may have come together with the rest: then no byte had gone out.
+        // The first piece may have arrived together with the rest, before any byte was sent to the client.
         expect([[200, 502].includes(behind.status), behind.tail]).toEqual([true, expect.stringContaining('too long')])
       }
       const deep = `data: {"choices":[{"delta":{"content":${'['.repeat(50_000)}${']'.repeat(50_000)}}}]}\n\n`
@@ -149,7 +149,7 @@ describe('hostile streams', () => {
     })
 
   for (const path of Object.keys(paths) as Path[])
-    test(`lines may end with CR, LF or CRLF with any split of the bytes, and the client reads the same events: ${path}`, async () => {
+    test(`the client reads the same events for line ends CR, LF and CRLF and any division of the bytes: ${path}`, async () => {
       const text = [chunk({ content: 'one' }), chunk({ content: ' two' }), end].join('')
       for (const lineEnd of ['\r', '\r\n', '\n']) {
         const bytes = text.replaceAll('\n', lineEnd)
@@ -169,10 +169,10 @@ describe('hostile streams', () => {
       }
     })
 
-  test('an event in several lines of data begins the stream, is counted, and the end mark is an event of its own', async () => {
+  test('an event with several data lines begins the stream and is counted, and the end mark is a separate event', async () => {
     const pretty = (value: object): string => `${JSON.stringify(value, null, 1).replace(/^/gm, 'data: ')}\n`
     const said = `${pretty({ choices: [{ index: 0, delta: { content: 'one' }, finish_reason: null }] })}\n`
-    // More than what is kept of a stream that has not begun.
+    // More bytes than are kept of a stream that has not begun.
     const { status, count } = await ask('/v1/chat/completions', [...many(said, 1000), said, end], '"one"')
     expect([status, count >= 1001]).toEqual([200, true])
     const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
@@ -183,7 +183,7 @@ describe('hostile streams', () => {
     }
   })
 
-  test('HARD-03 a whole reply that would take long to parse is refused', async () => {
+  test('HARD-03 a whole reply of an own server that would take long to parse is refused', async () => {
     const said = '"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]'
     const items = (item: string, count: number): string => `{${said},"x":[${`${item},`.repeat(count)}${item}]}`
     for (const body of [
@@ -206,7 +206,7 @@ describe('hostile streams', () => {
     expect(fits.status).toBe(200)
   })
 
-  test('HARD-03 a whole reply of a catalog provider has bounds of its own, which leave room for probabilities', async () => {
+  test('HARD-03 a whole reply of a catalog provider has larger bounds, with room for probabilities', async () => {
     app.beta.reset()
     const said = '"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]'
     const ask = (body: string) => {
@@ -230,7 +230,7 @@ describe('hostile streams', () => {
       const reply = await ask(body)
       expect([reply.status, (await reply.text()).slice(0, 300)]).toEqual([502, expect.stringContaining('upstream_reply_too_large')])
       expect(reply.headers.get('x-should-retry')).toBe('false')
-      // The provider has made the reply and bills it: the call is charged, and no other provider makes it again.
+      // The provider has generated the reply and bills it, so the call is charged and no other provider is called.
       const [row] = await usageRows(app)
       expect(row).toMatchObject({ provider: 'alpha', outcome: 'failed', status: 502, estimated: true })
       expect(Number(row?.costUinr)).toBeGreaterThan(0)

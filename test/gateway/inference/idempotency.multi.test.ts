@@ -30,7 +30,7 @@ describe.runIf(onPostgres)('idempotency keys over several processes', () => {
   })
   const keyed = (process: GatewayProcess, as: string, body: object = {}) => chat(process, fleet.key, 20, body, { 'idempotency-key': as })
 
-  test('IDEM-01 many calls with one key on three processes are dialed and charged once', async () => {
+  test('IDEM-01 many calls with one idempotency key on three processes cause one provider call and one charge', async () => {
     const processes = await Promise.all([fleet.start(), fleet.start(), fleet.start()])
     const replies = await Promise.all(Array.from({ length: 30 }, (_, index) => keyed(processes[index % 3] as GatewayProcess, 'spread')))
     const codes = replies.map(reply => (reply.status === 200 ? 'ok' : reply.json.error.code))
@@ -41,14 +41,14 @@ describe.runIf(onPostgres)('idempotency keys over several processes', () => {
     for (const process of processes) await process.kill()
   })
 
-  test('IDEM-01 a call whose process was killed after the dial is never dialed again; one that never dialed may be made', async () => {
+  test('IDEM-01 a call whose process died after calling a provider is never repeated, and one that died before that may be made', async () => {
     const folder = fleet.newFolder()
     const victim = await fleet.start({}, folder)
     const { id } = await fleet.db.one(newest)
     fleet.upstream.hold()
     const lost = keyed(victim, 'killed').catch(() => null)
     await fleet.upstream.arrived(1)
-    // As if it had died between its reservation and its dial: once with one usage event to come, once with several.
+    // Makes the state of a process that died between the reservation and the provider call, once with one usage event to come and once with several.
     await fleet.db.exec(reserve, fleet.orgId, randomBytes(32), '01890000-0000-7000-8000-0000000000aa', id)
     await fleet.db.exec(reserve, fleet.orgId, randomBytes(32), null, id)
     await victim.kill()

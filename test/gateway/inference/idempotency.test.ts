@@ -33,7 +33,7 @@ describe('Idempotency-Key', () => {
   const requests = async (): Promise<number> => (await app.call('GET', '/v1/usage')).json.totals.requests
   const flushed = () => app.gateway.app.limits.flushNow()
 
-  test('IDEM-01 a replay of a finished call is 409 idempotency_replayed with its usage and no retry, and nothing is dialed or charged', async () => {
+  test('IDEM-01 a replay of a finished call is 409 idempotency_replayed with the usage, without a provider call, a charge or advice to retry', async () => {
     const before = await requests()
     const first = await chat()
     expect(first.status).toBe(200)
@@ -52,7 +52,7 @@ describe('Idempotency-Key', () => {
     expect(await requests()).toBe(before + 1)
   })
 
-  test('IDEM-01 a streamed call is charged once too, and another body or endpoint under the key is 422 idempotency_mismatch', async () => {
+  test('IDEM-01 a streamed call is also charged once, and the same key with another body or endpoint is 422 idempotency_mismatch', async () => {
     expect((await chat({ stream: true })).text).toContain('[DONE]')
     expect((await chat({ stream: true })).json.error.code).toBe('idempotency_replayed')
     for (const reply of [
@@ -63,7 +63,7 @@ describe('Idempotency-Key', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('IDEM-01 a second call waits for the first, and gets 409 idempotency_in_progress when that takes long', async () => {
+  test('IDEM-01 a second call waits for the first, and gets 409 idempotency_in_progress if that takes too long', async () => {
     app.alpha.hold()
     const first = chat()
     await app.alpha.arrived(1)
@@ -72,7 +72,7 @@ describe('Idempotency-Key', () => {
     void second.then(() => {
       over = true
     })
-    // The clock of the gateway does not move: it waits until time has passed.
+    // The clock of the gateway stands still, so the test moves it until the wait ends.
     await until(async () => {
       clock.advance(1000)
       return over
@@ -91,7 +91,7 @@ describe('Idempotency-Key', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('IDEM-01 a call without cost frees the key: an invalid body, a refusal of the gateway or of the provider, and a failure of all routes', async () => {
+  test('IDEM-01 a call without cost frees the idempotency key: an invalid body, a refusal, or a failure of all routes', async () => {
     expect((await chat({ messages: [] })).status).toBe(400)
     expect((await chat({ model: 'no-such-model' })).status).toBe(404)
     app.alpha.script([{ status: 400 }, { status: 500 }])
@@ -104,7 +104,7 @@ describe('Idempotency-Key', () => {
     expect((await chat()).json.error.code).toBe('idempotency_replayed')
   })
 
-  test('IDEM-01 an idempotency key lives for 24 hours and belongs to its sender, so another key or agent may use the same text', async () => {
+  test('IDEM-01 an idempotency key is valid for 24 hours and for one sender, so another API key or agent may use the same text', async () => {
     expect((await chat()).status).toBe(200)
     const other = await app.newKey()
     expect((await chat({}, { token: other.key })).status).toBe(200)
@@ -129,14 +129,14 @@ describe('Idempotency-Key', () => {
     expect(dump).not.toContain(key)
   })
 
-  test('an invalid idempotency key is refused, and other endpoints ignore the header', async () => {
+  test('an invalid idempotency key is refused on charging endpoints, and other endpoints ignore the header', async () => {
     for (const as of ['two words', 'x'.repeat(256), 'caf\u00e9']) expect((await chat({}, { as })).json.error?.code, as).toBe('bad_request')
     for (let again = 0; again < 2; again++)
       expect((await app.call('GET', '/v1/me/budgets', undefined, { headers: { 'idempotency-key': key } })).status).toBe(200)
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('the OpenAI SDK gets the replay error immediately and does not repeat the call', async () => {
+  test('the OpenAI SDK gets the replay error immediately and does not retry', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 3 })
     const create = () =>
       client.chat.completions.create({ model: 'alpha-only', messages: [{ role: 'user', content: 'Once' }] }, { headers: { 'idempotency-key': key } })
@@ -146,7 +146,7 @@ describe('Idempotency-Key', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('concurrent calls with one key are made once', async () => {
+  test('concurrent calls with one idempotency key are made once', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('ok', 'fail', 'client'), { minLength: 1, maxLength: 4 }),
@@ -166,7 +166,7 @@ describe('Idempotency-Key', () => {
           })
           const statuses = (await all).map(reply => reply.status)
           expect(statuses.filter(status => status === 200).length).toBeLessThanOrEqual(1)
-          // Every failure lets go of the key, so whatever is dialed ends with the first success.
+          // Every failure frees the key, so provider calls end with the first success.
           const dialed = app.alpha.requests.length
           expect(statuses.filter(status => [200, 502, 400].includes(status))).toHaveLength(dialed)
           const firstOk = ends.indexOf('ok')

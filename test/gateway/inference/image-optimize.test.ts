@@ -63,7 +63,7 @@ describe('image_optimize', () => {
       ...body,
     })
 
-  test('IMGOPT-01 IMGOPT-14 a larger picture arrives with the longest edge of the model, its shape and its format; the header counts the changed ones', async () => {
+  test("IMGOPT-01 IMGOPT-14 a large picture is reduced to the model's longest edge, keeps shape and format, and a header counts changed ones", async () => {
     for (const format of ['png', 'jpeg', 'webp', 'gif'] as const) {
       app.alpha.reset()
       const large = await picture(600, 400, format)
@@ -81,7 +81,7 @@ describe('image_optimize', () => {
     }
   })
 
-  test('IMGOPT-01 a picture is also shrunk through the SDK, streamed', async () => {
+  test('IMGOPT-01 a picture in a streamed SDK call is also reduced', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 })
     const { data, response } = await client.chat.completions
       .create({ model: 'vision', stream: true, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: urlOf(big) } }] }] })
@@ -93,7 +93,7 @@ describe('image_optimize', () => {
     expect(await sizeOf(sentPictures(app.alpha.requests[0])[0])).toEqual([300, 200])
   })
 
-  test('IMGOPT-02 pictures that fit are sent byte for byte, and so is the whole request, without a header', async () => {
+  test('IMGOPT-02 when all pictures fit, the whole request is sent byte for byte, without a header', async () => {
     const exact = await picture(300, 300)
     const body = JSON.stringify({ model: 'same-eyes', messages: [{ role: 'user', content: [partOf(urlOf(exact)), partOf(urlOf(exact))] }], seed: 1 }, null, 1)
     const reply = await app.call('POST', '/v1/chat/completions', body, { headers: { 'content-type': 'application/json' } })
@@ -103,7 +103,7 @@ describe('image_optimize', () => {
     expect(sentPictures(app.alpha.requests[1])[0]?.equals(exact)).toBe(true)
   })
 
-  test('IMGOPT-03 a small picture is never enlarged, whatever the request says', async () => {
+  test('IMGOPT-03 a small picture is never enlarged, for any parameters', async () => {
     const tiny = await picture(10, 8)
     const reply = await ask([urlOf(tiny)], { image_max_edge: 5000 })
     expect([reply.status, reply.headers.get(imageHeader)]).toEqual([200, null])
@@ -117,7 +117,7 @@ describe('image_optimize', () => {
     expect(JSON.stringify(app.alpha.requests[0]?.json)).not.toMatch(/image_optimize|image_max_edge/)
   })
 
-  test('IMGOPT-05 pictures inside results of tools are unchanged in all three APIs, also when a translation moves them', async () => {
+  test('IMGOPT-05 pictures in tool results are unchanged in all three APIs, even if a translation moves them', async () => {
     const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
     const other = await picture(700, 300)
     const chat = await app.call('POST', '/v1/chat/completions', {
@@ -156,7 +156,7 @@ describe('image_optimize', () => {
     expect(inHub.every(bytes => bytes.equals(big) || bytes.length < other.length)).toBe(true)
   })
 
-  test('IMGOPT-06 a picture behind a URL is neither fetched nor changed', async () => {
+  test('IMGOPT-06 a picture that is given by its URL is neither fetched nor changed', async () => {
     const url = `${app.beta.url}/picture.png`
     const reply = await ask([url, url.replace('http:', 'https:')])
     expect([reply.status, reply.headers.get(imageHeader)]).toEqual([200, null])
@@ -164,7 +164,7 @@ describe('image_optimize', () => {
     expect(app.beta.requests).toHaveLength(0)
   })
 
-  test('IMGOPT-07 IMGOPT-08 image_max_edge may lower the limit of the model but never raise it, and is the only bound without such a limit', async () => {
+  test('IMGOPT-07 IMGOPT-08 image_max_edge can lower the limit of the model but not raise it, and is the only limit if the model has none', async () => {
     const edge = async (model: string, image_max_edge?: number) => {
       app.alpha.reset()
       await ask([urlOf(big)], { model, ...(image_max_edge === undefined ? {} : { image_max_edge }) })
@@ -177,7 +177,7 @@ describe('image_optimize', () => {
     expect(await edge('vision-unknown', 450)).toBe(450)
   })
 
-  test('IMGOPT-09 ROUTE-50 invalid values are 400 bad_request and nothing is dialed', async () => {
+  test('IMGOPT-09 ROUTE-50 invalid values are 400 bad_request, and no provider is called', async () => {
     for (const body of [
       { image_max_edge: 0 },
       { image_max_edge: -5 },
@@ -193,7 +193,7 @@ describe('image_optimize', () => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('IMGOPT-10 data that cannot be shrunk is sent unchanged: no picture, half a picture, an animation, a drawing', async () => {
+  test('IMGOPT-10 data that cannot be reduced is sent unchanged: no picture, an incomplete picture, an animation, an SVG', async () => {
     const moving = await sharp([await picture(600, 400), await picture(600, 400, 'png', undefined, 90)], { join: { animated: true } })
       .gif()
       .toBuffer()
@@ -213,7 +213,7 @@ describe('image_optimize', () => {
     for (const url of odd) expect(text).toContain(JSON.stringify(url))
   })
 
-  test('IMGOPT-11 the latest vision models get 2,576 pixels, older ones less', async () => {
+  test('IMGOPT-11 the latest vision models get 2,576 pixels, and older ones get fewer', async () => {
     const wide = await sharp({ create: { width: 4000, height: 100, channels: 3, background: 'blue' } })
       .png()
       .toBuffer()
@@ -249,7 +249,7 @@ describe('image_optimize', () => {
     expect(direct !== undefined && second?.equals(direct)).toBe(true)
   })
 
-  test('only the first hundred pictures of a request are shrunk', async () => {
+  test('only the first hundred pictures of a request are reduced', async () => {
     const many = await Promise.all(Array.from({ length: 102 }, (_, index) => picture(310, 2, 'png', undefined, index)))
     const reply = await ask(many.map(bytes => urlOf(bytes)))
     expect([reply.status, reply.headers.get(imageHeader)]).toEqual([200, '100'])
@@ -258,20 +258,20 @@ describe('image_optimize', () => {
   })
 
   test('a picture with a stored rotation arrives upright', async () => {
-    // Orientation 6: to be turned by a quarter to the right, so 400 wide and 600 high.
+    // Orientation 6 means a rotation by 90 degrees to the right, so the result is 400 wide and 600 high.
     const turned = await picture(600, 400, 'jpeg', 6)
     await ask([urlOf(turned, 'image/jpeg')])
     const [sent] = sentPictures(app.alpha.requests[0])
     expect(await sizeOf(sent)).toEqual([200, 300])
     expect((await sharp(sent).metadata()).orientation ?? 1).toBe(1)
-    // Stored left-bottom is seen left-top: little red, much green.
+    // The stored lower left corner is shown at the upper left: little red, much green.
     const { data, info } = await sharp(sent).raw().toBuffer({ resolveWithObject: true })
     expect(data[0]).toBeLessThan(40)
     expect(data[1]).toBeGreaterThan(200)
     expect(info.channels).toBe(3)
   })
 
-  test('a bomb of 30,000 by 30,000 pixels in a hundred kilobytes is sent without decoding, immediately and within bounds', async () => {
+  test('a picture of 30,000 by 30,000 pixels in a hundred kilobytes is sent without decoding it', async () => {
     const bytes = bomb(30_000, 30_000)
     expect(bytes.length).toBeLessThan(500_000)
     const before = process.memoryUsage().rss
@@ -283,7 +283,7 @@ describe('image_optimize', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
   })
 
-  test('the event loop is not blocked while pictures are shrunk', async () => {
+  test('the event loop is not blocked while pictures are reduced', async () => {
     const huge = await sharp({ create: { width: 5000, height: 5000, channels: 3, background: 'green' } })
       .jpeg()
       .toBuffer()
@@ -296,7 +296,7 @@ describe('image_optimize', () => {
     expect((await asked).map(({ status, headers }) => [status, headers.get(imageHeader)])).toEqual(Array.from({ length: 4 }, () => [200, '1']))
   })
 
-  test('HARD-11 many heavy pictures of one organisation delay those of another by few pictures', async () => {
+  test('HARD-11 many large pictures of one organisation delay those of another only by a few pictures', async () => {
     const heavy = urlOf(
       await sharp({ create: { width: 3000, height: 3000, channels: 3, background: 'red' } })
         .png()
@@ -317,7 +317,7 @@ describe('image_optimize', () => {
     expect(new Set(await Promise.all(all))).toEqual(new Set([200]))
   }, 60_000)
 
-  test('in the messages format translated requests are shrunk, and relayed ones are sent byte for byte unless the caller asks', async () => {
+  test('in the messages format, pictures of translated requests are reduced, and relayed requests are unchanged unless the caller asks for it', async () => {
     const claude = app.others?.claude
     const body = (model: string, more: object = {}) => ({
       model,
@@ -347,7 +347,7 @@ describe('image_optimize', () => {
     }
   })
 
-  test('pictures are shrunk from chat to the other dialects, and in input_image of the responses API, translated and relayed', async () => {
+  test('pictures are reduced in chat requests to other dialects, and in input_image of the responses API, translated and relayed', async () => {
     for (const [model, upstream] of [
       ['claude-eyes', app.others?.claude],
       ['newer-eyes', app.others?.resp],
@@ -376,7 +376,7 @@ describe('image_optimize', () => {
     }
   })
 
-  test('IMGOPT-13 no byte of a picture gets onto the disk, into the database or into logs', async () => {
+  test('IMGOPT-13 no byte of a picture is written to the disk, the database or logs', async () => {
     const marked = await picture(640, 480)
     const sample = marked.toString('base64').slice(100, 140)
     await ask([urlOf(marked)])

@@ -28,7 +28,7 @@ for (const { api, clients, ...models } of streamApis) {
           text += part
         })
         await until(() => text !== '')
-        // A second stream, begun later, shows how many comments the first one has had at least.
+        // A second stream that began later shows the minimum number of comments in the first one.
         const { path, body, comment } = plainCalls[api]
         const headers = { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' }
         const watched = await fetch(app.baseUrl + path, { method: 'POST', headers, body: JSON.stringify({ ...body, model, stream: true }) })

@@ -11,7 +11,7 @@ describe('streams with long silences', () => {
   afterAll(() => app.stop())
   beforeEach(() => app.alpha.reset())
 
-  /** A stream whose text so far can be looked at. */
+  /** Opens a stream. `text` returns its text so far. */
   async function open(path: string, body: object): Promise<{ text(): string; done: Promise<string> }> {
     const response = await fetch(app.baseUrl + path, {
       method: 'POST',
@@ -28,7 +28,7 @@ describe('streams with long silences', () => {
   }
   const count = (text: string, part: string): number => text.split(part).length - 1
 
-  test('LONG-01 case 72 a silent stream gets comments in the client’s format, one in each period, and a flowing stream gets none', async () => {
+  test('LONG-01 case 72 a silent stream gets one keep-alive per period in the client’s format, and an active stream gets none', async () => {
     for (const [path, body, comment] of [
       ['/v1/chat/completions', { model: 'test-model', messages: hello }, ': keep-alive\n\n'],
       ['/v1/messages', { model: 'test-model', messages: hello, max_tokens: 50 }, 'event: ping\ndata: {"type":"ping"}\n\n'],
@@ -48,7 +48,7 @@ describe('streams with long silences', () => {
     expect(await flowing.done).not.toContain('keep-alive')
   })
 
-  test('no comment is put into an open event, and the stream continues after it', async () => {
+  test('no keep-alive is put into an incomplete event, and the stream continues normally', async () => {
     const event = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"whole"},"finish_reason":null}]}\n\n'
     app.alpha.script([{ rawStream: [event, event.slice(0, 30)], holdAfterRaw: true }])
     const stream = await open('/v1/chat/completions', { model: 'test-model', messages: hello })

@@ -1,12 +1,12 @@
-/** Providers that do not answer in time: who waits how long, which routes are dialed after them, and what is charged. */
+/** Providers that do not answer in time: how long the gateway waits, which routes it tries afterwards, and what it charges. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 
 const body = { model: 'slow-thinker', messages: [{ role: 'user', content: 'Write a long essay.' }] }
-/** Takes longer than WHOLE_REPLY_TIMEOUT_MS at 20 tokens a second. */
+/** A number of tokens that takes longer than WHOLE_REPLY_TIMEOUT_MS at 20 tokens a second. */
 const longTokens = 60_000
-/** Takes 200 ms. */
+/** A number of tokens that takes 200 ms. */
 const shortTokens = 4
 
 describe('late replies', () => {
@@ -30,7 +30,7 @@ describe('late replies', () => {
   })
   const lastRow = async () => (await usageRows(app))[0]
 
-  test('a whole reply that may take longer than anybody waits is charged as made, and no other route makes it again', async () => {
+  test('when a whole reply may take longer than the time limit, it is charged after the limit, and no other route is tried', async () => {
     const reply = await app.call('POST', '/v1/chat/completions', { ...body, max_tokens: longTokens })
     expect([reply.status, reply.json.error.code, reply.headers.get('x-should-retry')]).toEqual([502, 'all_routes_failed', 'false'])
     expect(reply.json.error.message).toContain('WHOLE_REPLY_TIMEOUT_MS')
@@ -40,13 +40,13 @@ describe('late replies', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test('a reply that should have come in time is made by the next route, which alone is charged', async () => {
+  test('when a reply that should be fast is late, the next route serves, and only that route is charged', async () => {
     const reply = await app.call('POST', '/v1/chat/completions', { ...body, max_tokens: shortTokens })
     expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'beta'])
     expect(await lastRow()).toMatchObject({ provider: 'beta', outcome: 'ok', estimated: false })
   })
 
-  test('when no route answers in time, a short reply costs nothing', async () => {
+  test('a short reply costs nothing when no route answers in time', async () => {
     app.beta.script({ hang: true })
     const reply = await app.call('POST', '/v1/chat/completions', { ...body, max_tokens: shortTokens })
     expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
@@ -114,20 +114,20 @@ describe('late replies', () => {
     await gone
   }
 
-  test('a caller who leaves is charged, even though the provider that is followed does not answer in time', async () => {
+  test('a caller who disconnects is charged, even if the provider does not answer in time', async () => {
     await leave({ ...body, max_tokens: shortTokens })
     await expect.poll(lastRow, { timeout: 10_000 }).toMatchObject({ provider: 'alpha', estimated: true, completionTokens: BigInt(shortTokens) })
     expect(app.beta.requests).toEqual([])
   })
 
-  test('a caller who leaves a call without a stream pays, for each answer, for the output of the time until then', async () => {
+  test('a caller who disconnects from a call without a stream pays for the assumed output until then, for each answer', async () => {
     await leave({ ...body, model: 'alpha-only', n: 4 })
     await expect.poll(lastRow, { timeout: 10_000 }).toMatchObject({ model: 'alpha-only', outcome: 'client_gone', estimated: true })
-    // 50 tokens a second in each, for at least 100 ms.
+    // 50 tokens a second for each answer, for at least 100 ms.
     expect(Number((await lastRow())?.completionTokens)).toBeGreaterThanOrEqual(20)
   })
 
-  test('a stream of a model that thinks unseen is charged when it is silent for too long before its first chunk, and no other route makes it again', async () => {
+  test('a stream with hidden thinking that is silent too long before its first chunk is charged, and no other route is tried', async () => {
     app.alpha.reset()
     app.alpha.script({ rawStream: [': processing\n\n'], holdAfterRaw: true })
     const reply = await app.call('POST', '/v1/chat/completions', { ...body, stream: true })
@@ -138,7 +138,7 @@ describe('late replies', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test('a stream that thinks unseen and is given up for its silence is charged for what was held meanwhile', async () => {
+  test('a stream with hidden thinking that is abandoned because of silence is charged for the amount held meanwhile', async () => {
     const first = {
       id: 'x',
       object: 'chat.completion.chunk',
@@ -156,7 +156,7 @@ describe('late replies', () => {
     expect(Number(row?.completionTokens)).toBeGreaterThanOrEqual(30)
   })
 
-  test('a provider that is at work is charged although one before it hung', async () => {
+  test('a provider that has begun to work is charged, even if a previous provider did not answer', async () => {
     app.beta.script({ rawStream: [': processing\n\n'], holdAfterRaw: true })
     const reply = await app.call('POST', '/v1/chat/completions', { ...body, stream: true })
     expect([reply.status, reply.json.error.message]).toEqual([502, expect.stringContaining('is charged')])

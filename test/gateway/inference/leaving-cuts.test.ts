@@ -1,4 +1,4 @@
-/** A cut is no discount: whoever has a stream ended by a pause, a revoke, a budget or an empty balance pays what its provider made of it. */
+/** A cut stream is not cheaper. When a pause, a revoke, a budget or an empty balance ends a stream, the provider's whole work is charged. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readOnLongestMs, readOnMs } from '../../../src/gateway/inference/leaving/departures.ts'
@@ -23,7 +23,7 @@ const rowsSince = statement<[last: string], Row>(
    from usage_events where id > $1::uuid order by id`,
 )
 
-/** ₹0.001 a token of output, ₹0.0001 of prompt. */
+/** ₹0.001 for an output token, ₹0.0001 for a prompt token. */
 const route = { provider: 'alpha', input_inr_per_mtok: 100, output_inr_per_mtok: 1000, source: 'test', as_of: '2026-01-01' }
 const common = { kind: 'chat', context_length: 200_000, max_output_tokens: 100_000 }
 const models = [
@@ -50,11 +50,11 @@ type ModelId = 'thinker' | 'looker'
 const paths = Object.keys(clients) as Path[]
 
 const usageOf = (prompt: number, completion: number) => ({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion })
-/** What only the provider knows: thought that nobody saw, or a picture that is far above its flat figure. */
+/** Usage that only the provider knows: hidden thinking, or a picture with far more tokens than assumed. */
 const told = { thinker: usageOf(10, 20_000), looker: usageOf(40_000, 7) } as const
 const points = 50
 
-/** The machine's clock, but what waits for the end of reading on waits for `strike()`; time can be moved ahead. */
+/** The machine's clock, except that the timers that end the reading after a disconnect fire with `strike()`. The test can move the time forward. */
 function strikingClock(): Clock & { strike(): void; ahead(ms: number): void } {
   const waiting = new Set<() => void>()
   let aheadMs = 0
@@ -85,7 +85,7 @@ describe('a stream that is cut', () => {
     clock = strikingClock()
     app = await startApp({
       clock,
-      // One failure of the route would open its circuit.
+      // A single failure of the route would open its circuit.
       env: {
         OFFLINE_MAX_MS: '86400000',
         AGENT_STALE_MS: '86400000',
@@ -112,7 +112,7 @@ describe('a stream that is cut', () => {
       body: JSON.stringify({ ...clients[path][model], model, stream: true, ...more }),
       signal,
     })
-  /** A stream of which something has been read: `all` is what comes, once it is over. */
+  /** Reads the beginning of a stream. `all` resolves with the whole text at the end. */
   const readOf = async (reply: Response): Promise<{ readonly all: Promise<string> }> => {
     const reader = (reply.body as ReadableStream<Uint8Array>).getReader()
     let text = Buffer.from((await reader.read()).value ?? []).toString()
@@ -156,12 +156,12 @@ describe('a stream that is cut', () => {
   for (const path of paths)
     for (const [way, make] of Object.entries(ways))
       for (const model of ['thinker', 'looker'] as const)
-        test(`HARD-05 ${path}, ${model}: ${way} ends the stream for its caller immediately, and the reported usage is charged`, async () => {
+        test(`HARD-05 ${path}, ${model}: ${way} immediately ends the caller's stream, and the usage that the provider reports later is charged`, async () => {
           const { token, says, cut } = await make()
           app.alpha.script([{ holdAfterChunks: 1, chunks: ['x', ' and more'], usage: told[model] }])
           const { all } = await readOf(await send(path, model, token))
           expect((await cut()).status).toBeLessThan(300)
-          // The provider has not gone on yet.
+          // The provider has not continued yet.
           const text = await all
           expect(text).toMatch(says)
           expect(text).not.toContain('and more')
@@ -170,13 +170,13 @@ describe('a stream that is cut', () => {
           const [row] = await settled()
           expect(row).toMatchObject({ outcome: 'cut', estimated: false, prompt: told[model].prompt_tokens, completion: told[model].completion_tokens })
           expect(app.alpha.requests[0]?.aborted).toBe(false)
-          // The route has not failed.
+          // The cut does not count as a failure of the route.
           app.alpha.script([{ usage: usageOf(1, 1) }])
           expect((await send(path, model, app.key)).status).toBe(200)
           await settled()
         })
 
-  test(`HARD-05 one pause of ${points} streams at different points charges each at least 95 % of its output so far`, async () => {
+  test(`HARD-05 when a pause cuts ${points} streams at different points, each is charged at least 95 % of its output so far`, async () => {
     const { token, cut } = await agentCut('pause')
     const part = (content: string, finish: string | null = null) =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'thinker-up', choices: [{ index: 0, delta: { content }, finish_reason: finish }] })}\n\n`
@@ -197,7 +197,7 @@ describe('a stream that is cut', () => {
     expect(app.alpha.requests.some(({ aborted }) => aborted)).toBe(false)
   })
 
-  test('HARD-05 a provider that never reports usage is charged the assumed thinking and the largest possible prompt, within the hold', async () => {
+  test('HARD-05 for a provider without usage, the assumed thinking and the largest possible prompt are charged, within the hold', async () => {
     const { token, cut } = await agentCut('pause')
     app.alpha.script([{ holdAfterChunks: 1, chunks: ['x', ' never'] }])
     const { all } = await readOf(await send('/v1/chat/completions', 'thinker', token))
@@ -217,15 +217,15 @@ describe('a stream that is cut', () => {
     await hungUp()
     const [row] = await settled()
     expect(row).toMatchObject({ outcome: 'cut', estimated: true, completion: 1 })
-    // The 255 tokens of output that were held and not used, and at most one of prompt that is not paid in full.
+    // The charge includes the 255 output tokens of the hold that were not used. At most one prompt token is not paid in full.
     expect(row?.value).toBeGreaterThan(256 * 1000)
     expect(row?.prompt).toBeLessThan(16_384)
   })
 
-  /** More than is held for the first answer, by what goes by: the estimate of a part is 1,000 tokens. */
+  /** Output that exceeds the first hold. Each part is estimated at 1,000 tokens. */
   const long = (prompt: number, completion: number) => ({ chunks: Array.from({ length: 40 }, () => 'x'.repeat(3000)), usage: usageOf(prompt, completion) })
 
-  test('HARD-05 a stream that its budget ends is charged the smaller of the reported usage and the hold', async () => {
+  test('HARD-05 a stream that a budget ends is charged the smaller of the reported usage and the hold', async () => {
     for (const path of paths)
       for (const [completion, charged, estimated] of [
         [9200, 9200, false],
@@ -243,7 +243,7 @@ describe('a stream that is cut', () => {
       }
   })
 
-  test('HARD-05 a small budget does not make a picture cheaper: the prompt is charged as reported, and output only within the hold', async () => {
+  test('HARD-05 with a small budget, a picture in the prompt is still charged as reported, and output only within the hold', async () => {
     for (const path of paths) {
       const { key } = await app.newKey({ budgetInr: 0.5 })
       app.alpha.script([long(40_000, 13_000)])
@@ -255,7 +255,7 @@ describe('a stream that is cut', () => {
     }
   })
 
-  test('HARD-05 a stream that the balance ends is charged the smaller of the reported usage and the hold, and the balance never goes below zero', async () => {
+  test('HARD-05 a stream that an empty balance ends is charged the smaller of reported usage and hold, and the balance never becomes negative', async () => {
     for (const [completion, most, isTold] of [
       [9200, 9200, true],
       [30_000, 10_000, false],
@@ -273,14 +273,14 @@ describe('a stream that is cut', () => {
     }
   })
 
-  test('HARD-05 a caller who leaves with a small budget pays the reported usage as far as the budget covers it', async () => {
+  test('HARD-05 a caller with a small budget who disconnects pays the reported usage as far as the budget covers it', async () => {
     const { key } = await app.newKey({ budgetInr: 12 })
     app.alpha.script([{ holdAfterChunks: 1, chunks: ['x', ' and more'], usage: told.thinker }])
     const leaving = new AbortController()
     const reply = await send('/v1/chat/completions', 'thinker', key, {}, leaving.signal)
     await reply.body?.getReader().read()
     leaving.abort()
-    await until(() => app.gateway.app.inflight.size === 2, 'it is followed')
+    await until(() => app.gateway.app.inflight.size === 2, 'the provider is read on')
     app.alpha.release()
     const [row] = await settled()
     expect(row).toMatchObject({ outcome: 'client_gone', estimated: true })
@@ -288,7 +288,7 @@ describe('a stream that is cut', () => {
     expect(row?.value).toBeGreaterThan(11_900_000)
   })
 
-  test('HARD-05 a provider that compresses its stream is followed as well', async () => {
+  test('HARD-05 after a cut, a compressed stream of a provider is also read to its end', async () => {
     const { token, cut } = await agentCut('pause')
     const head = `data: ${JSON.stringify({ id: 'c', model: 'thinker-up', choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }] })}\n\n`
     const tail = `data: ${JSON.stringify({ id: 'c', model: 'thinker-up', choices: [], usage: told.thinker })}\n\ndata: [DONE]\n\n`
@@ -300,7 +300,7 @@ describe('a stream that is cut', () => {
     expect((await settled())[0]).toMatchObject({ outcome: 'cut', estimated: false, completion: 20_000 })
   })
 
-  test('HARD-05 a client that does not read the end of its stream delays nothing: the provider is followed and the call is settled', async () => {
+  test('HARD-05 a client that does not read the end of a cut stream does not delay the settlement', async () => {
     const { token, cut } = await agentCut('pause')
     app.alpha.script([{ chunks: Array.from({ length: 400 }, () => 'x'.repeat(20_000)), usage: usageOf(10, 2_700_000) }])
     const reply = await send('/v1/chat/completions', 'thinker', token)

@@ -1,4 +1,4 @@
-/** Who leaves a call pays what its provider made of it, as far as that can be known: hanging up is never cheaper than reading. */
+/** A caller who disconnects pays for the provider's work as far as it can be known, so disconnecting is never cheaper than reading to the end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Departure } from '../../../src/gateway/inference/leaving/departure.ts'
 import { Departures, readOnLongestMs, readOnMs } from '../../../src/gateway/inference/leaving/departures.ts'
@@ -25,7 +25,7 @@ const rowsOfAgent = statement<[agentId: number], Row>(
   `select agent_label as "label", outcome, status, estimated, prompt_tokens::int as "prompt", completion_tokens::int as "completion" from usage_events where agent_id = $1::int order by id`,
 )
 
-/** ₹0.001 a token of output. */
+/** ₹0.001 for each output token. */
 const route = { provider: 'alpha', input_inr_per_mtok: 0, output_inr_per_mtok: 1000, source: 'test', as_of: '2026-01-01' }
 const common = { kind: 'chat', context_length: 200_000, max_output_tokens: 100_000 }
 const models = [
@@ -44,7 +44,7 @@ const chunk = (delta: object, finish: string | null = null) =>
 const usageChunk = (completion: number) =>
   `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'thinker-up', choices: [], usage: { prompt_tokens: 10, completion_tokens: completion, total_tokens: completion + 10 } })}\n\n`
 
-/** What a provider makes of each part: 30 characters are 10 tokens; what is unseen is 100 tokens a part. */
+/** What a provider generates in each part: 30 characters count as 10 tokens, and hidden thinking is 100 tokens for each part. */
 const kinds = {
   visible: { tokens: 10, part: () => chunk({ content: 'abcdefghij'.repeat(3) }) },
   'visible reasoning': { tokens: 10, part: () => chunk({ reasoning_content: 'abcdefghij'.repeat(3) }) },
@@ -52,7 +52,7 @@ const kinds = {
 } as const
 const points = 50
 
-/** The machine's clock, but what waits for the end of reading on waits for `strike()`; time can be moved ahead. */
+/** The machine's clock, except that the timers that end the reading after a disconnect fire with `strike()`. The test can move the time forward. */
 function strikingClock(): Clock & { strike(): void; ahead(ms: number): void } {
   const waiting = new Set<() => void>()
   let aheadMs = 0
@@ -98,7 +98,7 @@ describe('a caller who leaves', () => {
       body: JSON.stringify({ ...clients[path], model: 'thinker', stream: true, ...more }),
       signal,
     })
-  /** A call that is followed is in flight twice: as the request that nobody reads, and by itself. */
+  /** A call that continues after a disconnect counts twice as running: as the request and as the continued call. */
   const followed = (count: number) => until(() => app.gateway.app.inflight.size === 2 * count, `${count} calls are followed`)
   const rowsOf = async (keyId: number, count: number): Promise<Row[]> => {
     let rows: Row[] = []
@@ -126,7 +126,7 @@ describe('a caller who leaves', () => {
     for (const [name, { tokens, part }] of Object.entries(kinds))
       for (const tellsUsage of [true, false]) {
         if (!tellsUsage && name === 'unseen reasoning') continue
-        test(`HARD-05 ${path}, ${name}, ${tellsUsage ? 'usage at the end' : 'no usage'}: a stream left at any of ${points} points is charged at least 95 % of the output so far`, async () => {
+        test(`HARD-05 ${path}, ${name}, ${tellsUsage ? 'usage at the end' : 'no usage'}: a caller who disconnects at any of ${points} points pays at least 95 % of the output so far`, async () => {
           const { key, keyId } = await app.newKey({ budgetInr: 100_000 })
           const made = new Map<string, number>()
           const parts = function* (label: string, leftAfter: number) {
@@ -144,7 +144,7 @@ describe('a caller who leaves', () => {
             const leftAfter = next++
             return { rawStream: parts(String(leftAfter), leftAfter), holdAfterRawParts: leftAfter + 1 }
           })
-          // One after the other, so that each is known by the order in which it reaches the provider.
+          // The calls run one after the other, so that their order at the provider identifies them.
           for (let point = 0; point < points; point++) {
             const leaving = new AbortController()
             const reply = await send(path, {}, key, leaving.signal, `p${point}`)
@@ -169,7 +169,7 @@ describe('a caller who leaves', () => {
         })
       }
 
-  test('HARD-05 a provider that never reports usage is read on for 20 s, and the charge is the larger of the received output and the assumed thinking', async () => {
+  test('HARD-05 a provider without usage is read for 20 s more, and the larger of received output and assumed thinking is charged', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 1000 })
     app.alpha.script([{ holdAfterChunks: 1, chunks: ['x'.repeat(30), ' never'] }])
     const leaving = new AbortController()
@@ -182,7 +182,7 @@ describe('a caller who leaves', () => {
       return app.alpha.requests[0]?.aborted === true
     }, 'the provider is hung up on')
     const [row] = await rowsOf(keyId, 1)
-    // A minute of 50 tokens a second, and what was shown.
+    // A minute at 50 tokens a second, plus the shown output.
     expect(row).toMatchObject({ outcome: 'client_gone', estimated: true })
     expect(row?.completion).toBeGreaterThanOrEqual(3010)
     expect(row?.completion).toBeLessThan(3600)
@@ -209,7 +209,7 @@ describe('a caller who leaves', () => {
     }
   })
 
-  test('HARD-05 a caller who leaves before the first byte, streamed or not, pays the reported usage, or the assumed thinking so far', async () => {
+  test('HARD-05 a caller who disconnects before the first byte pays the reported usage, or the assumed thinking so far', async () => {
     for (const stream of [false, true])
       for (const tells of [true, false]) {
         app.alpha.reset()
@@ -235,7 +235,7 @@ describe('a caller who leaves', () => {
       }
   })
 
-  test('HARD-05 a model without hidden thinking is not read on, and the received output is charged', async () => {
+  test('HARD-05 for a model without hidden thinking, reading stops at the disconnect, and the received output is charged', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 1000 })
     app.alpha.script([{ holdAfterChunks: 1, chunks: ['x'.repeat(300), ' never'] }])
     const leaving = new AbortController()
@@ -250,7 +250,7 @@ describe('a caller who leaves', () => {
   const withPicture = { model: 'speaker', messages: [{ role: 'user', content: [{ type: 'text', text: 'Look' }, picture] }] }
   const told = { prompt_tokens: 40_000, completion_tokens: 7, total_tokens: 40_007 }
 
-  test('HARD-05 a prompt with a picture at a model without hidden thinking is read on until the provider reports its tokens, streamed or not', async () => {
+  test('HARD-05 when the prompt has a picture, the provider is read until it reports the prompt tokens, even without hidden thinking', async () => {
     for (const stream of [true, false]) {
       app.alpha.reset()
       const { key, keyId } = await app.newKey({ budgetInr: 1000 })
@@ -267,7 +267,7 @@ describe('a caller who leaves', () => {
     }
   })
 
-  test('HARD-05 a provider that has already reported the prompt is not read on', async () => {
+  test('HARD-05 reading stops at the disconnect if the provider has already reported the prompt tokens', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 1000 })
     const first = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'speaker-up', usage: { ...told, completion_tokens: 1 } }
     const begun = `data: ${JSON.stringify({ ...first, choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }] })}\n\n`
@@ -282,7 +282,7 @@ describe('a caller who leaves', () => {
 
   test('HARD-05 hidden thinking is assumed to be as fast as the shown output', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 1000 })
-    // 300 tokens within two seconds, then ten seconds of silence.
+    // 300 tokens within two seconds, and then ten seconds of silence.
     const parts = [chunk({ content: 'x'.repeat(300) }), chunk({ content: 'y'.repeat(600) })]
     app.alpha.script([{ rawStream: parts, holdAfterRawParts: 1, holdAfterRaw: true }])
     const leaving = new AbortController()
@@ -300,12 +300,12 @@ describe('a caller who leaves', () => {
     }, 'the provider is hung up on')
     const [row] = await rowsOf(keyId, 1)
     expect(row?.estimated).toBe(true)
-    // 150 tokens a second at most, because reading took a moment as well; never 50.
+    // The speed is at most 150 tokens a second, because reading also takes time, but more than 50.
     expect(row?.completion).toBeGreaterThan(300 + 10 * 75)
     expect(row?.completion).toBeLessThan(2500)
   })
 
-  test('HARD-05 a provider is read on while it sends, beyond 20 s and up to five minutes', () => {
+  test('HARD-05 a provider that still sends is read for more than 20 s, up to five minutes', () => {
     let nowMs = 0
     const timers = new Map<() => void, number>()
     const timed: Pick<Clock, 'after' | 'monotonicMs'> = {
@@ -349,7 +349,7 @@ describe('a caller who leaves', () => {
     flowing.dispose()
   })
 
-  test('HARD-05 a revocation after the caller has left ends a call without a reply and does not make a stream cheaper, for an agent, its label and a key', async () => {
+  test('HARD-05 after a disconnect, revoking an agent, its label or a key ends a call without a reply, and does not make a stream cheaper', async () => {
     const cookie = await app.signIn()
     for (const by of ['agent', 'label', 'key'] as const)
       for (const begun of [true, false]) {
@@ -377,7 +377,7 @@ describe('a caller who leaves', () => {
       }
   })
 
-  test('HARD-05 beyond the places of an organisation, a left call is estimated and its provider is not read on', async () => {
+  test('HARD-05 when an organisation has no places left, a call after a disconnect is estimated and its provider is not read on', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 100_000 })
     const count = 66
     app.alpha.script(() => ({ holdAfterChunks: 1, chunks: ['x', ' never'] }))
@@ -389,11 +389,11 @@ describe('a caller who leaves', () => {
     leaving.abort()
     await until(() => app.alpha.requests.filter(({ aborted }) => aborted).length === 2, 'two have no place')
     app.alpha.release()
-    // Nobody finds out what they come to: all that is held for them counts.
+    // Their real usage stays unknown, so the whole hold is charged.
     expect((await rowsOf(keyId, count)).filter(({ estimated }) => estimated).map(({ completion }) => completion)).toEqual([8192, 8192])
   })
 
-  test('HARD-05 a graceful shutdown waits for followed calls', async () => {
+  test('HARD-05 a graceful shutdown waits for calls that continue after a disconnect', async () => {
     const other = await startApp({ operatorFile: urls => ({ ...defaultOperatorFile(urls), models }) })
     other.alpha.script([{ holdAfterChunks: 1, chunks: ['x', ' and more'] }])
     const leaving = new AbortController()
@@ -407,7 +407,10 @@ describe('a caller who leaves', () => {
     await reply.body?.getReader().read()
     leaving.abort()
     const stopped = other.gateway.stop()
-    await until(async () => (await fetch(`${other.baseUrl}/livez`).catch(() => null))?.ok !== true || other.alpha.requests[0]?.aborted === false, 'it drains')
+    await until(
+      async () => (await fetch(`${other.baseUrl}/livez`).catch(() => null))?.ok !== true || other.alpha.requests[0]?.aborted === false,
+      'the process drains',
+    )
     other.alpha.release()
     await stopped
     expect(other.alpha.requests[0]?.aborted).toBe(false)

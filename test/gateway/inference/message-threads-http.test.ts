@@ -1,4 +1,4 @@
-/** Conversations that a client of the messages format wants to have kept by the provider, for models whose provider keeps none. */
+/** The client of the messages format asks the provider to store a conversation, but the model's provider stores none. */
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'

@@ -38,7 +38,7 @@ async function withSavedKey<T>(key: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-test('MSG-01 case 28 a claude call goes through byte for byte in both directions', async () => {
+test('MSG-01 case 28 a claude call is relayed byte for byte in both directions', async () => {
   const sent = `{ "model":"claude-test",\n "max_tokens": 6.4e1, "messages":[{"role":"user","content":[{"type":"text","text":"\\u00e9 ✓ \\u2028","cache_control":{"type":"ephemeral"}}]}], "anything": 1.0, "context_management": {"edits": []} }`
   const reply = `{"id":"msg_1","type":"message",  "role":"assistant","model":"claude-test","content":[{"type":"text","text":"\\u00e9"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2}}`
   claude.script({ body: reply, headers: { 'content-type': 'application/json' } })
@@ -69,7 +69,7 @@ test('MSG-12 a missing version header becomes 2023-06-01', async () => {
   expect(claude.requests[0]?.headers['anthropic-version']).toBe('2023-06-01')
 })
 
-test('MSG-09 with x-br-api-key the provider key in x-api-key is forwarded, and the gateway key is not', async () => {
+test('MSG-09 when the gateway key is in x-br-api-key, the provider key in x-api-key is forwarded and the gateway key is not', async () => {
   const got = await app.call('POST', '/v1/messages', body, { token: null, headers: { 'x-br-api-key': app.key, 'x-api-key': 'sk-ant-api03-own' } })
   expect(got.status).toBe(200)
   expect(claude.requests[0]?.headers['x-api-key']).toBe('sk-ant-api03-own')
@@ -83,7 +83,7 @@ test('a provider credential in Authorization is forwarded when the gateway key i
   expect(claude.requests[0]?.headers['x-api-key']).toBeUndefined()
 })
 
-test('MSG-11 CHAT-30 claude-* is 401 byok_required without a saved and without a forwarded key, on messages and on chat', async () => {
+test('MSG-11 CHAT-30 without a saved or forwarded key, claude-* is 401 byok_required, on messages and on chat', async () => {
   for (const model of ['claude-test', 'claude-not-yet-listed-9']) {
     const got = await app.call('POST', '/v1/messages', { ...body, model })
     expect([got.status, got.json.type, got.json.error.code, got.json.error.type]).toEqual([401, 'error', 'byok_required', 'authentication_error'])
@@ -110,7 +110,7 @@ test('MSG-14 a claude stream is relayed byte for byte, and no [DONE] is added', 
   expect(await usageOf('claude-test')).toMatchObject({ prompt: 15, completion: 9, cached: 4, estimated: false })
 })
 
-test('MSG-23 a claude call is metered from its own usage block and costs nothing', async () => {
+test("MSG-23 a claude call is recorded from the provider's usage and costs nothing", async () => {
   claude.script({ usage: { input_tokens: 100, cache_read_input_tokens: 40, cache_creation_input_tokens: 10, output_tokens: 20 } })
   const got = await app.call('POST', '/v1/messages', body, withOwn())
   expect(got.headers.get('x-br-cost-inr')).toBe('0')
@@ -119,7 +119,7 @@ test('MSG-23 a claude call is metered from its own usage block and costs nothing
   expect(last?.value).toBeGreaterThan(0)
 })
 
-test('MSG-22 case 46 a refusal of the provider is relayed with its status, body and headers', async () => {
+test("MSG-22 case 46 a provider's refusal is relayed with its status, body and headers", async () => {
   const told = '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_up"}'
   for (const status of [400, 401, 403, 404, 413, 429, 500, 529]) {
     claude.script({
@@ -145,14 +145,14 @@ test('MSG-22 case 46 a refusal of the provider is relayed with its status, body 
   expect([html.status, html.text, html.headers.get('content-type')]).toEqual([502, '<html>Bad gateway</html>', 'text/html'])
 })
 
-test('MSG-25 x-br-provider is on whole replies and on streams', async () => {
+test('MSG-25 whole replies and streams have the header x-br-provider', async () => {
   for (const stream of [false, true]) {
     expect((await app.call('POST', '/v1/messages', { ...body, stream }, withOwn())).headers.get('x-br-provider')).toBe('claude')
     expect((await app.call('POST', '/v1/messages', { ...body, stream, model: 'test-model' })).headers.get('x-br-provider')).toBe('alpha')
   }
 })
 
-test('ROUTE-53 router fields on a claude call are obeyed and removed, and every other byte stays', async () => {
+test('ROUTE-53 router fields on a claude call are obeyed and removed, and all other bytes are unchanged', async () => {
   const sent = (more: string) =>
     `{"data_policy":"india_only" ,"model":"claude-test", ${more}"max_tokens":  5,"messages":[{"role":"user","content":"data_policy \\"x\\""}]}`
   const refused = await app.call('POST', '/v1/messages', sent(''), withOwn())
@@ -167,7 +167,7 @@ test('ROUTE-53 router fields on a claude call are obeyed and removed, and every 
   expect(claude.requests[0]?.raw.toString()).toBe('{"model":"claude-test","max_tokens":  5,"messages":[{"role":"user","content":"data_policy \\"x\\""}]}')
 })
 
-test('MSG-08 a provider key alone is 401 and is not looked up', async () => {
+test('MSG-08 a call with only a provider key is 401, without a database look-up', async () => {
   for (const headers of [{ 'x-api-key': 'sk-ant-api03-own' }, { authorization: ownToken }, {}] as Record<string, string>[]) {
     const got = await app.call('POST', '/v1/messages', body, { token: null, headers })
     expect([got.status, got.json.type, got.json.error.code]).toEqual([401, 'error', 'invalid_api_key'])
@@ -176,7 +176,7 @@ test('MSG-08 a provider key alone is 401 and is not looked up', async () => {
   expect(app.logLines.join('')).not.toContain('sk-ant')
 })
 
-test('MSG-04 MSG-06 MSG-07 MSG-10 the gateway key is read from each of three headers, in their order, and never forwarded', async () => {
+test('MSG-04 MSG-06 MSG-07 MSG-10 the gateway key is read from the first of three headers that has one, and is never forwarded', async () => {
   const [first, second] = [await app.newKey(), await app.newKey()]
   const translated = { ...body, model: 'test-model' }
   const cases: [Record<string, string>, number][] = [
@@ -196,7 +196,7 @@ test('MSG-04 MSG-06 MSG-07 MSG-10 the gateway key is read from each of three hea
   }
 })
 
-test('a key of the gateway that is not valid is 401: no other header is tried', async () => {
+test('an invalid gateway key is 401, and no other header is tried', async () => {
   const bad = `br-${'x'.repeat(32)}`
   for (const headers of [
     { authorization: `Bearer ${bad}`, 'x-api-key': app.key },
@@ -205,22 +205,22 @@ test('a key of the gateway that is not valid is 401: no other header is tried', 
     const got = await app.call('POST', '/v1/messages', body, { token: null, headers })
     expect([got.status, got.json.error.code]).toEqual([401, 'invalid_api_key'])
   }
-  // On every other row Authorization is the only place.
+  // On every other endpoint, only Authorization is read.
   expect((await app.call('POST', '/v1/chat/completions', { model: 'test-model', messages }, { token: null, headers: { 'x-api-key': app.key } })).status).toBe(
     401,
   )
 })
 
-test('MSG-24 an agent token works as the bearer', async () => {
+test('MSG-24 an agent token works as the bearer credential', async () => {
   const { token } = await app.newAgent('messenger')
   const got = await app.call('POST', '/v1/messages', { ...body, model: 'test-model' }, { token })
   expect(got.status).toBe(200)
-  // Nor does it go on when another header has the key.
+  // The token is also not forwarded when another header has the key.
   await app.call('POST', '/v1/messages', body, { token: null, headers: { 'x-br-api-key': app.key, authorization: `Bearer ${token}` } })
   expect(claude.requests).toHaveLength(0)
 })
 
-test('MSG-19 a call without max_tokens is relayed to claude, and a translated one is 400', async () => {
+test('MSG-19 a call without max_tokens is relayed to claude, and is 400 for a model that needs translation', async () => {
   const { max_tokens: _none, ...without } = body
   claude.script({ status: 400, body: { type: 'error', error: { type: 'invalid_request_error', message: 'max_tokens: Field required' } } })
   const relayed = await app.call('POST', '/v1/messages', without, withOwn())
@@ -232,7 +232,7 @@ test('MSG-19 a call without max_tokens is relayed to claude, and a translated on
   expect(app.alpha.requests).toHaveLength(0)
 })
 
-test('the forwarded credential is used before a saved key, and the saved key is tried after a 429 when that is requested', async () => {
+test('the forwarded credential is used before a saved key, and after a 429 the saved key is tried if the request allows it', async () => {
   await withSavedKey('sk-ant-saved-key-1', async () => {
     await app.call('POST', '/v1/messages', body)
     expect(claude.requests[0]?.headers['x-api-key']).toBe('sk-ant-saved-key-1')
@@ -252,7 +252,7 @@ test('the forwarded credential is used before a saved key, and the saved key is 
   expect((await app.call('POST', '/v1/messages', body, withOwn({ 'x-br-overflow': 'perhaps' }))).status).toBe(400)
 })
 
-test('case 26 a forwarded credential never reaches a provider of other models', async () => {
+test('case 26 a forwarded credential never reaches another provider', async () => {
   app.alpha.reset()
   await app.call('POST', '/v1/messages', { ...body, model: 'test-model' }, withOwn({ 'x-api-key': 'sk-ant-api03-own' }))
   await app.call('POST', '/v1/messages', { ...body, model: 'anthropic-model' }, withOwn())
@@ -263,7 +263,7 @@ test('case 26 a forwarded credential never reaches a provider of other models', 
   expect(await app.dump()).not.toContain('sk-ant')
 })
 
-test('tools that the provider runs and charges for are sent on the own credential, and not on a key of the platform', async () => {
+test("tools that the provider runs and charges for are sent with the caller's credential, but not with a platform key", async () => {
   const tools = [{ type: 'web_search_20250305', name: 'web_search' }]
   expect((await app.call('POST', '/v1/messages', { ...body, tools }, withOwn())).status).toBe(200)
   claude.reset()
@@ -273,7 +273,7 @@ test('tools that the provider runs and charges for are sent on the own credentia
   expect((await app.call('POST', '/v1/messages', { ...body, model: 'anthropic-model', tools: [{ type: 'bash_20250124', name: 'bash' }] })).status).toBe(200)
 })
 
-test('case 29 MSG-20 every error of these endpoints is an error of the format and has the gateway’s envelope', async () => {
+test('case 29 MSG-20 every error of these endpoints has the messages format and the fields of the gateway’s envelope', async () => {
   const limited = await app.newKey({ rpm: 1 })
   const errors = [
     await app.call('POST', '/v1/messages', body, { token: 'br-wrong' }),
@@ -300,7 +300,7 @@ test('MSG-21 an unknown model is 404 model_not_found', async () => {
   expect([got.status, got.json.error.code, got.json.error.type]).toEqual([404, 'model_not_found', 'not_found_error'])
 })
 
-test('a stream of claude that breaks off ends with an error event and no message_stop', async () => {
+test('a claude stream that breaks off ends with an error event and without message_stop', async () => {
   claude.script({ breakAfterChunks: 2 })
   const got = await app.call('POST', '/v1/messages', { ...body, stream: true }, withOwn())
   expect(got.text).toContain('event: error\ndata: {"type":"error","error":{"type":"api_error"')
@@ -331,7 +331,7 @@ const usageRows = statement<[model: string], UsageRow>(
    from usage_events where model = $1::text order by id`,
 )
 
-/** The last call of that model in the books. */
+/** Returns the usage row of the last call of that model. */
 async function usageOf(model: string): Promise<UsageRow | undefined> {
   await app.gateway.app.limits.flushNow()
   return (await app.db.many(usageRows, model)).at(-1)

@@ -28,7 +28,7 @@ const call = (index: number, id: string | undefined, name: string | undefined, a
   tool_calls: [{ index, ...(id ? { id, type: 'function' } : {}), function: { ...(name ? { name } : {}), arguments: args } }],
 })
 
-test('MSG-02 another catalog model answers in the shape of the format', async () => {
+test('MSG-02 a catalog model of another provider answers in the messages format', async () => {
   app.alpha.script({ usage: { prompt_tokens: 30, completion_tokens: 5, total_tokens: 35, prompt_tokens_details: { cached_tokens: 10 } } })
   const message = await client.messages.create(ask)
   expect(message).toMatchObject({
@@ -44,14 +44,14 @@ test('MSG-02 another catalog model answers in the shape of the format', async ()
   expect(app.alpha.requests[0]?.path).toBe('/v1/chat/completions')
 })
 
-test('MSG-03 a translated call is debited like any other', async () => {
+test('MSG-03 a translated call is charged like any other', async () => {
   const { response } = await client.messages.create(ask).withResponse()
   expect(Number(response.headers.get('x-br-cost-inr'))).toBeGreaterThan(0)
   const report = await app.call('GET', '/v1/usage')
   expect(JSON.stringify(report.json)).toContain('test-model')
 })
 
-test('MSG-15 a translated stream has every event of the format, in its order', async () => {
+test('MSG-15 a translated stream has every event of the messages format in the right order', async () => {
   app.alpha.script({
     rawStream: [frame({ role: 'assistant', content: '' }), frame({ content: 'Hel' }), frame({ content: 'lo' }), frame({}, 'stop'), usage(50, 9, 20)],
   })
@@ -136,7 +136,7 @@ test('MSG-16 tools are translated in both directions: calls, parallel calls, res
   expect(partial.join('')).toBe('{"place":"Goa"}{"x":1}')
 })
 
-test('MSG-17 thinking is a block before the text, streamed or not', async () => {
+test('MSG-17 thinking becomes a block before the text, streamed or not', async () => {
   const message = { role: 'assistant', content: '4', reasoning_content: 'two and two' }
   app.alpha.script({
     body: {
@@ -157,7 +157,7 @@ test('MSG-17 thinking is a block before the text, streamed or not', async () => 
   ])
 })
 
-test('MSG-18 system, stop strings, tool choice, images and results are mapped', async () => {
+test('MSG-18 system, stop strings, tool choice, images and tool results are translated', async () => {
   app.alpha.script({
     body: {
       id: 'c',
@@ -204,7 +204,7 @@ test('MSG-18 system, stop strings, tool choice, images and results are mapped', 
   })
 })
 
-test('errors have the classes of the SDK, in a stream too', async () => {
+test('the SDK throws its own error classes, also for a stream', async () => {
   await expect(client.messages.create({ ...ask, model: 'nope' })).rejects.toBeInstanceOf(Anthropic.NotFoundError)
   await expect(new Anthropic({ baseURL: app.baseUrl, apiKey: 'br-nobody', maxRetries: 0 }).messages.create(ask)).rejects.toBeInstanceOf(
     Anthropic.AuthenticationError,
@@ -216,7 +216,7 @@ test('errors have the classes of the SDK, in a stream too', async () => {
   await expect(broken.finalMessage()).rejects.toBeInstanceOf(Anthropic.APIError)
 })
 
-test('a claude model works through the SDK with the gateway key in its own header and the provider key in the header of the SDK', async () => {
+test("a claude model works through the SDK with the gateway key in x-br-api-key and the provider key in the SDK's header", async () => {
   const native = new Anthropic({ baseURL: app.baseUrl, apiKey: 'sk-ant-api03-own', defaultHeaders: { 'x-br-api-key': app.key }, maxRetries: 0 })
   const message = await native.beta.messages.create({ ...ask, model: 'claude-test', betas: ['files-api-2025-04-14'] })
   expect(message.content).toMatchObject([{ type: 'text' }])

@@ -63,7 +63,7 @@ test('case 70 the first event is sent before the second arrives', async () => {
   expect(namesIn(text).at(-1)).toBe('message_stop')
 })
 
-test('case 70 a client that does not read pauses the provider, and the gateway does not collect the stream', async () => {
+test('case 70 a client that does not read pauses the provider, and the gateway does not buffer the stream', async () => {
   const parts = 400
   const text = 'x'.repeat(64 * 1024)
   let given = 0
@@ -83,14 +83,14 @@ test('case 70 a client that does not read pauses the provider, and the gateway d
     await new Promise(resolve => setTimeout(resolve, 300))
     return isStill
   })
-  // 25 MB want to come; what came is what the sockets between take.
+  // The provider has 25 MB to send. Only the buffers of the sockets in between are filled.
   expect(given).toBeLessThan(parts / 2)
   for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) got += Buffer.from(part.value).toString()
   expect(got.split(text).length - 1).toBe(parts)
   expect(namesIn(got).at(-1)).toBe('message_stop')
 })
 
-test('case 71 a client that leaves ends the upstream call and is charged for the output so far', async () => {
+test('case 71 when a client disconnects, the upstream call ends and the output so far is charged', async () => {
   const controller = new AbortController()
   app.alpha.script({ holdAfterChunks: 3 })
   const response = await open(controller.signal)
@@ -104,14 +104,14 @@ test('case 71 a client that leaves ends the upstream call and is charged for the
   expect((await app.db.one(lastOutcome)).completion).toBeGreaterThan(0)
 })
 
-test('case 72 a stream that falls silent ends with one error event', async () => {
+test('case 72 a stream that becomes silent ends with one error event', async () => {
   app.alpha.script({ holdAfterChunks: 2 })
   const got = await app.call('POST', '/v1/messages', streamed)
   expect(namesIn(got.text).filter(name => name === 'error' || name === 'message_stop')).toEqual(['error'])
   expect(namesIn(got.text).at(-1)).toBe('error')
 })
 
-test('case 64 an error inside a stream is an error event and the last one', async () => {
+test('case 64 an error inside a stream becomes an error event, which is the last event', async () => {
   app.alpha.script({ holdAfterChunks: 2, errorFrameAfterChunks: 2 })
   const response = await open()
   const reader = response.body?.getReader()
@@ -132,7 +132,7 @@ test('case 74 a stream that breaks off ends with one error event', async () => {
   expect(got.text).toContain('"code":"upstream_stream_error"')
 })
 
-test('case 75 a budget that runs out in the middle ends the stream with an error event that says so', async () => {
+test('case 75 a budget that is used up during a stream ends it with an error event that says so', async () => {
   const { key } = await app.newKey({ budgetInr: 0.03 })
   app.alpha.script({ chunks: Array.from({ length: 400 }, () => 'word '.repeat(20)) })
   const got = await app.call('POST', '/v1/messages', { ...streamed, max_tokens: 100_000 }, { token: key })

@@ -50,7 +50,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
     for (const server of [app.others.claude, app.others.gem]) server.reset()
   })
 
-  test('CHAT-29 a whole call of a claude id with a saved key is translated: the provider gets its own format, and the caller a chat completion', async () => {
+  test("CHAT-29 a chat call of a claude id with a saved key is translated to the provider's format and back to a chat completion", async () => {
     const reply = await client.chat.completions.create({
       model: 'claude-test',
       messages: [
@@ -78,7 +78,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
     expect((await usageRows(app))[0]).toMatchObject({ provider: 'claude', model: 'claude-test', promptTokens: 12n, completionTokens: 5n, costUinr: 0n })
   })
 
-  test('CHAT-29 a streamed call has chunks with one id and the usage in the last one, and is metered like the whole reply', async () => {
+  test('CHAT-29 a streamed claude call has chunks with one id and the usage in the last one, and is charged like the whole reply', async () => {
     const stream = await client.chat.completions.create({
       model: 'claude-test',
       messages: [{ role: 'user', content: 'Hi' }],
@@ -96,7 +96,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
   })
 
   for (const model of ['on-claude', 'on-gemini'])
-    test(`a run of tool calls completes its round trip, whole and streamed: ${model}`, async () => {
+    test(`a sequence of tool calls works, whole and streamed: ${model}`, async () => {
       const asked: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'call weather {"city":"Pune"}' }]
       const first = await client.chat.completions.create({ model, messages: asked, tools: [tool], max_tokens: 4000 })
       const message = first.choices[0]?.message
@@ -116,7 +116,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
     })
 
   for (const model of ['on-claude', 'on-gemini'])
-    test(`thinking is accepted when it is sent back in the next turn: ${model}`, async () => {
+    test(`the provider accepts its thinking when the next turn sends it back: ${model}`, async () => {
       const asked = [{ role: 'user', content: 'why is the sky blue' }]
       const body = { model, reasoning_effort: 'low', max_tokens: 4000 }
       const first = await app.call('POST', '/v1/chat/completions', { ...body, messages: asked })
@@ -132,7 +132,7 @@ describe('the OpenAI SDK on models whose providers speak other formats', () => {
       expect([unknown.status, unknown.json.error.message]).toEqual([400, 'Simulated failure with status 400.'])
     })
 
-  test('a stream that breaks off ends in an error that the SDK throws', async () => {
+  test('a stream that breaks off ends with an error that the SDK throws', async () => {
     for (const model of ['on-claude', 'on-gemini']) {
       const stream = await client.chat.completions.create({ model, messages: [{ role: 'user', content: 'fail stream' }], stream: true })
       const read = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** A server that an organisation brings along, on every endpoint that may go to it: never inside the network of the gateway, never where a redirect leads. */
+/** An organisation's own server, on every endpoint that can use it. The gateway must not connect to its own network or follow a redirect. */
 import type { LookupFunction } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -6,7 +6,7 @@ import { startApp, type TestApp } from '../../harness/app.ts'
 import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
 
 const messages = [{ role: 'user', content: 'hello' }]
-/** They serve chat models, so these are the endpoints that may go to one. */
+/** The endpoints that can use an own server, which serves chat models. */
 const rows: readonly [path: string, body: Record<string, unknown>][] = [
   ['/v1/chat/completions', { messages }],
   ['/v1/chat/completions', { messages, stream: true }],
@@ -21,7 +21,7 @@ const moveInside = statement<[baseUrl: string]>('test.move_inside', `update cust
 describe('servers of an organisation', () => {
   let app: TestApp
   let own: UpstreamServer
-  /** What the names of user-given URLs lead to now. */
+  /** The address to which the host names of user-given URLs resolve now. */
   let address = '127.0.0.1'
   const references = new Map<string, string>()
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describe('servers of an organisation', () => {
     app = await startApp({ lookup, env: { OUTBOUND_ALLOW: new URL(own.url).host, CIRCUIT_FAILURES: '1000' } })
     const cookie = await app.signIn()
     for (const kind of ['inner', 'redirecting']) {
-      // Both pass their test at registration. The name of the first leads inside from then on.
+      // Both servers pass their test at registration. Afterwards the name of the first resolves to an internal address.
       const endpoint = { name: `${kind} server`, model: 'test-model', base_url: own.url, upstream_model: 'm', key: 'sk-own-server-key' }
       const made = await app.call('POST', '/me/endpoints', endpoint, { cookie })
       expect(made.status, made.text).toBe(201)
@@ -60,7 +60,7 @@ describe('servers of an organisation', () => {
         const moved = await call(row, 'redirecting')
         expect([moved.status, moved.headers.get('location'), moved.headers.get('set-cookie')]).toEqual([502, null, null])
       }
-      // A key of another organisation cannot name it.
+      // A key of another organisation cannot use the server.
       const other = await app.otherOrg(`Other ${rows.indexOf(row)}`)
       const before = own.requests.length
       expect((await call(row, 'redirecting', other.key)).status).toBe(400)

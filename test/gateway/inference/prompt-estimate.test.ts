@@ -1,4 +1,4 @@
-/** The estimate of a prompt sees every text that a provider gets to see, and has a bound where it can only guess. */
+/** The estimate of a prompt counts every text that a provider receives, and has a bound where it can only guess. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Model, RoutePrice } from '../../../src/gateway/catalog/model.ts'
@@ -132,7 +132,7 @@ const formats: readonly (readonly [string, Kind, Json])[] = [
   ['embeddings', embeddingsKind, embeddingsBody],
 ]
 
-/** Where a text may be put: in place of a text, as a new item or member, or as the name of one. */
+/** A place for a text: in place of another text, as a new item or member, or as the name of a member. */
 type Place = { readonly path: readonly (string | number)[]; readonly as: 'value' | 'member' | 'name' | 'item' }
 
 function placesOf(value: unknown, path: readonly (string | number)[] = []): Place[] {
@@ -181,7 +181,7 @@ const attemptOf = (more: { dialect?: string; upstreamModel?: string; contextLeng
     byok: false,
   }) as unknown as Attempt
 
-/** All that may go on to a provider on the platform's key: in the client's own format, and as what is translated. */
+/** Returns everything that may be sent to a provider on the platform key, relayed and translated. */
 function sent(request: ParsedRequest, dialect: string): string {
   const attempt = attemptOf({ dialect })
   const native = JSON.stringify(withoutNativeWithheld(request.native, attempt).native.body)
@@ -197,7 +197,7 @@ const texts: Readonly<Record<string, string>> = {
   'invalid picture': `data:image/png;base64,${'a b '.repeat(bytes / 4)}`,
   'data URL without a type': `data:;base64,${'a b '.repeat(bytes / 4)}`,
 }
-/** What the media of a body are taken for, one of which a text may take the place of. */
+/** The assumed tokens of a medium, which a text may replace. */
 const replacedTokens = 10_000
 
 describe('the estimate of a prompt', () => {
@@ -216,7 +216,7 @@ describe('the estimate of a prompt', () => {
             if (!(error instanceof GatewayError)) throw error
             return
           }
-          // Sealed thought counts half; every other text a token for three bytes, less what it took the place of.
+          // Encrypted thinking counts half. Any other text counts one token for three bytes, minus the tokens that it replaced.
           const least = Math.floor(Buffer.byteLength(text) / 6) - replacedTokens
           expect(least).toBeGreaterThan(4000)
           expect(request.promptTokens - before >= least, `${JSON.stringify(place)} ${name}`).toBe(true)
@@ -226,14 +226,14 @@ describe('the estimate of a prompt', () => {
     })
   }
 
-  test('names of members are text as well', () => {
+  test('names of members also count as text', () => {
     for (const [name, kind, body] of formats) {
       const long = withText(body, { path: [], as: 'name' }, 'many small words '.repeat(1000))
       expect(parsed(kind, long).promptTokens, name).toBeGreaterThan(parsed(kind, body).promptTokens + 5000)
     }
   })
 
-  test('a text file counts by its bytes, in any kind of part', () => {
+  test('a text file counts by its bytes, in every kind of part', () => {
     const text = Buffer.from('many small words '.repeat(3000)).toString('base64')
     const url = `data:text/plain;base64,${text}`
     for (const part of [
@@ -246,7 +246,7 @@ describe('the estimate of a prompt', () => {
     expect(parsed(messagesKind, document).promptTokens).toBeGreaterThan(16_000)
   })
 
-  test('digits that a double cannot represent count as tokens, in every place', () => {
+  test('digits of numbers that a double cannot represent count as tokens, in every position', () => {
     const digits = `[${Array.from({ length: 50 }, () => '7'.repeat(1000)).join(',')}]`
     for (const [name, kind, body] of formats)
       for (const more of [{ beside: 'D' }, { metadata: { of: ['D', 'D'] } }, { tools: [{ type: 'function', name: 'f', parameters: { default: 'D' } }] }]) {
@@ -255,12 +255,12 @@ describe('the estimate of a prompt', () => {
         const request = kind.parse({ bytes: Buffer.from(text.replaceAll('"D"', digits)), headers: {}, query: '' })
         const times = text.split('"D"').length - 1
         expect(request.promptTokens, `${name} ${JSON.stringify(more)}`).toBeGreaterThan(times * 48_000)
-        // An honest provider may leave all of them unread.
+        // A provider may correctly leave all of them unread.
         expect(request.promptTokens - (request.promptUnreadTokens ?? 0)).toBeLessThan(parsed(kind, body).promptTokens + 2000)
       }
   })
 
-  test('a text that begins like a picture counts by its bytes', () => {
+  test('a text that begins like a data URL of a picture counts by its bytes', () => {
     const readable = `data:image/png;base64,${'many/small/words+'.repeat(5000)}`
     const least = readable.length / 3
     const chat = (message: Json): number => parsed(chatKind, { model: 'm', messages: [message] }).promptTokens
@@ -274,7 +274,7 @@ describe('the estimate of a prompt', () => {
     expect(messages({ type: 'tool_use', id: 'c', name: 'f', input: pair })).toBeGreaterThan(least)
     expect(responses({ type: 'function_call_output', call_id: 'c', output: readable })).toBeGreaterThan(least)
     expect(responses({ type: 'custom_tool_call', call_id: 'c', name: 'f', input: readable })).toBeGreaterThan(least)
-    // Where a picture belongs it stays one.
+    // In the place of a picture it still counts as a picture.
     expect(responses({ role: 'user', content: [{ type: 'input_image', image_url: readable }] })).toBeLessThan(2000)
   })
 
@@ -293,7 +293,7 @@ describe('the estimate of a prompt', () => {
     expect(() => parsed(responsesKind, { model: 'm', input: [loaded] })).toThrow('offers 2001 tools')
   })
 
-  test('HARD-16 usage is not doubted for a part of the prompt that a provider may leave unread', () => {
+  test('HARD-16 low prompt usage is plausible when the provider may leave a part of the prompt unread', () => {
     const long = 'many small words '.repeat(3000)
     const read = (kind: Kind, body: Json): number => {
       const { promptTokens, promptUnreadTokens } = parsed(kind, body)
@@ -328,21 +328,21 @@ describe('what a strict budget holds for media', () => {
   const user = (...content: readonly object[]): ParsedRequest => parsed(chatKind, { model: 'm', max_tokens: 10, messages: [{ role: 'user', content }] })
   const image = { type: 'image_url', image_url: { url: picture } }
 
-  test('a picture is held by the rule of its provider', () => {
+  test('the hold for a picture follows the rule of its provider', () => {
     const request = user(image, image)
     expect(promptTokensMost(request, attemptOf({ dialect: 'anthropic' }))).toBeGreaterThanOrEqual(2 * 4784)
     expect(promptTokensMost(request, attemptOf({ dialect: 'anthropic' }))).toBeLessThan(11_000)
     expect(promptTokensMost(request, attemptOf({ upstreamModel: 'gpt-4o-mini-2024-07-18' }))).toBeGreaterThanOrEqual(2 * 48_169)
     expect(promptTokensMost(request, attemptOf({ contextLength: 9000 }))).toBe(9000)
-    // The address may lead to a film.
+    // The address may lead to a video.
     const linked = user({ type: 'image_url', image_url: { url: 'https://example.com/a' } })
     expect(promptTokensMost(linked, attemptOf({ dialect: 'gemini' }))).toBe(200_000)
     expect(promptTokensMost(linked, attemptOf({ dialect: 'anthropic' }))).toBeLessThan(6000)
   })
 
-  test('sound is held by its bytes, and a file or linked content by the window', () => {
+  test('the hold for sound depends on its bytes, and the hold for a file or linked content on the context window', () => {
     const sound = user({ type: 'input_audio', input_audio: { data: 'A'.repeat(400_000), format: 'mp3' } })
-    // 300,000 bytes at 500 a second, 32 tokens a second.
+    // 300,000 bytes at 500 bytes a second, and 32 tokens a second.
     expect(promptTokensMost(sound, attemptOf())).toBeGreaterThanOrEqual(600 * 32)
     expect(promptTokensMost(sound, attemptOf())).toBeLessThan(25_000)
     for (const part of [
@@ -354,7 +354,7 @@ describe('what a strict budget holds for media', () => {
       expect(promptTokensMost(user(part), attemptOf()), JSON.stringify(part)).toBe(200_000)
   })
 
-  test('the worst case includes the most for media, other holds use the estimate, and text adds nothing', () => {
+  test('the worst case includes the maximum for media, and other holds use the estimate', () => {
     const plan = { attempts: [attemptOf({ price: { inputUinrPerMtok: 1_000_000n } })] } as unknown as Plan
     const withImage = user(image)
     expect(holdOf(chatKind, withImage, plan)).toMatchObject({ needUinr: BigInt(withImage.promptTokens) })

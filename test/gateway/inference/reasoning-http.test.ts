@@ -66,7 +66,7 @@ describe('models that think', () => {
     return sentTo(app.alpha)['reasoning_effort']
   }
 
-  test('REAS-01 REAS-02 REAS-04 REAS-05 a limit below 1024 on a model that thinks is sent unchanged and reported in the header, which no other call has', async () => {
+  test('REAS-01 REAS-02 REAS-04 REAS-05 a max_tokens below 1024 on a thinking model is sent unchanged and reported in its own header', async () => {
     for (const [id, cap, told] of [
       ['thinker', 1023, '1023'],
       ['thinker', 1, '1'],
@@ -82,7 +82,7 @@ describe('models that think', () => {
     expect(several.headers.get(header)).toBe('700')
   })
 
-  test('REAS-03 a limit of one token gets a 200 with finish_reason length and maybe no content, in every dialect', async () => {
+  test('REAS-03 in every dialect, a limit of one token gets a 200 with finish_reason length, perhaps without content', async () => {
     for (const id of ['thinks-box', 'thinks-boxclaude', 'thinks-boxgemini']) {
       const reply = await chat({ model: id, max_tokens: 1 })
       expect([reply.status, reply.json.choices[0].finish_reason, reply.headers.get(header)], `${id} ${reply.text}`).toEqual([200, 'length', '1'])
@@ -91,7 +91,7 @@ describe('models that think', () => {
     }
   })
 
-  test('REAS-06 a stream has the same header, relayed and translated, and so does a relayed call of another format', async () => {
+  test('REAS-06 relayed and translated streams, and relayed calls of other formats, have the same header', async () => {
     for (const id of ['thinker', 'anthropic-model', 'gemini-model']) {
       const reply = await chat({ model: id, max_tokens: 512, stream: true })
       expect([reply.status, reply.headers.get(header)], id).toEqual([200, '512'])
@@ -108,7 +108,7 @@ describe('models that think', () => {
     expect(await effortOf('thinker', 'minimal')).toBe('minimal')
   })
 
-  test('CHAT-15 REAS-09 an effort reaches the model, and an unknown one becomes the nearest known one, of two the higher', async () => {
+  test('CHAT-15 REAS-09 an effort is sent to the model, and one that the model does not know becomes the nearest, or the higher of two nearest', async () => {
     expect(await effortOf('thinker', 'xhigh')).toBe('xhigh')
     expect(await effortOf('plain', 'low')).toBe('low')
     for (const level of ['low', 'medium', 'high', 'xhigh', 'max']) expect(await effortOf('all-five', level)).toBe(level)
@@ -122,7 +122,7 @@ describe('models that think', () => {
     expect(sentTo(app.others.gem)['generationConfig']).toMatchObject({ thinkingConfig: { thinkingBudget: expect.any(Number) } })
   })
 
-  test('REAS-10 an invalid effort is 400 bad_request with the allowed values, and nothing is dialed', async () => {
+  test('REAS-10 an invalid effort is 400 bad_request with the allowed values, and no provider is called', async () => {
     for (const effort of ['extreme', '', 3, ['low']]) {
       const reply = await chat({ model: 'three', reasoning_effort: effort })
       expect([reply.status, reply.json.error.code], String(effort)).toEqual([400, 'bad_request'])
@@ -146,7 +146,7 @@ describe('models that think', () => {
     expect(sentTo(app.others.claude)['thinking']).toEqual({ type: 'disabled' })
   })
 
-  test('REAS-12 reasoning counts as part of the completion and of its limit, and is charged so', async () => {
+  test('REAS-12 reasoning counts as part of the completion and of its limit, and is charged as output', async () => {
     for (const id of ['thinks-box', 'thinks-boxclaude', 'thinks-boxgemini']) {
       const reply = await chat({ model: id, reasoning_effort: 'low', max_tokens: 2000 })
       const { completion_tokens: completion, completion_tokens_details: details, prompt_tokens: prompt } = reply.json.usage
@@ -156,7 +156,7 @@ describe('models that think', () => {
       const capped = await chat({ model: id, max_tokens: 5 })
       expect(capped.json.usage.completion_tokens).toBe(5)
     }
-    // A provider that reports more than the ceiling allowed is not paid by the caller.
+    // Tokens that a provider reports above the limit are not charged to the caller.
     app.alpha.script({ usage: { prompt_tokens: 10, completion_tokens: 900, total_tokens: 910, completion_tokens_details: { reasoning_tokens: 890 } } })
     const over = await chat({ model: 'thinker', max_tokens: 100 })
     expect(Number(over.headers.get('x-br-cost-inr'))).toBeCloseTo((10 * 10 + 100 * 40) / 1e6, 6)
@@ -181,7 +181,7 @@ describe('a preset that chooses a model', () => {
   })
   afterAll(() => app.stop())
 
-  test('REAS-07 the serving model decides about the header', async () => {
+  test('REAS-07 with a preset, the model that serves the call decides about the header', async () => {
     const reply = await app.call('POST', '/v1/chat/completions', { model: 'auto:reasoning', messages, max_tokens: 300 })
     expect([reply.status, reply.headers.get('x-br-auto-model'), reply.headers.get(header)], reply.text).toEqual([200, 'thinker', '300'])
     const roomy = await app.call('POST', '/v1/chat/completions', { model: 'auto:reasoning', messages, max_tokens: 3000 })

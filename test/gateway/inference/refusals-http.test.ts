@@ -1,4 +1,4 @@
-/** How refusals of providers are judged: whose key it was, whether another route may serve, and whose words the caller reads. */
+/** How the gateway handles refusals of providers: whose key it was, whether another route is tried, and whose message the caller gets. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import type { UpstreamScript } from '../../harness/upstream-server.ts'
@@ -31,11 +31,11 @@ describe('refusals of providers', () => {
     expect((await app.call('PUT', `/me/byok/${id}`, { key: savedKey, always_use: true }, { cookie })).status).toBe(200)
     app[id].reset()
   }
-  /** Own keys get one answer, the platform's keys another. */
+  /** Answers calls with own keys differently from calls with platform keys. */
   const byKey = (own: UpstreamScript, platform: UpstreamScript) => (request: { headers: { authorization?: string | undefined } }) =>
     request.headers.authorization?.includes('platform-secret') ? platform : own
 
-  test("EDGE-05 an own account without money is a 502 with the provider's message, the key in question and where to change it, and never the operator's fault", async () => {
+  test("EDGE-05 an own key without credit is a 502 that has the provider's message, names the key and says where to change it", async () => {
     for (const refusal of empty) {
       app.beta.script(() => refusal)
       const sent = await chat({ provider: 'beta', upstream_key: 'sk-with-the-call-0001' })
@@ -56,13 +56,13 @@ describe('refusals of providers', () => {
     }
   })
 
-  test('EDGE-05 the other routes of the plan are tried after an own key without money, and when they fail the error names both causes', async () => {
+  test('EDGE-05 after an own key without credit, the other routes are tried, and if they fail the error names both causes', async () => {
     const [refusal] = empty
     await save('beta')
     app.beta.script(byKey(refusal, {}))
     expect(await served()).toEqual([200, 'alpha'])
     expect(app.beta.requests).toHaveLength(1)
-    // The platform's routes fail for another reason.
+    // The platform routes fail for another reason.
     const broken = { status: 500, body: { error: { message: 'crashed' } } }
     for (const upstream of [app.alpha, app.indus]) upstream.script(() => broken)
     app.beta.script(byKey(refusal, broken))
@@ -71,10 +71,10 @@ describe('refusals of providers', () => {
     expect(mixed.json.error.message).toContain('crashed')
     expect(mixed.json.error.message).toContain(refusal.body.error.message)
     expect(mixed.json.error.message).toContain('PUT /me/byok/beta')
-    // Their accounts have no money either: the caller can still help itself, so it is not told to wait for the operator.
+    // The platform accounts also have no credit. The caller can still fix the own key, so the error does not point to the operator.
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.script(() => refusal)
     expect(outcome(await chat())).toEqual([502, 'all_routes_failed'])
-    // Without an own key it is the operator's matter alone.
+    // Without an own key, only the operator can fix it.
     await app.call('DELETE', '/me/byok/beta', undefined, { cookie })
     expect(outcome(await chat())).toEqual([503, 'provider_unavailable_billing'])
   })
@@ -104,14 +104,14 @@ describe('refusals of providers', () => {
     expect([reply.status, reply.json]).toEqual([402, body])
   })
 
-  test('EDGE-06 a request that a provider does not accept goes to the next route, and does not count against the first when the request is the cause', async () => {
+  test('EDGE-06 a request that a provider does not accept goes to the next route, and is no failure of the first route if the request caused it', async () => {
     for (const status of [405, 406, 410, 411, 413, 414, 415, 418, 423, 431, 451]) {
       for (const stream of [false, true]) {
         app.alpha.script({ status, body: { error: { message: 'not here' } } })
         const reply = await chat({ stream })
         expect([status, reply.status, reply.headers.get('x-br-provider')]).toEqual([status, 200, 'beta'])
         expect([app.alpha.requests.length, app.beta.requests.length], String(status)).toEqual([1, 1])
-        // A model that is gone is a failure of the route (405, 410); a success forgets it.
+        // A removed model (405, 410) is a failure of the route. A success resets the count.
         expect(await served()).toEqual([200, 'alpha'])
         app.alpha.reset()
         app.beta.reset()
@@ -125,7 +125,7 @@ describe('refusals of providers', () => {
     expect((await app.call('GET', '/v1/models/test-model')).json.routes).toContainEqual(expect.objectContaining({ provider: 'alpha', available: true }))
   })
 
-  test('EDGE-06 the caller gets the last refusal with its status and text when no route serves', async () => {
+  test('EDGE-06 when no route serves, the caller gets the last refusal with its status and text', async () => {
     const tooLarge = { status: 413, body: { error: { message: 'the prompt has 9 tokens too many', type: 'invalid_request_error', code: null } } }
     app.alpha.script({ status: 451, body: { error: { message: 'not in your region' } } })
     app.beta.script({ status: 500, body: 'oh' })
@@ -134,20 +134,20 @@ describe('refusals of providers', () => {
     expect([last.status, last.json.error.code, last.json.error.message]).toEqual([413, 'upstream_client_error', tooLarge.body.error.message])
     expect(last.headers.get('x-br-provider')).toBe('indus')
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'failed', valueUinr: 0n })
-    // Another failure comes last: its words count.
+    // When another failure comes last, its message is used.
     app.alpha.script(tooLarge)
     app.beta.script({ status: 410, body: { error: { message: 'retired' } } })
     app.indus.script({ status: 503, body: { error: { message: 'busy today' } } })
     const other = await chat()
     expect(outcome(other)).toEqual([502, 'all_routes_failed'])
     expect(other.json.error.message).toContain('busy today')
-    // The only route, for other formats too.
+    // The same for a model with only one route, in the other formats.
     app.alpha.script({ status: 413, body: { error: { message: 'too long here' } } })
     const single = await app.call('POST', '/v1/messages', { model: 'alpha-only', max_tokens: 16, messages })
     expect([single.status, single.json.type, single.json.error.message]).toEqual([413, 'error', 'too long here'])
   })
 
-  test('EDGE-06 400, 404 and 422 are still mistakes of the caller and end the chain', async () => {
+  test('EDGE-06 400, 404 and 422 still count as errors of the caller and end the chain', async () => {
     for (const status of [400, 404, 422]) {
       app.alpha.script({ status, body: { error: { message: 'bad schema' } } })
       expect((await chat()).status).toBe(status)

@@ -1,4 +1,4 @@
-/** Streams that are beyond a bound of this gateway: the provider has made them and bills them, so the call is charged as it reports. */
+/** Streams that exceed a bound of the gateway. The provider has generated and bills them, so the call is charged as the provider reports. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -8,7 +8,7 @@ const clients: Readonly<Record<string, object>> = {
   '/v1/responses': { input: 'hello', max_output_tokens: 8000 },
 }
 const promptTokens = 12
-/** Far more than the calls show: the model has thought without showing it. */
+/** Far more output than is shown, because the model had hidden thinking. */
 const outputTokens = 7900
 const usage = { prompt_tokens: promptTokens, completion_tokens: outputTokens, total_tokens: promptTokens + outputTokens }
 const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'openai-upstream' }
@@ -38,7 +38,7 @@ describe('streams beyond a bound', () => {
     return { status: reply.status, text: await reply.text() }
   }
 
-  /** The caller has its end before the provider has been followed to its own. */
+  /** Waits for the charge, because the caller's stream ends before the provider's stream is read to its end. */
   const isCharged = (outcome: string) =>
     expect
       .poll(async () => (await usageRows(app))[0])
@@ -61,7 +61,7 @@ describe('streams beyond a bound', () => {
   }
   for (const path of Object.keys(clients))
     for (const [name, script] of Object.entries(replies))
-      test(`a translated stream of too many tool calls is charged as its provider reports: ${path}, ${name}`, async () => {
+      test(`a translated stream with too many tool calls is charged as its provider reports: ${path}, ${name}`, async () => {
         app.alpha.script([script()])
         const { status, text } = await ask(path, 'openai-model', clients[path] ?? {})
         expect([status, text.slice(-4000)]).toEqual([200, expect.stringContaining('over 512 tool calls')])
@@ -71,7 +71,7 @@ describe('streams beyond a bound', () => {
         await expect.poll(async () => (await usageRows(app))[0]).toMatchObject({ outcome: 'ok' })
       })
 
-  test('a relayed response whose last event has more values than are parsed reaches its end, and its usage is charged', async () => {
+  test('a relayed response whose last event has too many values to parse is relayed to its end, and its usage is charged', async () => {
     const response = (status: string, more: object = {}): object => ({
       id: 'resp_1',
       object: 'response',
@@ -100,7 +100,7 @@ describe('streams beyond a bound', () => {
     await isCharged('ok')
   })
 
-  test('a stream whose first event is beyond a bound is charged for what the provider has read, and no other route makes it again', async () => {
+  test('a stream whose first event exceeds a bound is charged for the prompt, and no other route is tried', async () => {
     const deep = { a: 'x'.repeat(70_000), deep: JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) }
     app.alpha.script([{ rawStream: [event({ ...head, choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }], ...deep }), ...ending] }])
     const { status, text } = await ask('/v1/messages', 'openai-model', clients['/v1/messages'] ?? {})

@@ -1,4 +1,4 @@
-/** What is kept of one reply for a client of another format, counted as it will be written. */
+/** Bounds of the parts of a reply that are kept for a client of another format, counted as they will be written. */
 import { describe, expect, test } from 'vitest'
 import { ReplyBounds } from '../../../src/gateway/inference/replies/reply-bounds.ts'
 import { reasoningEdits } from '../../../src/gateway/wire/chat/chat-reasoning.ts'
@@ -22,7 +22,7 @@ describe('the bounds of one reply', () => {
     expect(exceeded(false, delta)).toBeNull()
   })
 
-  test('HARD-03 arguments of calls have at most four million characters as written in JSON, from any server', () => {
+  test('HARD-03 the arguments of calls have at most four million characters as JSON, from every server', () => {
     const call = (count: number) => ({ tool_calls: [{ index: 0, function: { name: 'f', arguments: '\\'.repeat(count) } }] })
     for (const isOwn of [true, false]) {
       expect(exceeded(isOwn, call(2 * mib + 1))).toContain('over 4194304 characters of tool calls')
@@ -30,7 +30,7 @@ describe('the bounds of one reply', () => {
     }
   })
 
-  test('HARD-03 an honest reply of 100,000 tokens is within the bounds', () => {
+  test('HARD-03 a normal reply of 100,000 tokens is within the bounds', () => {
     expect(exceeded(true, ...Array.from({ length: 100_000 }, () => ({ content: ' "so"\n' })))).toBeNull()
   })
 })
@@ -39,7 +39,7 @@ describe('thinking in another member', () => {
   const line = (count: number): Buffer =>
     Buffer.from(JSON.stringify({ choices: Array.from({ length: count }, (_, index) => ({ index, delta: { reasoning: 'x' } })) }))
 
-  test('HARD-03 a chunk with more choices than any caller requests is relayed unchanged', () => {
+  test('HARD-03 a chunk with very many choices is relayed unchanged', () => {
     for (const [count, edits] of [
       [1, 1],
       [128, 128],

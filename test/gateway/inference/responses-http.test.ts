@@ -35,7 +35,7 @@ async function streamed(body: object): Promise<Events> {
   return events
 }
 
-/** A chat reply that calls tools, for the scripted OpenAI server. */
+/** Returns a chat reply with tool calls, for the scripted OpenAI server. */
 const callsOf = (...calls: readonly { name: string; args: string }[]): UpstreamScript => ({
   body: {
     id: 'c',
@@ -59,7 +59,7 @@ const callsOf = (...calls: readonly { name: string; args: string }[]): UpstreamS
 
 describe('POST /v1/responses', () => {
   test.each(['openai-model', 'anthropic-model', 'gemini-model', 'responses-model'])(
-    'RESP-01 %s answers a response, whole and as typed events in order; both are charged alike',
+    'RESP-01 %s returns a response, whole and as typed events in order, and both cost the same',
     async model => {
       const whole = await client.responses.create({ model, input: 'Hello' })
       expect(whole).toMatchObject({ object: 'response', status: 'completed', output_text: 'Hello from the test upstream' })
@@ -83,7 +83,7 @@ describe('POST /v1/responses', () => {
     },
   )
 
-  test('the bill is in the response beside the usage', async () => {
+  test('the response contains the bill next to the usage', async () => {
     const { json } = await ask({})
     expect(json.x_br).toEqual({ cost_inr: 0.00032, value_inr: 0.00032, provider: 'alpha' })
     const completed = (await streamed({})).at(-1)
@@ -95,7 +95,7 @@ describe('POST /v1/responses', () => {
   const patch = { type: 'custom', name: 'apply_patch', description: 'edits', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } }
   const tools = [plain, space, patch, { type: 'web_search', external_web_access: true }]
 
-  test('RESP-02 functions, tools of namespaces and freeform tools are translated in both directions, and tools that a provider would run are refused by name', async () => {
+  test('RESP-02 functions, namespace tools and freeform tools are translated in both directions, and provider-run tools are refused by name', async () => {
     app.alpha.script(
       callsOf({ name: 'weather', args: '{"city":"Pune"}' }, { name: 'mcp__gw__whoami', args: '' }, { name: 'apply_patch', args: '{"input":"*** Begin"}' }),
     )
@@ -148,7 +148,7 @@ describe('POST /v1/responses', () => {
     expect(app.others.resp.requests).toHaveLength(0)
   })
 
-  test('RESP-02 calls in a stream have namespace and name, and their arguments come piece by piece', async () => {
+  test('RESP-02 calls in a stream have namespace and name, and their arguments arrive in pieces', async () => {
     const piece = (call: object): string =>
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }] })}\n\n`
     app.alpha.script({
@@ -173,7 +173,7 @@ describe('POST /v1/responses', () => {
     expect(events.filter(event => event.type === 'response.custom_tool_call_input.done').map(event => event.input)).toEqual(['x'])
   })
 
-  test('RESP-03 outputs as parts, developer messages and fields for storage or caching are accepted, and nothing is stored', async () => {
+  test('RESP-03 outputs in parts, developer messages and fields about storage or caching are accepted, and nothing is stored', async () => {
     const pixel = 'data:image/png;base64,iVBORw0KGgo='
     const body = {
       instructions: 'Be short.',
@@ -219,7 +219,7 @@ describe('POST /v1/responses', () => {
     expect(dump).not.toContain(reply.json.id)
   })
 
-  test('a provider that speaks the API gets the bytes of the client when nothing has to change, and never a router field', async () => {
+  test("a provider with the Responses API gets the client's bytes unchanged if possible, and never a router field", async () => {
     const text = `{ "input" : "Hello",\n "store":false, "model": "responses-upstream" ,"metadata":{"a":"b"}}`
     await app.call('POST', '/v1/responses', text.replace('responses-upstream', 'responses-model'))
     expect(app.others.resp.requests.at(-1)?.raw.toString()).toBe('{"input" : "Hello",\n "store":false,"model": "responses-upstream","metadata":{"a":"b"}}')
@@ -249,7 +249,7 @@ describe('POST /v1/responses', () => {
     expect(app.alpha.requests).toHaveLength(0)
   })
 
-  test('thinking is sent to the client as a reasoning item, and returns to its provider with its signature', async () => {
+  test('the client gets thinking as a reasoning item, and the next turn returns it to its provider with its signature', async () => {
     const thinking = { type: 'thinking', thinking: 'Let me see.', signature: 'sig-1' }
     const content = [thinking, { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }]
     app.others.claude.script({
@@ -317,7 +317,7 @@ describe('a provider that fails after its first output', () => {
     response: { id: 'resp_up', status: 'failed', usage, error: { code: 'server_error', message: 'The model broke.' } },
   })
 
-  /** The text of a stream whose second part comes when the first one is here. */
+  /** Returns the text of a stream whose second part is sent after the first one has arrived. */
   async function inTwo(server: UpstreamServer, parts: readonly string[], path: string, body: object): Promise<string> {
     server.script({ rawStream: parts, holdAfterRawParts: 1 })
     const headers = { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' }
@@ -330,13 +330,13 @@ describe('a provider that fails after its first output', () => {
     return (await app.db.many(eventsOf, app.orgId))[0]
   }
 
-  test('case 88: response.failed is relayed unchanged to a client of the API, and its usage is counted', async () => {
+  test('case 88: response.failed is relayed unchanged to a client of the Responses API, and its usage is counted', async () => {
     const text = await inTwo(app.others.resp, [half, failed], '/v1/responses', { model: 'responses-model', input: 'go' })
     expect(text).toBe(half + failed)
     expect(await charged()).toMatchObject({ prompt_tokens: 20n, completion_tokens: 8n })
   })
 
-  test('case 88: response.failed is an error for a chat client, and its usage is counted', async () => {
+  test('case 88: response.failed becomes an error for a chat client, and its usage is counted', async () => {
     const text = await inTwo(app.others.resp, [half, failed], '/v1/chat/completions', { model: 'responses-model', messages: [{ role: 'user', content: 'go' }] })
     const frames = text.split('\n\n').flatMap(frame => (frame.startsWith('data: {') ? [JSON.parse(frame.slice(6))] : []))
     expect(frames.at(-1)).toMatchObject({
@@ -347,7 +347,7 @@ describe('a provider that fails after its first output', () => {
     expect(await charged()).toMatchObject({ prompt_tokens: 20n, completion_tokens: 8n })
   })
 
-  test('case 64: an error inside a stream fails the response', async () => {
+  test('case 64: an error inside a stream becomes response.failed', async () => {
     const words = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Half"},"finish_reason":null}]}\n\n'
     const error = 'data: {"error":{"message":"Overloaded","type":"overloaded_error","code":"overloaded"}}\n\n'
     const text = await inTwo(app.alpha, [words, error], '/v1/responses', { model: 'openai-model', input: 'go' })
@@ -374,7 +374,7 @@ describe('the OpenAI Agents SDK', () => {
   const runner = () => new Runner({ modelProvider: new OpenAIProvider({ openAIClient: client, useResponses: true }), tracingDisabled: true })
   const prompt = 'call weather {"city":"Pune"}'
 
-  test('RESP-01 a run with a tool call ends with its answer, whole and streamed', async () => {
+  test('RESP-01 a run of the Agents SDK with a tool call ends with its answer, whole and streamed', async () => {
     const agent = new Agent({ name: 'tester', instructions: 'You test.', model: 'sandbox-chat', tools: [weather] })
     const whole = await runner().run(agent, prompt)
     expect(whole.finalOutput).toContain('the tool answered with 3 words')

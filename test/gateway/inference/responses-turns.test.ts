@@ -13,7 +13,7 @@ afterEach(() => {
   for (const server of [app.alpha, app.others.resp, app.others.claude, app.others.gem]) server.reset()
 })
 
-/** One model on two providers: the first speaks the Responses API, the second chat completions. */
+/** One model with two providers: the first has the Responses API, the second has chat completions. */
 function operatorFile(urls: { alpha: string; beta: string; indus: string }): object {
   const { providers, models } = defaultOperatorFile(urls)
   const price = { input_inr_per_mtok: 10, output_inr_per_mtok: 40 }
@@ -32,7 +32,7 @@ const said = (text: string) => ({ type: 'message', role: 'assistant', content: [
 const hubCall = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
 
 describe('the turns of an agent', () => {
-  test('calls that were made one after the other keep their order, and the beginning of the conversation does not change as it grows', async () => {
+  test('sequential calls keep their order, and the beginning of the conversation stays the same in later turns', async () => {
     const first = [{ role: 'user', content: 'go' }, said('I look.'), call('c1'), output('c1')]
     const later = [
       ...first,
@@ -62,7 +62,7 @@ describe('the turns of an agent', () => {
     expect(messages.slice(0, before.length)).toEqual(before)
   })
 
-  test('steps whose calls have the same ids keep their own outputs, and a step without an output is refused', async () => {
+  test('steps whose calls have equal ids keep their own outputs, and a step without an output is refused', async () => {
     const seen = (text: string) => ({ type: 'function_call_output', call_id: 'call_0', output: text })
     const input = [{ role: 'user', content: 'go' }, call('call_0'), seen('first'), call('call_0'), seen('second')]
     await ask({ tools, input })
@@ -72,7 +72,7 @@ describe('the turns of an agent', () => {
     expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringContaining('input[5]')])
   })
 
-  test('every step of a thinking model keeps its own signed thinking', async () => {
+  test('every step of a thinking model keeps its own thinking with its signature', async () => {
     const thinking = (step: number) => ({ type: 'thinking', thinking: `Step ${step}.`, signature: `sig-${step}` })
     const step = (number: number) => ({
       body: {
@@ -102,7 +102,7 @@ describe('the turns of an agent', () => {
 })
 
 describe('a conversation that moves between providers', () => {
-  test('a failed provider of the Responses API is failed over to one of chat completions, whole and streamed', async () => {
+  test('when a provider with the Responses API fails, a provider with chat completions serves, whole and streamed', async () => {
     for (const stream of [false, true]) {
       app.others.resp.script({ status: 503, body: { error: { message: 'down' } } })
       const asked = { model: 'moved-model', input: 'Hello', instructions: 'Be short.', store: true, max_output_tokens: 99, stream }
@@ -122,7 +122,7 @@ describe('a conversation that moves between providers', () => {
     expect(app.others.resp.requests).toHaveLength(2)
   })
 
-  test('thinking that the gateway has packed for another provider is not sent to a provider of the Responses API, which would refuse it', async () => {
+  test('thinking that the gateway packed is not sent to a provider with the Responses API, which would refuse it', async () => {
     app.alpha.script({
       body: {
         id: 'c',
@@ -165,22 +165,25 @@ describe('the bill of a relayed stream', () => {
     return (await ask({ model: 'responses-model', stream: true })).text
   }
 
-  test.each(['completed', 'incomplete'])('is in response.%s beside the usage, and nothing else changes, with any split of the bytes', async status => {
-    const response = { id: 'resp_up', status, output: [], usage }
-    const last = (more: object): string => event(2, `response.${status}`, { response: { ...response, ...more } })
-    for (const cut of [0, 7]) {
-      expect(await streamOf(start + last({}), cut)).toBe(start + last({ x_br: bill }))
-      expect(await streamOf(start + last({}).trimEnd(), cut)).toBe(start + last({ x_br: bill }))
-    }
-    const told = await streamOf(start + last({ usage: null }), 0)
-    const end = JSON.parse(told.slice(told.lastIndexOf('data: ') + 'data: '.length))
-    expect(end.response.usage.total_tokens).toBeGreaterThan(0)
-    expect(end.response.x_br.cost_inr).toBeCloseTo((end.response.usage.input_tokens * 10 + end.response.usage.output_tokens * 40) / 1e6, 6)
-  })
+  test.each(['completed', 'incomplete'])(
+    'the bill is in response.%s next to the usage, and nothing else changes, for any division of the bytes',
+    async status => {
+      const response = { id: 'resp_up', status, output: [], usage }
+      const last = (more: object): string => event(2, `response.${status}`, { response: { ...response, ...more } })
+      for (const cut of [0, 7]) {
+        expect(await streamOf(start + last({}), cut)).toBe(start + last({ x_br: bill }))
+        expect(await streamOf(start + last({}).trimEnd(), cut)).toBe(start + last({ x_br: bill }))
+      }
+      const told = await streamOf(start + last({ usage: null }), 0)
+      const end = JSON.parse(told.slice(told.lastIndexOf('data: ') + 'data: '.length))
+      expect(end.response.usage.total_tokens).toBeGreaterThan(0)
+      expect(end.response.x_br.cost_inr).toBeCloseTo((end.response.usage.input_tokens * 10 + end.response.usage.output_tokens * 40) / 1e6, 6)
+    },
+  )
 })
 
 describe('items that would have to be stored', () => {
-  test.each(['openai-model', 'responses-model'])('files and items given by id are refused for %s before a dial', async model => {
+  test.each(['openai-model', 'responses-model'])('files and items that are given by id are refused for %s before a provider is called', async model => {
     for (const content of [[{ type: 'input_file', file_id: 'file-1' }], [{ type: 'input_image', file_id: 'file-1' }]]) {
       for (const input of [
         [{ role: 'user', content }],
@@ -207,13 +210,16 @@ describe('items that would have to be stored', () => {
 })
 
 describe('the stream helper of the OpenAI SDK', () => {
-  test.each(['openai-model', 'anthropic-model', 'gemini-model', 'responses-model'])('adds the events of %s up to the response they end with', async model => {
-    const helper = client.responses.stream({ model, input: 'Hello' })
-    let text = ''
-    helper.on('response.output_text.delta', event => {
-      text += event.delta
-    })
-    const final = await helper.finalResponse()
-    expect([text, final.output_text, final.status]).toEqual(['Hello from the test upstream', text, 'completed'])
-  })
+  test.each(['openai-model', 'anthropic-model', 'gemini-model', 'responses-model'])(
+    'the helper builds the final response from the events of %s',
+    async model => {
+      const helper = client.responses.stream({ model, input: 'Hello' })
+      let text = ''
+      helper.on('response.output_text.delta', event => {
+        text += event.delta
+      })
+      const final = await helper.finalResponse()
+      expect([text, final.output_text, final.status]).toEqual(['Hello from the test upstream', text, 'completed'])
+    },
+  )
 })

@@ -7,7 +7,7 @@ describe('routing over HTTP', () => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ env: { CIRCUIT_FAILURES: '3', CIRCUIT_OPEN_MS: '700' } })
-    // Circuits open again and again here: the healing would withhold the routes.
+    // The regular jobs are stopped, because circuits open repeatedly here and the healing job would withhold the routes.
     await app.gateway.app.jobs.stop()
   })
   afterAll(() => app.stop())
@@ -16,7 +16,7 @@ describe('routing over HTTP', () => {
   beforeEach(async () => {
     for (const upstream of all()) upstream.reset()
     await until(closed)
-    // A success forgets what earlier tests left in the circuits.
+    // A success resets the failures that earlier tests caused.
     for (const provider of ['alpha', 'beta', 'indus']) await chat({ provider })
     for (const upstream of all()) upstream.reset()
   })
@@ -28,13 +28,13 @@ describe('routing over HTTP', () => {
   }
   const dialed = () => all().map(upstream => upstream.requests.length)
 
-  test('ROUTE-01 ROUTE-02 the cheapest route is dialed first by default and with optimize: price', async () => {
+  test('ROUTE-01 ROUTE-02 the cheapest route is tried first, by default and with optimize: price', async () => {
     expect(await served({})).toBe('alpha')
     expect(await served({ optimize: 'price' })).toBe('alpha')
     expect(dialed()).toEqual([2, 0, 0])
   })
 
-  test('ROUTE-08 a route with an open circuit is tried last, but is tried', async () => {
+  test('ROUTE-08 a route with an open circuit is tried last', async () => {
     app.alpha.script([{ status: 500 }, { status: 500 }, { status: 500 }])
     for (let i = 0; i < 3; i++) expect(await served({})).toBe('beta')
     expect(await served({})).toBe('beta')
@@ -42,7 +42,7 @@ describe('routing over HTTP', () => {
     app.beta.script([{ status: 500 }])
     app.indus.script([{ status: 500 }])
     expect(await served({})).toBe('alpha')
-    // In every mode, whatever speaks for it otherwise.
+    // In every optimize mode, even if the route would otherwise be first.
     app.alpha.script([{ status: 500 }, { status: 500 }, { status: 500 }])
     for (let i = 0; i < 3; i++) await chat({ provider: 'alpha' })
     const paramsList = [...['price', 'latency', 'uptime', 'throughput', 'quality', 'auto'].map(optimize => ({ optimize })), { optimize_weights: { price: 1 } }]
@@ -58,17 +58,17 @@ describe('routing over HTTP', () => {
     expect(dialed()).toEqual([0, 0, 0])
   })
 
-  test('ROUTE-12 ROUTE-14 a malformed weight counts as no weight, and an unknown one is ignored', async () => {
-    // Counted as it is, a negative price would put the dearest route first.
+  test('ROUTE-12 ROUTE-14 a malformed weight counts as 0, and an unknown weight is ignored', async () => {
+    // A negative price weight would put the most expensive route first.
     for (const weight of [-1, '1', null, {}]) {
       expect(await served({ optimize_weights: { price: weight } }), String(weight)).toBe('alpha')
       expect(await served({ optimize_weights: { price: 1, latency: weight, taste: 3 } }), String(weight)).toBe('alpha')
     }
-    // The cheaper route is second in the catalog, where it would stay if the weight counted.
+    // The cheaper route is second in the catalog. It would stay second if the weight counted.
     const second = JSON.stringify({ model: 'global-only', messages: hello, optimize_weights: 0 }).replace('weights":0', 'weights":{"price":1,"latency":1e999}')
     const cheaper = await app.call('POST', '/v1/chat/completions', second, { headers: { 'content-type': 'application/json' } })
     expect([cheaper.status, cheaper.headers.get('x-br-provider')]).toEqual([200, 'murky'])
-    // Each provider has answered, so that by latency, uptime or headroom alone another one may win.
+    // Each provider has answered, so another route could be first by latency, uptime or throughput alone.
     for (const weights of ['{"price":-1e999}', '{"price":1,"latency":1e999}', '{"price":1,"throughput":1e999,"uptime":-1e999}']) {
       const endless = JSON.stringify({ model: 'test-model', messages: hello, optimize_weights: 0 }).replace(
         '"optimize_weights":0',
@@ -79,7 +79,7 @@ describe('routing over HTTP', () => {
     }
   })
 
-  test('ROUTE-19 ROUTE-20 a pinned provider is the only one dialed, and when it fails the answer is 502', async () => {
+  test('ROUTE-19 ROUTE-20 with a pinned provider, no other provider is called, and when it fails the answer is 502', async () => {
     expect(await served({ provider: 'beta' })).toBe('beta')
     app.beta.script([{ status: 500, body: 'beta is ill' }])
     const reply = await chat({ provider: 'beta' })
@@ -87,7 +87,7 @@ describe('routing over HTTP', () => {
     expect(dialed()).toEqual([0, 2, 0])
   })
 
-  test('ROUTE-21 ROUTE-22 ERR-09 a pinned provider that does not serve the model, or is unknown, is 400 no_route before any dial and without a usage row', async () => {
+  test('ROUTE-21 ROUTE-22 ERR-09 a pinned provider that is unknown or does not serve the model is 400 no_route, without a call or usage row', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals.requests
     expect(await codeOf({ model: 'alpha-only', provider: 'beta' })).toEqual([400, 'no_route'])
     expect(await codeOf({ provider: 'nobody' })).toEqual([400, 'no_route'])
@@ -95,26 +95,26 @@ describe('routing over HTTP', () => {
     expect((await app.call('GET', '/v1/usage')).json.totals.requests).toBe(before)
   })
 
-  test('ROUTE-23 a pinned provider is dialed though its circuit is open', async () => {
+  test('ROUTE-23 a pinned provider is called even if its circuit is open', async () => {
     app.beta.script(Array.from({ length: 3 }, () => ({ status: 500 })))
     for (let i = 0; i < 3; i++) await chat({ provider: 'beta' })
     expect((await app.call('GET', '/health')).json.routes).toContainEqual({ model: 'test-model', provider: 'beta', available: false, circuit: 'open' })
     expect(await served({ provider: 'beta' })).toBe('beta')
   })
 
-  test('ROUTE-26 ROUTE-29 india_only dials only Indian routes, also when they fail', async () => {
+  test('ROUTE-26 ROUTE-29 with india_only, only Indian routes are called, even if they fail', async () => {
     expect(await served({ data_policy: 'india_only' })).toBe('indus')
     app.indus.script([{ status: 500 }])
     expect(await codeOf({ data_policy: 'india_only' })).toEqual([502, 'all_routes_failed'])
     expect(dialed()).toEqual([0, 0, 2])
   })
 
-  test('ROUTE-27 ROUTE-30 india_only without a proven Indian route is 422 no_route and nothing is dialed', async () => {
+  test('ROUTE-27 ROUTE-30 india_only without a proven Indian route is 422 no_route, and no provider is called', async () => {
     expect(await codeOf({ model: 'global-only', data_policy: 'india_only' })).toEqual([422, 'no_route'])
     expect(dialed()).toEqual([0, 0, 0])
   })
 
-  test('ROUTE-31 ROUTE-32 ROUTE-35 a provider in exclude is removed, for all models or for one only, and an unknown id changes nothing', async () => {
+  test('ROUTE-31 ROUTE-32 ROUTE-35 exclude removes a provider for all models or for one, and an unknown id has no effect', async () => {
     expect(await served({ exclude: ['alpha'] })).toBe('beta')
     expect(await served({ exclude: ['alpha/test-model'] })).toBe('beta')
     expect(await served({ model: 'alpha-only', exclude: ['alpha/test-model'] })).toBe('alpha')
@@ -125,7 +125,7 @@ describe('routing over HTTP', () => {
     expect(await codeOf({ exclude: ['alpha', 'beta', 'indus'] })).toEqual([422, 'no_route'])
   })
 
-  test('ROUTE-37 upstream_key is the credential of the call: value is metered and nothing is debited', async () => {
+  test('ROUTE-37 with upstream_key as the credential, the value is recorded and nothing is charged', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals
     expect((await chat({ provider: 'alpha', upstream_key: 'sk-mine-12345678' })).status).toBe(200)
     expect(app.alpha.requests[0]?.headers.authorization).toBe('Bearer sk-mine-12345678')
@@ -158,7 +158,7 @@ describe('routing over HTTP', () => {
     expect((await chat()).json.error.message).toContain('plain words')
   })
 
-  test('ROUTE-45 a refused platform key is failed over, and counts as a failure of the route', async () => {
+  test('ROUTE-45 a refused platform key causes failover, and counts as a failure of the route', async () => {
     for (const status of [401, 403, 401]) {
       app.alpha.script([{ status, body: { error: { message: 'invalid key' } } }])
       expect(await served({})).toBe('beta')
@@ -169,7 +169,7 @@ describe('routing over HTTP', () => {
     expect(app.alpha.requests).toHaveLength(3)
   })
 
-  test('ROUTE-46 HDR-09 a refusal because of billing is failed over, and is 503 without retry-after when no route is left', async () => {
+  test('ROUTE-46 HDR-09 a billing refusal of a provider causes failover, and is 503 without retry-after when no route is left', async () => {
     const refusal = { status: 402, body: { error: { message: 'insufficient balance', code: 'insufficient_balance' } } }
     app.alpha.script([refusal])
     expect(await served({})).toBe('beta')
@@ -179,7 +179,7 @@ describe('routing over HTTP', () => {
     expect(reply.headers.get('retry-after')).toBeNull()
   })
 
-  test('ROUTE-47 a 429 of a provider is failed over; from the only route it is 502 with its retry-after; a single one opens no circuit, but repeated ones do', async () => {
+  test("ROUTE-47 a provider's 429 causes failover, is 502 with retry-after on the only route, and opens a circuit only when repeated", async () => {
     const limited = { status: 429, headers: { 'retry-after': '17' }, body: { error: { message: 'slow down' } } }
     app.alpha.script([limited])
     expect(await served({})).toBe('beta')
@@ -187,7 +187,7 @@ describe('routing over HTTP', () => {
     app.alpha.script([limited])
     const reply = await chat({ model: 'alpha-only' })
     expect([reply.status, reply.json.error.code, reply.headers.get('retry-after')]).toEqual([502, 'all_routes_failed', '17'])
-    // Of a limit of three failures: one 429 between successes is never one of them, however often.
+    // The limit is three failures. A single 429 between successes never counts.
     for (let i = 0; i < 4; i++) {
       app.alpha.script([limited, {}])
       await chat({ provider: 'alpha' })
@@ -202,7 +202,7 @@ describe('routing over HTTP', () => {
     expect(await closed()).toBe(false)
   })
 
-  test('ROUTE-48 HDR-04 when all routes fail the message has the last error without secrets, and x-br-provider the last dialed provider', async () => {
+  test('ROUTE-48 HDR-04 when all routes fail, the message has the last error without secrets, and x-br-provider names the last provider', async () => {
     app.alpha.script([{ reset: true }])
     app.beta.script([{ status: 503, body: 'overloaded' }])
     app.indus.script([{ status: 500, body: { error: { message: 'crashed with key indus-platform-secret' } } }])
@@ -213,7 +213,7 @@ describe('routing over HTTP', () => {
     expect(reply.headers.get('x-br-provider')).toBe('indus')
   })
 
-  test('CAT-06 LIFE-02 an open circuit shows as available: false on that route alone, and recovers by itself; a failing probe opens it again', async () => {
+  test('CAT-06 LIFE-02 an open circuit shows as available: false on that route only, closes by itself, and opens again after a failing probe', async () => {
     const flags = async () => {
       const { routes } = (await app.call('GET', '/v1/models/test-model')).json
       return Object.fromEntries(routes.map((route: { provider: string; available: boolean }) => [route.provider, route.available]))
@@ -236,13 +236,13 @@ describe('routing over HTTP', () => {
     expect(await closed()).toBe(true)
   })
 
-  test('a provider that breaks every stream after its first chunk opens its circuit, and an error frame inside a stream counts too', async () => {
+  test('streams that break after the first chunk open the circuit, and an error frame inside a stream also counts as a failure', async () => {
     app.alpha.script([{ breakAfterChunks: 1 }, { errorFrameAfterChunks: 1 }, { breakAfterChunks: 2 }])
     for (let i = 0; i < 3; i++) expect((await chat({ stream: true })).status).toBe(200)
     expect((await app.call('GET', '/health')).json.routes).toContainEqual({ model: 'test-model', provider: 'alpha', available: false, circuit: 'open' })
   })
 
-  test('LIFE-04 mistakes of the caller open no circuit', async () => {
+  test('LIFE-04 errors of the caller open no circuit', async () => {
     app.alpha.script(Array.from({ length: 6 }, () => ({ status: 400, body: { error: { message: 'no' } } })))
     for (let i = 0; i < 6; i++) expect((await chat()).status).toBe(400)
     expect(await closed()).toBe(true)
@@ -274,7 +274,7 @@ describe('POST /v1/embeddings', () => {
     expect(reply.json.usage.prompt_tokens).toBeGreaterThan(0)
   })
 
-  test("EMB-02 the Indian model of the platform is listed with 1024 dimensions, runs on the platform's route in India, and its vectors arrive whole", async () => {
+  test("EMB-02 the platform's Indian model is listed with 1024 dimensions, runs on a route in India, and its vectors arrive completely", async () => {
     const entry = (await app.call('GET', '/v1/models/bge-m3')).json
     expect([entry.residency, entry.dimensions]).toEqual(['india', 1024])
     const vector = Array.from({ length: 1024 }, (_, i) => i / 1024)
@@ -286,7 +286,7 @@ describe('POST /v1/embeddings', () => {
     expect(reply.json.data[0].embedding).toEqual(vector)
   })
 
-  test('EMB-03 a string is accepted: the provider receives it unchanged, and the reply has one vector and usage', async () => {
+  test('EMB-03 an input that is a string is sent unchanged, and the reply has one vector and usage', async () => {
     const vector = Array.from({ length: 1024 }, (_, at) => at / 2048)
     app.alpha.script(() => ({
       body: { object: 'list', model: 'x', data: [{ object: 'embedding', index: 0, embedding: vector }], usage: { prompt_tokens: 3, total_tokens: 3 } },
@@ -308,7 +308,7 @@ describe('POST /v1/embeddings', () => {
       expect([(await embed({ input })).status, (await embed({ input })).json.error.code], JSON.stringify(input)).toEqual([400, 'bad_request'])
   })
 
-  test('EMB-05 EMB-09 an unknown model is 404 model_not_found, a chat model 400 no_route', async () => {
+  test('EMB-05 EMB-09 an unknown model is 404 model_not_found, and a chat model is 400 no_route', async () => {
     const unknown = await embed({ model: 'nothing' })
     expect([unknown.status, unknown.json.error.code]).toEqual([404, 'model_not_found'])
     const wrong = await embed({ model: 'test-model' })
@@ -328,7 +328,7 @@ describe('POST /v1/embeddings', () => {
     expect((await embed({ data_policy: 'elsewhere' })).status).toBe(400)
   })
 
-  test('EMB-08 only input tokens are metered', async () => {
+  test('EMB-08 only input tokens are recorded and charged', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals
     await embed()
     const after = (await app.call('GET', '/v1/usage')).json.totals

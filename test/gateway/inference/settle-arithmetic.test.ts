@@ -1,4 +1,4 @@
-/** The arithmetic of holds and charges, for any price and any usage; and a meter that ends its call once, whatever happens. */
+/** The arithmetic of holds and charges for any price and usage, and a meter that ends its call exactly once. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Model, RoutePrice } from '../../../src/gateway/catalog/model.ts'
@@ -24,7 +24,7 @@ const prices: fc.Arbitrary<RoutePrice> = fc.record({
   asOf: fc.constant('2026-01-01'),
 })
 const count = fc.oneof(fc.nat(50), fc.nat(200_000), fc.nat(1_000_000_000))
-/** Parts of the prompt that do not overlap, as every usage reader makes them. */
+/** Usages whose parts of the prompt do not overlap, as every usage reader makes them. */
 const usages: fc.Arbitrary<TokenUsage> = fc
   .record({
     fresh: count,
@@ -42,11 +42,11 @@ const usages: fc.Arbitrary<TokenUsage> = fc
     media: { images, audioSeconds, characters },
   }))
 
-/** Rounded half up, in whole numbers only. */
+/** Rounds half up with integers only. */
 const rounded = (exact: bigint): bigint => (exact + 500_000n) / 1_000_000n
 
 describe('the cost of a call', () => {
-  test('every token has one price, and the sum is rounded once', () => {
+  test('every token is charged at one price, and the sum is rounded once', () => {
     fc.assert(
       fc.property(prices, usages, (price, usage) => {
         const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens, media } = usage
@@ -63,7 +63,7 @@ describe('the cost of a call', () => {
     )
   })
 
-  test('cached tokens are never counted twice, even when the usage has more of them than the prompt has tokens', () => {
+  test('cached tokens are never counted twice, even if the usage has more of them than prompt tokens', () => {
     fc.assert(
       fc.property(prices, count, count, count, (price, promptTokens, cachedTokens, cacheWriteTokens) => {
         const cost = priceTokens(price, { ...plainUsage(promptTokens, 0), cachedTokens, cacheWriteTokens })
@@ -76,7 +76,7 @@ describe('the cost of a call', () => {
     )
   })
 
-  test('the hold covers any share of the prompt that is read from a cache or written to one', () => {
+  test('the hold is sufficient for any share of cache reads and writes in the prompt', () => {
     fc.assert(
       fc.property(prices, usages, (price, usage) => {
         expect(
@@ -101,7 +101,7 @@ describe('the cost of a call', () => {
     )
   })
 
-  test('a hold is never above the worst case, the worst case covers every answer, and a charge stops at the ceiling', () => {
+  test('a hold is at most the worst case, the worst case covers every answer, and a charge ends at max_tokens', () => {
     const request = fc.record({
       maxTokens: fc.option(fc.integer({ min: 1, max: 1_000_000 })),
       answers: fc.integer({ min: 1, max: 128 }),
@@ -130,7 +130,7 @@ describe('the cost of a call', () => {
 const attemptOf = (price: RoutePrice, model: object, byok = false): Attempt =>
   ({ route: { price, modelId: 'm', provider: { id: 'p' }, residency: 'global' }, model: model as Model, credential: null, byok }) as unknown as Attempt
 
-/** Remembers how a call ended, and breaks the test when it ends twice. */
+/** Records how a call ended. Throws when it ends twice. */
 class Ledger implements Permit<UsageEvent> {
   readonly eventId = 'e'
   readonly heldUinr = 0n
@@ -158,7 +158,7 @@ class Ledger implements Permit<UsageEvent> {
 
 describe('the meter of a call', () => {
   const steps = fc.array(fc.constantFrom('opens', 'dials', 'fails', 'first-byte', 'settle', 'failed', 'abandoned', 'release'), { maxLength: 12 })
-  test('ends a call once: released before a dial, free when no provider works on it, and otherwise charged for its usage', () => {
+  test('a call ends once: it is released before a provider call, free when no provider worked, and otherwise charged', () => {
     fc.assert(
       fc.property(prices, steps, usages, fc.boolean(), fc.option(fc.integer({ min: 1, max: 100_000 })), (price, order, usage, byok, maxTokens) => {
         const ledger = new Ledger()

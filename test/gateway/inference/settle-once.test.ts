@@ -1,4 +1,4 @@
-/** However a call ends, it is in the books once, nothing stays held, and its budget has spent what its row says. */
+/** For every end of a call there is one usage row, no hold remains, and the budget has spent the amount of the row. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
@@ -57,7 +57,7 @@ describe('every end of a call', () => {
           await look(path, model, server, stream, `${path} ${model} ${stream ? 'stream' : 'whole'}`)
         }
   }
-  /** What became of the one call of a key, once nothing of it is held any more. */
+  /** Returns the result of the only call of a key, when no hold of it remains. */
   const endOf = async (keyId: number, at: string) => {
     const budget = () => app.gateway.app.limits.budgets.get(app.orgId, 'key', String(keyId))
     await until(async () => {
@@ -77,7 +77,7 @@ describe('every end of a call', () => {
       signal,
     })
 
-  test('a client that leaves before the first byte pays for the prompt, and for the output of a model with hidden thinking', async () => {
+  test('a client that disconnects before the first byte pays for the prompt, and for assumed output if the model has hidden thinking', async () => {
     await each(async (path, model, server, stream, at) => {
       const { key, keyId } = await app.newKey({ budgetInr: 5 })
       server.script({ hold: true })
@@ -94,7 +94,7 @@ describe('every end of a call', () => {
     })
   })
 
-  test('a client that leaves in the middle of a stream pays for its output', async () => {
+  test('a client that disconnects during a stream pays for the output', async () => {
     await each(async (path, model, server, stream, at) => {
       if (!stream) return
       const { key, keyId } = await app.newKey({ budgetInr: 5 })
@@ -106,7 +106,7 @@ describe('every end of a call', () => {
       while (!heard.includes('zzz')) heard += Buffer.from((await reader?.read())?.value ?? []).toString()
       leaving.abort()
       await until(() => app.gateway.app.inflight.size === 2, `${at} is followed`)
-      // A model that thinks unseen is read on: what its provider tells at the end counts.
+      // For a model with hidden thinking, the stream is read on, and the usage at its end counts.
       server.release()
       const end = await endOf(keyId, at)
       expect([end?.outcome, end?.status, (end?.value ?? 0) > 0, server.requests[0]?.aborted], at).toEqual(['client_gone', 200, true, false])
@@ -123,13 +123,13 @@ describe('every end of a call', () => {
       expect((await app.call('DELETE', `/me/keys/${keyId}`, undefined, { cookie })).status, at).toBeLessThan(300)
       const { status, text } = await call
       expect(status === 401 || text.includes('revoked'), `${at} ${status} ${text.slice(-200)}`).toBe(true)
-      // The client has been told; a stream is followed for what its provider tells at the end.
+      // The client already has the error. The provider's stream is read on for the usage at its end.
       server.release()
       expect((await endOf(keyId, at))?.outcome, at).toBe('cut')
     })
   })
 
-  test('a provider that breaks off costs nothing before the first byte, and its output after that', async () => {
+  test('when a provider breaks off, the call costs nothing before the first byte, and the output so far after it', async () => {
     await each(async (path, model, server, stream, at) => {
       const { key, keyId } = await app.newKey({ budgetInr: 5 })
       server.script(stream ? { breakAfterChunks: 3 } : { reset: true })
@@ -139,7 +139,7 @@ describe('every end of a call', () => {
     })
   })
 
-  test('pictures that a client does not wait for are charged once, and a panel with an idempotency key is not made again', async () => {
+  test('pictures whose client disconnects are charged once, and a panel with an idempotency key is not repeated', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 50 })
     const leaving = new AbortController()
     let asked = 0

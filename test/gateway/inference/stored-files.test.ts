@@ -1,4 +1,7 @@
-/** What is stored at a provider may be somebody else's on the platform's key: refused there in every format, taken on a key of the caller. */
+/**
+ * On the platform key, a file that is stored at a provider may belong to someone else, so it is refused in every format. On the caller's own key it is
+ * accepted.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
@@ -43,7 +46,7 @@ describe('stored files', () => {
     ['video_url.url', { type: 'video_url', video_url: { url: address } }],
   ]
 
-  test('HARD-07 an address that only the account of the key can open is refused with the name of its field, in every dialect', async () => {
+  test("HARD-07 in every dialect, an address that only the key's account can open is refused with the name of its field", async () => {
     for (const model of ['gemini-model', 'openai-model', 'anthropic-model', 'responses-model'])
       for (const address of addresses)
         for (const [field, part] of partsOf(address)) {
@@ -55,13 +58,13 @@ describe('stored files', () => {
     expect(dialed()).toBe(0)
   })
 
-  test('HARD-07 the host of the called provider counts as its file store, wherever it is', async () => {
+  test('HARD-07 an address at the host of the called provider counts as its file store', async () => {
     const address = `${app.others.gem.url}/v1beta/files/abc`
     expect((await chat('gemini-model', user({ type: 'image_url', image_url: { url: address } }))).status).toBe(400)
     expect(dialed()).toBe(0)
   })
 
-  test('HARD-07 addresses of stored files reach Gemini unchanged on an own key of the caller', async () => {
+  test("HARD-07 on the caller's own key, addresses of stored files reach Gemini unchanged", async () => {
     for (const address of ['gs://our-bucket/our.pdf', 'https://generativelanguage.googleapis.com/v1beta/files/abc']) {
       const reply = await chat('gemini-model', user({ type: 'file', file: { file_url: address } }), own)
       expect(reply.status, reply.text).toBe(200)
@@ -69,7 +72,7 @@ describe('stored files', () => {
     }
   })
 
-  test('HARD-07 documents and pictures as data, and public addresses, are sent on the key of the platform', async () => {
+  test('HARD-07 documents and pictures as data or by a public address are sent on the platform key', async () => {
     const data = user({ type: 'file', file: { filename: 'a.pdf', file_data: pdf } }, { type: 'image_url', image_url: { url: png } })
     for (const model of ['gemini-model', 'openai-model', 'anthropic-model', 'responses-model']) expect((await chat(model, data)).status, model).toBe(200)
     const linked = user(
@@ -80,7 +83,7 @@ describe('stored files', () => {
     expect(JSON.stringify(app.others.gem.requests.at(-1)?.json)).toContain('https://example.com/generativelanguage.googleapis.com/a.png')
   })
 
-  test('HARD-07 files of Anthropic are refused in every place, in its own format too', async () => {
+  test('HARD-07 stored files of Anthropic are refused in every place, also in its own format', async () => {
     const ask = (content: readonly object[], more: object = {}) =>
       app.call('POST', '/v1/messages', { model: 'anthropic-model', max_tokens: 9, messages: user(...content), ...more })
     const file = { type: 'file', file_id: 'file_1' }
@@ -106,7 +109,7 @@ describe('stored files', () => {
     for (const part of passing) expect((await ask([part])).status, JSON.stringify(part)).toBe(200)
   })
 
-  test('HARD-07 files in the responses format are refused by their address too, and by their id on every key', async () => {
+  test('HARD-07 in the responses format, stored files are refused by their address on the platform key, and by their id on every key', async () => {
     const ask = (content: readonly object[], more: object = {}) =>
       app.call('POST', '/v1/responses', { model: 'responses-model', input: user(...content), ...more })
     for (const [field, part] of [

@@ -1,4 +1,4 @@
-/** Streamed calls of real client libraries, and what they show of them. */
+/** Makes streamed calls with real client libraries, and returns what they show to their users. */
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
@@ -7,7 +7,7 @@ import { ChatOpenAI } from '@langchain/openai'
 import { type LanguageModel, streamText } from 'ai'
 import OpenAI from 'openai'
 
-/** One streamed call of a real client library: says each text as it comes, and throws or returns what it shows its user as an error. */
+/** Makes one streamed call with a real client library. Calls `onText` for each text, and throws or returns the error that the library shows to its user. */
 export type StreamClient = (baseUrl: string, key: string, model: string, onText: (text: string) => void) => Promise<unknown>
 
 const prompt = 'Tell me a long story.'
@@ -62,7 +62,7 @@ const responsesClients: Readonly<Record<string, StreamClient>> = {
   'ai with openai responses': (baseUrl, apiKey, model, onText) => vercel(createOpenAI({ baseURL: `${baseUrl}/v1`, apiKey }).responses(model), onText),
 }
 
-/** The clients of an API, with a model that is relayed to them and one that is translated. */
+/** The clients of each API, with a model that is relayed and a model that is translated. */
 export const streamApis = [
   { api: 'chat', clients: chatClients, relayed: 'alpha-only', translated: 'anthropic-model' },
   { api: 'messages', clients: messagesClients, relayed: 'anthropic-model', translated: 'alpha-only' },

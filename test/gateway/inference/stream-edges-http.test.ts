@@ -1,4 +1,4 @@
-/** Streams that providers begin, name or end in ways of their own, as a client sees them. */
+/** Streams with unusual beginnings, names or ends, as a client sees them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
@@ -39,7 +39,7 @@ describe('streams at their edges', () => {
   const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
   const isAlphaOpen = () => JSON.stringify(app.gateway.app.circuits.openRoutes()).includes('alpha')
 
-  test('EDGE-01, CHAT-04 thinking in a stream arrives in reasoning_content under any name of its provider, and never in content', async () => {
+  test('EDGE-01, CHAT-04 streamed thinking under any name of the provider arrives in reasoning_content, and never in content', async () => {
     const spoken = [
       { reasoning: 'six ' },
       { reasoning: 'times "', content: '' },
@@ -51,7 +51,7 @@ describe('streams at their edges', () => {
     const parts = [{ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'a part' }] }] }, { content: [{ type: 'text', text: 'said' }] }]
     for (const model of ['same-id', 'alpha-only']) {
       const whole = [...spoken.map(delta => chunk(delta)), chunk({}, 'stop'), chunk({}, null, { choices: [], usage }), end].join('')
-      // However the network cuts it.
+      // For any division by the network.
       for (const rawStream of [[whole], [...whole.matchAll(/[\s\S]{1,7}/g)].map(([piece]) => piece)]) {
         app.alpha.script([{ rawStream }])
         const { text, status } = await stream(model)
@@ -68,7 +68,7 @@ describe('streams at their edges', () => {
     }
   })
 
-  test('EDGE-02 an error or a close after comments, pings and empty events is failed over, because the stream has not begun', async () => {
+  test('EDGE-02 an error or a close after only comments, pings and empty events causes failover, because the stream has not begun', async () => {
     const openings = [
       ': OPENROUTER PROCESSING\n\n',
       '\n\n',
@@ -88,7 +88,7 @@ describe('streams at their edges', () => {
           'beta',
           false,
         ])
-        // A success of the route closes its circuit, so the next opening is dialed there too.
+        // A success of the route closes its circuit, so the next case also uses this route first.
         await app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello })
       }
     const begin = (upstream: UpstreamServer, rawStream: string[]) => upstream.script([{ rawStream }])
@@ -96,7 +96,7 @@ describe('streams at their edges', () => {
     const refused = await stream('test-model')
     expect([refused.status, refused.headers.get('content-type'), refused.json.error.code]).toEqual([502, expect.stringContaining('json'), 'all_routes_failed'])
     expect(refused.json.error.message).toContain('No capacity left')
-    // What came before the beginning is not lost when it comes after all.
+    // Data from before the beginning is not lost when the stream then begins.
     begin(app.alpha, [
       ': waiting\n\n',
       'data: {"id":"x","choices":[],"prompt_filter_results":[]}\n\n',
@@ -108,7 +108,7 @@ describe('streams at their edges', () => {
     expect([begun.status, dataOf(begun.text)[0]]).toEqual([200, '{"id":"x","choices":[],"prompt_filter_results":[]}'])
   })
 
-  test('EDGE-02 a stream that has not begun is also failed over for a client with the format of another provider', async () => {
+  test('EDGE-02 a translated stream that has not begun also causes failover', async () => {
     const overloaded = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"No capacity left"}}\n\n'
     const ping = 'event: ping\ndata: {"type":"ping"}\n\n'
     for (const rawStream of [[': hi\n\n', ping, overloaded], [ping.repeat(5000) + overloaded], [ping]]) {
@@ -127,7 +127,7 @@ describe('streams at their edges', () => {
     }
   })
 
-  test('EDGE-03 a stream with a finish reason that closes without end mark and usage is a success for client, usage rows and routing', async () => {
+  test('EDGE-03 a stream with a finish reason but without end mark and usage is a success for client, usage rows and routing', async () => {
     for (const model of ['same-id', 'alpha-only'])
       for (const last of [chunk({}, 'stop'), chunk({}, 'stop').trimEnd()])
         for (let times = 0; times < 3; times++) {
@@ -153,12 +153,12 @@ describe('streams at their edges', () => {
     expect(dataOf(quiet.text).slice(2)).toEqual(['[DONE]'])
   })
 
-  test('EDGE-03, CHAT-25 a stream that closes without a finish reason is broken: it ends with an error frame and an end mark, and counts against the route', async () => {
+  test('EDGE-03, CHAT-25 a stream that closes without a finish reason ends with an error frame and an end mark, and is a failure of the route', async () => {
     for (const rawStream of [
       [chunk({ content: 'abc' }), chunk({ content: 'def' })],
-      // Running figures are no end.
+      // Usage in every chunk is not an end.
       [chunk({ content: 'abc' }, null, { usage })],
-      // Nor is half an end.
+      // An incomplete final chunk is not an end either.
       [chunk({ content: 'abc' }), chunk({}, 'stop').slice(0, -12)],
     ]) {
       app.alpha.script([{ rawStream }])
@@ -188,7 +188,7 @@ describe('streams at their edges', () => {
     expect(dataOf(text).slice(1)).toEqual([providerError.slice(6, -2), '[DONE]'])
   })
 
-  test('EDGE-04 nothing after the end mark reaches the client, in the same network chunk or a later one', async () => {
+  test('EDGE-04 data after the end mark does not reach the client, in the same network chunk or a later one', async () => {
     const late = chunk({ content: 'LATE' })
     const good = chunk({ content: 'abc' }) + chunk({}, 'stop') + chunk({}, null, { choices: [], usage })
     for (const model of ['same-id', 'alpha-only'])

@@ -3,7 +3,7 @@ import { StreamHold } from '../../../src/gateway/inference/stream/stream-hold.ts
 import type { Scope } from '../../../src/gateway/limits/engine/counters/counter-state.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
 
-/** A hold of which the test decides; `asked` are the totals in tokens of output. */
+/** Makes a hold whose extensions the test decides. `asked` contains the requested totals in output tokens. */
 function holdThat(answer: (tokens: number) => boolean | Promise<boolean>, left: { refusedBy: Scope | null; tokens: number }) {
   const asked: number[] = []
   return {
@@ -16,10 +16,10 @@ function holdThat(answer: (tokens: number) => boolean | Promise<boolean>, left: 
     },
   }
 }
-/** Nobody has to wait for the clock here. */
+/** A clock whose waits end immediately. */
 const hastyClock = { ...systemClock, sleep: () => Promise.resolve() }
 
-test('the next slice is requested when half of the last one is left, is twice as large, and never exceeds max_tokens', () => {
+test('the hold is extended when half of the last extension is left, by twice as much, and never above max_tokens', () => {
   const hold = holdThat(() => true, { refusedBy: null, tokens: 0 })
   const cover = new StreamHold(hold, systemClock, 10, 256, 1000)
   for (const tokens of [1, 128]) expect(cover.afterChunk(tokens)).toBe(true)
@@ -28,7 +28,7 @@ test('the next slice is requested when half of the last one is left, is twice as
   expect(hold.asked).toEqual([768, 1000])
 })
 
-test('the stream uses up what was left after a refusal, and then ends with the error of the budget that refused', () => {
+test('after a refused extension, the stream uses the rest of the hold, and then ends with the error of the budget that refused', () => {
   const hold = holdThat(() => false, { refusedBy: 'workspace', tokens: 300 })
   const cover = new StreamHold(hold, systemClock, 10, 256, null)
   expect([cover.afterChunk(200), cover.afterChunk(299), cover.afterChunk(300)]).toEqual([true, true, false])
@@ -36,7 +36,7 @@ test('the stream uses up what was left after a refusal, and then ends with the e
   expect(cover.refusal).toEqual({ name: 'budget_exceeded' })
 })
 
-test('a missing or failed answer of the database ends the stream, and the error is not a spent budget', async () => {
+test('when the database fails or does not answer, the stream ends with an error other than a spent budget', async () => {
   for (const answer of [() => new Promise<boolean>(() => {}), () => Promise.reject(new Error('no database'))]) {
     const cover = new StreamHold(holdThat(answer, { refusedBy: null, tokens: 0 }), hastyClock, 10, 256, null)
     expect(cover.afterChunk(200)).toBe(true)
@@ -45,7 +45,7 @@ test('a missing or failed answer of the database ends the stream, and the error 
   }
 })
 
-test('output beyond the pending request is requested after it', async () => {
+test('output above a pending extension is requested after that extension', async () => {
   let answerFirst = (_granted: boolean): void => {}
   const first = new Promise<boolean>(resolve => {
     answerFirst = resolve
@@ -59,7 +59,7 @@ test('output beyond the pending request is requested after it', async () => {
   expect(hold.asked).toEqual([768, 6024])
 })
 
-/** A clock that moves only when it is moved. */
+/** Makes a clock that moves only when the test moves it. */
 function standingClock() {
   let nowMs = 1000
   return {
@@ -71,12 +71,12 @@ function standingClock() {
   }
 }
 
-test('hidden thinking is covered by its time, at fifty tokens a second', () => {
+test('the hold covers hidden thinking by its time, at fifty tokens a second', () => {
   const clock = standingClock()
   const hold = holdThat(() => true, { refusedBy: null, tokens: 0 })
   const cover = new StreamHold(hold, clock, 10, 8192, null)
   expect(cover.afterChunk(0)).toBe(true)
-  // The first look begins the count; 160 seconds later 8,000 tokens may have been thought, and 8,100 soon after.
+  // The first check starts the count. After 160 seconds 8,000 tokens are assumed, and 8,100 soon after.
   expect(cover.duringSilence(0)).toBe(true)
   clock.advance(160_000)
   expect(cover.duringSilence(0)).toBe(true)
@@ -84,16 +84,16 @@ test('hidden thinking is covered by its time, at fifty tokens a second', () => {
   clock.advance(2000)
   expect(cover.duringSilence(0)).toBe(true)
   expect(hold.asked).toEqual([8192 + 512])
-  // What is shown comes on top of what was thought.
+  // Shown output is added to the assumed thinking.
   expect(cover.afterChunk(500)).toBe(true)
   expect(hold.asked).toEqual([8192 + 512, 8192 + 512 + 1024])
-  // Shown output ends the silence: a look behind it begins a new count.
+  // Shown output ends the silence, so the next check starts a new count.
   clock.advance(60_000)
   expect(cover.duringSilence(500)).toBe(true)
   expect(hold.asked).toHaveLength(2)
 })
 
-test('hidden thinking that the budget no longer covers ends the stream once the rest is used up', () => {
+test('when the budget no longer covers hidden thinking, the stream ends after the rest of the hold is used', () => {
   const clock = standingClock()
   const hold = holdThat(() => false, { refusedBy: 'agent', tokens: 8292 })
   const cover = new StreamHold(hold, clock, 10, 8192, null)
@@ -106,7 +106,7 @@ test('hidden thinking that the budget no longer covers ends the stream once the 
   expect(cover.refusal).toEqual({ name: 'agent_budget_exceeded' })
 })
 
-test('a call that holds all of its max_tokens is not ended for thinking', () => {
+test('a call whose hold covers all of max_tokens is not ended because of thinking', () => {
   const clock = standingClock()
   const hold = holdThat(() => false, { refusedBy: 'agent', tokens: 0 })
   const cover = new StreamHold(hold, clock, 10, 4000, 4000)

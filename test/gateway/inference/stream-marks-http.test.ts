@@ -1,4 +1,4 @@
-/** Marks at the begin and the end of a stream that clients know: the relay reads them as clients do. */
+/** The relay treats a byte order mark and the end mark of a stream as clients do. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -19,14 +19,14 @@ const paths = {
 }
 
 for (const [path, body] of Object.entries(paths)) {
-  test(`a byte order mark before the first event hides no text: ${path}`, async () => {
+  test(`a byte order mark before the first event does not hide its text: ${path}`, async () => {
     app.alpha.script([{ rawStream: [`\ufeff${frame('first')}`, frame('second'), stop, 'data: [DONE]\n\n'] }])
     const reply = await app.call('POST', path, { model: 'alpha-only', stream: true, ...body })
     expect([reply.status, reply.text.includes('first'), reply.text.includes('second')]).toEqual([200, true, true])
   })
 
   for (const mark of ['[DONE]\t', '[DONE] bye'])
-    test(`the stream ends at data that begins with the end mark, and nothing after it is sent or charged: ${path}, ${JSON.stringify(mark)}`, async () => {
+    test(`a stream ends at data that begins with the end mark, and later data is neither sent nor charged: ${path}, ${JSON.stringify(mark)}`, async () => {
       app.alpha.script([{ rawStream: [frame('abc'), stop, `data: ${mark}\n\n`, frame('after'.repeat(1000)), 'data: [DONE]\n\n'] }])
       const reply = await app.call('POST', path, { model: 'alpha-only', stream: true, ...body })
       expect([reply.status, reply.text.includes('abc'), reply.text.includes('after')]).toEqual([200, true, false])

@@ -19,7 +19,7 @@ const chunks = (text: string) =>
 describe('streamed chat completions', () => {
   let app: TestApp
   beforeAll(async () => {
-    // The providers break off all the time here; what that does to circuits is tested with routing.
+    // The limit is high, because providers often break off in these tests. The routing tests cover circuits.
     app = await startApp({ env: { CIRCUIT_FAILURES: '1000' }, dialects: true })
   })
   afterAll(() => app.stop())
@@ -30,7 +30,7 @@ describe('streamed chat completions', () => {
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, stream: true, ...body }, options)
   const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 
-  test('CHAT-17 CHAT-18 a stream is an uncached event-stream of chunks with one id, and ends with [DONE]', async () => {
+  test('CHAT-17 CHAT-18 a stream is an event-stream without caching, has chunks with one id, and ends with [DONE]', async () => {
     const reply = await stream()
     expect(reply.status).toBe(200)
     expect(reply.headers.get('content-type')).toContain('text/event-stream')
@@ -41,7 +41,7 @@ describe('streamed chat completions', () => {
     for (const chunk of list) expect(chunk.object).toBe('chat.completion.chunk')
   })
 
-  test('CHAT-18 every chunk of a stream has the object chat.completion.chunk and one id, relayed or translated, with a reported or an estimated usage', async () => {
+  test('CHAT-18 every chunk has the object chat.completion.chunk and the same id, relayed or translated, with reported or estimated usage', async () => {
     const cases: [string, UpstreamScript, object][] = [
       ['usage of the provider', {}, {}],
       ['usage that nobody told', { usage: null }, {}],
@@ -69,7 +69,7 @@ describe('streamed chat completions', () => {
     }
   })
 
-  test('CHAT-19 CHAT-20 usage is requested, other stream options are kept, and the last chunk before [DONE] has the usage', async () => {
+  test('CHAT-19 CHAT-20 the gateway requests usage and keeps other stream options, and the last chunk before [DONE] has the usage', async () => {
     const reply = await stream({ stream_options: { chunk_size: 3 } })
     expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ chunk_size: 3, include_usage: true })
     expect(chunks(reply.text).at(-1).usage.total_tokens).toBeGreaterThan(0)
@@ -78,7 +78,7 @@ describe('streamed chat completions', () => {
     expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ include_usage: true })
   })
 
-  test('CHAT-21 include_usage: false affects the caller only: the provider is asked for usage, the call is metered, and the chunk is withheld', async () => {
+  test('CHAT-21 with include_usage: false the gateway still requests and records usage, but does not send the usage chunk', async () => {
     const before = await totals()
     const reply = await stream({ stream_options: { include_usage: false } })
     expect(sentBodies(app.alpha)[0]?.['stream_options']).toEqual({ include_usage: true })
@@ -87,7 +87,7 @@ describe('streamed chat completions', () => {
     expect((await totals()).total_tokens).toBeGreaterThan(before.total_tokens)
   })
 
-  test('CHAT-22 a provider without the option is not asked and its usage is estimated', async () => {
+  test('CHAT-22 a provider without the usage option is not asked for usage, which is estimated', async () => {
     app.beta.script([{ usage: null }])
     const before = await totals()
     expect((await stream({ model: 'mute-model' })).status).toBe(200)
@@ -95,7 +95,7 @@ describe('streamed chat completions', () => {
     expect((await totals()).completion_tokens).toBeGreaterThan(before.completion_tokens)
   })
 
-  test('CHAT-23 the same call costs the same, streamed or not', async () => {
+  test('CHAT-23 a call costs the same, streamed or not', async () => {
     const cost = async (call: () => Promise<unknown>): Promise<number[]> => {
       const before = await totals()
       await Promise.resolve(call())
@@ -111,12 +111,12 @@ describe('streamed chat completions', () => {
     expect(whole[2]).toBeGreaterThan(0)
   })
 
-  test('HDR-02 the provider that serves the stream is named before the first byte', async () => {
+  test('HDR-02 the headers of a stream name the serving provider before the first byte', async () => {
     app.alpha.script([{ status: 503 }])
     expect((await stream()).headers.get('x-br-provider')).toBe('beta')
   })
 
-  test('CHAT-24 a provider that fails before the first chunk is failed over, and when all fail the answer is a JSON 502', async () => {
+  test('CHAT-24 when a provider fails before the first chunk, the next route serves, and when all fail the answer is a JSON 502', async () => {
     app.alpha.script([{ breakAfterChunks: 0 }])
     expect((await stream()).headers.get('x-br-provider')).toBe('beta')
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.script([{ breakAfterChunks: 0 }])
@@ -124,7 +124,7 @@ describe('streamed chat completions', () => {
     expect([reply.status, reply.json.error.code]).toEqual([502, 'all_routes_failed'])
   })
 
-  test('CHAT-25 a provider that breaks off after the first chunk ends the stream with an error frame and [DONE], without failover', async () => {
+  test('CHAT-25 when a provider breaks off after the first chunk, the stream ends with an error frame and [DONE], without failover', async () => {
     app.alpha.script([{ breakAfterChunks: 2 }])
     const reply = await stream()
     expect(reply.status).toBe(200)
@@ -134,7 +134,7 @@ describe('streamed chat completions', () => {
     expect(app.beta.requests).toHaveLength(0)
   })
 
-  test('a stream that closes cleanly without its end mark is no success, unless its usage had arrived', async () => {
+  test('a stream that closes without its end mark is a failure, unless its usage has arrived', async () => {
     const chunk = (more: object) =>
       `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }], ...more })}\n\n`
     app.alpha.script({ rawStream: [chunk({}), chunk({})] })
@@ -147,7 +147,7 @@ describe('streamed chat completions', () => {
     expect(whole.some(event => event.includes('error'))).toBe(false)
   })
 
-  test('CHAT-26 a client that leaves ends the connection to the provider, and the output so far is metered', async () => {
+  test('CHAT-26 when a client disconnects, the connection to the provider ends, and the output so far is charged', async () => {
     const before = await totals()
     app.alpha.script([{ holdAfterChunks: 3 }])
     const controller = new AbortController()
@@ -165,7 +165,7 @@ describe('streamed chat completions', () => {
     expect((await totals()).completion_tokens).toBeGreaterThan(before.completion_tokens)
   })
 
-  test('an end mark without its line end ends the stream, and nothing is sent twice', async () => {
+  test('an end mark without a line end also ends the stream, and nothing is sent twice', async () => {
     const chunk = 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"abc"},"finish_reason":"stop"}]}\n\n'
     for (const end of ['data: [DONE]', 'data: [DONE]\n']) {
       app.alpha.script([{ rawStream: [chunk, end] }])
@@ -177,7 +177,7 @@ describe('streamed chat completions', () => {
     }
   })
 
-  test("the provider's own error frame passes, and the end mark comes after it in an event of its own", async () => {
+  test("the provider's own error frame is relayed, followed by the end mark as a separate event", async () => {
     const frame = 'data: {"error":{"message":"overloaded","type":"server_error","code":null}}'
     for (const end of ['\n', '\n\n']) {
       app.alpha.script([{ rawStream: ['data: {"choices":[{"index":0,"delta":{"content":"abc"}}]}\n\n', `${frame}${end}`], holdAfterRaw: true }])
@@ -186,7 +186,7 @@ describe('streamed chat completions', () => {
     }
   })
 
-  test('the real OpenAI SDK streams and reads usage', async () => {
+  test('the OpenAI SDK reads a stream and its usage', async () => {
     const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: app.key, maxRetries: 0 })
     let text = ''
     let total = 0

@@ -1,4 +1,4 @@
-/** Which fields of a request go on to a provider on the platform's key, and that everything goes on to one on a key of the caller. */
+/** Which fields of a request are sent to a provider on the platform key. On the caller's own key, all fields are sent. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import type { UpstreamServer } from '../../harness/upstream-server.ts'
@@ -7,7 +7,7 @@ import { usageRows } from '../../harness/usage-rows.ts'
 const hello = [{ role: 'user', content: 'hello' }]
 const own = { upstream_key: 'sk-my-own-key-0001' }
 
-/** What chooses models, routes, stored files, retention or paid extras, and what nobody knows. */
+/** Fields that choose models, routes, stored files, retention or paid extras, and unknown fields. */
 const chosen = {
   models: ['openai/gpt-5-pro'],
   preset: 'dear',
@@ -25,7 +25,7 @@ const chosen = {
   extra_body: { google: { cached_content: 'cachedContents/1' } },
   brand_new: true,
 }
-/** Fields of the reference that cost nothing beside the tokens. */
+/** Documented fields that cost nothing in addition to the tokens. */
 const harmless = {
   temperature: 0.5,
   top_p: 0.9,
@@ -90,7 +90,7 @@ describe("fields on the platform's key", () => {
   const sent = (upstream: UpstreamServer = app.alpha) => upstream.requests.at(-1)?.json ?? {}
   const named = (reply: { headers: Headers }) => (reply.headers.get('x-br-dropped-params') ?? '').split(',').filter(Boolean).toSorted()
 
-  test('HARD-07 fields that choose models, routes, files, retention or paid extras are dropped and named, streamed or not; fields of the format reference pass', async () => {
+  test('HARD-07 fields that choose models, routes, files, retention or paid extras are named as dropped, and documented fields are sent', async () => {
     for (const stream of [false, true]) {
       const reply = await chat({ ...chosen, stream })
       expect(reply.status, reply.text).toBe(200)
@@ -104,7 +104,7 @@ describe("fields on the platform's key", () => {
     expect(named(await chat(nulls))).toEqual([])
   })
 
-  test('HARD-07 fields pass on a key of the caller, on a server of the operator, and where the catalog row lists them', async () => {
+  test("HARD-07 such fields are sent on the caller's own key, to a server of the operator, and if the catalog lists them", async () => {
     const fields = chosen
     expect(named(await chat({ ...fields, ...own }))).toEqual([])
     expect(sent()).toMatchObject(fields)
@@ -119,7 +119,7 @@ describe("fields on the platform's key", () => {
     expect(sent()).toMatchObject({ brand_new: true, service_tier: 'priority' })
   })
 
-  test('HARD-07 a stored file, a recording or a tool that the provider runs is refused in every place, and is sent with an own key', async () => {
+  test('HARD-07 a stored file, a recording or a provider-run tool is refused in every place, but sent with an own key', async () => {
     const refused: readonly object[] = [
       { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
       {
@@ -149,7 +149,7 @@ describe("fields on the platform's key", () => {
     for (const body of refused) expect((await chat({ ...body, ...own })).status, JSON.stringify(body)).toBe(200)
   })
 
-  test('HARD-07 a duplicate member at any depth is sent once, with the value that was checked', async () => {
+  test('HARD-07 a field that occurs twice at any depth is sent once, with the checked value', async () => {
     const doubled = [
       `{"model":"same-id","messages":${JSON.stringify(hello)},"web_search_options":{},"web_search_options":null}`,
       `{"model":"same-id","messages":${JSON.stringify(hello)},"models":["dear"],"models":null}`,
@@ -174,13 +174,13 @@ describe("fields on the platform's key", () => {
         text,
       ).toHaveLength(1)
     }
-    // What is not doubled goes on as it was written.
+    // A body without duplicates is sent as it was written.
     const plain = `{ "model":"same-id",  "messages":[{"role":"user","content":"a: \\"b\\" {\\"c\\": 1}"}], "temperature":1.0 }`
     await post('/v1/chat/completions', plain)
     expect(app.alpha.requests.at(-1)?.raw.toString()).toBe(plain)
   })
 
-  test('HARD-07 responses and messages relayed on the key of the platform have only fields of their references too', async () => {
+  test('HARD-07 relayed responses and messages calls on the platform key also contain only documented fields', async () => {
     const response = await post('/v1/responses', {
       model: 'responses-model',
       input: 'hi',
@@ -210,7 +210,7 @@ describe("fields on the platform's key", () => {
     expect([mine.status, named(mine), app.others.claude.requests.at(-1)?.headers['anthropic-beta']]).toEqual([200, [], betas['anthropic-beta']])
   })
 
-  test('HARD-07 fields of embeddings, speech and pictures are withheld too', async () => {
+  test('HARD-07 undocumented fields of embeddings, speech and picture calls are also dropped', async () => {
     const vector = await post('/v1/embeddings', { model: 'test-embed', input: 'x', dimensions: 8, models: ['dear'], store: true })
     expect([vector.status, named(vector)]).toEqual([200, ['models', 'store']])
     expect(sent()).toEqual({ model: 'alpha-upstream', input: 'x', dimensions: 8 })
@@ -225,7 +225,7 @@ describe("fields on the platform's key", () => {
     expect(sent()).toMatchObject({ background: 'opaque' })
   })
 
-  test('HARD-07 a reply that names a dearer model than requested is charged as that model, whole or streamed, except on an own key', async () => {
+  test('HARD-07 a reply that names a more expensive model than requested is charged as that model, except on an own key', async () => {
     const usage = { prompt_tokens: 100, completion_tokens: 100, total_tokens: 200 }
     const whole = (model: string) => ({
       body: { id: 'x', object: 'chat.completion', model, choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }], usage },
@@ -258,7 +258,7 @@ describe("fields on the platform's key", () => {
         expect([other, await charged(script(other), { stream })]).toEqual([other, [dear, dear]])
       expect(await charged(script('dear-upstream'), { stream, ...own })).toEqual([cheap, 0n])
     }
-    // The next call is charged as itself.
+    // The next call is charged for its own model.
     expect(await charged(whole('alpha-upstream'))).toEqual([cheap, cheap])
   })
 })

@@ -1,4 +1,4 @@
-/** Every parameter of OpenAI chat completions: the type demands one row for each that the installed SDK knows. */
+/** Every parameter of OpenAI chat completions. The type requires one row for each parameter of the installed SDK. */
 import type { ChatCompletionCreateParams } from 'openai/resources/chat/completions'
 import { carried, dropped, everywhere, type Fate, met, type Row } from './fate.ts'
 
@@ -109,7 +109,7 @@ export const chatFields = {
   web_search_options: lost({ web_search_options: { search_context_size: 'low' } }, 'web_search_options'),
 } as const satisfies Record<Parameter, Row<Target>>
 
-/** What the SDK does not know and clients send all the same, and values that ask for nothing. */
+/** Parameters that clients send although the SDK does not have them, and values that ask for nothing. */
 export const otherChatFields = {
   top_k: row({ top_k: 7 }, carried('"top_k":7'), carried('"topK":7'), dropped('top_k')),
   min_p: lost({ min_p: 0.1 }, 'min_p'),

@@ -1,4 +1,4 @@
-/** Every type of message, content part, tool and choice of OpenAI chat completions, and the fields of those that are carried. */
+/** Every type of message, content part, tool and tool choice of OpenAI chat completions, and the fields of the types that are carried. */
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
@@ -134,7 +134,7 @@ export const chatTools = {
   ),
 } as const satisfies Record<ChatCompletionTool['type'], Row<Target>>
 
-/** Parts of parts, and what clients send that the SDK does not know. */
+/** Fields of parts, and parts that clients send although the SDK does not have them. */
 export const otherChatParts = {
   'detail of an image': row(
     asked({ type: 'image_url', image_url: { url, detail: 'low' } }, text),

@@ -1,4 +1,4 @@
-/** Every type of block of Anthropic messages, beta ones too, and the fields of those that are carried. */
+/** Every type of block of Anthropic messages, including beta types, and the fields of the types that are carried. */
 import type { BetaContentBlockParam } from '@anthropic-ai/sdk/resources/beta/messages/messages'
 import type { ContentBlockParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages/messages'
 import { carried, everywhere, type Fate, met, type Row, refused } from './fate.ts'

@@ -1,4 +1,4 @@
-/** Every parameter of Anthropic messages, beta ones too: the types demand one row for each that the installed SDK knows. */
+/** Every parameter of Anthropic messages, including beta parameters. The types require one row for each parameter of the installed SDK. */
 import type { MessageCreateParams as BetaParams } from '@anthropic-ai/sdk/resources/beta/messages/messages'
 import type { MessageCreateParams } from '@anthropic-ai/sdk/resources/messages/messages'
 import { carried, dropped, everywhere, type Fate, met, type Row, refused } from './fate.ts'
@@ -15,7 +15,7 @@ const all = (body: Row<Target>['body'], fate: Fate): Row<Target> => everywhere(m
 const look = { name: 'look', input_schema: { type: 'object', properties: { at: { type: 'string' } } } }
 const reply = { type: 'object', properties: { town: { type: 'string' } }, required: ['town'], additionalProperties: false }
 
-/** `betas` is a header of the API that the SDK lets its callers write as a parameter. */
+/** `betas` is left out, because it is a header of the API that the SDK accepts as a parameter. */
 type Parameter = keyof MessageCreateParams | Exclude<keyof BetaParams, 'betas'>
 
 export const messagesFields = {
@@ -29,7 +29,7 @@ export const messagesFields = {
   context_management: all({ context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } }, dropped('context_management')),
   diagnostics: all({ diagnostics: { previous_message_id: 'msg_1' } }, dropped('diagnostics')),
   fallback_credit_token: all({ fallback_credit_token: 't' }, dropped('fallback_credit_token')),
-  // The gateway's own field of that name: a chain of models. What is no chain is refused.
+  // The gateway has its own field of this name, a chain of models. A value that is not a chain is refused.
   fallbacks: all({ fallbacks: [{ model: 'openai-model', max_tokens: 5 }] }, refused('"fallbacks[0]"')),
   inference_geo: all({ inference_geo: 'us' }, dropped('inference_geo')),
   mcp_servers: all({ mcp_servers: [{ type: 'url', url: 'https://mcp.example.test', name: 'm' }] }, refused('"mcp_servers"')),
@@ -79,7 +79,7 @@ export const messagesFields = {
   workspace_id: all({ workspace_id: 'x' }, dropped('workspace_id')),
 } as const satisfies Record<Parameter, Row<Target>>
 
-/** Parameters that older versions of the API have, parts of parameters, and values that ask for nothing or are none. */
+/** Parameters of older versions of the API, parts of parameters, values that ask for nothing, and invalid values. */
 export const otherMessagesFields = {
   temperature: row({ temperature: 0.37 }, carried('"temperature":0.37'), carried('"temperature":0.37'), carried('"temperature":0.37')),
   top_p: row({ top_p: 0.53 }, carried('"top_p":0.53'), carried('"topP":0.53'), carried('"top_p":0.53')),

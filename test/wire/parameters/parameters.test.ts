@@ -1,6 +1,6 @@
 /**
- * What becomes of every parameter of the three client formats at a provider of another format: it goes on, it is named in
- * x-br-dropped-params, or it is refused in words. The tables are typed by the installed SDKs: a parameter that they learn needs a row.
+ * Tests every parameter of the three client formats at a provider of another format. It is carried, named in x-br-dropped-params, or refused with a
+ * message. The installed SDKs give the types of the tables, so a new parameter of an SDK needs a row.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -54,7 +54,7 @@ describe('parameters of the client formats at providers of other formats', () =>
   })
   afterAll(() => app.stop())
 
-  /** What is wrong with the fate of these fields; null when it is as the table says. */
+  /** Returns how the actual fate of these fields differs from the table, or null when it does not. */
   async function wrongness(path: string, body: object, fate: Fate): Promise<string | null> {
     for (const server of servers) server.reset()
     const reply = await app.call('POST', path, body)
@@ -75,7 +75,7 @@ describe('parameters of the client formats at providers of other formats', () =>
 
   for (const { path, base, tables, targets } of clients)
     for (const dialect of targets)
-      test(`every parameter of ${path} goes on, is named or is refused at ${dialect}`, async () => {
+      test(`every parameter of ${path} is carried to a ${dialect} provider, named as dropped, or refused`, async () => {
         const wrong: string[] = []
         for (const [name, { body, fate }] of tables.flatMap(table => Object.entries(table))) {
           const expected = fate[dialect]

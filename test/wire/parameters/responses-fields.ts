@@ -1,4 +1,4 @@
-/** Every parameter of OpenAI responses: the type demands one row for each that the installed SDK knows. */
+/** Every parameter of OpenAI responses. The type requires one row for each parameter of the installed SDK. */
 import type { ResponseCreateParams } from 'openai/resources/responses/responses'
 import { carried, dropped, everywhere, type Fate, met, type Row, refused } from './fate.ts'
 
@@ -78,7 +78,7 @@ export const responsesFields = {
   user: row({ user: 'u-1' }, carried('"user":"u-1"'), carried('"metadata":{"user_id":"u-1"}'), dropped('user')),
 } as const satisfies Record<keyof ResponseCreateParams, Row<Target>>
 
-/** What the SDK does not know, parts of parameters, and values that ask for nothing or are none. */
+/** Parameters that the SDK does not have, parts of parameters, values that ask for nothing, and invalid values. */
 export const otherResponsesFields = {
   'an unknown field': all({ vendor_thing: true }, dropped('vendor_thing')),
   'reasoning.summary': row(

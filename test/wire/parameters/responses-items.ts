@@ -1,4 +1,4 @@
-/** Every type of input item and tool of OpenAI responses, and the fields of those that are carried. */
+/** Every type of input item and tool of OpenAI responses, and the fields of the types that are carried. */
 import type { FunctionTool, ResponseFunctionToolCall, ResponseInputContent, ResponseInputItem, Tool } from 'openai/resources/responses/responses'
 import { carried, everywhere, type Fate, type Row, refused } from './fate.ts'
 import { responsesTargets } from './responses-fields.ts'
@@ -121,7 +121,7 @@ export const callFields = {
   caller: all(items({ ...call, caller: { type: 'program', caller_id: 'x' } }, output), carried('look', 'input.caller')),
 } as const satisfies Record<keyof ResponseFunctionToolCall, Row<Target>>
 
-/** Fields of a function that is offered. */
+/** Fields of a function tool. */
 export const functionFields = {
   type: all({ tools: [look] }, carried('look')),
   name: all({ tools: [look] }, carried('look')),
@@ -134,7 +134,7 @@ export const functionFields = {
   output_schema: all({ tools: [{ ...look, output_schema: { type: 'object' } }] }, carried('look', 'tools.output_schema')),
 } as const satisfies Record<keyof FunctionTool, Row<Target>>
 
-/** What else items hold. */
+/** Other contents of items. */
 export const otherResponsesItems = {
   'the phase of a message': all(items({ role: 'assistant', content: 'Said.', phase: 'commentary' }), carried('Said.', 'input.phase')),
   'an image of a stored file': all(asked({ type: 'input_image', file_id: 'file_1' }), refused('file_id')),

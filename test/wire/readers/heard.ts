@@ -1,16 +1,16 @@
 import type { TurnUsage } from '../turns/turn.ts'
 
-/** What a client makes of a reply, told in no wire format. */
+/** The content of a reply as a client reads it, independent of the wire format. */
 export interface Heard {
   readonly text: string
   readonly reasoning: string
-  /** Said in place of an answer, where the format tells it from one. */
+  /** The text of a refusal, in formats that distinguish it from an answer. */
   readonly refusal: string
   readonly signatures: readonly string[]
   readonly redacted: readonly string[]
   readonly calls: readonly HeardCall[]
   readonly finish: 'stop' | 'length' | 'tool_calls' | 'content_filter' | null
-  /** The stream said that it failed. */
+  /** The failure that the stream reported. */
   readonly fault: { readonly type: unknown; readonly message: unknown } | null
   readonly usage: TurnUsage | null
 }
@@ -21,7 +21,7 @@ export interface HeardCall {
   readonly arguments: string
 }
 
-/** Collects while a stream is read. */
+/** Collects the content while a stream is read. */
 export interface Hearing {
   text: string
   reasoning: string
@@ -46,15 +46,15 @@ export const nothingHeard = (): Hearing => ({
   usage: null,
 })
 
-/** Fails the reading: what came breaks the format. */
+/** Throws when the input breaks the format. */
 export function must(isSo: boolean, what: string, shown?: unknown): asserts isSo {
   if (!isSo) throw new Error(`${what}${shown === undefined ? '' : `: ${JSON.stringify(shown)}`}`)
 }
 
-/** A name and data of every event; comments are passed over. Throws for anything that a simple reader of lines could misread. */
+/** Returns the name and the data of every event, without comments. Throws for anything that a simple line reader could misread. */
 export function eventsOf(text: string): readonly { readonly name: string | null; readonly data: string }[] {
   must(text === '' || text.endsWith('\n\n'), 'the stream ends behind a whole event', text.slice(-40))
-  // Blank lines more than one end no event more.
+  // Additional blank lines do not end another event.
   return text
     .replace(/^\n+/, '')
     .split(/\n\n+/)
@@ -83,7 +83,7 @@ export function textOf(value: unknown, what: string): string {
   return value
 }
 
-/** A count of tokens: a whole number of at least 0. */
+/** Returns a token count. Throws when it is not a whole number of at least 0. */
 export function countOf(value: unknown, what: string): number {
   must(typeof value === 'number' && Number.isInteger(value) && value >= 0, `${what} is a count`, value)
   return value

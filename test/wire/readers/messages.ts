@@ -25,7 +25,7 @@ function messagesUsage(value: unknown): TurnUsage {
 
 type Event = Readonly<Record<string, unknown>>
 
-/** Reads a stream of the messages format: one message_start first, blocks that do not overlap, one end. */
+/** Reads a stream of the messages format. It checks that message_start comes first and once, that blocks do not overlap, and that there is one end. */
 export function readMessagesStream(stream: string): Heard {
   const hearing = nothingHeard()
   const block = { open: null as string | null, index: -1, said: '' }

@@ -66,7 +66,10 @@ interface OpenItem {
   isDone: boolean
 }
 
-/** Reads a stream of the responses format: numbered events, items that are opened and done once, one end that repeats them. */
+/**
+ * Reads a stream of the responses format. It checks that events are numbered, that each item is opened and done once, and that one final event repeats the
+ * items.
+ */
 export function readResponsesStream(stream: string): Heard {
   const items: OpenItem[] = []
   const done: Event[] = []

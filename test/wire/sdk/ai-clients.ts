@@ -4,7 +4,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateText, jsonSchema, type LanguageModel, type ModelMessage, Output, streamText, type ToolSet, tool } from 'ai'
 import { type Ask, citySchema, pixelBase64, question, type SdkClient, type Told, weatherTool } from './ask.ts'
 
-/** The package `ai` over one of its providers. */
+/** Returns a client that uses the package `ai` with one of its providers. */
 function aiClient(
   name: string,
   api: SdkClient['api'],

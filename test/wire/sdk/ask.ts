@@ -1,4 +1,4 @@
-/** What every client is asked to do, and what it says of the answer, in one shape for all packages. */
+/** The request to every client package, and its answer, in one form for all packages. */
 
 export interface Ask {
   readonly model: string
@@ -12,10 +12,10 @@ export interface Ask {
 export interface Told {
   readonly text: string
   readonly calls: readonly { readonly name: string; readonly input: unknown }[]
-  /** In the package's own words. */
+  /** The finish reason in the terms of the package. */
   readonly finish: string
   readonly reasoning: string
-  /** The answer as the package has read it by the schema. */
+  /** The answer as the package has parsed it by the schema. */
   readonly object: unknown
 }
 
@@ -23,11 +23,11 @@ export interface SdkClient {
   readonly name: string
   readonly api: 'chat' | 'responses' | 'messages'
   ask(ask: Ask): Promise<Told>
-  /** The status of the HTTP reply that an error of this package came from; undefined for errors that came from none. */
+  /** Returns the HTTP status of an error of this package, or undefined for an error without an HTTP reply. */
   statusOf(error: unknown): unknown
-  /** Scenarios that the package or its API has no words for, with the reason. */
+  /** Scenarios that the package or its API does not support, with the reason. */
   readonly cannot: Readonly<Record<string, string>>
-  /** What it says at the end of an answer: plain, with tools, cut at the ceiling, refused. */
+  /** The finish reasons of the package: for a plain answer, with tool calls, at the token limit, and for a refusal. */
   readonly finishes: { readonly stop: string; readonly tools: string; readonly length: string; readonly refused: string }
 }
 
@@ -39,6 +39,6 @@ const cityProperties = { city: { type: 'string' as const } }
 export const citySchema = { type: 'object' as const, properties: cityProperties, required: ['city'], additionalProperties: false }
 export const weatherTool = { name: 'get_weather', description: 'Weather of a city', parameters: citySchema }
 
-/** What the answer's schema is, and an answer of it. */
+/** An answer that fits the schema. */
 export const answer = { city: 'Pune' }
 export const answerText = JSON.stringify(answer)

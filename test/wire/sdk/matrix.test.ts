@@ -1,4 +1,4 @@
-/** (vii) Real client packages, over HTTP, against providers of every dialect: what they are told is what the model said. */
+/** Invariant (vii): real client packages, over HTTP and with providers of every dialect, receive what the model wrote. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasDialect } from '../../../src/gateway/providers/dialects.ts'
 import type { DialectId } from '../../../src/gateway/providers/provider.ts'
@@ -31,7 +31,7 @@ afterAll(() => app.stop())
 const serverOf = (dialect: DialectId): UpstreamServer =>
   ({ openai: app.alpha, anthropic: app.others.claude, gemini: app.others.gem, 'openai-responses': app.others.resp })[dialect]
 
-// Titles are needed before there is a gateway.
+// The titles are needed before the gateway has started, so the address is a placeholder.
 for (const [place, { name, cannot }] of clientsAt('http://127.0.0.1:1', 'none').entries()) {
   for (const dialect of dialects.filter(hasDialect)) {
     const client = (): SdkClient => {

@@ -29,7 +29,7 @@ export function openAiChat(baseUrl: string, apiKey: string): SdkClient {
         ...(ask.schema ? { response_format: { type: 'json_schema', json_schema: format } } : {}),
         ...(ask.thinking ? { reasoning_effort: 'high' } : {}),
       }
-      // The helper keeps the last piece of a field that it does not know, so thoughts are collected chunk by chunk.
+      // Thinking is collected from the chunks, because the helper keeps only the last piece of a field that it does not know.
       const thoughts: string[] = []
       const collect = (chunk: OpenAI.Chat.Completions.ChatCompletionChunk): void => {
         for (const { delta } of chunk.choices) if ('reasoning_content' in delta) thoughts.push(String(delta.reasoning_content))

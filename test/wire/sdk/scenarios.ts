@@ -1,4 +1,4 @@
-/** What the upstreams answer to every scenario, in their own formats. */
+/** The replies of the upstreams to every scenario, in their own formats. */
 import type { DialectId } from '../../../src/gateway/providers/provider.ts'
 import { wantsStream } from '../../harness/upstream-formats.ts'
 import type { RecordedRequest, UpstreamScript } from '../../harness/upstream-server.ts'
@@ -27,7 +27,7 @@ export const turns = {
 
 export type TurnName = keyof typeof turns
 
-/** The reply of an upstream to that request. */
+/** Returns a function that makes the reply of an upstream to a request. */
 export function scriptOf(dialect: DialectId, name: TurnName): (request: RecordedRequest) => UpstreamScript {
   return request => {
     const asked = JSON.stringify(request.json ?? {})
@@ -36,7 +36,7 @@ export function scriptOf(dialect: DialectId, name: TurnName): (request: Recorded
   }
 }
 
-/** A model without schemas of its own answers with the tool that stands for one. */
+/** A model without support for schemas answers with a call of the tool that replaces the schema. */
 const replyTool = turn([{ kind: 'tools', calls: [{ id: 'toolu_1', name: 'br_json_reply', parts: [answerText] }], isInterleaved: false }])
 
 function written(dialect: DialectId, said: Turn): { frames: Parameters<typeof bytesOf>[0]; whole: Record<string, unknown> } {
@@ -68,7 +68,7 @@ function written(dialect: DialectId, said: Turn): { frames: Parameters<typeof by
   }
 }
 
-/** An upstream's refusal, in the words of its format. */
+/** Returns an error reply of an upstream, in its own format. */
 export function errorOf(dialect: DialectId, status: 400 | 429 | 500): UpstreamScript {
   const words = { 400: 'The request is wrong.', 429: 'Too many requests.', 500: 'The server failed.' }[status]
   const named = { 400: 'invalid_request_error', 429: 'rate_limit_error', 500: 'api_error' }[status]

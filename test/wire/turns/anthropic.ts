@@ -4,16 +4,16 @@ import type { Upstream } from './upstreams.ts'
 
 interface Style {
   readonly pings: boolean
-  /** The last usage repeats what the first said of the prompt. */
+  /** The last usage repeats the prompt numbers of the first one. */
   readonly mergesUsage: boolean
-  /** The prompt is told at the end alone. */
+  /** Only the last usage contains the prompt numbers. */
   readonly lateUsage: boolean
   readonly inputInStart: boolean
 }
 
 const named = (event: string, data: object): Frame => ({ event, data: { type: event, ...data } })
 
-/** A server that speaks Anthropic messages. */
+/** Writes turns as a server with the Anthropic messages API does. */
 export const anthropicUpstream: Upstream<Style> = {
   carries: {
     signatures: true,

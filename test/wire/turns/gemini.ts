@@ -3,18 +3,18 @@ import { type Frame, inputOf, type Said, type ToolCall, type Turn } from './turn
 import type { Upstream } from './upstreams.ts'
 
 interface Style {
-  /** Newer servers name their calls. */
+  /** Calls have ids, as with newer servers. */
   readonly callIds: boolean
   readonly usageEachChunk: boolean
-  /** The finish reason is beside the last part instead of in a chunk of its own. */
+  /** The finish reason is in the chunk of the last part, not in a separate chunk. */
   readonly finishBesideLast: boolean
-  /** Where the thoughts are signed: on calls alone, on the text behind them, or on an empty text at the end. */
+  /** Where the signature of thinking is: on the calls, on the text after the thinking, or on an empty text at the end. */
   readonly signs: 'calls' | 'text' | 'end'
 }
 
 const head = { modelVersion: 'upstream-model', responseId: 'gemini-up' }
 
-/** A server that speaks Gemini's generateContent. */
+/** Writes turns as a server with Gemini's generateContent API does. */
 export const geminiUpstream: Upstream<Style> = {
   carries: {
     signatures: false,
@@ -87,7 +87,7 @@ function callPart(call: ToolCall, style: Style, isFirst: boolean): object {
   }
 }
 
-/** Parts of one chunk each. */
+/** Returns the parts of each chunk. */
 function streamParts(said: Said, style: Style): readonly (readonly object[])[] {
   switch (said.kind) {
     case 'text':

@@ -5,11 +5,11 @@ import type { Upstream } from './upstreams.ts'
 interface Style {
   readonly tools: 'plain' | 'id-each-chunk' | 'no-index' | 'index-zero' | 'no-id' | 'whole-call'
   readonly reasoningKey: 'reasoning_content' | 'reasoning'
-  /** Where usage is: in a chunk of its own, beside the finish reason, or in every chunk. */
+  /** Where the usage is: in a separate chunk, in the chunk with the finish reason, or in every chunk. */
   readonly usageAt: 'own-chunk' | 'finish-chunk' | 'every-chunk'
   readonly roleChunk: boolean
   readonly nullFields: boolean
-  /** The finish reason of a turn with tools is what the server says of every other one. */
+  /** A turn with tool calls has the same finish reason as a turn without them. */
   readonly plainFinish: boolean
   readonly finishTwice: boolean
 }
@@ -19,7 +19,7 @@ const chunk = (delta: object, finish: string | null = null, more: object = {}): 
   data: { ...head, choices: [{ index: 0, delta, finish_reason: finish }], ...more },
 })
 
-/** A server that speaks OpenAI chat completions, in one of the ways that are seen. */
+/** Writes turns as a server with the OpenAI chat completions API does, in one of the variants of real servers. */
 export const openAiUpstream: Upstream<Style> = {
   carries: {
     signatures: false,
@@ -113,7 +113,7 @@ function framesOf(said: Said, style: Style, callsBefore: number): readonly Frame
   }
 }
 
-/** Without an index, or always the same, calls can only come after each other. */
+/** When calls have no index, or always the same one, they can only come one after the other. */
 function toolFrames(calls: readonly ToolCall[], isInterleaved: boolean, style: Style, callsBefore: number): readonly Frame[] {
   const perCall = calls.map((call, index) => callFrames(call, callsBefore + index, style))
   const canInterleave = style.tools === 'plain' || style.tools === 'id-each-chunk'

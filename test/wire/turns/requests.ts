@@ -1,4 +1,4 @@
-/** Requests as OpenAI clients write them: sound ones, in all the ways that the format allows. */
+/** Valid requests of OpenAI clients, in all forms that the format allows. */
 import fc from 'fast-check'
 
 const plain = fc
@@ -20,7 +20,7 @@ const input = fc.dictionary(fc.constantFrom('city', 'n', 'deep'), fc.oneof(plain
   noNullPrototype: true,
 })
 
-/** An assistant that calls tools, and the tools' answers right behind it. */
+/** An assistant message that calls tools, directly followed by the results. */
 const toolTurn = fc
   .record({
     said: fc.option(plain),

@@ -3,13 +3,13 @@ import { argumentsOf, type Frame, type Said, type ToolCall, type Turn } from './
 import type { Upstream } from './upstreams.ts'
 
 interface Style {
-  /** Reasoning as its summary or as it was thought. */
+  /** Whether reasoning is sent as a summary or as its full text. */
   readonly reasoning: 'summary' | 'text'
-  /** Some servers leave out the events that repeat what was said. */
+  /** False for a server that leaves out the events that repeat the content. */
   readonly withDone: boolean
 }
 
-/** A server that speaks OpenAI responses. */
+/** Writes turns as a server with the OpenAI responses API does. */
 export const responsesUpstream: Upstream<Style> = {
   carries: {
     signatures: false,
@@ -110,7 +110,7 @@ function doneItem(item: Item, index: number, style: Style): object {
   }
 }
 
-/** The events of all items, those of interleaved calls in turns. */
+/** Returns the events of all items. Interleaved calls send their events in turn. */
 function groupsOf(turn: Turn, items: readonly Item[], style: Style): readonly Frame[] {
   const perItem = items.map((item, index) => itemFrames(item, index, style))
   const frames: Frame[] = []

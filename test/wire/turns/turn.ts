@@ -1,10 +1,13 @@
-/** What a model says in one turn, told in no wire format: the generators of upstreams write it in theirs, the readers of clients read it back. */
+/** One turn of a model, independent of wire formats. The generators of upstreams write it in their format, and the readers of clients read it back. */
 import fc from 'fast-check'
 
 export interface ToolCall {
   readonly id: string
   readonly name: string
-  /** The arguments as JSON text, cut as it is streamed. Joined it is '' for a call without any, and half an object for one that was cut off. */
+  /**
+   * The arguments as JSON text, in the pieces of the stream. The joined text is '' for a call without arguments, and an incomplete object for a call that
+   * was cut off.
+   */
   readonly parts: readonly string[]
 }
 
@@ -12,10 +15,10 @@ export type Said =
   | { readonly kind: 'text'; readonly parts: readonly string[] }
   | { readonly kind: 'reasoning'; readonly parts: readonly string[]; readonly signature: string | null }
   | { readonly kind: 'redacted'; readonly data: string }
-  /** Several together; `isInterleaved`: their parts come in turns, where the format can say so. */
+  /** Several calls together. With `isInterleaved`, their parts alternate, if the format allows it. */
   | { readonly kind: 'tools'; readonly calls: readonly ToolCall[]; readonly isInterleaved: boolean }
 
-/** In hub terms: the prompt includes what was cached, the completion what was reasoned. */
+/** The usage as in the hub format: the prompt includes cached tokens, and the completion includes reasoning tokens. */
 export interface TurnUsage {
   readonly prompt: number
   readonly completion: number
@@ -26,23 +29,23 @@ export interface TurnUsage {
 
 export type Ending =
   | 'good'
-  /** All is said and the finish reason given, but the format's end mark is missing. */
+  /** The content and the finish reason are complete, but the format's end mark is missing. */
   | 'no-mark'
-  /** The provider says that it failed. */
+  /** The provider reports a failure. */
   | 'error'
-  /** The bytes end in the middle. */
+  /** The bytes end in the middle of the turn. */
   | 'cut'
 
 export interface Turn {
   readonly said: readonly Said[]
   readonly finish: 'stop' | 'length' | 'content_filter'
-  /** null: none is reported. */
+  /** null: no usage is reported. */
   readonly usage: TurnUsage | null
   readonly ending: Ending
 }
 
 export const argumentsOf = (call: ToolCall): string => call.parts.join('')
-/** The arguments as an object; an empty one for a call without any and for one that was cut off. */
+/** Returns the arguments as an object. It is empty for a call without arguments and for a call that was cut off. */
 export function inputOf(call: ToolCall): unknown {
   const text = argumentsOf(call)
   return parses(text) ? JSON.parse(text) : {}
@@ -67,7 +70,7 @@ const character = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('data: [DONE]', '\n\ndata: {}\n\n', 'event: error\n', ': comment', '[DONE]', '"usage":{', '"error":1') },
 )
 const words = (maxLength: number): fc.Arbitrary<string> => fc.array(character, { maxLength }).map(found => found.join(''))
-/** A text in the pieces that it is streamed in; a surrogate pair may be cut in two. */
+/** Returns a text in the pieces of its stream. A surrogate pair may be divided. */
 export function inPieces(text: fc.Arbitrary<string>): fc.Arbitrary<readonly string[]> {
   return fc.tuple(text, fc.array(fc.nat({ max: 40 }), { maxLength: 4 })).map(([whole, cuts]) => {
     const places = [...new Set(cuts.map(cut => Math.min(cut, whole.length)))].sort((a, b) => a - b)
@@ -82,7 +85,7 @@ const json = fc.dictionary(
 )
 const callArguments = fc.oneof(
   { weight: 5, arbitrary: inPieces(json.map(value => JSON.stringify(value))) },
-  // Pieces that look like nothing are something inside of a string.
+  // Pieces that look like an empty value, but can be part of a string.
   { weight: 1, arbitrary: fc.constantFrom([''], ['{}'], ['{', '}'], ['{"a":"x', ' ', '{}', 'y"', '}']) },
 )
 const call = fc.record({ id: fc.constant(''), name: fc.stringMatching(/^[a-zA-Z][a-zA-Z0-9_-]{0,11}$/), parts: callArguments })
@@ -125,7 +128,7 @@ const ending: fc.Arbitrary<Ending> = fc.oneof(
   fc.constantFrom('no-mark' as const, 'error' as const, 'cut' as const),
 )
 
-/** Turns of at most so many things said. Ids of calls are made unique by their place. */
+/** Turns with at most `saidMax` outputs. The position of a call makes its id unique. */
 export function turns(saidMax: number): fc.Arbitrary<Turn> {
   return fc
     .record({
@@ -138,7 +141,7 @@ export function turns(saidMax: number): fc.Arbitrary<Turn> {
     .map(({ cut, ...turn }) => ({ ...turn, said: (turn.finish === 'length' ? cutOff(turn.said, cut) : turn.said).map((one, place) => withIds(one, place)) }))
 }
 
-/** The ceiling was met in the middle of the last call. */
+/** Returns the outputs with the last call cut off, as at the token limit. */
 function cutOff(said: readonly Said[], place: number): readonly Said[] {
   const last = said.at(-1)
   const call = last?.kind === 'tools' ? last.calls.at(-1) : undefined
@@ -158,16 +161,16 @@ export interface Frame {
   readonly data: object | '[DONE]'
 }
 
-/** How the events are put into bytes: everything that the event stream format leaves open. */
+/** How events are written as bytes. These are the variants that the event stream format allows. */
 export interface Framing {
   readonly lineEnd: '\n' | '\r\n' | '\r'
   readonly space: boolean
   readonly byteOrderMark: boolean
-  /** Non-ASCII characters as escapes. */
+  /** Non-ASCII characters are written as escapes. */
   readonly ascii: boolean
-  /** JSON over several data lines. */
+  /** The JSON is divided into several data lines. */
   readonly multiLine: boolean
-  /** Comments before the events of these places. */
+  /** The positions of events with a comment before them. */
   readonly comments: readonly number[]
   readonly idAndRetry: boolean
 }

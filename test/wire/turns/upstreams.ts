@@ -6,30 +6,30 @@ import { openAiUpstream } from './openai.ts'
 import { responsesUpstream } from './responses.ts'
 import type { Frame, ToolCall, Turn, TurnUsage } from './turn.ts'
 
-/** What of a turn a format can carry at all, and how it comes out in hub terms. */
+/** The parts of a turn that a format can carry, and how the hub format shows them. */
 export interface Carries {
   /** Signatures and redacted thinking. */
   readonly signatures: boolean
   /** Ids of tool calls. */
   readonly callIds: boolean
   usage(usage: TurnUsage): TurnUsage
-  /** Text of the arguments as this format gives it back. */
+  /** Returns the text of the arguments after a round trip through this format. */
   arguments(call: ToolCall): string
-  /** The format has an end mark of its own behind the finish reason. */
+  /** The format has an end mark after the finish reason. */
   readonly hasEndMark: boolean
 }
 
-/** Writes turns as one kind of provider does. */
+/** Writes turns in the format of one kind of provider. */
 export interface Upstream<Style> {
   readonly carries: Carries
   /** Deviations of real servers. */
   readonly styles: fc.Arbitrary<Style>
-  /** The events in order. The last `tail` of them come behind the finish reason or are it: a stream that is cut ends before them. */
+  /** Returns the events in order. The last `tail` of them are the event with the finish reason and those after it. A stream that is cut ends before these. */
   stream(turn: Turn, style: Style): { readonly frames: readonly Frame[]; readonly tail: number }
   whole(turn: Turn, style: Style): Record<string, unknown>
 }
 
-/** A turn as it is written by one provider. */
+/** A turn in the format of one provider. */
 export interface Played {
   readonly frames: readonly Frame[]
   readonly tail: number
@@ -47,7 +47,7 @@ function played<Style>(upstream: Upstream<Style>, turns: fc.Arbitrary<Turn>): { 
   }
 }
 
-/** Turns as providers of that dialect write them. */
+/** Returns turns in the format of providers of that dialect. */
 export function turnsOf(dialect: DialectId, turns: fc.Arbitrary<Turn>): { carries: Carries; turns: fc.Arbitrary<{ turn: Turn; played: Played }> } {
   switch (dialect) {
     case 'openai':

@@ -1,7 +1,7 @@
 /**
- * The memory that request bodies may use in one process. It has three bounds: bytes of all bodies together, a share for the organisations of each
- * founder, and a minimum upload speed. The bytes of a body count from their arrival until its response has ended, because a call keeps its body while
- * it runs. Small bodies have a reserve that large ones cannot take. Decisions 0374 and 0465 say why.
+ * Bounds the memory that request bodies use in one process. There are three bounds: the bytes of all bodies together, a share for the organisations of each
+ * founder, and a minimum upload speed. The bytes of a body count until its response has ended, because a call keeps its body while it runs. Small bodies
+ * have a reserve that large bodies cannot take. Decisions 0374 and 0465 say why.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
@@ -12,7 +12,7 @@ import { SmallReserve, smallBytes } from './small-reserve.ts'
 export interface BodyRoomLimits {
   /** Maximum bytes of all bodies together, without the reserve for small ones. */
   readonly totalBytes: number
-  /** Maximum bytes of the bodies of one founder's organisations. All callers without an organisation have one share together. */
+  /** Maximum bytes of the bodies of one founder's organisations. All callers without an organisation together have one share. */
   readonly orgBytes: number
   /** Minimum average speed of an upload; 0: no minimum. */
   readonly leastBytesPerSecond: number
@@ -21,11 +21,11 @@ export interface BodyRoomLimits {
 /** The reasons for refusing a body. */
 export type BodyRefusal = 'total' | 'organisation' | 'slow' | 'pieces'
 
-/** Time during which an upload may have any speed, because connections and networks begin slowly. */
+/** Time at the start of an upload during which its speed is not checked, because connections start slowly. */
 export const uploadGraceMs = 10_000
 /** How often the gateway checks the speed of uploads. */
 const sweepMs = 1000
-/** The `retry-after` of a body for which there is no room. */
+/** The `retry-after` of the refusal when there is no room for a body. */
 const retryAfterSeconds = 2
 
 /** The founder under which bodies of callers without an organisation count. */
@@ -57,7 +57,7 @@ export class BodyRoom {
     return this.#bytes + this.#reserve.bytes
   }
 
-  /** Returns the upload of a request before any byte has come. */
+  /** Returns the upload of a request. Call it before any byte of the body has arrived. */
   open(orgId: number | null): Upload {
     return new Upload(this, orgId === null ? nobody : this.#founderOf(orgId))
   }
@@ -78,7 +78,7 @@ export class BodyRoom {
     return null
   }
 
-  /** Takes room of the reserve for bytes of a small body. Returns false when there is none. */
+  /** Takes room in the reserve for bytes of a small body. Returns false when the reserve has no room. */
   takeReserve(founder: string, bytes: number): boolean {
     return this.#reserve.take(founder, bytes)
   }
@@ -106,7 +106,7 @@ export class BodyRoom {
     return tooFine()
   }
 
-  /** Starts checking the speed of an upload and returns the current time. One ticker serves all uploads and runs while there are any. */
+  /** Starts checking the speed of an upload and returns the current time. One timer serves all uploads. It runs only while there are uploads. */
   watch(upload: Upload): number {
     this.#coming.add(upload)
     this.#stop ??= this.#clock.every(sweepMs, () => this.#sweep())
@@ -158,8 +158,8 @@ export class Upload {
   }
 
   /**
-   * Notes the length that the client announces. Returns a refusal when that length does not fit beside the bytes of other bodies. A small body is
-   * never refused here. The announcement takes no room, because the announced bytes may never come.
+   * Notes the length that the client announces. Returns a refusal when there is no room for that length. A small body is never refused here. The announced
+   * length takes no room yet, because the bytes may never arrive.
    */
   announce(bytes: number): GatewayError | null {
     this.#announcedBytes = bytes
@@ -167,7 +167,7 @@ export class Upload {
     return why === null ? null : this.#room.refusal(why)
   }
 
-  /** Checks the speed until `arrived`. */
+  /** Starts checking the speed of the upload. The checks end when `arrived` is called. */
   begin(stop: (error: GatewayError) => void): void {
     this.stop = stop
     this.startedMs = this.#room.watch(this)
@@ -193,18 +193,18 @@ export class Upload {
     return null
   }
 
-  /** Takes room for what the parsed body needs beyond its bytes. Returns a refusal when there is none. */
+  /** Takes room for the memory that the parsed body needs in addition to its bytes. Returns a refusal when there is no room. */
   weigh(bytes: number): GatewayError | null {
     if (bytes === 0 || this.#isReleased) return null
     const why = this.#room.take(this.#founder, bytes)
     if (why === null) this.#heldBytes += bytes
-    // A small body stays one beside its values, so it has the reserve.
+    // A body that is still small together with its parsed values may use the reserve.
     else if (this.receivedBytes + bytes <= smallBytes && this.#room.takeReserve(this.#founder, bytes)) this.#reserveBytes += bytes
     else return this.#room.refusal(why)
     return null
   }
 
-  /** The body has arrived completely. */
+  /** Ends the speed checks, because the body has arrived completely. */
   arrived(): void {
     this.#room.unwatch(this)
   }

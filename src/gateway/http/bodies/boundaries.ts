@@ -7,13 +7,13 @@ export function boundaryOf(contentType: string): string | null {
 const noBytes = Buffer.alloc(0)
 
 /**
- * Counts the boundaries of a form that arrives in pieces. A boundary at the very beginning does not count. A boundary begins a line, so the same text
- * in the middle of a line does not count either. Decision 0469 says why.
+ * Counts the boundaries of a form that arrives in pieces. A boundary at the very beginning of the form is not counted. The same text in the middle of a
+ * line is not a boundary and is not counted either. Decision 0469 says why.
  */
 export class BoundaryCount {
   readonly #line: Buffer
   #count = 0
-  /** The last bytes that have arrived, one fewer than the searched line has. */
+  /** The last bytes that have arrived: one byte fewer than the boundary line that is searched for. */
   #tail: Buffer = noBytes
 
   constructor(boundary: string) {

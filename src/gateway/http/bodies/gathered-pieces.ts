@@ -4,8 +4,8 @@ const smallMaxBytes = 1023
 const roomBytes = 16 * 1024
 
 /**
- * Joins small pieces for a reader that has a cost for each piece. The first piece and every large piece are passed on without a copy. The reader may
- * keep what it receives, because no passed buffer is written to again.
+ * Joins small pieces of a body, because the parser that reads them has a cost for each piece. The first piece and every large piece are passed on without a
+ * copy. The reader may keep what it receives, because no passed buffer is written to again.
  */
 export class GatheredPieces {
   readonly #next: (bytes: Buffer) => void

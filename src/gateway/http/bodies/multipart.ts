@@ -22,8 +22,8 @@ const fieldMaxBytes = 1024 * 1024
 const boundariesMax = 2 * partsMax + 1
 
 /**
- * Reads a multipart form into memory. Rejects with `unsupported_media_type` for another type, `bad_request` for a malformed form, `payload_too_large`
- * above a limit, `bodies_refused` when there is no room for it, and `ClientGoneError` when the client leaves.
+ * Reads a multipart form into memory. Rejects with `unsupported_media_type` for another type, `bad_request` for a malformed form, `payload_too_large` above
+ * a limit, `bodies_refused` when there is no room for the form, and `ClientGoneError` when the client disconnects.
  */
 export function readForm(request: IncomingMessage, response: ServerResponse, limits: FormLimits, upload: Upload): Promise<Form> {
   const type = request.headers['content-type'] ?? ''
@@ -40,7 +40,7 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
     if (boundary === null) return give(fail('bad_request', { message: 'The multipart form has no boundary.' }))
     const parts = { files: partsMax, fields: partsMax, fileSize: limits.fileBytes, fieldSize: fieldMaxBytes }
     const parser = busboy({ headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` }, limits: parts, defParamCharset: 'utf8' })
-    // The parser does not count parts without a name, and each costs it microseconds.
+    // The limits of the parser do not count parts without a name, although each of them costs microseconds.
     const boundaries = new BoundaryCount(boundary)
     const fields: { name: string; value: string }[] = []
     const files: FormFile[] = []
@@ -62,7 +62,7 @@ export function readForm(request: IncomingMessage, response: ServerResponse, lim
     parser.on('drain', () => request.resume())
     parser.on('field', (name: string | undefined, value: string | undefined, { valueTruncated }) => {
       if (valueTruncated) return give(fail('payload_too_large', { message: `A text field is larger than ${fieldMaxBytes} bytes.` }))
-      // The parser gives no value for a charset that it does not know. A name is missing where the form has only `name*=`.
+      // The parser gives no value when it does not know the charset. The name is missing when the part has only `name*=`.
       if (name === undefined) return give(nameless())
       if (value === undefined) return give(fail('bad_request', { message: 'A text field is written in a charset that is not known here; send UTF-8.' }))
       fields.push({ name, value })

@@ -1,11 +1,11 @@
-/** Request bodies that are cut too finely. */
+/** Handles request bodies that arrive in too many small pieces. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { freePieces, isTooFine, leastPieceBytes } from '../../../platform/loop/fine-pieces.ts'
 
 /**
- * Returns the refusal of a body that is cut too finely: `bad_request`. It ends the connection, because the pieces that were already sent would have
- * to be read.
+ * Returns `bad_request` for a body that arrives in too many small pieces. The refusal ends the connection, because otherwise the gateway would have to read
+ * the pieces that are already on their way.
  */
 export function tooFine(): GatewayError {
   return fail('bad_request', {
@@ -18,7 +18,7 @@ export function tooFine(): GatewayError {
 export const isChunked = (headers: IncomingHttpHeaders): boolean => headers['transfer-encoding'] !== undefined
 
 /**
- * Discards a body that has no reader. Chunks that are too small end the connection without a refusal, because the reply is about something else and
+ * Discards a body that has no reader. When its chunks are too small, the connection ends without a refusal, because the request has another reply, which
  * may already be sent.
  */
 export function skipBody(request: IncomingMessage): void {

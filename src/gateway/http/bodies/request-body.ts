@@ -1,11 +1,10 @@
 /**
- * This file reads request bodies, and no other does. The rules are the same for inference and management:
+ * Reads request bodies, except multipart forms. The rules are the same for inference and management:
  * - content-encoding: none or `identity`. Others get 415 with their name.
  * - content-type: a JSON type, none, `text/plain` or `application/x-www-form-urlencoded` (which curl sends by default). Others get 415 with their name.
  * - text: UTF-8, with or without a byte order mark. Everything else gets 400.
  * - length: 413 as soon as the body is known to be too large.
- * /mcp accepts only `application/json`, as its protocol requires, and forms have their own types. The other rules apply there, too. Decision 0370
- * says why.
+ * /mcp accepts only `application/json`, as its protocol requires, and forms have their own types. The other rules apply there, too. Decision 0370 says why.
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
@@ -14,14 +13,14 @@ import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import type { Upload } from './body-room.ts'
 import { expectsContinue, sendContinue } from './continue.ts'
 
-/** The client closed the connection before the gateway had finished. Nobody reads a reply. */
+/** The client closed the connection before the gateway had finished, so there is nobody to reply to. */
 export class ClientGoneError extends Error {
   override readonly name = 'ClientGoneError'
 }
 
 /**
- * Checks a body before its first byte is read: encoding, announced length, room for it. Sends `100 Continue` to a client that waits for it. Returns
- * null or the refusal: `unsupported_media_type`, `payload_too_large`, `bodies_refused`.
+ * Checks a body before its first byte is read: its encoding, its announced length, and whether there is room for it. Sends `100 Continue` to a client that
+ * waits for it. Returns null or the refusal: `unsupported_media_type`, `payload_too_large`, `bodies_refused`.
  */
 export function admitBody(request: IncomingMessage, response: ServerResponse, limitBytes: number, upload: Upload): GatewayError | null {
   const { headers } = request
@@ -40,15 +39,15 @@ export function admitBody(request: IncomingMessage, response: ServerResponse, li
 }
 
 /**
- * Returns true for `identity` and for an empty text. It uses no pattern, because one that allows spaces on both sides takes time that grows with
- * their square.
+ * Returns true for `identity` and for an empty text. It uses no regular expression, because the time of one that allows spaces on both sides grows with the
+ * square of their number.
  */
 function isNoEncoding(encoding: string): boolean {
   const name = encoding.trim().toLowerCase()
   return name === '' || name === 'identity'
 }
 
-/** Makes a caller's text short and printable for a message. */
+/** Shortens a caller's text and makes it printable, for a message. */
 const shown = (text: string): string =>
   text
     .trim()
@@ -81,7 +80,7 @@ export function readBody(request: IncomingMessage, response: ServerResponse, lim
       upload.arrived()
       resolve(pieces.joined())
     })
-    // A connection that ends in the middle emits an error first and a close after it.
+    // When a connection ends in the middle of a body, Node.js emits an error first and then a close.
     request.on('error', error => stop('code' in error && error.code === 'ECONNRESET' ? new ClientGoneError() : error))
     request.on('close', () => {
       if (!request.complete) stop(new ClientGoneError())
@@ -96,12 +95,15 @@ export function tooLarge(limitBytes: number, what = 'body'): GatewayError {
 
 /** Throws `unsupported_media_type` for a body that declares another type than JSON. */
 export function checkJsonType({ 'content-type': type }: IncomingHttpHeaders): void {
-  // curl without -H sends a form type, and callers of JSON APIs often forget the header. So only other explicit types are refused.
+  // curl without -H sends a form type, and callers of JSON APIs often forget the header. So these are accepted, and only other explicit types are refused.
   if (type === undefined || type === 'application/json' || /^\s*$|json|^\s*(application\/x-www-form-urlencoded|text\/plain)/i.test(type)) return
   throw fail('unsupported_media_type', { message: `This endpoint takes application/json, not ${shown(type.split(';')[0] ?? '')}.` })
 }
 
-/** Returns the bytes of a text without a byte order mark. Throws `bad_request` when they are not UTF-8, because a parser would replace characters. */
+/**
+ * Returns the bytes of a text without its byte order mark. Throws `bad_request` when they are not UTF-8, because a parser would silently replace
+ * characters.
+ */
 export function textBytes(bytes: Buffer): Buffer {
   if (!isUtf8(bytes)) throw fail('bad_request', { message: 'The body is not valid UTF-8.' })
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes

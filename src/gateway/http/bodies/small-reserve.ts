@@ -1,4 +1,4 @@
-/** Room that only small bodies may take, so that large ones cannot keep them out. Decision 0465 says why. */
+/** Room that only small bodies may take, so that large bodies cannot block small ones. Decision 0465 says why. */
 
 /** A body up to this size is small. */
 export const smallBytes = 64 * 1024
@@ -6,8 +6,8 @@ export const smallBytes = 64 * 1024
 const partOfRoom = 16
 const leastBytes = 1024 * 1024
 /**
- * A founder may use `founderPercent` of the bytes that others leave free. Only founders without small bodies in the reserve may take the last
- * `newcomersPercent`.
+ * One founder may use at most `founderPercent` of the bytes that others leave free. The last `newcomersPercent` are for founders that have no small body in
+ * the reserve yet.
  */
 const founderPercent = 50
 const newcomersPercent = 10

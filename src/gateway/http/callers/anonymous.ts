@@ -13,12 +13,12 @@ export interface AnonymousLimitDeps {
   clientIp(request: IncomingMessage): string
 }
 
-/** All browsers at one address together may send this many times the requests of one browser. */
+/** All browsers at one address together may send this many times as many requests as one browser. */
 const sharedAddressFactor = 10
 
 /**
- * A limit of requests per clock minute for callers without a valid credential. It counts by browser when the browser sends a device cookie of this
- * gateway, and by address otherwise (IPv6: by /64). Each process counts for itself, in memory. Decision 0112 says why.
+ * A limit of requests per clock minute for callers without a valid credential. A caller with a device cookie of this gateway counts as a browser. All
+ * others count by address (IPv6: by /64). Each process counts for itself, in memory. Decision 0112 says why.
  */
 export class AnonymousLimit {
   readonly #deps: AnonymousLimitDeps
@@ -29,8 +29,8 @@ export class AnonymousLimit {
   }
 
   /**
-   * Counts one request. Throws `rate_limit_exceeded` with the seconds to the end of the minute. When there is a response to set it on, a browser
-   * without a cookie gets one.
+   * Counts one request. Throws `rate_limit_exceeded` with the seconds to the end of the minute. When `response` is given, a browser without a device cookie
+   * gets one.
    */
   count(request: IncomingMessage, response?: ServerResponse): void {
     const nowMs = this.#deps.clock.nowMs()
@@ -60,8 +60,8 @@ function tooMany(nowMs: number): GatewayError {
 }
 
 /**
- * Returns true when a refused request counts as anonymous. An expired or revoked token that this gateway signed does not count, so its caller always
- * gets the reason.
+ * Returns true when a refused request counts as anonymous. A request with an expired or revoked token of this gateway does not count, so its caller always
+ * learns the reason.
  */
 export function isOfStranger(refusal: unknown): boolean {
   if (!(refusal instanceof GatewayError) || refusal.status !== 401) return false

@@ -1,4 +1,4 @@
-/** Authenticates the caller of a row, and refuses requests of unknown callers. */
+/** Authenticates the caller of an endpoint, and refuses requests of unknown callers. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
@@ -11,7 +11,7 @@ import { basicPassword } from '../oauth-wire.ts'
 import { type ActCall, isAudited, recordForbidden } from '../rows/audited-actions.ts'
 import { isOfStranger } from './anonymous.ts'
 
-/** A request on a row. */
+/** A request to one endpoint of the table. */
 export interface RowRequest {
   readonly binding: Binding
   readonly params: Readonly<Record<string, string>>
@@ -23,8 +23,8 @@ export interface RowRequest {
 type Caller = Principal | null
 
 /**
- * Returns the principal of a request. Returns null for signed rows and for public rows. The exception is a public row that counts anonymous callers:
- * a valid credential gives its principal. Throws 401, 403, 429, 503.
+ * Returns the principal of a request. Returns null for rows with signed messages and for public rows. On a public row that counts anonymous callers, a
+ * valid credential gives its principal. Throws 401, 403, 429, 503.
  */
 export function authenticate({ auth, at, row }: Binding, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Caller | Promise<Caller> {
   const { headers, method = '' } = request
@@ -55,7 +55,7 @@ async function oauthClient(headers: IncomingMessage['headers'], deps: EdgeDeps):
   }
 }
 
-/** Returns the gateway key among the credentials of a messages call. Throws `invalid_api_key` when the call has only a key for a provider. */
+/** Returns the gateway key among the credentials of a call of the messages API. Throws `invalid_api_key` when the call has only a provider key. */
 function ofMessagesCall(headers: IncomingMessage['headers']): { authorization?: string } {
   const found = gatewayCredential(headers)
   if (found.authorization === undefined && providerCredential(headers) !== null)
@@ -66,7 +66,10 @@ function ofMessagesCall(headers: IncomingMessage['headers']): { authorization?: 
 const providerKeyAlone =
   'The credential is not one of this gateway. Send the gateway key in "x-br-api-key" beside it (Claude Code: ANTHROPIC_CUSTOM_HEADERS="x-br-api-key: br-…"), or in its place.'
 
-/** Returns the caller of a public row. A valid credential identifies the caller, and the rate of its key applies. Every other request counts as anonymous. */
+/**
+ * Returns the caller of a public row. With a valid credential the caller is known, and the rate limit of its key applies. Every other request counts as
+ * anonymous.
+ */
 async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {
   if (request.headers.authorization !== undefined) {
     try {
@@ -80,9 +83,8 @@ async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, r
 }
 
 /**
- * Returns the refusal of a request whose caller is unknown. A wrong or missing credential counts against its sender, and the refusal of that limit
- * goes before the 401. A request that gets 403, because of the page that sent it or because its caller is an agent, still gets a line in the audit
- * trail.
+ * Returns the refusal of a request whose caller is unknown. A wrong or missing credential counts against its sender. When the sender is over that limit,
+ * the result is 429 instead of 401. A 403 because of the page that sent the request, or because the caller is an agent, is recorded in the audit trail.
  */
 export async function refusalOfUnknown(thrown: unknown, call: RowRequest, deps: EdgeDeps): Promise<unknown> {
   const { binding, request, response } = call
@@ -114,7 +116,7 @@ export function actOf({ binding, params, requestId, request }: RowRequest, princ
   return { name: binding.name, principal, params, requestId, clientIp: () => deps.clientIp(request) }
 }
 
-/** Returns the agents, key and tokens under which a running call is registered, so that revoking one ends the call. */
+/** Returns the agents, key and tokens under which a running call is registered. When one of them is revoked, the call ends. */
 export function ownersOf(principal: Principal): CallOwners {
   switch (principal.kind) {
     case 'agent':

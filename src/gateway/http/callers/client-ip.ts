@@ -5,9 +5,9 @@ import { type AddressRanges, plainAddress } from '../../../platform/outbound/add
 const hopsMax = 20
 
 /**
- * Makes the function that returns the address of a client. X-Forwarded-For counts only when the connection comes from a trusted proxy. Then the
- * client is the rightmost address that is no trusted proxy, because a client can invent everything to its left. An invalid address ends the search at
- * the last valid one. An IPv4 address in IPv6 notation is returned as IPv4. Decision 0113 says why.
+ * Returns a function that finds the address of a client. X-Forwarded-For counts only when the connection comes from a trusted proxy. The client is then the
+ * rightmost address that does not belong to a trusted proxy, because a client can invent every entry to the left. An invalid address ends the search at the
+ * last valid address. An IPv4 address in IPv6 notation is returned as IPv4. Decision 0113 says why.
  */
 export function clientIpOf(trusted: AddressRanges): (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string {
   return ({ socket, headers }) => {

@@ -18,11 +18,11 @@ export interface DeviceCookieDeps {
 }
 
 /**
- * Maximum number of new cookies per address and clock hour. The project chose it: an office has its cookies within a day, and a script gains nothing
- * by discarding them.
+ * Maximum number of new cookies for one address in a clock hour. The project chose this number. All browsers of an office get their cookies within a day,
+ * and a script gains nothing by discarding cookies.
  */
 const issuedPerHourMax = 10
-/** Maximum number of addresses in one hour. Above it, browsers at new addresses get no cookie and are counted by address. */
+/** Maximum number of addresses that get cookies in one hour. After that, browsers at new addresses get no cookie and count by address. */
 const addressesMax = 50_000
 const hourMs = 3_600_000
 const lifeSeconds = 365 * 24 * 3600
@@ -57,8 +57,8 @@ export class DeviceCookies {
   }
 
   /**
-   * Makes a cookie for a browser. Returns null for programs, for pages of other sites (the browser would not keep the cookie), and for addresses that
-   * have had their number of cookies.
+   * Makes a cookie for a browser. Returns null for programs, for pages of other sites (the browser would not keep the cookie), and for addresses that have
+   * already received their maximum number of cookies.
    */
   issue(headers: IncomingHttpHeaders, network: string): { device: string; setCookie: string } | null {
     if (!isOwnBrowser(headers) || !this.#mayIssue(network)) return null
@@ -92,7 +92,7 @@ function macOf(key: Buffer, id: string): string {
   return createHmac('sha256', key).update(id).digest('base64url')
 }
 
-/** Every current browser sends Sec-Fetch-Site. Sec-Fetch-Mode proves nothing, because the fetch of Node.js sends it, too. */
+/** Every current browser sends Sec-Fetch-Site. Sec-Fetch-Mode does not show a browser, because `fetch` in Node.js also sends it. */
 function isOwnBrowser(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']
   return site !== undefined && site !== 'cross-site'

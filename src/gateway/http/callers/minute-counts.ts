@@ -2,10 +2,13 @@
 export const secondsLeftOf = (nowMs: number): number => Math.ceil((minuteMs - (nowMs % minuteMs)) / 1000)
 
 const minuteMs = 60_000
-/** Maximum number of names in one minute. Above it, the name that was set longest ago is dropped. The project chose it: a few megabytes at most. */
+/** Maximum number of names in one minute, which is a few megabytes. Above it, the name that was set longest ago is dropped. The project chose this number. */
 const namesMax = 50_000
 
-/** Counts by name within a clock minute, in memory. The first access in a later minute deletes them, so there is no timer. The number of names has a bound. */
+/**
+ * Counts by name within a clock minute, in memory. The first access in a later minute deletes all counts, so no timer is needed. The number of names has a
+ * bound.
+ */
 export class MinuteCounts {
   #minute = 0
   #counts = new Map<string, number>()
@@ -16,7 +19,7 @@ export class MinuteCounts {
     return this.#counts.get(name) ?? 0
   }
 
-  /** Sets the count of a name. It deletes the name first, so that the name becomes the newest: a Map keeps the order of insertion. */
+  /** Sets the count of a name. It deletes the name first, because a Map keeps the order of insertion and the name must become the newest. */
   set(name: string, count: number): void {
     this.#counts.delete(name)
     this.#counts.set(name, count)

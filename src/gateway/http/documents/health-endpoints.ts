@@ -2,14 +2,14 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../../../platform/endpoint.ts'
 
-/** Whether a process can take calls, and the state of what it depends on. */
+/** Whether a process can take calls, and the state of its dependencies. */
 export interface Readiness {
   readonly isReady: boolean
   /** After this time a probe may check again. */
   readonly retryAfterSeconds: number
   readonly checks: {
     readonly process: 'running' | 'draining'
-    /** away: the database has not replied for OFFLINE_MAX, and the process serves no calls. */
+    /** away: the database has not replied for longer than OFFLINE_MAX, and the process serves no calls. */
     readonly database: 'ok' | 'away'
     /** full: usage that is not yet in the database has reached JOURNAL_MAX_BYTES. */
     readonly journal: 'ok' | 'full'
@@ -28,7 +28,7 @@ export interface Probes {
 /** The caller of the metrics endpoint. */
 export interface MetricsCaller {
   readonly authorization: string | undefined
-  /** The Host header. A page in a browser that reaches this process by DNS rebinding sends another name than this machine's. */
+  /** The Host header. It shows DNS rebinding: a browser page that reaches this process in that way sends another name than this machine's. */
   readonly host: string | undefined
   /** True when the request has a header that proxies add. */
   readonly isForwarded: boolean

@@ -4,7 +4,10 @@ import { type ErrorName, errorTable } from '../../../platform/errors.ts'
 import { type Binding, countsStrangers } from '../edge.ts'
 import { oauthErrorCode } from '../oauth-wire.ts'
 
-/** Returns the errors that every row of this credential kind and path can return, in addition to its own. An invalid label is a `bad_request`, too. */
+/**
+ * Returns the errors that every row with this kind of credential and path can return, in addition to the errors that the row names. An invalid agent label
+ * is also a `bad_request`.
+ */
 function commonErrors({ auth, at, row }: Binding, hasInput: boolean): ErrorName[] {
   const names: ErrorName[] = ['internal_error']
   if (row.always !== true) names.push('places_taken')
@@ -41,7 +44,7 @@ function openApiPath(at: At): string {
   return (at.split(' ')[1] ?? '').replace(/\{(\w+)\+\}/g, '{$1}')
 }
 
-/** Headers that browsers and HTTP clients send by themselves, and the one of the security scheme. They are not parameters of an operation. */
+/** Headers that browsers and HTTP clients send by themselves, and the header with the credential. They are not parameters of an operation. */
 const transportHeaders = ['accept', 'authorization', 'cookie', 'host', 'origin', 'sec-fetch-site']
 
 function parameters(schema: z.ZodType | undefined, where: 'path' | 'query' | 'header'): Json[] {
@@ -80,7 +83,7 @@ function canStream({ body }: InputSpec): boolean {
   return body instanceof z.ZodObject && streaming.some(name => name in body.shape)
 }
 
-/** Returns the schema of the body: JSON, the form of one of the gateway's own pages (raw, with a schema), or any text. */
+/** Returns the schema of the body: JSON, any text, or a form of one of the gateway's own pages (raw, with a schema). */
 function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
   if (body !== undefined) {
     const media =
@@ -132,8 +135,8 @@ function mcpServer(baseUrl: string): Json {
 }
 
 /**
- * Returns the OpenAPI 3.1 document of the endpoint table and of the events that the gateway posts to registered URLs (`webhooks`: path items by
- * name). zod writes JSON Schema 2020-12, which is the dialect of OpenAPI 3.1.
+ * Returns the OpenAPI 3.1 document of the endpoint table and of the events that the gateway sends to webhooks. `webhooks` contains path items by name. zod
+ * writes JSON Schema 2020-12, which is the dialect of OpenAPI 3.1.
  */
 export function openApiOf(bindings: readonly Binding[], webhooks: Json, baseUrl: string, version: string): Json {
   const paths: Record<string, Json> = {}

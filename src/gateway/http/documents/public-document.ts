@@ -8,8 +8,8 @@ interface Made {
 }
 
 /**
- * A public document that stays the same until the next start. It is made once and then answered from memory, or with 304 to a reader who has it. It
- * depends only on the base URL of the configuration, so one copy is kept.
+ * A public document that does not change until the next start. It is made once and then served from memory. A reader who already has it gets 304. The
+ * document depends only on the configured base URL, so one copy is enough.
  */
 export class PublicDocument {
   readonly #make: (baseUrl: string) => string

@@ -16,12 +16,12 @@ export interface OpenStream {
   readonly keepAlive: () => Uint8Array | null
 }
 
-/** Number of ticks in the longest silence. The last tick breaks it, so the silence lasts between 4/5 and all of that time. */
+/** Number of ticks in the maximum silence. The last tick sends keep-alive bytes, so a silence lasts between 4/5 and all of that time. */
 const ticksOfSilence = 5
 
 /**
- * Keeps silent streams alive. Proxies and clients close a connection that is silent for long, and a reasoning model sends nothing while it thinks.
- * One ticker serves all streams of the process and runs while there are any.
+ * Keeps silent streams alive. Proxies and clients close a connection that is silent for long, and a reasoning model sends nothing while it thinks. One
+ * timer serves all streams of the process. It runs only while there are streams.
  */
 export class OpenStreams {
   readonly #streams = new Set<OpenStream>()

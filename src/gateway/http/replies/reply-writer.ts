@@ -10,7 +10,7 @@ import { ResponseSink } from './response-sink.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
-/** Returns the JSON text of a value. A bigint becomes a number; amounts on the wire are safe integers or ₹. */
+/** Returns the JSON text of a value. A bigint becomes a number, which is safe because amounts in replies are safe integers or in ₹. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v))
 }
@@ -28,13 +28,13 @@ interface ReplyOwner {
 }
 
 /**
- * Writes the result of a handler with `x-request-id`: a Reply as it is, any other value as JSON with the row's status. Resolves when the last byte
- * has been passed to the socket.
+ * Writes the result of a handler, with `x-request-id`. A Reply is written as it is, and any other value as JSON with the row's status. Resolves when the
+ * last byte has been passed to the socket.
  */
 export function writeReply(response: ServerResponse, value: unknown, status: number, owner: ReplyOwner, keepers: ReplyKeepers): void | Promise<void> {
   const { requestId } = owner
   if (!(value instanceof Reply)) return writeJson(response, status, {}, value ?? null, owner, keepers)
-  // A reply that caches may keep has no cookie.
+  // A reply that a public cache may store must not set a cookie.
   if (value.headers['cache-control']?.startsWith('public')) response.removeHeader('set-cookie')
   // These cookies come after the device cookie, which may already be set.
   for (const cookie of value.cookies) response.appendHeader('set-cookie', cookie)
@@ -55,7 +55,10 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
   }
 }
 
-/** Node.js sends a flat list unchanged when no header was set before. An object, or merging with earlier headers, costs it several microseconds. */
+/**
+ * Writes the head as a flat list, which Node.js sends unchanged when no header was set before. An object, or merging with earlier headers, would cost
+ * several microseconds.
+ */
 function writeHead(response: ServerResponse, status: number, requestId: string, headers: Readonly<Record<string, string>>, sizeBytes: number | null): void {
   const list = ['x-request-id', requestId]
   for (const name in headers) list.push(name, headers[name] ?? '')
@@ -77,7 +80,7 @@ function writeJson(
   return writeWhole(response, text, sizeBytes, owner, keepers)
 }
 
-/** Size of the pieces of a large reply. Pieces make the speed of the reader visible. */
+/** A large reply is written in pieces of this size, so that the gateway can measure how fast the client reads. */
 const pieceBytes = 256 * 1024
 
 /** Sends the body after the head. `unread` counts the bytes that the network does not take immediately. */
@@ -145,8 +148,8 @@ async function writeStream(response: ServerResponse, { pump, keepAlive }: Stream
 }
 
 /**
- * Writes the error envelope and keeps headers that were set before. The client can read it even while its request body is still coming. When the
- * headers of a reply are already sent, it closes the connection instead. Returns the error.
+ * Writes the error envelope and keeps headers that were set before. The client can read the error even while it still sends its request body. When the
+ * headers of a reply are already sent, the connection is closed instead. Returns the error.
  */
 export function writeError(response: ServerResponse, thrown: unknown, row: Pick<AnyRow, 'clients'> = {}): GatewayError {
   const error = toGatewayError(thrown)

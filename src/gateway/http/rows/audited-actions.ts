@@ -1,4 +1,7 @@
-/** The audit trail at the HTTP and MCP edges. Every row that changes something leaves one line, whichever edge serves it. Decision 0111 says why. */
+/**
+ * The audit trail at the HTTP and MCP edges. Every call of an endpoint that changes something writes one line, over HTTP and over MCP. Decision 0111 says
+ * why.
+ */
 import { type AnyRow, Reply } from '../../../platform/endpoint.ts'
 import { toGatewayError } from '../../../platform/errors.ts'
 import type { Log } from '../../../platform/observe/log.ts'
@@ -15,7 +18,7 @@ interface ActLine {
   readonly requestId: string | null
 }
 
-/** Writes the lines. The audit domain provides it. */
+/** Writes the lines of the audit trail. The audit domain implements it. */
 export interface ActTrail {
   /** Writes the line of an act that is about to begin. Throws `database_unavailable`. */
   begin(line: ActLine): Promise<bigint>
@@ -38,16 +41,16 @@ export interface ActCall {
 }
 
 /**
- * Returns true when every call of the row is an act of management. Rows that do not authenticate their caller (sign-in, signed messages) write their
- * lines themselves.
+ * Returns true when every call of the row gets a line in the audit trail. Handlers of rows that do not authenticate their caller (sign-in, signed messages)
+ * write their own lines.
  */
 export function isAudited({ inference, audit, auth, at }: AnyRow): boolean {
   return inference !== true && audit === undefined && !at.startsWith('GET ') && auth !== 'public' && auth !== 'signature'
 }
 
 /**
- * Performs an act and writes its line in two steps. The first step comes before the act, so a crash leaves a trace, and an act whose line cannot be
- * written does not happen. The second step adds 'ok' or the error code. A failure of the second step does not undo the act; it is logged.
+ * Performs an act and writes its line in two steps. The first step comes before the act, so a crash leaves a trace. When this step fails, the act does not
+ * happen. The second step adds 'ok' or the error code. When the second step fails, the failure is logged and the act remains.
  */
 export async function runAudited(call: ActCall, { acts, log }: ActDeps, handle: () => unknown): Promise<unknown> {
   const line = await acts.begin(lineOf(call))
@@ -83,8 +86,8 @@ function lineOf(call: ActCall): ActLine {
 const idParameters = ['id', 'did', 'uid', 'paymentId', 'provider', 'model']
 
 /**
- * Returns the target as `key=12` pairs: ids in the path, and the id of the created thing. People paste keys into paths. So before the act, only
- * values that do not look like a secret are written. After the act has succeeded, its ids are known to be ids.
+ * Returns the target as `key=12` pairs: ids in the path, and the id of the created thing. People sometimes paste API keys into paths. So before the act,
+ * only values that do not look like a secret are written. When the act has succeeded, the values in the path are real ids.
  */
 function targetOf(params: Readonly<Record<string, string>>, isAllowed: (value: string) => boolean, value: unknown): string | null {
   const pairs = idParameters.flatMap(name => {
@@ -96,7 +99,7 @@ function targetOf(params: Readonly<Record<string, string>>, isAllowed: (value: s
   return pairs.length === 0 ? null : pairs.join(' ')
 }
 
-/** Returns the id in a reply: `id=12` of the reply itself or of a part of it. A part that has a scope gives `key=12`. */
+/** Returns the id in a reply, as `id=12`, from the reply itself or from a part of it. The id of a part that has a scope is written as `key=12`. */
 function madeIn(value: unknown): string | null {
   const json = value instanceof Reply ? (value.body.kind === 'json' ? value.body.value : null) : value
   const own = safeField(json, 'id')

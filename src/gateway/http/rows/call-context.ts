@@ -1,11 +1,11 @@
 import { fail } from '../../../platform/errors.ts'
 
-/** The request header that makes a call with a charge happen once. */
+/** The request header that lets a client repeat a call with a charge, so that the call is performed only once. */
 export const idempotencyHeader = 'idempotency-key'
 
 const idempotencyKeyShape = /^[\x21-\x7e]{1,255}$/
 
-/** Returns the checked key, or undefined when the header is absent or empty. Throws `bad_request`. */
+/** Returns the checked idempotency key, or undefined when the header is absent or empty. Throws `bad_request`. */
 export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
   const text = Array.isArray(header) ? header.join(',') : header
   if (text === undefined || text === '') return undefined
@@ -16,7 +16,7 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
 /** The request header that names an agent. */
 export const agentIdHeader = 'x-br-agent-id'
 
-/** `x-br-agent-id` is a label for reports and memory. It is printable, short, and safe in headers, CSV and object metadata. */
+/** The allowed form of `x-br-agent-id`, a label for reports and memory. It is printable, short, and safe in headers, CSV and object metadata. */
 const agentLabelShape = /^[A-Za-z0-9][A-Za-z0-9 ._:@/-]{0,99}$/
 
 /** Returns the checked label, or null when the header is absent or empty. Throws `bad_request`. */

@@ -104,7 +104,7 @@ export type RowServices = UnionToIntersection<ServicesOf<(typeof endpointTable)[
 type ServicesOf<R> = R extends { handle(services: infer S, ...rest: never[]): unknown } ? S : never
 type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never
 
-/** Returns every address of the table: those of rows and of their twins. */
+/** Returns every address of the table. A row with a twin has two addresses. */
 export function bindingsOf(table: Readonly<Record<string, AnyRow>>): Binding[] {
   return Object.entries(table).flatMap(([name, row]) => {
     const own: Binding = { name, row, at: row.at, auth: row.auth, access: row.access }

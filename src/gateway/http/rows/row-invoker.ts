@@ -7,10 +7,10 @@ import { translate } from '../translate.ts'
 import { runRow } from './run-row.ts'
 import { parseInput } from './validate.ts'
 
-/** A call without HTTP. `paid` counts units of the caller's rate that were already taken for it. */
+/** A call without HTTP. `paid` contains units of the caller's rate limit that were already counted for this call. */
 export type InvokedCall = Omit<Call<Principal>, 'baseUrl'> & { readonly paid?: { use(): boolean } }
 
-/** The names that a schema of path, query or headers knows. */
+/** The field names of a schema of path, query or headers. */
 type NamesOf<S> = S extends z.ZodType ? keyof z.input<S> & string : never
 type BodyOf<I extends InputSpec> = I['bodyKind'] extends 'raw' | 'inference' ? Uint8Array : I['body'] extends z.ZodType ? z.input<I['body']> : undefined
 
@@ -31,7 +31,8 @@ export class RowInvoker {
   constructor(deps: EdgeDeps, bindings: readonly Binding[]) {
     this.#deps = deps
     this.#bindings = bindings
-    // A row comes before its twin in `bindings`, and the twin's name is for the console. The reversed order makes the row's name win.
+    // A row comes before its twin in `bindings`, and the last entry of a Map wins. In the reversed order, the row's name wins over the twin's name, which
+    // is for the console.
     this.#names = new Map(bindings.toReversed().map(({ row, name }) => [row, name]))
   }
 
@@ -40,7 +41,7 @@ export class RowInvoker {
     return new RowInvoker({ ...this.#deps, takeRate: () => undefined }, this.#bindings)
   }
 
-  /** Returns the value of the row. Throws GatewayError (database and cut errors translated) or the handler's error. */
+  /** Returns the value of the row. Throws the handler's error. Errors of the database and of calls that were cut become GatewayErrors. */
   async call<R extends AnyRow>(row: R, input: RowInput<R>, invoked: InvokedCall): Promise<unknown> {
     const { principal, paid } = invoked
     const deps = this.#deps

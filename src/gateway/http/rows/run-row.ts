@@ -13,7 +13,10 @@ export interface RowRun {
   readonly access: AccessRule
   /** Null on rows that accept callers without a credential. */
   readonly principal: Principal | null
-  /** Counts the call against the limits of its caller and of its connection. Throws `rate_limit_exceeded` and similar errors. */
+  /**
+   * Counts the call against the limits of its caller and of its connection, before anything else is checked. Throws `rate_limit_exceeded` and similar
+   * errors.
+   */
   admit(): void | Promise<void>
   /** Returns the call for the handler. Throws `bad_request` for invalid headers. */
   call(): Call
@@ -24,9 +27,9 @@ export interface RowRun {
 }
 
 /**
- * Runs a row in the one order that HTTP and MCP share: limits of the caller, access rule, requirements of the row, input, audit line, handler. So a
- * caller without the right learns nothing about the configuration, and the gateway reads no body of that caller. Throws the refusal of the first step
- * that refuses, or the handler's error.
+ * Runs a row in the order that HTTP and MCP share: limits of the caller, access rule, requirements of the row, input, audit line, handler. Because of this
+ * order, a caller without the right learns nothing about the configuration, and the gateway does not read that caller's body. Throws the refusal of the
+ * first step that refuses, or the handler's error.
  */
 export async function runRow(run: RowRun, deps: ActDeps & { readonly services: object }): Promise<unknown> {
   const { row, principal } = run
@@ -44,7 +47,7 @@ export async function runRow(run: RowRun, deps: ActDeps & { readonly services: o
   const read = run.read()
   const input = read instanceof Promise ? await read : read
   const handle = (): unknown => row.handle(deps.services, input, call)
-  // Some inputs of a row are acts with a name of their own.
+  // For some inputs of a row, the audit line has a name of its own.
   const special = typeof row.audit === 'function' ? row.audit(input) : null
   if (principal === null || (special === null && !isAudited(row))) return handle()
   const act = run.act(principal)

@@ -20,10 +20,7 @@ import { agentIdHeader, agentLabelOf, idempotencyHeader, idempotencyKeyOf } from
 import { type ParsedInput, type RowRun, runRow } from './run-row.ts'
 import { parseInput } from './validate.ts'
 
-/**
- * Serves one request on one row: credential, the steps of `runRow`, reply. It serves the rows that are matched before express and those that express
- * matches. It never throws.
- */
+/** Serves one request to one row: authenticates the caller, runs `runRow`, and writes the reply. It never throws. */
 export async function serveRow(
   binding: Binding,
   params: Readonly<Record<string, string>>,
@@ -54,7 +51,10 @@ export async function serveRow(
   }
 }
 
-/** One HTTP request on a row. Its stream place is given back when the response closes, and its body room when the handler has ended, too. */
+/**
+ * One HTTP request to a row. It gives back its stream place when the response closes. It gives back its body room when the response has closed and the
+ * handler has ended.
+ */
 class ServedRow implements RowRun, RowRequest {
   readonly binding: Binding
   readonly params: Readonly<Record<string, string>>
@@ -135,7 +135,10 @@ class ServedRow implements RowRun, RowRequest {
     return actOf(this, principal, this.deps)
   }
 
-  /** The handler has ended. It may outlive the response: a provider is followed after its caller has left, and a heavy body waits for its turn. */
+  /**
+   * Notes that the handler has ended. A handler can run longer than its response: it may read a provider's answer after the caller has left, or wait for
+   * its turn to parse a heavy body.
+   */
   handled(): void {
     this.#isHandled = true
     this.#releaseBody()
@@ -209,7 +212,10 @@ function readInput(
   }
 }
 
-/** Returns the text of a JSON body, with room for its values. A large text has passed the look-ahead check. Rejects with `bodies_refused`. */
+/**
+ * Returns the text of a JSON body, after it has taken room for the parsed values. A large text is first checked for how much memory its values need.
+ * Rejects with `bodies_refused`.
+ */
 function jsonBytes(bytes: Buffer, bounds: JsonBounds, upload: Upload): Buffer | Promise<Buffer> {
   const text = textBytes(bytes)
   return lookAhead(text, bounds)?.then(() => weighed(text, bounds, upload)) ?? weighed(text, bounds, upload)

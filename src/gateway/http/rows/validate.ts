@@ -39,8 +39,8 @@ const unknownNamedMax = 10
 const unknownNameCharsMax = 100
 
 /**
- * Names the unknown fields of a strict body, and the fields that the body may have. Ignoring them would be dangerous: an ignored field can look like
- * a protection that does not exist.
+ * Names the unknown fields of a strict body, and the fields that the body may have. Unknown fields are refused, because a caller could take an ignored
+ * field for a protection that does not exist.
  */
 function unknownWords(issue: z.core.$ZodIssueUnrecognizedKeys, schema: z.ZodType): string {
   const at = issue.path.map(part => `${String(part)}.`).join('')

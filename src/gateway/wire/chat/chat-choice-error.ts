@@ -1,4 +1,6 @@
-/** Finds choices that failed. Some gateways answer 200 and put the error of the model's server into the choice, in whole replies and in streams. */
+/**
+ * Finds choices that failed. Some upstream gateways answer 200 and put the error of the model's server into a choice, both in whole replies and in streams.
+ */
 import { isObject } from '../../../platform/values/json.ts'
 
 /** The finish reason of a choice whose model failed. */

@@ -9,21 +9,21 @@ export interface ChunkFacts {
   hasChoices: boolean
   /** True: a choice has a finish reason. */
   hasFinish: boolean
-  /** True: a delta has thinking outside of `reasoning_content`, or content in parts, which may contain thinking. */
+  /** True: a delta has thinking in another member than `reasoning_content`, or has its content in parts, where thinking may be. */
   hasOddThinking: boolean
   /** True: a `usage` key outside of a delta has an object as its value. */
   hasUsage: boolean
   /** True: the top-level `error` has a value other than null. */
   hasError: boolean
-  /** The begin and the end of the text of the top-level `model`. Both are 0 if the chunk has none. */
+  /** The start and end offsets of the text of the top-level `model`. Both are 0 if the chunk has no model. */
   modelFrom: number
   modelTo: number
   /**
-   * True: a choice may have failed, because it has an `error` or its finish reason is `error`. Only the depth is checked, so the same members elsewhere at that
-   * depth also set it.
+   * True: a choice may have failed, because it has an `error` or its finish reason is `error`. The scan checks only the depth of the member, so the same
+   * member in another object at that depth also sets this field.
    */
   mayHaveFailedChoice: boolean
-  /** The number of texts below `delta` that count, and the begin and the end of the last one. A text with another weight counts twice. */
+  /** The number of texts below `delta` that count as output. The next two fields are the offsets of the last one. Media and addresses count twice. */
   texts: number
   textFrom: number
   textTo: number
@@ -71,8 +71,8 @@ export const noFacts = (): ChunkFacts => ({
 })
 
 /**
- * Walks once over the JSON of one chunk, string by string, without decoding it. It never throws. For bytes that are not JSON it returns what it can find. Text
- * inside strings is never taken for a key.
+ * Scans the JSON of one chunk once, string by string, without decoding it. It never throws, and for bytes that are not JSON it reports what it can find. It
+ * never takes text inside a string for a key.
  */
 export function scanChunkJson(bytes: Uint8Array, start: number, end: number, facts: ChunkFacts): void {
   facts.outputChars = 0
@@ -117,7 +117,7 @@ function isDelta(bytes: Uint8Array, start: number, end: number): boolean {
   return isWordAt(bytes, start, end, deltaKey) || isWordAt(bytes, start, end, messageKey)
 }
 
-/** Reads one key outside of a delta, and its value. Returns the offset at which the walk continues. */
+/** Reads one key outside of a delta, and its value. Returns the offset at which the scan continues. */
 function readMember(bytes: Uint8Array, keyStart: number, keyEnd: number, value: number, end: number, depth: number, facts: ChunkFacts): number {
   const first = value < end ? bytes[value] : undefined
   if (depth === topDepth) {
@@ -173,7 +173,8 @@ function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFa
     if (depth === 0 || behind >= end || bytes[behind] !== colon) {
       memberChars += counted(bytes, from, close, weight)
       if (weight !== silent) {
-        // A text with another weight does not count by its length. It adds two, so that the chunk does not look like one plain text.
+        // A text with another weight does not count by its length. It adds two to `texts`, so that the chunk does not look like a chunk with one plain
+        // text.
         facts.texts += weight === spoken ? 1 : 2
         facts.textFrom = from
         facts.textTo = close
@@ -197,7 +198,7 @@ function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFa
   return at
 }
 
-/** True for a direct member of a delta that has thinking outside of `reasoning_content`, or may have it. */
+/** True for a direct member of a delta, other than `reasoning_content`, that has or may have thinking. */
 function isOdd(bytes: Uint8Array, start: number, end: number, value: number, limit: number): boolean {
   if (value >= limit) return false
   if (bytes[value] === openBracket) return isWordAt(bytes, start, end, contentKey)
@@ -216,7 +217,7 @@ function counted(bytes: Uint8Array, from: number, end: number, weight: number): 
  * character that it encodes.
  */
 function walkedEnd(bytes: Uint8Array, from: number, end: number): number {
-  /** Bytes of escapes that the decoded text does not have. */
+  /** The number of bytes by which the escapes are longer than the characters that they encode. */
   let spare = 0
   let digits = 0
   let at = from

@@ -1,4 +1,4 @@
-/** Moves the thinking of a streamed chat to the right member, `reasoning_content`, by changing only the bytes of its delta. */
+/** Moves the thinking of a streamed chat to the member `reasoning_content`. Only the bytes of the delta change. */
 import { isObject, type JsonObject, parsedObject } from '../../../platform/values/json.ts'
 import { isBoundedJson } from '../json/json-bounds.ts'
 import { editMembers, elementsAt, type JsonMember, topLevelMembers } from '../json/json-members.ts'
@@ -11,7 +11,7 @@ export interface ByteEdit {
   readonly bytes: Uint8Array
 }
 
-/** A chunk with more choices is passed on unchanged. No request needs as many, and each choice is edited separately. */
+/** A chunk with more choices is passed on unchanged, because each choice is edited separately. No request needs this many. */
 const choicesMax = 128
 const none: readonly ByteEdit[] = Object.freeze([])
 const places = ['delta', 'message'] as const
@@ -48,7 +48,7 @@ export function reasoningEdits(bytes: Uint8Array, start: number, end: number): r
 /** Returns the last of the members with equal names, because that one counts. */
 const memberOf = (bytes: Buffer, name: string): JsonMember | undefined => topLevelMembers(bytes).findLast(member => member.name === name)
 
-/** Returns the changes of a delta: JSON text by name; undefined: the member is removed. Returns null if the delta is right. */
+/** Returns the changes of a delta: the new JSON text of each member by name, or undefined to remove the member. Returns null if nothing has to change. */
 function changesOf(delta: JsonObject): ReadonlyMap<string, string | undefined> | null {
   const { reasoning, reasoning_content: named, content } = delta
   const parts: readonly unknown[] = Array.isArray(content) && content.some(isThinking) ? content : []

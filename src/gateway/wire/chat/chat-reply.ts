@@ -2,8 +2,8 @@
 import { isObject } from '../../../platform/values/json.ts'
 
 /**
- * Returns the reply with its thinking in `reasoning_content` and its content as text; null if nothing has to change. Without thinking the key is absent, not
- * null.
+ * Returns the reply with its thinking in `reasoning_content` and its content as text; null if nothing has to change. Without thinking, `reasoning_content`
+ * is absent, not null.
  */
 export function nameReasoning(reply: Readonly<Record<string, unknown>>): Record<string, unknown> | null {
   const choices = reply['choices']

@@ -17,7 +17,7 @@ export interface StreamFault {
   readonly code: string | null
 }
 
-/** `code` of a stream that is beyond a bound of this gateway. */
+/** The `code` of a fault when a stream exceeds a bound of this gateway. */
 export const refusedCode = 'upstream_stream_error'
 
 /** Reads the fault from a provider's `error`: an object with message, type and code, or a text. */
@@ -31,7 +31,7 @@ export function faultFrom(error: unknown): StreamFault {
 }
 
 export type ChatStreamEvent =
-  /** `outputChars`: the characters of output that the provider sent for this chunk, if the chunk itself shows another number. */
+  /** `outputChars`: the number of characters of output that the provider sent for this chunk. It is present if the chunk itself shows another number. */
   | { readonly kind: 'chunk'; readonly chunk: ChatChunk; readonly outputChars?: number }
   /** The provider reports a failure. It is the last event. */
   | { readonly kind: 'error'; readonly fault: StreamFault }
@@ -41,12 +41,12 @@ export type ChatStreamEvent =
   | { readonly kind: 'done' }
 
 /**
- * Reads an upstream stream into hub events. Each stream has its own decoder. The same bytes give the same events for any chunking. Bytes that are not
- * understood are skipped; they never throw. Chunks are as OpenAI writes them: the role in the first delta, tool calls with an `index` that counts from 0 and
- * their id and name in the first delta of each, one `finish_reason`, usage in the last chunk.
+ * Reads an upstream stream into hub events. Each stream has its own decoder. The events do not depend on how the bytes are divided into chunks. Bytes that
+ * the decoder does not understand are skipped. The decoder never throws. Hub chunks have the form of OpenAI: the role is in the first delta, `index` counts
+ * tool calls from 0, the first delta of each call has its id and name, there is one `finish_reason`, and the last chunk has the usage.
  */
 export interface ChatStreamDecoder {
-  /** The bytes of the event that is not complete yet. */
+  /** The number of bytes that are kept of the event that is not complete yet. */
   readonly heldBytes: number
   push(bytes: Uint8Array): readonly ChatStreamEvent[]
   /**

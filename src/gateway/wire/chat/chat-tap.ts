@@ -7,7 +7,7 @@ import { errorOfChoices } from './chat-choice-error.ts'
 import { noFacts, scanChunkJson } from './chat-chunk-scan.ts'
 import { RepeatedChunk } from './repeated-chunk.ts'
 
-/** The facts about a chunk that carries usage. */
+/** Describes a chunk that contains usage. */
 export interface UsageChunk {
   /** True: this usage may be the final one, because the chunk comes after the answer or has the finish reason. */
   readonly isLast: boolean
@@ -29,15 +29,15 @@ export type ChatLine =
   | 'done'
 
 /**
- * Reads an OpenAI chat stream while its bytes pass. Only a chunk with a usage block is parsed. For the others, a scan over the bytes counts the output. The
- * same bytes give the same result for any chunking.
+ * Reads an OpenAI chat stream while its bytes pass. Only a chunk with a usage block is parsed. In other chunks, a scan over the bytes counts the output.
+ * The result does not depend on how the bytes are divided into chunks.
  */
 export class ChatStreamTap implements LineSink {
   usage: TokenUsage | null = null
   outputChars = 0
-  /** The value of `outputChars` when the usage was reported. Later output is not part of that usage. */
+  /** The value of `outputChars` when the provider reported the usage. That usage does not include later output. */
   usageChars = 0
-  /** The model that the last chunk with a name is from. */
+  /** The model name in the last chunk that has one. */
   model: string | null = null
   /** True: a chunk with a choice or with usage has passed. Comments, empty events, errors and the end mark do not count. */
   begun = false
@@ -45,7 +45,7 @@ export class ChatStreamTap implements LineSink {
   failed = false
   /** The event that reports the provider's failure, unchanged. */
   fault: string | null = null
-  /** The error of a choice, if the stream failed by that. Readers do not recognise such a chunk as an error. null: no choice failed. */
+  /** The error of the choice that failed. Clients do not recognise a chunk with a failed choice as an error. null: no choice failed. */
   choiceError: unknown = null
   /** True: a choice has given its finish reason. */
   hasFinishReason = false
@@ -164,7 +164,7 @@ export class ChatStreamTap implements LineSink {
     return true
   }
 
-  /** Is called once for each change of the name. */
+  /** Is called for the first model name of the stream and for each change of it. */
   #named(bytes: Uint8Array, from: number, to: number): void {
     if (to - from > modelMaxBytes) return
     this.#modelBytes = Uint8Array.prototype.slice.call(bytes, from, to)
@@ -195,7 +195,7 @@ function isText(bytes: Uint8Array, from: number, to: number, text: Uint8Array): 
   return to - from === text.length && isAt(bytes, from, to, text)
 }
 
-/** True for the word when only spaces come after it. */
+/** True if the bytes are the word, with nothing but spaces after it. */
 function isWord(bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean {
   return isAt(bytes, start, end, word) && skipSpaces(bytes, start + word.length, end) === end
 }

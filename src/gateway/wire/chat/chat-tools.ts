@@ -5,8 +5,8 @@ import { isClientRun } from '../messages/request/hub-tools.ts'
 const searches = /search|maps|retrieval/i
 
 /**
- * Throws `bad_request` for tools in a chat request that the provider itself would run and charge for in addition to the tokens. On a key that is not the
- * caller's own, the gateway could not know the cost of the call.
+ * Throws `bad_request` for tools in a chat request that the provider itself runs and charges for in addition to the tokens. Without the caller's own key,
+ * the gateway would have to pay and could not know the cost of the call.
  */
 export function refuseChargedTools(tools: unknown): void {
   if (!Array.isArray(tools)) return

@@ -8,7 +8,7 @@ import { checkEffort } from './reasoning-effort.ts'
 export interface ParsedChat {
   readonly model: string
   readonly stream: boolean
-  /** The most output tokens of the whole call, including reasoning: the cap of one answer times `n`; null: the request gives none. */
+  /** Maximum number of output tokens of the whole call, including reasoning: the cap of one answer times `n`; null: the request gives none. */
   readonly maxTokens: number | null
   /** The cap of one answer as the caller gave it: `max_tokens`, `max_completion_tokens`, or the lower of both. */
   readonly answerMaxTokens: number | null
@@ -28,19 +28,21 @@ export interface ParsedChat {
 
 /** Fields other than the messages that providers put into the prompt. */
 const promptFields = ['tools', 'functions', 'response_format', 'tool_choice', 'function_call'] as const
-/** Fields that are not settings. The model's name does not count either, because it is a name from the catalog. */
+/** Fields that do not count as settings. `model` is one of them, because its value is a name from the catalog. */
 const readFields: ReadonlySet<string> = new Set(['model', 'messages', ...promptFields])
-/** Tokens around each message: role and separators. */
+/** The assumed number of tokens around each message, for its role and separators. */
 const messageTokens = 4
-/** Most answers in one call. It is the usual limit among providers. */
+/** Maximum number of answers in one call. It is the usual limit among providers. */
 const answersMax = 128
-/** The most output tokens that are assumed for one call, whatever it asks for. Their cost must fit into the books. */
+/**
+ * Maximum number of output tokens that are assumed for one call, whatever the request says. Their cost must fit into the amounts that the database stores.
+ */
 const callTokensMax = 1_000_000_000
 
 /**
- * Checks an OpenAI chat request and reads the facts that metering and routing need. It has its own checks instead of a schema, because it is on the hot path.
- * Unknown fields, roles and part types are left to the provider. null counts as absent. `digits` is the number of digits that are missing in the value, from
- * `unseenDigitsOf`. Throws `bad_request` that names the field.
+ * Checks an OpenAI chat request and reads the facts that metering and routing need. It is on the hot path, so it has its own checks instead of a schema.
+ * The provider checks unknown fields, roles and part types. null counts as absent. `digits` is the number of digits that long numbers have lost in `body`,
+ * from `unseenDigitsOf`. Throws `bad_request` that names the field.
  */
 export function parseChat(body: unknown, digits = 0): ParsedChat {
   if (!isObject(body)) throw bad('The body must be a JSON object.')

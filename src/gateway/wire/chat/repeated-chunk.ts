@@ -1,18 +1,18 @@
 /**
- * Recognises chunks that differ from an earlier one only in their text. Most chunks of a stream do, because a provider repeats the id, the model and the frame
- * for each piece of text. Two comparisons then replace a scan.
+ * Recognises chunks that differ from an earlier chunk only in their text. Most chunks of a stream are of this kind, because a provider repeats the id, the
+ * model and the other JSON for each piece of text. For them, two comparisons of bytes replace a scan.
  */
 import { digitExtraBytes, isDigit } from '../output-chars.ts'
 import { RepeatedEvents } from '../sse/repeated-events.ts'
 import type { ChunkFacts } from './chat-chunk-scan.ts'
 
-/** The comparisons stop after this number of learnt chunks in a row that no later chunk repeated. Some providers add something random to each chunk. */
+/** Learning stops when this number of learnt chunks in a row were not repeated, because some providers add something random to each chunk. */
 const missesMax = 8
 
 const quote = 34
 const backslash = 92
 
-/** The last scanned chunk, without its text. */
+/** The learnt chunk: the last scanned one, without its text. */
 export class RepeatedChunk {
   /** The same chunk as a whole event, with its line and its blank line. */
   readonly events = new RepeatedEvents()

@@ -1,6 +1,6 @@
 /**
- * The gateway's own request fields. They are read here, removed, and never forwarded. `parseRouterFields` returns them checked. An unknown value of a hard
- * constraint is an error and is never ignored.
+ * The gateway's own request fields. This file reads, checks and removes them, so they are never forwarded. A field that restricts routing is refused when
+ * its value is unknown. It is never ignored.
  */
 
 import { fail } from '../../../platform/errors.ts'
@@ -10,14 +10,14 @@ export type OptimizeMode = 'price' | 'latency' | 'uptime' | 'throughput' | 'qual
 
 export interface RouterFields {
   readonly optimize: OptimizeMode
-  /** null: not given, or no weight is above zero. */
+  /** null: the request gives no weight above zero. */
   readonly weights: { readonly price: number; readonly latency: number; readonly uptime: number; readonly throughput: number } | null
   readonly best: boolean
   /** The id of the provider that the caller chose, or null. */
   readonly provider: string | null
   readonly indiaOnly: boolean
   readonly exclude: readonly string[]
-  /** The caller's provider key for this request. The code that calls `parseRouterFields` wraps it in a Secret. */
+  /** The caller's provider key for this request. The code that calls `parseRouterFields` must wrap the key in a Secret. */
   readonly upstreamKey: string | null
   /** The steps of a chain for this request, or null. */
   readonly fallbacks: readonly ChainStep[] | null
@@ -49,9 +49,9 @@ export const routerOnlyNames = [
 
 export const optimizeModes = ['price', 'latency', 'uptime', 'throughput', 'quality', 'auto'] as const satisfies readonly OptimizeMode[]
 
-/** Most steps of a chain. The interface says "1 to 10 steps". */
+/** Maximum number of steps of a chain. The specification of the API says "1 to 10 steps". */
 export const chainStepsMax = 10
-/** Most entries of `exclude`. The gateway chose this number; no real list reaches it. */
+/** Maximum number of entries of `exclude`. The project chose this number. No real list reaches it. */
 export const excludeMax = 256
 /** The longest id of a model or provider that is accepted. */
 const idMaxChars = 256
@@ -62,7 +62,7 @@ export interface ParsedRouterFields {
   readonly fields: RouterFields
   /** The body without router-only fields. It is the same object if it had none. */
   readonly stripped: Record<string, unknown>
-  /** False: the body has no router-only field, so the client's bytes may be passed on unchanged. */
+  /** True: the body had a router-only field. False: the client's bytes may be passed on unchanged. */
   readonly touched: boolean
 }
 
@@ -146,7 +146,7 @@ function idOf(body: Record<string, unknown>, name: string): string | null {
   return value
 }
 
-/** A larger weight is malformed, because the sum of all weights must stay a finite number. */
+/** Maximum weight. A larger one is malformed, because the sum of all weights must be a finite number. */
 const weightMax = 1e100
 
 /** Reads the weights. A malformed weight counts as 0, and unknown axes are ignored. Returns null if no weight is above zero. */

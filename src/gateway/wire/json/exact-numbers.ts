@@ -1,7 +1,7 @@
 /**
- * Numbers that a double cannot hold exactly, such as the int64 9007199254740993. JSON.parse would change them. So each of them is replaced before parsing by a
- * random number near it, and gets its own digits back when the value is written. The chance that the digits of a replacement occur elsewhere is one in 2^40.
- * Decision 0373 gives the reasons.
+ * Numbers that a double cannot hold exactly, such as the int64 9007199254740993. JSON.parse would change them. So each of them is replaced before parsing
+ * by a random number near it. When the value is written, the replacement becomes the original digits again. The chance that the digits of a replacement
+ * also occur elsewhere is one in 2^40. Decision 0373 gives the reasons.
  */
 import { randomFillSync } from 'node:crypto'
 import { fail } from '../../../platform/errors.ts'
@@ -10,20 +10,20 @@ import { fail } from '../../../platform/errors.ts'
 const plainMax = 1e21
 /** From this number on, a double has no room for a fraction. */
 const wholeMin = 2 ** 52
-/** Doubles below this number have only a few significant digits, so there are not enough of them to choose from. */
+/** Doubles below this number have few significant digits, so there are too few of them to choose a replacement from. */
 const normalMin = 2 ** -1022
-/** The most digits that `toExponential` can return. */
+/** Maximum number of digits that `toExponential` can return. */
 const askedDigitsMax = 100
-/** A number with more characters is not examined; it counts as one that a double cannot hold. */
+/** A number with more characters is not examined. It counts as a number that a double cannot hold. */
 const lookedAtChars = 120
-/** A translation may repeat a number. The digits that a number has more than its replacement may be sent this many times. */
+/** A translation may repeat a number. The extra digits of an original number may be sent at most this many times. */
 const sentTimesMax = 4
-/** Extra characters that are allowed in addition, for the digits of small numbers. */
+/** This number of extra characters is allowed in addition, for the digits of small numbers. */
 const sentSlackChars = 65_536
 
 /**
- * Whether a JSON number, without its sign, keeps its value when a double holds it. A whole or a large number does if JavaScript writes the same digits. Any
- * other number does if the double gives the same digits at the same length.
+ * Returns whether a JSON number, without its sign, keeps its value as a double. A whole or a large number does if JavaScript writes the double with the
+ * same digits. Any other number does if the double, written with the same number of digits, gives the same digits.
  */
 export function isHeld(token: string): boolean {
   if (token.length > lookedAtChars) return false
@@ -50,7 +50,7 @@ function decimalOf(token: string): Decimal {
   const all = whole + fraction
   const from = all.search(/[1-9]/)
   if (from === -1) return { digits: '', exponent: 0 }
-  // This is a loop because a pattern would start again at each zero of a long run.
+  // This is a loop, because a regular expression would take quadratic time for a long run of zeros.
   let end = all.length
   while (all[end - 1] === '0') end--
   return { digits: all.slice(from, end), exponent: whole.length - 1 - from + Number(power) }
@@ -60,7 +60,7 @@ function decimalOf(token: string): Decimal {
 export class ExactNumbers {
   /** The text of a replacement -> the digits of the original number. */
   readonly #digits: ReadonlyMap<string, string>
-  /** The number of characters by which the originals are longer than their replacements, counted at each place. */
+  /** The number of characters by which the original numbers are longer than their replacements, summed over all places. */
   readonly extraChars: number
 
   constructor(digits: ReadonlyMap<string, string>, extraChars = 0) {
@@ -97,11 +97,11 @@ function take(room: DigitRoom, chars: number): void {
     throw fail('bad_request', { message: 'A long number of the body would be written many times for this model. Send it as a string, or with fewer digits.' })
 }
 
-/** Matches numbers that may be replacements. Longer ones cannot be. Their length is bounded here because a pattern over millions of digits throws. */
+/** Matches numbers that may be replacements. The length is bounded, because replacements are never longer and a match over millions of digits throws. */
 const standInShape = /(?<![\d.])(?=[\d.]{16})\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,400})?/g
 /** A JSON number without its sign. */
 const jsonNumber = /^(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
-/** About one random number in a hundred is too short to be a replacement. This many of them in a row do not occur. */
+/** Number of tries to find a replacement. About one random number in a hundred is too short, so this many failures in a row do not occur. */
 const standInTries = 32
 
 /** Returns a body with a replacement for each number that a double cannot hold, and the original digits. `wide` is the offsets of these numbers: begin and end in turn. */
@@ -115,7 +115,7 @@ export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly
     const start = wide[index] as number
     const end = wide[index + 1] as number
     const token = bytes.toString('latin1', start, end)
-    // A token that is not a number stays, so that the parser refuses it. It must not become a number here.
+    // A token that is not a valid number is left unchanged, so that the parser refuses it.
     if (!jsonNumber.test(token)) continue
     const before = taken.get(token)
     const standIn = before ?? freshStandIn(token, digits)
@@ -140,7 +140,10 @@ function freshStandIn(token: string, taken: ReadonlyMap<string, string>): string
   throw fail('bad_request', { message: 'The body has a number that a double cannot hold. Send it as a string.' })
 }
 
-/** The randomness is not injected here. No visible result depends on it, and a caller who could predict it could change only their own text. */
+/**
+ * These random numbers are not injected, because no visible result depends on them. A caller who could predict them could change only the text of that
+ * caller's own request.
+ */
 const dice = new Uint32Array(2)
 
 /** Returns a random number of about the same size, so that a range check has the same result. */
@@ -153,14 +156,14 @@ function near(token: string): number {
   const below = value * (1 - share * 2 ** -12)
   if (value >= plainMax) return below
   const above = value * (1 + share * 2 ** -12)
-  // It goes up, so that a whole number beyond the exact range of JavaScript stays beyond it.
+  // The replacement is larger, so that a whole number beyond the safe integers of JavaScript is replaced by another one beyond them.
   if (value >= wholeMin) return Math.round(above)
-  // The bounds of a range are mostly whole numbers. A number very near to a whole one therefore stays on its side of it.
+  // Range checks mostly compare with whole numbers. The replacement of a number very near to a whole number is therefore on the same side of it.
   if (Number.isInteger(value)) return isLess(token, value) ? below : above
   return Math.floor(above) === Math.floor(value) ? above : below
 }
 
-/** Whether a number is less than the double that it is read as. */
+/** Returns whether a number is less than the double that JavaScript reads for it. */
 function isLess(token: string, value: number): boolean {
   const came = decimalOf(token)
   const read = decimalOf(String(value))

@@ -1,6 +1,6 @@
 /**
- * The only place that parses JSON bodies: within bounds, and without changing a number that a double cannot hold. Large bodies are first scanned in pieces, so
- * that the event loop can serve other requests in between.
+ * Parses JSON bodies. No other code does. Parsing is bounded, and numbers that a double cannot hold do not change. Large bodies are first scanned in
+ * pieces, so that the event loop can serve other requests in between.
  */
 import { StringDecoder } from 'node:string_decoder'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
@@ -10,7 +10,7 @@ import { JsonSlices } from './json-slices.ts'
 
 /** A longer body is scanned in pieces of this length. */
 export const pieceBytes = 256 * 1024
-/** Most numbers of a piece that are examined. Each takes some microseconds. */
+/** Maximum number of JSON numbers that are examined in one piece, because each takes some microseconds. */
 const pieceLooksMax = 2000
 /** Most escapes of surrogates, `\ud800` to `\udfff`. */
 const surrogatesMax = 400_000
@@ -18,13 +18,13 @@ const surrogatesMax = 400_000
 const halvesMax = 10_000
 /** Bytes are decoded to text in pieces of this length. One piece takes little time for any content. */
 const textPieceBytes = 1024 * 1024
-/** A longer body is heavy, whatever it contains. */
+/** A longer body always counts as heavy. */
 const heavyBytes = 1024 * 1024
-/** A shorter body is light, whatever it contains. */
+/** A shorter body never counts as heavy. */
 const lightBytes = 16 * 1024
 /** A longer body is scanned once, and the result is kept until it is parsed. */
 const keptScanBytes = 2 * 1024
-/** The memory of one parsed value, in bytes: an empty object and its place in a list. The project's own measurement, rounded up. */
+/** The memory that one parsed value takes, in bytes. The number is measured for an empty object with its place in a list, and rounded up. */
 const valueBytes = 64
 /** A body with more values is heavy. */
 const lightValuesMax = 10_000
@@ -103,13 +103,13 @@ const tooManySurrogates = (max: number, what: string): GatewayError =>
   fail('bad_request', { message: `The body has more than ${max} ${what} (\\ud800 to \\udfff). Send the characters themselves.` })
 
 /**
- * Hands out turns of the event loop, in the order of the requests. Each turn scans one piece of one body of the process, so many concurrent bodies never make a
- * long turn.
+ * Gives each waiting scan its own turn of the event loop, in the order of their requests. One turn scans one piece of one body, so many concurrent bodies
+ * do not block the event loop for long.
  */
 class PieceTurns {
   readonly #waiting: (() => void)[] = []
 
-  /** Resolves in a turn of the event loop that belongs to this caller alone. */
+  /** Resolves in a turn of the event loop in which no other caller of `next` runs. */
   next(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve)
@@ -171,8 +171,8 @@ function look(bytes: Buffer, bounds: JsonBounds): Seen {
 }
 
 /**
- * Returns how much more memory the parsed values of a body use than its bytes: a body of empty objects grows to thirty times its length. 0 for a short body,
- * and for one that will be refused when it is parsed.
+ * Returns the memory, in bytes, that the parsed values of a body need in addition to the size of its text. A body of empty objects grows to thirty times
+ * its length. Returns 0 for a short body, and for a body that parsing will refuse.
  */
 export function valueRoomBytes(bytes: Buffer, bounds: JsonBounds): number {
   if (bytes.length <= keptScanBytes) return 0
@@ -190,8 +190,8 @@ export function parseJson(bytes: Buffer, bounds: JsonBounds): unknown {
 }
 
 /**
- * Parses a body like `parseJson`, with replacements for the numbers that a double cannot hold. `exactNumbersOf` the same bytes puts the originals back into
- * written text.
+ * Parses a body like `parseJson`, with replacements for the numbers that a double cannot hold. `exactNumbersOf`, called with the same bytes, returns the
+ * original numbers, which can be put back into written text.
  */
 export function parseExactJson(bytes: Buffer, bounds: JsonBounds): unknown {
   const found = look(bytes, bounds)
@@ -206,10 +206,10 @@ export function parseExactJson(bytes: Buffer, bounds: JsonBounds): unknown {
 /** Returns the replaced numbers of a body that `parseExactJson` has read; undefined if there are none. */
 export const exactNumbersOf = (bytes: Buffer): ExactNumbers | undefined => exactOf.get(bytes)
 
-/** The number of digits that the values of a body lack, because long numbers have shorter replacements. */
+/** Returns the number of digits that the values of a body have lost, because the replacements of long numbers are shorter. */
 export const unseenDigitsOf = (bytes: Buffer): number => exactOf.get(bytes)?.extraChars ?? 0
 
-/** Releases a large text as soon as it is read. */
+/** Returns the text of a body and drops the reference to it, so that a large text can be freed early. */
 function takeText(bytes: Buffer, found: Seen): string {
   const text = found.text ?? bytes.toString('utf8')
   found.text = null

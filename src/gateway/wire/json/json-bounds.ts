@@ -5,41 +5,50 @@ import { pieceBytes, pieceTurn } from './json-body.ts'
 import { StringWalk } from './json-bytes.ts'
 
 /**
- * Bounds of JSON from other servers, checked before it is parsed. The time and memory of parsing grow with the number of values, and a few bytes can contain
- * many values.
+ * Checks the bounds of JSON from other servers before it is parsed. The time and memory of parsing grow with the number of values, and short JSON can
+ * contain many values.
  */
 
 /** Text up to this length is parsed without a check. Parsing it takes little time, whatever it contains. */
 export const anyJsonMaxBytes = 64 * 1024
 /** Deepest nesting. */
 const depthMax = 128
-/** Most objects, lists and members of objects. */
+/** Maximum number of objects, lists and members of objects. */
 const piecesMax = 100_000
 
-/** Most escapes in all strings together. A parser needs as much time for an escape as for fifty plain characters. No model writes as many lines. */
+/**
+ * Maximum number of escapes in all strings together. A parser needs as much time for an escape as for fifty plain characters. Mostly line breaks are
+ * escaped, and no model writes this many lines.
+ */
 const escapesMax = 4_000_000
-/** Most bytes of stretches with characters that are not ASCII. They cost three times as much. Pictures are ASCII, and no model writes as much text. */
+/**
+ * Maximum number of bytes in the sections that contain characters other than ASCII, which cost three times as much. Pictures are ASCII, and no model writes
+ * this much text.
+ */
 const otherBytesMax = 16 * 1024 * 1024
-/** A scan in one turn checks the shapes, escapes and bytes that are not ASCII each time after this number of bytes. */
+/** A scan that is not divided into turns checks the numbers of shapes, escapes and other than ASCII bytes after every this many bytes. */
 const lookBytes = 1024 * 1024
 
 /** Bounds of JSON from other servers. Decision 0468 gives the reasons for the numbers. */
 export interface JsonOfOthersBounds {
-  /** Most objects, lists and members of objects. */
+  /** Maximum number of objects, lists and members of objects. */
   readonly piecesMax: number
-  /** Most values. These are the objects, the lists, their members and their items. */
+  /** Maximum number of values. These are the objects, the lists, their members and their items. */
   readonly valuesMax: number
-  /** Most shapes of objects. A shape is the list of an object's member names in their order. */
+  /** Maximum number of shapes of objects. A shape is the list of an object's member names in their order. */
   readonly shapesMax: number
 }
 
-/** Most shapes. No honest reply comes near this number. A map with varying keys has one shape for each key. */
+/** Maximum number of shapes. No honest reply comes near this number. An object that is used as a map has one shape for each of its keys. */
 const shapesMax = 20_000
-/** Bounds of an event from a provider that the operator chose. A vector has thousands of items, but they are cheap to parse. */
+/**
+ * Bounds of an event from a provider that the operator chose. Many values are allowed, because an embedding vector has thousands of items that are cheap to
+ * parse.
+ */
 const operatorBounds: JsonOfOthersBounds = { piecesMax, valuesMax: 1_000_000, shapesMax }
-/** Bounds of a whole reply from such a provider: five alternatives for each of 18,000 tokens, with their probabilities. */
+/** Bounds of a whole reply from a provider that the operator chose. They allow 18,000 tokens with five alternatives each and their probabilities. */
 export const operatorReplyBounds: JsonOfOthersBounds = { piecesMax: 600_000, valuesMax: 1_000_000, shapesMax }
-/** Bounds of a whole reply from an own server. Such a reply may be nothing but numbers and commas: 250,000 numbers take about 50 ms. */
+/** Bounds of a whole reply from an own server. A reply of 250,000 numbers and nothing else takes about 50 ms to parse. */
 export const ownReplyBounds: JsonOfOthersBounds = { piecesMax, valuesMax: 250_000, shapesMax }
 
 /**
@@ -58,7 +67,7 @@ export function isBoundedJson(bytes: Uint8Array, start: number, end: number, bou
   return seen === 'within'
 }
 
-/** Checks all of the bytes like `isBoundedJson`. Long ones are scanned in pieces, and the event loop runs between the pieces. */
+/** Checks all of the bytes like `isBoundedJson`. Long JSON is scanned in pieces, and the event loop runs between the pieces. */
 export async function isBoundedInTurns(bytes: Uint8Array, bounds: JsonOfOthersBounds): Promise<boolean> {
   if (bytes.length <= anyJsonMaxBytes) return true
   const scan = new BoundsScan(bytes, 0, bytes.length, bounds)
@@ -82,7 +91,7 @@ class BoundsScan {
   #pieces = 0
   #values = 1
   #otherBytes = 0
-  /** The begin and the end of the last string's text. A string before a colon is a name. */
+  /** The start and end offsets of the last string's text. A string before a colon is a name. */
   #textFrom = 0
   #textTo = 0
 
@@ -151,7 +160,7 @@ const nameMaxBytes = 64
 
 const stretchBytes = 64 * 1024
 
-/** Returns the total size of the stretches of `bytes[from, to)` that contain characters other than ASCII. */
+/** Returns the number of bytes in the sections of `bytes[from, to)` that contain characters other than ASCII. */
 function otherBytesIn(bytes: Uint8Array, from: number, to: number): number {
   let count = 0
   for (let at = from; at < to; at += stretchBytes) {
@@ -162,9 +171,9 @@ function otherBytesIn(bytes: Uint8Array, from: number, to: number): number {
 }
 
 /**
- * Counts the shapes of objects. Every object adds one for each new row of names that it begins with. A parser creates a description for each such row, which
- * costs ten times as much as a member of a known shape. The count is slightly low if two rows have the same hash. An attacker cannot choose such rows, because
- * the seed is random.
+ * Counts the shapes of objects. An object with the names a, b, c has the shapes "a", "a b" and "a b c", and each new shape adds one. A parser creates a
+ * description of each new shape, which costs ten times as much as a member of a known shape. The count is slightly low if two shapes have the same hash. An
+ * attacker cannot choose such shapes, because the seed is random.
  */
 class ShapeCount {
   readonly #seen = new Set<number>()

@@ -25,12 +25,15 @@ export function isWordAt(bytes: Uint8Array, from: number, to: number, word: Uint
   return true
 }
 
-/** The number of bytes of a string that are read one by one before a native search begins. Starting a search costs as much as reading them. */
+/**
+ * The first bytes of a string are read one by one, up to this number. After that a native search begins, because starting a search costs as much as reading
+ * this many bytes.
+ */
 const stringWalkBytes = 48
 
 /**
- * Skips the strings of JSON, with native searches over long parts. It can stop inside a string and continue there later, so that a string of any length and
- * content can be skipped in pieces.
+ * Skips strings of JSON, with native searches over long parts. The walk can stop inside a string and continue there later, so a string of any length can be
+ * skipped in pieces.
  */
 export class StringWalk {
   /** True: the walk stopped inside a string. */

@@ -7,14 +7,14 @@ const backslash = 92
 const shortString = 48
 
 /**
- * Whether any object in the bytes has a name twice. `value` is the result of parsing the bytes; it lacks every member that a later one has overwritten. The
- * result can also be true if the two are not the same document.
+ * Returns whether any object in the bytes has a name twice. `value` must be the result of parsing the bytes. The two have different numbers of members when
+ * a later member has overwritten an earlier one.
  */
 export function hasDoubles(bytes: Buffer, value: object): boolean {
   return membersIn(bytes) !== membersOf(value)
 }
 
-/** Counts the members of all objects in the bytes. A colon outside strings occurs nowhere else. */
+/** Counts the members of all objects in the bytes, by the colons outside strings. */
 function membersIn(bytes: Buffer): number {
   let count = 0
   for (let at = 0; at < bytes.length; at++) {

@@ -106,7 +106,7 @@ class MemberScan {
   }
 
   #valueBegins(at: number): void {
-    // A name that is searched for is short. Nothing of a longer one is decoded.
+    // The names to find are short, so a longer name need not be decoded.
     const name = this.#textTo - this.#textFrom > nameMaxBytes ? '' : this.#bytes.toString('latin1', this.#textFrom, this.#textTo)
     this.#name = this.#names.has(name) ? name : null
     this.#valueFrom = at
@@ -146,7 +146,7 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | u
   if (isSame) return bytes
   const parts: (Buffer | string)[] = []
   const put = (text: Buffer | string): void => void parts.push(parts.length === 0 ? '{' : ',', text)
-  // Adjacent members that do not change are copied together. Even of a body with a million members that is one piece.
+  // Adjacent members that do not change are copied together, so even a body with a million members is copied in a few pieces.
   let runStart = -1
   let runEnd = -1
   const endRun = (): void => {
@@ -172,7 +172,10 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | u
   return Buffer.concat([...(parts.length === 0 ? ['{'] : parts), '}'].map(part => (typeof part === 'string' ? Buffer.from(part) : part)))
 }
 
-/** The number of bytes of a string that are read one by one before a native search begins. Starting a search costs as much as reading them. */
+/**
+ * The first bytes of a string are read one by one, up to this number. After that a native search begins, because starting a search costs as much as reading
+ * this many bytes.
+ */
 const stringWalkBytes = 48
 
 /** Returns the offset after the closing quote of the string that begins at `start`. */

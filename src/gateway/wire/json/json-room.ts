@@ -1,9 +1,9 @@
-/** The number of characters that each value counts for in addition to its text. */
+/** Each value counts as this many characters in addition to its text. */
 const valueChars = 4
 
 /**
- * Returns about how much of a number of characters is left after a value is written as JSON. A negative result means that the value does not fit; its rest is
- * then not examined. The value comes from a body within its bounds, so it is not nested deeply.
+ * Returns `chars` minus the approximate length of a value as JSON. When the result becomes negative, the value does not fit, and the rest of it is not
+ * examined. The value must come from a body whose depth was checked, because this function is recursive.
  */
 export function roomBehind(value: unknown, chars: number): number {
   let left = chars - valueChars

@@ -1,7 +1,7 @@
 /**
- * Scans the bytes of JSON before they are parsed. It finds how deep they are nested, how many values they have, and which numbers a double cannot hold. Parsing
- * creates objects and so delays every other caller; this scan creates none. It skips strings with native searches. It does not check that the bytes are JSON,
- * because the parser does.
+ * Scans the bytes of JSON before they are parsed. It finds how deep they are nested, how many values they have, and which numbers a double cannot hold.
+ * Parsing creates objects and so delays every other caller. This scan creates no objects and skips strings with native searches. It does not check that the
+ * bytes are JSON, because the parser does that.
  */
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { isHeld } from './exact-numbers.ts'
@@ -9,9 +9,9 @@ import { StringWalk } from './json-bytes.ts'
 
 /** Bounds of a JSON body. */
 export interface JsonBounds {
-  /** Most objects and lists inside each other. */
+  /** Maximum depth of nested objects and lists. */
   readonly depthMax: number
-  /** Most values: members, items, objects and lists. */
+  /** Maximum number of values: members, items, objects and lists. */
   readonly valuesMax: number
   /** Most members of one object. */
   readonly membersMax: number
@@ -34,16 +34,16 @@ const memberMinBytes = 5
 /** Most numbers of a body that a double cannot hold. */
 export const wideNumbersMax = 10_000
 
-/** Most characters of a number. */
+/** Maximum number of characters of a number. */
 const numberCharsMax = 1000
-/** A double holds every number of this many digits whose exponent is small. */
+/** A double holds every number with at most this many digits and a small exponent. */
 const heldDigits = 15
 /** The characters of a small exponent, up to 99, including its `e`. A sign adds one more. */
 const smallExponentChars = 3
 
 /** One scan. It can be done in pieces. */
 export class JsonScan {
-  /** The positions of the numbers that a double cannot hold: begin and end in turn. */
+  /** The offsets of the numbers that a double cannot hold: start and end of the first, start and end of the second, and so on. */
   wide: number[] | null = null
   readonly #bytes: Buffer
   readonly #strings: StringWalk
@@ -138,7 +138,8 @@ export class JsonScan {
     const mantissaEnd = exponentAt === -1 ? at : exponentAt
     const hasSign = mantissaEnd + 1 < at && (bytes[mantissaEnd + 1] as number) < 48
     if (mantissaEnd - start <= heldDigits && at - mantissaEnd <= smallExponentChars + Number(hasSign)) return at
-    // In JSON, each number is the first item of its list or object or comes after a comma. Both count as values, so there are never more numbers than values.
+    // In JSON, each number is either the first item of a list or object or comes after a comma. The scan counts both as values, so JSON never has more
+    // numbers than values.
     if (++this.#looks > values) throw notJson()
     if (!isHeld(bytes.toString('latin1', start, at))) this.#note(start, at)
     return at

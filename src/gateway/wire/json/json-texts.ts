@@ -1,16 +1,16 @@
 /**
- * JSON texts inside a body: arguments of tool calls, results of tools, packed thinking. The bounds of the body count such a text as one value, whatever it
- * contains. So these texts have their own bounds here. Decision 0413 gives the reasons.
+ * Parses strings in a body that contain JSON: arguments of tool calls, results of tools, packed thinking. The bounds of the body count such a string as one
+ * value, whatever it contains. So these texts have their own bounds here. Decision 0413 gives the reasons.
  */
 import { GatewayError } from '../../../platform/errors.ts'
 import { isObject } from '../../../platform/values/json.ts'
 import { inferenceBounds, JsonScan } from './json-scan.ts'
 
-/** Texts are parsed without a scan until they have this number of characters together. They cannot contain many values. */
+/** The first texts, up to this number of characters together, are parsed without a scan, because they cannot contain many values. */
 const freeCharsMax = 4096
 const holder = 'JSON texts in the body, such as the arguments of all tool calls together,'
 
-/** The texts of one body or reply. They share one bound of values, because their values are kept until the body is written. */
+/** The texts of one body or reply. One bound applies to the values of all of them together, because these values are kept until the body is written. */
 export class JsonTexts {
   #freeChars = freeCharsMax
   #values = 0

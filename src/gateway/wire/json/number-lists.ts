@@ -1,14 +1,14 @@
 /**
- * Removes the numbers of long lists from JSON. A reply of embeddings is nearly all numbers, and the gateway reads none of them. Parsing three million numbers
- * would block the event loop for half a second. Native searches skip these lists instead.
+ * Removes the numbers of long lists from JSON. A reply of embeddings consists almost only of numbers, which the gateway does not read. Parsing three
+ * million numbers would block the event loop for half a second, so native searches skip these lists.
  */
 import { pieceBytes, pieceTurn } from './json-body.ts'
 import { anyJsonMaxBytes } from './json-bounds.ts'
 import { StringWalk, skipWhite } from './json-bytes.ts'
 
-/** Shorter lists stay. */
+/** Lists that are shorter than this number of bytes are not emptied. */
 const listLeastBytes = 64
-/** After this number of removed lists, all later lists stay. No provider accepts as many texts. */
+/** After this number of emptied lists, all later lists stay unchanged. No provider accepts this many texts. */
 const listsMax = 20_000
 /** The most white space before the first number of a list. Providers that indent their JSON begin each line with white space. */
 const whiteMaxBytes = 256
@@ -30,12 +30,12 @@ export interface LeanJson {
   offsetOf(at: number): number
 }
 
-/** Returns JSON that is parsed unchanged. */
+/** Wraps JSON from which nothing is removed. */
 export const asItIs = (whole: Buffer): LeanJson => ({ whole, lean: whole, offsetOf: same })
 
 /**
- * Removes the numbers of long lists. Long JSON is scanned in pieces, and the event loop runs between the pieces. The numbers are not checked. Apart from them,
- * bytes that are not JSON give bytes that are not JSON either.
+ * Removes the numbers of long lists. Long JSON is scanned in pieces, and the event loop runs between the pieces. The removed numbers are not checked. Any
+ * other error in the JSON is also in the result, so the parser still finds it.
  */
 export function withoutNumberLists(whole: Buffer): LeanJson | Promise<LeanJson> {
   return whole.length <= anyJsonMaxBytes ? asItIs(whole) : leanInTurns(whole)

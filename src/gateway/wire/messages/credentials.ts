@@ -5,13 +5,13 @@
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** The beginning of every key of a gateway. A value that begins so is checked here and is never sent to a provider, whether it is valid or not. */
+/** The beginning of every key of a gateway. A value with this beginning is checked here. It is never sent to a provider, even if it is invalid. */
 const keyStart = 'br-'
 
 /**
- * Returns the credential of the call as the one header that the rest of the gateway reads. It takes the first of: `x-br-api-key`; a gateway key or agent token
- * in `Authorization: Bearer`; one in `x-api-key`. If the first one is invalid, the others are not tried. The result is empty if there is none; the call then
- * has no credential.
+ * Returns the credential of the call in the one header that the rest of the gateway reads. It is the first of these three: `x-br-api-key`, a gateway key or
+ * agent token in `Authorization: Bearer`, a gateway key or agent token in `x-api-key`. If that one is invalid, the others are not tried. The result is
+ * empty if the call has no credential.
  */
 export function gatewayCredential(headers: Headers): { authorization?: string } {
   const own = textOf(headers['x-br-api-key'])

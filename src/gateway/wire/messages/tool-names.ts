@@ -9,7 +9,7 @@ export interface ToolNames {
 
 /** The function names that every provider accepts. */
 const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
-/** The part of a changed name that is kept. The rest of the 64 characters distinguishes it from other names. */
+/** Number of characters of a name that its replacement keeps. The rest of the 64 characters makes the replacement unique. */
 const keptChars = 54
 
 /**

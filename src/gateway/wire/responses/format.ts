@@ -7,7 +7,8 @@ import { endOf, responseError, responseObject } from './reply/response-object.ts
 import { keepAlive, ResponsesWriter } from './reply/writer.ts'
 
 /**
- * The client format of OpenAI Responses. If a budget or a revocation ends a stream, it ends with `response.failed` and a code after which clients do not retry.
+ * The client format of OpenAI Responses. When a budget or a revocation cuts a stream, its last event is `response.failed` with a code after which clients
+ * do not retry.
  */
 export const responsesFormat: ClientFormat = {
   id: 'openai-responses',

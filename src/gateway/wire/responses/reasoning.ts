@@ -3,13 +3,13 @@ import type { JsonTexts } from '../json/json-texts.ts'
 import { textOf } from './json.ts'
 
 /**
- * The mark of thinking that this gateway packed. A client of the Responses API carries thinking from turn to turn in `encrypted_content` of a reasoning item.
- * The gateway packs into it the blocks with the signatures of their provider, or the plain text of models that sign nothing. It is packed, not secret: the
- * client has already read the text.
+ * The mark of thinking that this gateway packed. A client of the Responses API carries thinking from turn to turn in `encrypted_content` of a reasoning
+ * item. The gateway packs the thinking blocks with their provider's signatures into it. For models without signatures it packs the plain text. The packed
+ * text is not encrypted, because the client has already read it.
  */
 const mark = 'br1.'
 
-/** The name under which thinking is reported that only its own provider can read. */
+/** The name under which the gateway reports dropped thinking that only its own provider can read. */
 export const foreignThinkingName = 'input.reasoning.encrypted_content'
 
 /** The thinking of a turn that is sent back to the model. */
@@ -25,8 +25,8 @@ export function packThinking({ text, blocks }: Thinking): string {
 }
 
 /**
- * Returns the thinking of a reasoning item that this gateway wrote. Of an item from another gateway or provider it returns the readable part. `texts` are the
- * JSON texts of the same body.
+ * Returns the thinking of a reasoning item. If another gateway or provider wrote the item, it returns only the readable part. `texts` bounds the JSON texts
+ * of the body together.
  */
 export function thinkingOf(item: JsonObject, texts: JsonTexts): Thinking & { readonly isForeign: boolean } {
   const packed = textOf(item['encrypted_content'])
@@ -37,7 +37,10 @@ export function thinkingOf(item: JsonObject, texts: JsonTexts): Thinking & { rea
   return { text: textOf(kept['text']) ?? textOfBlocks(blocks), blocks, isForeign: false }
 }
 
-/** True for a reasoning item whose thinking this gateway has packed. A provider of the API has not sealed it and would refuse it. */
+/**
+ * True for a reasoning item whose thinking this gateway has packed. A provider of the Responses API would refuse it, because it did not encrypt the
+ * thinking itself.
+ */
 export function isPackedHere(item: unknown): boolean {
   return isObject(item) && item['type'] === 'reasoning' && textOf(item['encrypted_content'])?.startsWith(mark) === true
 }

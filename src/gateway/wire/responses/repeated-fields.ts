@@ -3,12 +3,11 @@ import type { JsonObject } from '../../../platform/values/json.ts'
 import { roomBehind } from '../json/json-room.ts'
 
 /**
- * The number of characters, approximately, that each reply or snapshot may repeat. A stream has three snapshots, and the event loop writes each of them in one
- * turn.
+ * Maximum number of characters, approximately, that each reply or snapshot may repeat. A stream has three snapshots, and writing one blocks the event loop.
  */
 const repeatedMaxChars = 256 * 1024
 
-/** The fields, smallest first, with the default for a field that is absent or does not fit. */
+/** The repeated fields, smallest first. Each value is the default for a field that is absent or does not fit. */
 const otherwise = {
   max_output_tokens: null,
   parallel_tool_calls: true,

@@ -17,13 +17,13 @@ const plainName = /^[a-zA-Z0-9_-]{1,64}$/
 const keptChars = 55
 
 /**
- * Maps a request's tools to names in the hub format, which has no namespaces and no freeform tools, and back. The same body gives the same names, so nothing
- * has to be stored between request and reply.
+ * Maps the tools of a request to names in the hub format, and back. The hub format has no namespaces and no freeform tools. The same body gives the same
+ * names, so nothing has to be stored between request and reply.
  */
 export class ToolNames {
   readonly #byHubName = new Map<string, ToolIdentity>()
   readonly #byIdentity = new Map<string, string>()
-  /** The tool of each name without its namespace. Null when several tools have that name. */
+  /** The tools by their name without the namespace. Null when several tools have that name. */
   readonly #byPlainName = new Map<string, ToolIdentity | null>()
 
   /** Returns the names of a Responses request: first its tools, then the tools that its items offer. */

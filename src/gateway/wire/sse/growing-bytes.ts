@@ -1,7 +1,7 @@
 /** The smallest buffer that is allocated. */
 const roomMinBytes = 1024
 
-/** Joins bytes that come in pieces. Time and memory depend only on the number of bytes, however small the pieces are. */
+/** Joins bytes that come in pieces. Time and memory depend only on the number of bytes, not on the number of pieces. */
 export class GrowingBytes {
   #room: Buffer | null = null
   #length = 0

@@ -1,4 +1,4 @@
-/** The pieces are joined each time that this number of them has arrived. */
+/** The pieces are joined whenever this many of them have arrived. */
 const piecesMax = 4096
 
 /** Text that comes in pieces. A text that grows by `+=` keeps an object for each piece until it is read. This class keeps few objects. */

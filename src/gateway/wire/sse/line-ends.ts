@@ -2,8 +2,8 @@ const lf = 10
 const cr = 13
 
 /**
- * Writes LF for every line end of an event stream, for any chunking. The format ends a line with LF, CRLF or a lone CR, but the line scanner knows only the
- * first two. A chunk without a lone CR is returned as the same bytes.
+ * Converts every line end of an event stream to LF. Line ends may be divided between chunks. The format ends a line with LF, CRLF or a lone CR, but the
+ * line scanner knows only the first two. A chunk without a lone CR is returned as the same bytes.
  */
 export class LineEnds {
   /** True: the previous chunk ended with a CR. If an LF comes next, it belongs to that CR. */

@@ -6,18 +6,18 @@ import { type LineSink, SseLineScanner } from './sse-lines.ts'
 /** One event of a stream: its name, if it has one, and its joined data lines. A comment has no data. */
 export type SseEvent = { readonly kind: 'event'; readonly name: string | undefined; readonly data: string } | { readonly kind: 'comment' }
 
-/** The longest event. It allows any picture inside a reply, which comes in one line, and does not endanger the memory of the process. */
+/** Maximum size of an event. A picture inside a reply is one line and must fit, and the process must not run out of memory. */
 export const eventMaxBytes = 40 * 1024 * 1024
-/** The longest event of an own server. */
+/** Maximum size of an event of an own server. */
 export const ownEventMaxBytes = 1024 * 1024
-/** Most bytes of an event that has several data lines. No provider writes long data in this way. */
+/** Maximum number of bytes of an event that has several data lines. No provider writes long data in this way. */
 const joinedMaxBytes = 1024 * 1024
-/** Most data lines of an event. */
+/** Maximum number of data lines of an event. */
 const dataLinesMax = 10_000
-/** Most bytes of the name of an event. */
+/** Maximum number of bytes of the name of an event. */
 const nameMaxBytes = 256
 
-/** Replaces an event that is refused. It is an error that readers of every dialect understand. Later events are not read. */
+/** Returns the event that replaces a refused one: an error that the decoder of every dialect understands. Later events are not read. */
 const refused = (message: string): SseEvent => ({
   kind: 'event',
   name: 'error',
@@ -33,8 +33,8 @@ const eventName = Buffer.from('event')
 const comment: SseEvent = { kind: 'comment' }
 
 /**
- * Splits the bytes of an event stream into events, for any chunking, any line ends, and with or without a byte order mark. Its time depends only on the number
- * of bytes, and its memory is bounded by the constants above, whatever the stream contains.
+ * Splits the bytes of an event stream into events. The events do not depend on the chunks, the kind of line ends, or a byte order mark. Its time depends
+ * only on the number of bytes, and its memory is bounded by the constants above, whatever the stream contains.
  */
 export class SseEventReader implements LineSink {
   readonly #maxBytes: number
@@ -129,7 +129,7 @@ function startsWith(bytes: Uint8Array, start: number, end: number, word: Uint8Ar
   return true
 }
 
-/** True for a line with this field: the name alone, or the name and a colon. */
+/** True if the line has this field: the name alone, or the name and a colon. */
 function isField(bytes: Uint8Array, start: number, end: number, name: Uint8Array): boolean {
   return startsWith(bytes, start, end, name) && (start + name.length === end || bytes[start + name.length] === 58)
 }

@@ -7,14 +7,17 @@ export interface LineSink {
    * end in the pushed chunk.
    */
   line(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void
-  /** Receives the bytes of a line that is too long to be joined, as they come, for sinks that pass all bytes on. The `line` for it is then `overlongLine`. */
+  /**
+   * Receives the bytes of a line that is too long to be joined, as they arrive. It is for sinks that pass all bytes on. `line` then receives `overlongLine`
+   * in place of the line.
+   */
   overlong?(part: Uint8Array): void
 }
 
 /** Replaces a line that was too long. It is a comment, which has no effect. */
 export const overlongLine: Uint8Array = Buffer.from(':')
 
-/** The longest line that is joined over several chunks. Of a longer line only the length is known. */
+/** Maximum length of a line that is joined over several chunks. A longer line is replaced by `overlongLine`. */
 export const lineMaxBytes = 8 * 1024 * 1024
 
 /** Lines without content that every stream may have: comments, and blank lines that end no event. 50,000 keep-alives have as many. Decision 0512 gives the reasons. */
@@ -35,9 +38,9 @@ const cr = 13
 const colon = 58
 
 /**
- * Splits the bytes of an event stream into lines, for any chunking. A line that is in one chunk is neither decoded nor copied. Lines end with LF or CRLF. A
- * lone CR, which the format allows and no known provider sends, is not a line end here. Readers of streams from other servers put `LineEnds` before this
- * scanner. Decision 0377 gives the reasons.
+ * Splits the bytes of an event stream into lines. A line may be divided between chunks. A line inside one chunk is neither decoded nor copied. Lines end
+ * with LF or CRLF. The format also allows a lone CR, but no known provider sends one, and this scanner does not treat it as a line end. Readers of streams
+ * from other servers put `LineEnds` before this scanner. Decision 0377 gives the reasons.
  */
 export class SseLineScanner {
   readonly #sink: LineSink

@@ -27,23 +27,26 @@ export interface KeyWalkOptions {
   readonly after?: string | null
   /** Number of objects of the first page of the store, 1 to 1000. Each further page has twice as many as the one before. */
   readonly pageSize?: number
-  /** The walk stops when the store has listed so many objects. When it is left out, it goes on to the end. */
+  /** The walk stops when the store has listed this many objects. When it is left out, the walk goes on to the end. */
   readonly lookMax?: number
   readonly signal: AbortSignal
 }
 
-/** Maximum number of pages of one walk, which is a million objects. So many objects that the gateway does not serve cannot make a call endless. */
+/**
+ * Maximum number of pages of one walk, which is a million objects. Without this bound, a bucket full of objects that the gateway does not serve would make
+ * a call endless.
+ */
 const pagesMax = 1_000
 
 /** A suffix that sorts after every key that begins with the text before it. */
 export const afterAllBelow = '\u{10ffff}'
 
-/** Returns whether a walk can begin after this text. A store would only say that it does not understand another one. */
+/** Returns whether a walk can begin after this text. A store refuses any other text without saying why. */
 export function isPosition(text: string): boolean {
   return Buffer.byteLength(text) <= keyBytesMax + Buffer.byteLength(afterAllBelow) && !/\p{Cc}/u.test(text)
 }
 
-/** Returns the objects that the store contains, without expired journal entries. A position is a key, so writes during the walk do not shift it. */
+/** Iterates over the objects of the store, without expired journal entries. A position is a key, so writes during the walk do not shift it. */
 export class KeyWalk {
   readonly #options: KeyWalkOptions
   readonly #prefixes: readonly string[]
@@ -97,7 +100,7 @@ export class KeyWalk {
     this.#after = after
   }
 
-  /** Returns whether the walk stops here. It goes on when the store has listed only keys after which no walk can begin. */
+  /** Returns whether the walk stops here. The walk goes on while it has no position from which a later walk could begin. */
   #isSpent(): boolean {
     const position = later(this.#after, this.#listedTo)
     if (this.#listed < (this.#options.lookMax ?? Number.POSITIVE_INFINITY) || position === null || !isPosition(position)) return false

@@ -13,7 +13,7 @@ export interface ListParams {
   /** Maximum number of keys and common prefixes of a page. */
   readonly limit: number
   readonly cursor?: string | undefined
-  /** Keys that contain it after the prefix are shown as one common prefix. */
+  /** Keys that are equal up to this delimiter after the prefix are shown as one common prefix. */
   readonly delimiter?: string | undefined
   /** Keys for which it returns false are left out. */
   readonly isWanted?: ((found: WalkedObject) => boolean) | undefined

@@ -43,7 +43,7 @@ export interface Settled {
   readonly isWanted: boolean
 }
 
-/** The store was reconfigured after the caller read its configuration. Nothing was taken. */
+/** The store was reconfigured after the caller read its configuration. The key was not taken. */
 export class StoreMovedError extends Error {
   override readonly name = 'StoreMovedError'
 }
@@ -52,7 +52,7 @@ export interface TakeRequest {
   readonly orgId: number
   readonly key: string
   readonly kind: 'put' | 'delete'
-  /** How the object is made, in the words of its history. */
+  /** The kind of change that the history of the object will show. */
   readonly how: Exclude<ChangeAction, 'delete'>
   readonly generation: number
   readonly author: Author
@@ -70,7 +70,7 @@ export interface MemoryIndexDeps {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
-  /** Life of an intent whose process died. */
+  /** Time after which an intent expires, because its process may have died. */
   readonly intentMs: number
   /** Returns the store of an organisation as it is configured now. Returns null when it has none. */
   storeOf(orgId: number): Promise<ConfiguredStore | null>
@@ -140,7 +140,7 @@ export class MemoryIndex {
     if (other !== null && other.expiresAt.getTime() <= this.#deps.clock.nowMs()) await this.resolve(other)
   }
 
-  /** Records a write that the store contains. Returns null when the intent is gone, because another process resolved it or the store was reconfigured. */
+  /** Records a write that the store has done. Returns null when the intent is gone, because another process resolved it or the store was reconfigured. */
   async settlePut(intent: IntentId, etag: string, kept: Kept, versionsMax: number): Promise<Settled | null> {
     return this.#told(await this.#deps.db.maybe(settlePut, intent.orgId, intent.key, intent.writeId, ...keptParameters(kept, versionsMax), etag))
   }
@@ -165,7 +165,7 @@ export class MemoryIndex {
     await this.#deps.db.exec(doubtIntent, intent.orgId, intent.key, intent.writeId, new Date(this.#deps.clock.nowMs()))
   }
 
-  /** Asks the store how a write ended, and settles or releases the intent. Throws ObjectStoreError when the store does not say. */
+  /** Reads the store to find how a write ended, and settles or releases the intent. Throws ObjectStoreError when the store does not answer. */
   async resolve(intent: Pick<IntentRow, 'orgId' | 'key' | 'kind' | 'how' | 'writeId'>): Promise<'settled' | 'released'> {
     const configured = await this.#deps.storeOf(intent.orgId)
     if (configured !== null) {

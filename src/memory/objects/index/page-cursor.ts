@@ -12,7 +12,7 @@ export function cursorFrom(kind: string, cursor: string): string {
   return text.slice(kind.length + 1)
 }
 
-/** Returns the error for a cursor that is invented or belongs to another list. */
+/** Returns the error for a cursor that the gateway did not make for this list. */
 export function notOurCursor(cause?: unknown): GatewayError {
   return fail('bad_request', { cause, message: 'Not a cursor of this list. Send next_cursor of the page before, unchanged.' })
 }

@@ -13,18 +13,21 @@ const refreshAheadMs = 5 * 60_000
 /** Minimum time after a refresh before the next refresh in the background. */
 const refreshPauseMs = 1_000
 /**
- * Without valid keys, a failed fetch is cached as the answer, first for a second and for twice as long after each further failure. This is the
- * longest of these times.
+ * When there are no valid keys, the failure of a fetch is cached. The time is one second at first and doubles with each further failure, up to this
+ * maximum.
  */
 const failurePauseMsMax = 60_000
-/** Minimum time between two fetches because a store says that its keys have expired. In between, the store's refusal is the result. */
+/**
+ * A fetch also begins when a store says that the keys have expired. This is the minimum time between two such fetches. Until then, the caller gets the
+ * store's refusal.
+ */
 const forcedEveryMs = 30_000
 const roleSeconds = 3_600
 const stsTimeoutMs = 10_000
 
 export interface AwsIdentityOptions {
   readonly clock: Clock
-  /** Region of the STS that is asked for roles. The operator chooses it, never an organisation. */
+  /** Region of the STS endpoint that the gateway calls to assume roles. The operator chooses it, never an organisation. */
   readonly stsRegion: string
 }
 
@@ -38,8 +41,8 @@ export class AwsIdentity {
   }
 
   /**
-   * Returns the identity of this process: environment, profile, SSO, web identity, container, instance, in the order of the SDK, which keeps the keys
-   * fresh.
+   * Returns the identity of this process. The SDK tries environment, profile, SSO, web identity, container and instance, in its own order, and renews the
+   * keys.
    */
   get own(): KeySource {
     if (this.#own === null) {
@@ -81,7 +84,7 @@ export class AwsIdentity {
 }
 
 /**
- * Returns a source that caches keys, and fetches new keys once for all callers. Before the keys expire, the fetch runs in the background. After they
+ * Returns a source that caches keys. Concurrent callers share one fetch of new keys. Before the keys expire, the fetch runs in the background. After they
  * expire, calls wait for it. A failure is cached for a while.
  */
 export function refreshed(clock: Pick<Clock, 'nowMs'>, fetch: () => Promise<SigningKeys>): KeySource {

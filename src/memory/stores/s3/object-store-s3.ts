@@ -1,6 +1,6 @@
 /**
- * An object store over the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only when the protocol
- * requires them, because older stores answer 501 to both. Calls for one object use the wire of this folder. Calls with XML replies use the AWS SDK.
+ * An object store over the S3 protocol: AWS, R2, MinIO, Ceph, Swift's s3api. Checksum headers and chunked bodies are sent only when the protocol requires
+ * them, because older stores answer 501 to both. Calls for one object use `S3Wire`. Calls with XML replies use the client of the AWS SDK.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
@@ -30,11 +30,11 @@ import { S3Wire } from './s3-wire.ts'
 /** Maximum number of sockets to one store. */
 const socketsMax = 64
 const connectTimeoutMs = 5_000
-/** Maximum number of tries of one call. Each has the time limit of one try. */
+/** Maximum number of tries of one call. Each try has its own time limit. */
 const attemptsMax = 2
 /** Maximum pause between two tries. */
 const pauseMsMax = 1_500
-/** Maximum number of tries of a conditional write that met another conditional write in the store (409 ConditionalRequestConflict). */
+/** Maximum number of tries of a conditional write that the store refuses because another conditional write is running (409 ConditionalRequestConflict). */
 const conflictTriesMax = 4
 /** The year 9999, the last year that databases and dates accept. */
 const modifiedMsMax = 253_402_300_799_999
@@ -56,7 +56,7 @@ export class S3Store implements ObjectStore {
   readonly #encryption: Readonly<Record<string, string>>
   /** False once the store has said that it cannot copy. */
   #hasCopy = true
-  /** The queue of copies through this process. One copy runs at a time, so a store has the bytes of only one object in this process. */
+  /** The queue of copies through this process. One copy runs at a time, so the process holds the bytes of only one object for a store. */
   readonly #copies: KeyQueue
 
   constructor(options: S3StoreOptions) {
@@ -142,7 +142,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** Copies through this process. It waits for its turn as long as for one answer of the store. */
+  /** Copies an object through this process. The wait for a turn is limited to the time that one answer of the store may take. */
   async #copyByHand(from: string, to: string, options: CopyOptions): Promise<{ etag: string }> {
     try {
       return await this.#copies.run('', () => this.#copyInTurn(from, to, options), this.#timeoutMs)
@@ -268,7 +268,7 @@ function bodyFailure(cause: unknown): ObjectStoreError {
   return new ObjectStoreError('unavailable', 'the store stopped in the middle of an object', { cause })
 }
 
-/** S3 takes no longer value, so the gateway has written none. It would be kept in the index, where only the bytes of objects count. */
+/** S3 accepts no longer value, so the gateway did not write a longer one. It is ignored, because the index would store it without counting its bytes. */
 const metadataMaxChars = 2048
 
 function headOf(reply: OutboundReply): ObjectHead {

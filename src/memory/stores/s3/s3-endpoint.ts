@@ -11,16 +11,13 @@ export function isAwsEndpoint(endpoint: string | null): boolean {
   return endpoint === null || /(^|\.)amazonaws\.com(\.cn)?$/.test(new URL(endpoint).hostname)
 }
 
-/** Returns whether the URL has the bucket in its path for every bucket name. Otherwise only a name that is not valid in a host is in the path. */
+/** Returns whether the bucket is always in the path of the URL. Otherwise the bucket is in the path only when its name is not valid in a host. */
 export function isPathForced({ endpoint, access }: Pick<S3StoreOptions, 'endpoint' | 'access'>): boolean {
   const addressing = access?.addressing ?? 'auto'
   return addressing === 'path' || (addressing === 'auto' && !isAwsEndpoint(endpoint))
 }
 
-/**
- * Returns the origin and path of the bucket in a region. A bucket whose name is not valid in a host is in the path. Throws Error for an invalid region
- * name.
- */
+/** Returns the origin and path of the bucket in a region. Throws Error for an invalid region name. */
 export function bucketUrl(place: Pick<S3StoreOptions, 'endpoint' | 'bucket' | 'access'>, region: string): URL {
   rules ??= loadRules()
   const { endpoint, bucket } = place

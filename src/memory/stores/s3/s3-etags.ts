@@ -1,7 +1,7 @@
 /** Normalises the etags that stores send. The functions are pure. */
 import { isEntityTag } from '../../preconditions.ts'
 
-/** A longer etag is not used. It would be kept in the index, where only the bytes of objects count. */
+/** A longer etag is not used, because the index would store it without counting its bytes. */
 const etagMaxChars = 256
 
 /**
@@ -15,7 +15,7 @@ export function etagOf(sent: string | undefined): string | null {
   return quoted !== '""' && quoted.length <= etagMaxChars && isEntityTag(quoted) ? quoted : null
 }
 
-/** Returns an etag for an object of a store without etags: the id of its write, or otherwise its time and length. */
+/** Returns an etag for an object of a store without etags. It is the id of the write, or the time and length when there is no id. */
 export function substituteEtag(writeId: string | undefined, modifiedMs: number, sizeBytes: number): string {
   return writeId === undefined ? `"${modifiedMs}-${sizeBytes}"` : `"${writeId}"`
 }

@@ -62,7 +62,7 @@ const silences: Readonly<Record<string, string>> = {
   TimeoutError: 'the store did not answer in time',
 }
 
-/** Returns why there was no answer, for the person who configures the store. */
+/** Returns the reason why the store did not answer, in words for the person who configures it. */
 function silenceOf(code: string): string {
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO)/.test(code)) return `TLS failed (${code})`
   return silences[code] ?? 'the store did not answer as HTTP asks for'

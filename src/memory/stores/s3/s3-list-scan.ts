@@ -8,10 +8,10 @@ const textMaxBytes = 6 * 1_024
 /** Maximum number of bytes of one entry: its longest key and its other fields. */
 const entryMaxBytes = 8 * 1024
 const tagMaxBytes = 512
-/** Number of beginnings and ends of elements for each entry, which has twelve elements. */
+/** Maximum number of opening and closing tags for each entry. An entry has twelve elements. */
 const tagsPerEntry = 24
 const tagsOfFrame = 50
-/** Maximum number of escapes and attributes for each entry. One key may consist of escapes, but not every key of a page does. */
+/** Maximum number of escapes and attributes for each entry, as an average over a page. A single key may consist of escapes. */
 const marksPerEntry = 64
 const marksOfFrame = 2_048
 

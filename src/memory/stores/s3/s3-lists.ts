@@ -1,4 +1,4 @@
-/** Makes the calls whose replies are XML, mostly lists. They use the client of the AWS SDK. No other file sends requests to a store with it. */
+/** Makes the calls whose replies are XML, mostly lists. Only this file sends requests to a store with the client of the AWS SDK. */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { Readable } from 'node:stream'
@@ -17,7 +17,7 @@ const entryMaxBytes = 1_200
 const repliesMax = 20
 /** Maximum length of a key in S3. */
 const listedKeyMaxBytes = 1_024
-/** A longer reply is scanned and parsed in a turn. About a hundred entries have this length. Decision 0501 says why. */
+/** A longer reply must wait for a turn before it is scanned and parsed. About a hundred entries have this length. Decision 0501 says why. */
 const heavyBytes = 32 * 1024
 /** The year 9999, the last year that databases and dates accept. */
 const modifiedMsMax = 253_402_300_799_999
@@ -36,7 +36,7 @@ export class S3Lists {
       ...(isAwsEndpoint(endpoint) || endpoint === null ? {} : { endpoint }),
       region,
       forcePathStyle: isPathForced(options),
-      // Endpoints in the environment are not meant for the stores of organisations.
+      // Endpoints that the environment of the process names are not meant for the stores of organisations.
       ignoreConfiguredEndpointUrls: true,
       followRegionRedirects: true,
       credentials: options => keys(options?.['forceRefresh'] === true ? { forceRefresh: true } : undefined),
@@ -101,9 +101,9 @@ export class S3Lists {
 }
 
 /**
- * Reads each reply completely before the SDK parses it. A store that sends too much, or byte by byte, therefore costs only a bounded buffer and its
- * own call. A reply that is too large for a page of the requested number of entries is refused before it is parsed. The SDK parses a reply in the turn in
- * which it was scanned, because it waits for nothing in between.
+ * Reads each reply completely before the SDK parses it. A store that sends too much, or byte by byte, therefore costs only a bounded buffer and its own
+ * call. A reply that is too large for the requested number of entries is refused before it is parsed. The scan and the SDK's parsing happen in one turn,
+ * because nothing between them waits.
  */
 class BoundedHandler extends NodeHttpHandler {
   readonly #inTurn: InTurn

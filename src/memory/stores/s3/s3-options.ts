@@ -6,12 +6,12 @@ import type { Ids } from '../../../platform/values/ids.ts'
 /** How an S3 store is reached, in addition to its place. It never contains a secret. */
 export interface StoreAccess {
   /**
-   * `keys` are keys of the organisation. `role` is a role that is assumed for it. `gateway` is the identity of this process, for buckets that the
-   * operator named.
+   * `keys`: access keys of the organisation. `role`: a role that the gateway assumes for the organisation. `gateway`: the identity of this process, for
+   * buckets that the operator named.
    */
   readonly credentials: 'keys' | 'role' | 'gateway'
   readonly roleArn: string | null
-  /** With `auto`, the bucket is in the host at AWS, and in the path elsewhere. */
+  /** With `auto`, the bucket is in the host for AWS, and in the path for other stores. */
   readonly addressing: 'auto' | 'path' | 'virtual'
   /** How new objects are encrypted. With `bucket`, the bucket decides. */
   readonly sse: 'bucket' | 'aws:kms'
@@ -27,7 +27,7 @@ export interface SigningKeys {
   readonly expiration?: Date
 }
 
-/** Returns the current keys. Before they expire, new keys are fetched in the background. `forceRefresh` means that the store has refused the last keys. */
+/** Returns the current keys. Before they expire, new keys are fetched in the background. Pass `forceRefresh` when the store has refused the last keys. */
 export type KeySource = (options?: { readonly forceRefresh?: boolean }) => Promise<SigningKeys>
 
 /** Does the work that reads one reply, with room for the reply. */
@@ -55,13 +55,13 @@ export interface S3StoreOptions {
   lookupFor(url: URL): LookupFunction
   readonly clock: Clock
   readonly ids: Ids
-  /** Reads an object while there is room for its bytes. When it is left out, there is always room. */
+  /** Waits for room for the bytes of an object before it is read. When it is left out, there is always room. */
   readonly inRoom?: InRoom | undefined
-  /** Reads a large page of a list. When it is left out, no page waits for others. */
+  /** Waits for a turn before a large page of a list is parsed. When it is left out, no page waits for others. */
   readonly inTurn?: InTurn | undefined
 }
 
-/** The same options with the bounds of one client. */
+/** The options of a store, with the bounds of one client. */
 export interface S3ClientOptions extends S3StoreOptions {
   readonly connectTimeoutMs: number
   readonly socketsMax: number

@@ -1,6 +1,6 @@
 /**
- * Makes requests for single objects of an S3 bucket. The signer of the AWS SDK signs them, and undici sends them. The client of the SDK needs more
- * processor time for such a call than all other parts of a read or a write of memory together. Decision 0225 says why.
+ * Makes requests for single objects of an S3 bucket. The signer of the AWS SDK signs them, and undici sends them. The client of the SDK is not used,
+ * because it needs more processor time than all other parts of a read or write of memory together. Decision 0225 says why.
  */
 import { createHash, createHmac } from 'node:crypto'
 import type { SignatureV4 } from '@smithy/signature-v4'
@@ -45,7 +45,7 @@ const retryPauseMs = 100
 /** Minimum time between two moves to another region that the store names for its bucket. */
 const regionMoveEveryMs = 60_000
 
-/** SHA-256, with a key when the signer gives one, in the interface that the signer requires. */
+/** SHA-256, or HMAC-SHA-256 when the signer passes a key, with the interface that the signer requires. */
 class Sha256 {
   readonly #hash: { update(data: Uint8Array | string): unknown; digest(): Buffer }
 
@@ -70,10 +70,10 @@ class Sha256 {
 export class S3Wire {
   readonly #options: S3ClientOptions
   #place: Place
-  /** The clock of the store minus the clock of this machine. It is set after the store refused a signature for its time. */
+  /** The clock of the store minus the clock of this machine. It is set when the store refuses a signature because of its time. */
   #skewMs = 0
   #movedAtMs = Number.NEGATIVE_INFINITY
-  /** Places that were left while calls to them were running. */
+  /** Places that are no longer used for new calls, but still have running calls. */
   readonly #left = new Set<Place>()
   #isClosed = false
 
@@ -104,8 +104,8 @@ export class S3Wire {
   }
 
   /**
-   * Sends a request as `send` does, and returns the XML of the reply. A store may answer 200 to a long call before the call fails. Then the text
-   * contains the error.
+   * Sends a request as `send` does, and returns the XML of the reply. A store may answer 200 to a long call before the call fails. The text then contains
+   * the error, which is thrown.
    */
   async text(request: S3Request): Promise<string> {
     const { body } = await this.send(request)
@@ -121,9 +121,9 @@ export class S3Wire {
   }
 
   /**
-   * Signs for another region from now on. At AWS the host of that region is used. A store elsewhere has one endpoint for all regions, and its
-   * connections are kept. Returns false when the store was moved less than a minute ago, so that a store that names a new region each time gets its
-   * own error.
+   * Signs for another region from now on. For AWS, the host of that region is used. Other stores have one endpoint for all regions, so their connections
+   * are kept. Returns false when the last move was less than a minute ago. The caller then gets the store's error, so a store that names a new region each
+   * time does no harm.
    */
   #moveTo(region: string, from: Place): boolean {
     // Another call may have moved the place meanwhile.
@@ -137,7 +137,7 @@ export class S3Wire {
     return true
   }
 
-  /** Ends the connections of a place after the calls that began there have their replies. */
+  /** Closes the connections of a place when all calls that began there have their replies. */
   #leave(place: Place): void {
     if (place.calls > 0) this.#left.add(place)
     else place.origin.retire()
@@ -204,7 +204,7 @@ interface Place {
   readonly signer: SignatureV4
 }
 
-/** Returns the place of a region. It takes over the connections of the place before when both have the same origin. */
+/** Returns the place of a region. It uses the connections of the previous place when both have the same origin. */
 function placeIn(options: S3ClientOptions, region: string, before: Place | null): Place {
   const url = bucketUrl(options, region)
   const { SignatureV4 } = signatureV4()
@@ -227,14 +227,14 @@ function placeIn(options: S3ClientOptions, region: string, before: Place | null)
 /** Statuses with which S3 says that the bucket is in another region. */
 const otherRegionStatuses: readonly number[] = [301, 307, 400]
 
-/** Returns the region that the store names in such an answer. Returns null when it names none or the region of the request. */
+/** Returns the region that the store names in an answer with such a status. Returns null when the store names no region, or the region of the request. */
 function regionIn({ status, headers }: OutboundReply, text: string, asked: string): string | null {
   if (!otherRegionStatuses.includes(status)) return null
   const said = headers['x-amz-bucket-region'] ?? /<Region>([^<]*)<\/Region>/.exec(text)?.[1]
   return typeof said === 'string' && /^[a-z0-9-]{1,40}$/.test(said) && said !== asked ? said : null
 }
 
-/** Returns the store's name for an error. It accepts only a name, not any other text. */
+/** Returns the error code in the reply of a store. Any other text is ignored. */
 const nameIn = (text: string): string => /<Code>([\w.-]{1,80})<\/Code>/.exec(text)?.[1] ?? 'Unknown'
 
 /** Returns a segment of a path as S3 canonicalizes it: everything but unreserved characters is escaped. */

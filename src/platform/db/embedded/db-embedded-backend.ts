@@ -2,7 +2,10 @@ import { Duplex } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import type { FromWorker, ToWorker, WorkerStart } from './db-embedded-worker.ts'
 
-/** The worker thread of the embedded database as the main thread sees it: a stream in the PostgreSQL protocol, a dump, and an end. */
+/**
+ * Controls the worker thread of the embedded database from the main thread. It offers a stream in the PostgreSQL protocol, a dump, and ways to end the
+ * thread.
+ */
 export class EmbeddedBackend {
   readonly stream: Duplex
   readonly #worker: Worker
@@ -69,7 +72,7 @@ export class EmbeddedBackend {
     await this.#exited
   }
 
-  /** Ends the thread like a crash. Afterwards no process has the files open, and they contain everything that was acknowledged. */
+  /** Ends the thread as a crash would. Afterwards the files are closed, and they contain all acknowledged writes. */
   async kill(): Promise<void> {
     this.stream.destroy()
     await this.#worker.terminate()
@@ -105,12 +108,12 @@ class BackendStream extends Duplex {
     // Nothing to do: the thread pushes the data.
   }
   override _final(done: () => void): void {
-    // The driver has ended its side, and the backend sends nothing more.
+    // The driver has ended its side, so the backend sends no more data.
     this.push(null)
     done()
   }
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    // The chunk is copied, because the buffer is transferred to the thread and the driver reuses its own.
+    // The chunk is copied, because a transferred buffer can no longer be used here and the driver reuses its buffer.
     this.#send(new Uint8Array(chunk))
     done()
   }

@@ -1,12 +1,9 @@
 import type { Clock } from '../../clock.ts'
 import { DatabaseUnavailableError } from '../db.ts'
 
-/**
- * Longest wait for the session, in milliseconds. We chose it: it is as long as callers would wait for a busy pool of PostgreSQL
- * connections.
- */
+/** Longest wait for the session, in milliseconds. The project chose this number. */
 const waitMaxMs = 10_000
-/** Maximum number of waiting callers. More would only use memory. */
+/** Maximum number of waiting callers. It bounds the memory of the queue. */
 const waitingMax = 10_000
 
 interface Waiting {

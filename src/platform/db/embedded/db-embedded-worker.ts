@@ -1,13 +1,13 @@
 /**
- * The thread that runs the embedded PostgreSQL (PGlite), so that a long query does not block the event loop of the process. It exchanges
- * the PostgreSQL protocol as messages of bytes. It runs from dist as plain JavaScript, so it imports no file of the project.
+ * The thread that runs the embedded PostgreSQL (PGlite), so that a long query does not block the event loop of the process. It exchanges the PostgreSQL
+ * protocol as messages of bytes. It is compiled to one JavaScript file in dist, so it must not import other files of the project.
  */
 import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 
 /**
- * How the thread starts. `folder`: null keeps everything in memory. `load`: a dumped data folder to start from. `archive`: path of a
+ * How the thread starts. With `folder` null, the database is only in memory. `load` is a dumped data folder to start from. `archive` is the path of a
  * compressed data folder to start from.
  */
 export interface WorkerStart {
@@ -33,8 +33,8 @@ function send(message: FromWorker): void {
 }
 
 /**
- * Memory for pages of tables. The default of 128 MiB would belong to this process as long as it runs. Pages beyond 32 MiB come from the
- * file cache of the operating system.
+ * Buffer memory for pages of tables. The process would keep the default of 128 MiB as long as it runs. Other pages come from the file cache of the
+ * operating system.
  */
 const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB']
 
@@ -50,7 +50,7 @@ async function open(start: WorkerStart): Promise<PGlite> {
 async function answer(database: PGlite, message: ToWorker): Promise<void> {
   if (message.kind === 'bytes') {
     const parts: Uint8Array[] = []
-    // The bytes are in the memory of the database and the next write overwrites them, so they are copied immediately.
+    // The bytes are in a buffer of the database that its next write overwrites, so they are copied immediately.
     await database.execProtocolRawStream(message.bytes, { syncToFs: false, onRawData: bytes => parts.push(bytes.slice()) })
     const reply = Buffer.concat(parts)
     send({ kind: 'bytes', bytes: new Uint8Array(reply) })

@@ -1,8 +1,8 @@
 /**
- * The embedded database: PGlite in a worker thread, with the same interface as PostgreSQL. It has one session. A transaction owns the
- * session, and all other work waits its turn. A committed transaction survives a kill of the process, but not a power cut, because PGlite
- * does not fsync. When the thread dies, a new one opens the same folder: running statements fail, waiting ones continue. Decision 0010 says
- * why it is a thread, and Decision 0411 why the thread is replaced.
+ * The embedded database: PGlite in a worker thread, with the same interface as PostgreSQL. It has one session. A transaction owns the session, and all
+ * other work waits its turn. A committed transaction survives a kill of the process, but not a power cut, because PGlite does not fsync. When the thread
+ * dies, a new one opens the same folder. Statements that were running fail, and statements that were waiting continue. Decision 0010 says why it is a
+ * thread, and Decision 0411 why the thread is replaced.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -37,9 +37,8 @@ export interface EmbeddedDb extends Db {
   /** Returns the whole data folder as a tar archive, for tests and copies. */
   dump(): Promise<Uint8Array>
   /**
-   * Runs `work` while nothing writes to the database files and they contain everything that was acknowledged. A copy of `folder/postgres`
-   * that `work` makes opens like a database whose process was killed at that moment. Queries wait during that time, so `work` must take
-   * less than 10 s.
+   * Runs `work` while nothing writes to the database files. At that time the files contain all acknowledged writes. If `work` copies `folder/postgres`, the
+   * copy can be opened like the files of a process that was killed at that moment. Queries wait for `work`, so it must take less than 10 s.
    */
   quietly<T>(work: () => Promise<T>): Promise<T>
 }
@@ -70,9 +69,9 @@ export async function openEmbedded(folder: string | 'memory', options: EmbeddedO
 }
 
 /**
- * Makes the files of a new database: from `load`, from the archive of an empty database that the build made, or from nothing. They are made
- * next to `dataFolder` and moved there when they are complete, so that a kill leaves no partial files. This takes up to 600 MiB of memory,
- * which is freed when its thread ends.
+ * Makes the files of a new database: from `load`, from the archive of an empty database that the build made, or from nothing. The files are made next to
+ * `dataFolder` and moved there when they are complete, so that a kill leaves no partial files. A thread of its own does this. It needs up to 600 MiB of
+ * memory, which is freed when the thread ends.
  */
 async function makeFiles(dataFolder: string, load: Uint8Array | null): Promise<void> {
   const fresh = `${dataFolder}.new`
@@ -130,7 +129,7 @@ async function connectTo(start: WorkerStart, listeners: Listeners): Promise<Conn
       },
     }
   } catch (error) {
-    // The thread must not have the files open any more when the lock is released.
+    // The thread must have closed the files before the lock is released.
     await backend.kill()
     throw error
   }
@@ -202,7 +201,7 @@ class EmbeddedDatabase implements EmbeddedDb {
       if (connection !== this.#connection || this.#loss !== null || this.#closing !== null) return
       this.#loss = error
       this.#options.log.error('embedded_database_lost', { error })
-      // A turn without work starts the new thread. If that fails, the next caller gets the error.
+      // A turn without work starts the new thread. If the start fails, the next caller gets the error.
       this.#run(async () => {}).catch(() => {})
     })
   }
@@ -224,7 +223,7 @@ class EmbeddedDatabase implements EmbeddedDb {
         this.#watch(connection)
         for (const channel of this.#listeners.channels) await connection.session.command(`listen "${channel}"`)
         log.warn('embedded_database_replaced')
-        // Notifications that were sent in between are lost.
+        // Notifications that were sent since the loss did not arrive.
         this.#listeners.reconnected()
         return
       } catch (error) {
@@ -308,7 +307,7 @@ class EmbeddedDatabase implements EmbeddedDb {
 
   quietly<T>(work: () => Promise<T>): Promise<T> {
     return this.#run(async session => {
-      // The checkpoint writes the pages in memory to the files, so that a copy has little to recover.
+      // A checkpoint writes the changed pages from memory to the files, so that a copy needs little recovery.
       await session.command('checkpoint')
       return await work()
     })

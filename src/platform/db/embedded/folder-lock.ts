@@ -28,12 +28,12 @@ const lockName = (generation: number): string => `brigade.lock.${generation}`
 const lockPattern = /^brigade\.lock\.(\d+)$/
 
 /**
- * Locks the folder for this process, and makes the folder if necessary. The lock of a killed process is taken over. Throws ConfigError that
- * names the process with the lock.
+ * Locks the folder for this process, and makes the folder if necessary. The lock of a killed process is taken over. Throws ConfigError that names the
+ * process with the lock.
  *
- * The lock cannot be held twice. The holder of the highest number owns the folder. A number is taken with `link`, which fails when the file
- * exists. The taker already listens by then, and keeps the number only if it is still the highest afterwards. Only a later holder deletes
- * the numbers of dead processes, so the highest number never decreases.
+ * Two processes can never have the lock. The holder of the highest number owns the folder. A process first listens on its socket. Then it takes a number
+ * with `link`, which fails when the file exists. It keeps the number only if the number is still the highest afterwards. Only a later holder deletes the
+ * numbers of dead processes, so the highest number never decreases.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const path = resolve(folder)
@@ -57,7 +57,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   let released: Promise<void> | null = null
   return {
     release() {
-      // The numbered file stays and names a holder that no longer answers. If it were deleted, its number could be taken twice.
+      // The numbered file is not deleted, because its number could then be taken twice. It now names a holder that does not answer.
       released ??= stop()
       return released
     },
@@ -154,7 +154,7 @@ async function isAlive(path: string, token: string): Promise<boolean> {
     return await new Promise<boolean>(answer => {
       const socket = connect(address)
       socket.once('connect', () => answer(true))
-      // Only these two errors prove that the process is dead. Others, such as a full queue or missing permission, mean that it is alive.
+      // Only these two errors prove that the process is dead. After any other error, such as a full queue or missing permission, it counts as alive.
       socket.once('error', (error: NodeJS.ErrnoException) => answer(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'))
       socket.once('connect', () => socket.destroy())
     })

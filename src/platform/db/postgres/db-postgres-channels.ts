@@ -10,8 +10,8 @@ const longestRetryMs = 5000
 const heartbeatMs = 5000
 
 /**
- * LISTEN on a connection of its own, which is made at the first use. A lost connection is made again, with growing pauses. All channels are
- * listened to again before `onReconnect` is called, so that no notification is lost between the two.
+ * Runs LISTEN on a connection of its own, which is opened at the first use. A lost connection is opened again, with growing pauses. LISTEN runs again for
+ * all channels before `onReconnect` is called, so that no notification is lost in between.
  */
 export class PostgresChannels {
   readonly #makeClient: () => Client
@@ -33,7 +33,7 @@ export class PostgresChannels {
     const name = checkedChannel(channel)
     const added = this.#listeners.add(name, fn, onReconnect)
     try {
-      // A repeated LISTEN is harmless. Every caller sends its own, so that none returns before LISTEN is in force.
+      // A repeated LISTEN is harmless. Every caller sends its own LISTEN, so that it returns only when LISTEN is in force.
       const client = await this.#connected()
       await client.query(`listen "${name}"`)
     } catch (error) {
@@ -42,7 +42,7 @@ export class PostgresChannels {
     }
     return async () => {
       if (!added.remove() || this.#client === null) return
-      // If the connection is lost, there is nothing to do: the next one does not listen to this channel.
+      // If the connection is lost, nothing needs to be done, because the next connection does not listen to this channel.
       await this.#client.then(client => client.query(`unlisten "${name}"`)).catch(() => {})
     }
   }
@@ -103,7 +103,7 @@ export class PostgresChannels {
         this.#listeners.reconnected()
         return
       } catch {
-        // The database is still unavailable, or the channels are closing. The loop condition decides.
+        // The database is still unavailable, or the channels are closing. The condition of the loop distinguishes the two.
       }
     }
   }

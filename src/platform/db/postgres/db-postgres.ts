@@ -1,6 +1,6 @@
 /**
- * PostgreSQL through `pg`; only this file imports it. It also makes the session of the embedded database, which uses the same protocol over
- * a stream, so that both databases encode, decode and fail in the same way. Decision 0012 gives the reasons.
+ * Connects to PostgreSQL through `pg`. Only this file imports `pg`. The embedded database uses the same protocol over a stream, so this file also makes its
+ * session. Both databases therefore encode, decode and fail in the same way. Decision 0012 gives the reasons.
  */
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
@@ -16,15 +16,15 @@ import { PostgresChannels } from './db-postgres-channels.ts'
 export interface PostgresOptions {
   /** Maximum number of connections of the pool, without the listening one. */
   readonly poolMax: number
-  /** True: statements and transactions have no time limits. For long work, such as moving all data. */
+  /** True: statements and transactions have no time limits. It is meant for long work, such as moving all data. */
   readonly isPatient?: boolean
   readonly clock: Clock
   readonly log: Log
 }
 
 /**
- * Longest wait for a connection, new or from a busy pool, in milliseconds. We chose it: with a longer wait, more requests would pile up in
- * this process.
+ * Longest wait for a connection, new or from a busy pool, in milliseconds. The project chose this number. With a longer wait, more requests would pile up
+ * in this process.
  */
 const connectTimeoutMs = 4000
 /** The server ends a statement after this time. Migrations have no limit. */
@@ -49,7 +49,7 @@ const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
   [oid.int8Array, text => textArray(text).map(item => (item === null ? null : BigInt(item)))],
 ])
 
-/** Type parsers for our connections only. The driver's global table is not changed. */
+/** Type parsers of the gateway's own connections. The global table of the driver is not changed. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((id: number, format: 'text' | 'binary' = 'text') =>
     (format === 'text' ? parsers.get(id) : undefined) ?? builtinParser(id, format)) as typeof pg.types.getTypeParser,
@@ -151,7 +151,7 @@ class PostgresDb implements Db {
     this.address = address
     this.#pool = pool
     this.#connection = connection
-    // The listening connection answers only LISTEN and its heartbeat, so a reply may take no longer than a connect.
+    // The listening connection serves only LISTEN and its heartbeat, so its replies have the short time limit of a connect.
     const connect = (): pg.Client => new pg.Client({ ...connection, query_timeout: connectTimeoutMs })
     this.#channels = new PostgresChannels(connect, options.clock, options.log)
     const queries = queryableOver((made, params) => this.#run(made, params))
@@ -195,7 +195,7 @@ class PostgresDb implements Db {
       throw translateError(error)
     }
     let broken = false
-    // The pool removes its listener while a client is in use, so a connection that breaks between two statements is reported here.
+    // The pool removes its error listener while a client is in use. This listener receives the error when the connection breaks between two statements.
     const onError = (): void => {
       broken = true
     }
@@ -203,7 +203,8 @@ class PostgresDb implements Db {
     try {
       return await work(sessionOver(client), onError)
     } catch (error) {
-      // A connection in an unknown state must not serve another caller. After an error report about one statement it is still usable.
+      // A connection in an unknown state must not serve another caller. If the server only reported an error about one statement, the connection is still
+      // usable.
       if (error instanceof DatabaseUnavailableError && !isStatementTimeout(error)) broken = true
       throw error
     } finally {
@@ -213,7 +214,7 @@ class PostgresDb implements Db {
   }
 
   async script(sql: string): Promise<void> {
-    // The script has a connection of its own, because a migration has no time limit and its session settings must not reach the pool.
+    // The script gets a connection of its own, because a migration has no time limit and the pool must not get its session settings.
     const client = new pg.Client(this.#connection)
     client.on('error', () => {})
     try {

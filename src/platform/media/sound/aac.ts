@@ -1,4 +1,4 @@
-/** Reads how long a frame of AAC in a container lasts. */
+/** Calculates the duration of an AAC frame in a container file. */
 import { isPlausibleRate } from './bounds.ts'
 import { aacRates } from './mpeg.ts'
 

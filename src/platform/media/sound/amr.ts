@@ -1,8 +1,8 @@
-/** AMR: speech in frames of 20 ms, whose first byte says how long they are (RFC 4867, section 5). */
+/** AMR: speech in frames of 20 ms. The first byte of a frame gives its size in bytes (RFC 4867, section 5). */
 import type { CountedSound } from './bounds.ts'
 
 const frameSeconds = 0.02
-/** Bytes of a frame with its first byte, by the type in it, as FFmpeg reads them. */
+/** Size of a frame in bytes, including its first byte, by frame type, as in FFmpeg. */
 const narrow = [13, 14, 16, 18, 20, 21, 27, 32, 6, 1, 1, 1, 1, 1, 1, 1] as const
 const wide = [18, 24, 33, 37, 41, 47, 51, 59, 61, 6, 1, 1, 1, 1, 1, 1] as const
 const forms = [

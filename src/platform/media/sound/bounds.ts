@@ -7,7 +7,7 @@ export interface CountedSound {
   readonly isCompact: boolean
 }
 
-/** Encoders add padding. A counted length above the header's value by less than this counts as equal. */
+/** Encoders add padding. If the counted length exceeds the header's value by less than this, the two count as equal. */
 const paddingSeconds = 0.25
 
 /** Returns the length in the header, or the counted length when it is clearly longer. */

@@ -1,7 +1,4 @@
-/**
- * Measures a recording by the sound that it contains. A value in a header can lengthen the result but never shorten it. Decision 0463 gives
- * the reasons.
- */
+/** Measures a recording by the sound that it contains. A value in a header can make the result longer but never shorter. Decision 0463 gives the reasons. */
 import { countAmr } from './amr.ts'
 import type { CountedSound } from './bounds.ts'
 import { countCaf } from './caf.ts'

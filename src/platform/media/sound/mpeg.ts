@@ -17,7 +17,7 @@ interface Frame {
   /** Length in bytes. */
   readonly length: number
   readonly seconds: number
-  /** Version, layer and rate as one number. All frames of a stream have the same. */
+  /** Version, layer and rate as one number. It is the same for all frames of a stream. */
   readonly family: number
 }
 
@@ -60,8 +60,8 @@ export function countMpeg(bytes: Buffer): CountedSound | null {
 }
 
 /**
- * Adds up all frames, also those after bytes that are not a frame, because players continue there. Null when the file does not begin with
- * two frames of one stream, or when less than half of it is frames. It then has another format.
+ * Adds up all frames. After bytes that are not a frame, it continues with the next frame, as players do. Null when the file has another format: it does not
+ * begin with two frames of one stream, or less than half of it consists of frames.
  */
 export function countMpegFrames(bytes: Buffer): CountedSound | null {
   let at = firstFrame(bytes)

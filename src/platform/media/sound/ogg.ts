@@ -1,6 +1,6 @@
 /**
- * Ogg with Opus, Vorbis, Speex or FLAC. The packets state their length. The positions in pages do too, but the sender may have invented
- * them.
+ * Ogg with Opus, Vorbis, Speex or FLAC. The packets are counted, because they state their duration. The positions in pages also give a length, but the
+ * sender may have invented them.
  */
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 import { flacFrameAt } from './flac.ts'
@@ -8,7 +8,7 @@ import { opusSeconds, VorbisPackets } from './packets.ts'
 
 /** Maximum number of streams of one file. A recorded radio programme has one stream for each song, and streams may also be parallel. */
 const streamsMax = 256
-/** The number of bytes that are kept of a sound packet. The first packets of a stream, which describe it, are kept completely. */
+/** Only this many bytes of a sound packet are kept. The first packets of a stream describe the stream and are kept completely. */
 const headBytes = 32
 const describingPackets = 3
 const describingMaxBytes = 1024 * 1024
@@ -16,7 +16,7 @@ const describingMaxBytes = 1024 * 1024
 /** How the packets of a stream are counted. */
 interface Counting {
   readonly rate: number
-  /** Samples before the first audible one. */
+  /** Number of samples before the first audible one. */
   readonly skipped: number
   /** Number of packets at the start that describe the stream. */
   readonly heads: number
@@ -26,7 +26,7 @@ interface Counting {
 
 /** One stream of a file. */
 class OggStream {
-  /** Null while the codec is not known, or when its sound cannot be counted. */
+  /** Null while the codec is not known, and for a codec whose packets cannot be counted. */
   #counting: Counting | null = null
   #head: Buffer | null = null
   #packets = 0
@@ -87,7 +87,7 @@ class OggStream {
   }
 }
 
-/** Counts the sound of a file. Null when it contains no countable sound or when less than half of it is pages. */
+/** Counts the sound of a file. Null when it contains no countable sound or when less than half of it consists of pages. */
 export function countOgg(bytes: Buffer): CountedSound | null {
   if (bytes.toString('latin1', 0, 4) !== 'OggS') return null
   const current = new Map<number, OggStream>()

@@ -61,9 +61,8 @@ export class VorbisPackets {
 }
 
 /**
- * Reads the modes, which are at the end of a setup packet. It reads backwards, as FFmpeg does, because a forward reader would have to
- * decode everything before them. The order is: a framing bit, 41 bits for each mode, of which 40 are not needed, and six bits with the
- * number of modes.
+ * Reads the modes, which are at the end of a setup packet. It reads backwards, as FFmpeg does, because a forward reader would have to decode everything
+ * before the modes. Read backwards, there are a framing bit, 41 bits for each mode (40 of them are not needed), and six bits with the number of modes.
  */
 function modesOf(setup: Buffer): boolean[] | null {
   const bits = setup.length * 8

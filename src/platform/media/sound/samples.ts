@@ -2,11 +2,11 @@
 import { type CountedSound, isPlausibleRate } from './bounds.ts'
 import { countMpegFrames } from './mpeg.ts'
 
-/** WAV formats with plain samples: numbers, and the one-byte samples of telephones. */
+/** WAV formats with plain samples: integers, floating-point numbers, and the one-byte A-law and µ-law samples of telephony. */
 const plainFormats: readonly number[] = [1, 3, 6, 7]
 const adpcmFormats: readonly number[] = [2, 0x11]
 const mp3Format = 0x55
-/** The real format is in the first bytes of a longer description. */
+/** This format number says that the real format is in a longer description. */
 const extendedFormat = 0xfffe
 const channelsMax = 32
 const bitsMax = 64
@@ -14,7 +14,7 @@ const bitsMax = 64
 interface Chunk {
   readonly id: string
   readonly start: number
-  /** Never after the end of the file. */
+  /** The end offset. It is never after the end of the file. */
   readonly end: number
 }
 
@@ -29,8 +29,8 @@ export function countSamples(bytes: Buffer): CountedSound | null {
 const chunkName = /^[\x20-\x7e]{4}$/
 
 /**
- * Returns the chunks of a file. A recorder that does not know the length of the sound writes 0 or the largest value; the sound then
- * continues to the end of the file. Bytes after a chunk that are not another chunk also count as sound.
+ * Returns the chunks of a file. A recorder that does not know the length of the sound writes 0 or the maximum value. The sound then continues to the end of
+ * the file. Bytes after a chunk also count as sound if they are not another chunk.
  */
 function* chunksOf(bytes: Buffer, isLittle: boolean, soundId: string): Generator<Chunk> {
   for (let at = 12; at + 8 <= bytes.length; ) {
@@ -69,10 +69,7 @@ const tagOf = (format: Buffer): number => {
   return tag === extendedFormat && format.length >= 26 ? format.readUInt16LE(24) : tag
 }
 
-/**
- * Returns bytes a second from the sample rate, channels and bits, which decoders use. The byte rate in the header is ignored, because
- * decoders ignore it.
- */
+/** Calculates bytes a second from the sample rate, the channels and the bits, as decoders do. Like decoders, it ignores the byte rate in the header. */
 function wavBytesPerSecond(format: Buffer): number | null {
   const channels = format.readUInt16LE(2)
   const rate = format.readUInt32LE(4)

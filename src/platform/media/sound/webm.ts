@@ -1,6 +1,6 @@
 /**
- * WebM and Matroska. The packets state their length. The times of blocks do too, but the sender may have invented them. A recording of a
- * browser has no length in its header.
+ * WebM and Matroska. The packets are counted, because they state their duration. The times of blocks also give a length, but the sender may have invented
+ * them. A recording from a browser has no length in its header.
  */
 import { aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
@@ -151,7 +151,8 @@ function countingOf({ codec, setup, rate, channels, bits, isPacked }: Track): ((
 }
 
 /**
- * Splits content at the lengths in front of it. Each length is a sum of bytes of 255 and a last smaller byte. The last piece is the rest.
+ * Splits content into pieces by the lengths before it. A length is the sum of any number of bytes with the value 255 and one smaller byte. The last piece
+ * is the rest.
  */
 function lacedBytes(content: Buffer): Buffer[] {
   const lengths: number[] = []
@@ -167,7 +168,7 @@ function lacedBytes(content: Buffer): Buffer[] {
   return cut(content, at, lengths)
 }
 
-/** Like `lacedBytes`, with variable-length numbers: the first is a length, each other one is the difference to the length before it. */
+/** Like `lacedBytes`, with variable-length numbers. The first number is a length, and each further number is the difference from the previous length. */
 function lacedNumbers(content: Buffer): Buffer[] {
   const lengths: number[] = []
   let at = 1
@@ -238,7 +239,7 @@ function floatOf(content: Buffer): number {
   return Number.isFinite(value) && value > 0 ? value : 0
 }
 
-/** Returns the time of a block relative to its cluster. It follows the number of the track. */
+/** Returns the time of a block relative to its cluster. In the content it comes after the track number. */
 function offsetOf(content: Buffer): number {
   const track = numberAt(content, 0, true)
   return track === null || content.length < track.width + 2 ? 0 : content.readInt16BE(track.width)

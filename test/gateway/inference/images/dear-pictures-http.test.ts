@@ -1,4 +1,4 @@
-/** Pictures that providers charge more for have a price of their own on the operator's key, or are refused there. */
+/** Pictures for which providers charge more have a separate price on the platform key, or are refused there. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../../harness/app.ts'
 import { picture } from '../../../harness/pictures.ts'
@@ -31,7 +31,7 @@ beforeEach(() => {
 })
 afterAll(() => app.stop())
 
-/** A picture, and what the provider says of it. */
+/** Makes the provider answer with a picture and these fields about it. */
 const tells = (more: object = {}) => app.alpha.script(() => ({ body: { created: 1, data: [{ url: 'https://images.example/1.png' }], ...more } }))
 const edit = async (fields: Readonly<Record<string, string>>, files: readonly string[] = ['image']) => {
   const form = new FormData()
@@ -44,7 +44,7 @@ const charged = async () => (await usageRows(app))[0]?.costUinr
 const inr = (rupees: number) => BigInt(rupees) * 1_000_000n
 const draw = (body: object) => app.call('POST', '/v1/images/generations', { prompt: 'a boat', ...body })
 
-test("a larger or better picture, or one with more steps, costs the dear price of its route, or is refused on the operator's key without one", async () => {
+test('a larger or better picture, or one with more steps, costs the higher price of its route, or is refused on the platform key without one', async () => {
   for (const [field, value] of [
     ['size', '2048x2048'],
     ['quality', 'high'],
@@ -70,7 +70,7 @@ test("a larger or better picture, or one with more steps, costs the dear price o
   }
 })
 
-test('a picture whose quality the provider chooses costs the dear price unless the reply says that it is plain', async () => {
+test('a picture whose quality the provider chooses costs the higher price unless the reply says that it is plain', async () => {
   for (const [asked, told, cost] of [
     [{}, {}, 12],
     [{ quality: 'auto' }, {}, 12],
@@ -91,7 +91,7 @@ test('a picture whose quality the provider chooses costs the dear price unless t
   expect((await draw({ model: 'picks-plain-only', quality: 'low' })).status).toBe(200)
 })
 
-test('pictures to edit count in the price, and reading them closely costs the dear price', async () => {
+test('pictures to edit count in the price, and high input fidelity costs the higher price', async () => {
   const plain = { quality: 'low', size: '1024x1024' }
   for (const [fields, files, cost] of [
     [{ model: 'picks', ...plain }, ['image'], 12],

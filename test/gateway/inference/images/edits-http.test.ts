@@ -62,7 +62,7 @@ describe('image edits over HTTP', () => {
     expect(providers.seen).toEqual([])
   })
 
-  test('IMG-21 a form without a picture or a prompt is 400 bad_request that names the missing field', async () => {
+  test('IMG-21 a form without a picture or without a prompt is 400 bad_request that names the missing field', async () => {
     const cases: [Awaited<ReturnType<typeof edit>>, string][] = [
       [await edit([], ['image']), '"image"'],
       [await edit([['image', 'https://example.com/a.png']], ['image']), '"image"'],
@@ -76,7 +76,7 @@ describe('image edits over HTTP', () => {
     expect(providers.seen).toEqual([])
   })
 
-  test('IMG-22 several pictures, as image or image[], arrive in their order with their bytes', async () => {
+  test('IMG-22 several pictures, sent as image or image[], arrive unchanged and in order', async () => {
     for (const name of ['image', 'image[]']) {
       const reply = await edit(
         [
@@ -99,7 +99,7 @@ describe('image edits over HTTP', () => {
     expect(await bytesOf(sent().get('image'))).toEqual(pixel)
   })
 
-  test('IMG-23 the mask is forwarded with its bytes', async () => {
+  test('IMG-23 the mask is forwarded unchanged', async () => {
     const mask = Buffer.concat([pixel, Buffer.from('mask')])
     expect((await edit([['mask', file(mask, 'mask.png')]])).status).toBe(200)
     expect(await bytesOf(sent().get('mask'))).toEqual(mask)
@@ -113,7 +113,7 @@ describe('image edits over HTTP', () => {
     ).toEqual([400, 'bad_request'])
   })
 
-  test('IMG-24 a model that does not edit is 400 unsupported_operation', async () => {
+  test('IMG-24 a model that cannot edit is 400 unsupported_operation', async () => {
     for (const model of ['sdxl', 'dall-e-3', 'flux-1-pro', 'gemini-image', 'test-model']) {
       const reply = await edit([['model', model]])
       expect(codeOf(reply), model).toEqual([400, 'unsupported_operation'])
@@ -134,7 +134,7 @@ describe('image edits over HTTP', () => {
     for (const model of ['nope', 'auto']) expect(codeOf(await edit([['model', model]])), model).toEqual([400, 'model_not_found'])
   })
 
-  test('IMG-27 router fields are read from the form, exclude repeated or as JSON, and never forwarded', async () => {
+  test('IMG-27 router fields are read from the form and never forwarded, and exclude can be repeated or JSON', async () => {
     const rejected = [
       [['exclude', 'openai']],
       [['exclude', '["openai"]']],
@@ -173,7 +173,7 @@ describe('image edits over HTTP', () => {
     })
   })
 
-  test('IMG-28 the reply has the shape of generations, and pictures are counted as delivered', async () => {
+  test('IMG-28 the reply has the form of generations, and delivered pictures are charged', async () => {
     const value = async () => Math.round((await app.call('GET', '/v1/usage')).json.totals.value_inr * 1e6)
     const before = await value()
     const reply = await edit([
@@ -182,7 +182,7 @@ describe('image edits over HTTP', () => {
     ])
     expect(reply.json).toEqual({ created: 1_700_000_002, data: [{ b64_json: base64 }, { b64_json: base64 }, { b64_json: base64 }] })
     expect(reply.headers.get('x-br-dropped-params')).toBeNull()
-    // ₹4.03 an image.
+    // The price is ₹4.03 for an image.
     expect((await value()) - before).toBe(12_090_000)
     providers.answer(() => ({ body: { created: 1, data: [{ b64_json: base64 }] } }))
     expect((await edit([['n', 2]])).json.data).toHaveLength(1)
@@ -193,7 +193,7 @@ describe('image edits over HTTP', () => {
     expect((await app.call('GET', '/v1/usage')).json.totals.cost_uinr).toBe(0)
   })
 
-  test('IMG-29 a request with several errors names the unknown model first, then the operation, then residency, then the credential', async () => {
+  test('IMG-29 of several errors, an unknown model is reported first, then the operation, then residency, then the credential', async () => {
     const wrong = (model: string, indiaOnly: boolean, key: boolean) =>
       edit([['model', model], ...(indiaOnly ? [['data_policy', 'india_only'] as const] : [])], key ? [] : ['upstream_key'])
     expect(codeOf(await wrong('nope', true, false))).toEqual([400, 'model_not_found'])
@@ -203,7 +203,7 @@ describe('image edits over HTTP', () => {
     expect((await wrong('gpt-image-1', false, true)).status).toBe(200)
   })
 
-  test('PANEL-13 an edit by the panel is 400 unsupported_operation', async () => {
+  test('PANEL-13 an edit with the panel is 400 unsupported_operation', async () => {
     for (const model of ['image-sangam', 'brigade/image-sangam', 'image-sangam:india'])
       expect(codeOf(await edit([['model', model]])), model).toEqual([400, 'unsupported_operation'])
   })
@@ -221,7 +221,7 @@ describe('image edits over HTTP', () => {
     expect(codeOf(await edit([['attachment', file(pixel)]]))).toEqual([400, 'bad_request'])
   })
 
-  test('files and forms that are too large are 413, and a field that is given twice is 400', async () => {
+  test('a file or form that is too large is 413, and a field that is given twice is 400', async () => {
     expect(codeOf(await edit([['image', file(Buffer.concat([pixel, Buffer.alloc(20_000)]))]], ['image']))).toEqual([413, 'payload_too_large'])
     const many = Array.from({ length: 3 }, () => ['image', file(Buffer.concat([pixel, Buffer.alloc(19_000)]))] as const)
     expect(codeOf(await edit(many, ['image']))).toEqual([413, 'payload_too_large'])
@@ -245,7 +245,7 @@ describe('image edits over HTTP', () => {
     expect(sent().getAll('image[]')).toHaveLength(16)
   })
 
-  test('bytes that look like the end of a part do not end it', async () => {
+  test('bytes in a file that look like the end of a part do not end it', async () => {
     const tricky = Buffer.concat([pixel, Buffer.from('\r\n--brigade-\r\ncontent-disposition: form-data; name="n"\r\n\r\n4\r\n--')])
     await edit([['image', file(tricky, 'a"b\r\nc.png')]], ['image'])
     expect(await bytesOf(sent().get('image'))).toEqual(tricky)

@@ -2,23 +2,23 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A request as a provider got it. */
+/** A request that a provider received. */
 export interface Seen {
   readonly provider: string
   readonly method: string
-  /** Behind the provider's base URL, with the query. */
+  /** The path after the provider's base URL, with the query. */
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly raw: Buffer
   readonly json: Record<string, unknown>
   readonly form: FormData | null
-  /** True once the client has closed before the answer was complete. */
+  /** True when the client closed the connection before the answer was complete. */
   aborted: boolean
 }
 
 export type Answer = { readonly status?: number; readonly body: unknown; readonly type?: string; readonly headers?: Record<string, string> } | 'hang'
 
-/** Keys that the providers take, in the shapes that the catalog knows. */
+/** Keys that the providers accept, in the forms of the catalog. */
 export const keys = {
   openai: 'sk-proj-test-openai-0000',
   together: 'tgp_v1_test_together',
@@ -32,7 +32,7 @@ export const keys = {
   'black-forest-labs': 'bfl-test-key',
   minimax: 'mm-test-key',
   stepfun: 'step-test-key',
-  // A provider in India that speaks the images API of OpenAI; the operator's file adds it.
+  // A provider in India with OpenAI's images API. The operator's file adds it.
   ganga: 'ganga-test-key',
 } as const
 export type ProviderName = keyof typeof keys
@@ -43,12 +43,12 @@ export const base64 = pixel.toString('base64')
 
 export interface ImageProviders {
   readonly seen: Seen[]
-  /** Settings that lead the gateway's catalog here. */
+  /** Settings that make the providers of the catalog use this server. */
   readonly env: Record<string, string>
   readonly origin: string
-  /** What a provider answers instead, for as long as it says something; undefined = as documented. */
+  /** Sets a function that decides the answers. When it returns undefined, the provider answers as documented. */
   answer(decide: ((seen: Seen) => Answer | undefined | Promise<Answer | undefined>) | null): void
-  /** How often a job is looked at before it is done. */
+  /** Number of polls before a job is done. */
   pendingLooks: number
   of(provider: ProviderName): Seen[]
   reset(): void
@@ -71,7 +71,7 @@ const paths: Record<ProviderName, string> = {
   ganga: '/ganga/v1',
 }
 
-/** A real HTTP server that plays every provider of images as its documentation has it: wrong keys and unknown fields are refused. */
+/** Starts an HTTP server that acts as every image provider, as documented: it refuses wrong keys and unknown fields. */
 export async function startImageProviders(): Promise<ImageProviders> {
   const seen: Seen[] = []
   const looks = new Map<string, number>()
@@ -167,13 +167,13 @@ type Player = (seen: Seen, world: World) => Answer
 const notFound: Answer = { status: 404, body: { error: { message: 'no such path', type: 'invalid_request_error', code: null } } }
 const bad = (message: string) => ({ status: 400, body: { error: { message, type: 'invalid_request_error', code: 'invalid_parameter' } } })
 
-/** A field that the documentation does not name. */
+/** Returns a field that the documentation does not name. */
 const strange = (body: object, known: readonly string[]): string | undefined => Object.keys(body).find(name => !known.includes(name))
 const count = (n: unknown): number => (typeof n === 'number' ? n : 1)
 const images = (n: number, one: (index: number) => object): object[] => Array.from({ length: n }, (_, index) => one(index))
 const urlOf = (provider: string, index = 0): string => `https://images.example/${provider}/${index}.png?sig=a%2Bb&exp=1`
 
-/** POST /images/generations with the fields that this provider names. */
+/** Plays POST /images/generations with the fields of this provider. */
 function imagesApi(provider: string, known: readonly string[], reply: (json: Record<string, unknown>) => Record<string, unknown>): Player {
   return seen => {
     if (seen.method !== 'POST' || seen.path !== '/images/generations') return notFound

@@ -43,7 +43,7 @@ describe('images over HTTP', () => {
     }
   }
 
-  test('IMG-01 a request with only a prompt gets one picture of 1024x1024 by sdxl, as an address', async () => {
+  test('IMG-01 a request with only a prompt gets one picture of 1024x1024 by sdxl, as a URL', async () => {
     const reply = await make()
     expect(reply.status).toBe(200)
     expect(reply.json.data).toHaveLength(1)
@@ -56,7 +56,7 @@ describe('images over HTTP', () => {
     expect(reply.headers.get('x-br-cost-inr')).toBe('0')
   })
 
-  test('IMG-02 a reply has an integer created and pictures that each are an address or base64', async () => {
+  test('IMG-02 a reply has an integer `created`, and each picture is a URL or base64', async () => {
     for (const response_format of ['url', 'b64_json']) {
       const { json, status } = await make({ n: 3, response_format })
       expect(status).toBe(200)
@@ -66,7 +66,7 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('IMG-03 a missing prompt, an empty one and one that is not text are 400 bad_request', async () => {
+  test('IMG-03 a prompt that is missing, empty or not text is 400 bad_request', async () => {
     for (const body of [{ prompt: undefined }, { prompt: '' }, { prompt: '  ' }, { prompt: 7 }, { prompt: null }, { prompt: ['a'] }])
       expect(codeOf(await make(body)), JSON.stringify(body)).toEqual([400, 'bad_request'])
     expect((await make({ prompt: '' })).json.error.message).toContain('"prompt"')
@@ -78,7 +78,7 @@ describe('images over HTTP', () => {
     expect(providers.of('together').map(({ json }) => json['n'])).toEqual([4, 4, 4])
   })
 
-  test('IMG-03 a prompt of more than 32,000 characters is 400 bad_request that says so, and nothing is dialed', async () => {
+  test('IMG-03 a prompt of more than 32,000 characters is 400 bad_request that names the bound, and no provider is called', async () => {
     for (const field of ['prompt', 'negative_prompt']) {
       const reply = await make({ [field]: 'a'.repeat(32_001) })
       expect(codeOf(reply)).toEqual([400, 'bad_request'])
@@ -100,12 +100,12 @@ describe('images over HTTP', () => {
     expect(providers.of('together')[0]?.json).toMatchObject({ width: 512, height: 256 })
   })
 
-  test('IMG-07 another response_format is 400 bad_request', async () => {
+  test('IMG-07 a response_format other than url or b64_json is 400 bad_request', async () => {
     for (const response_format of ['png', 'base64', '', 3]) expect(codeOf(await make({ response_format }))).toEqual([400, 'bad_request'])
     expect(providers.seen).toEqual([])
   })
 
-  test('IMG-08 quality and user are sent to a provider that has them, and named as dropped elsewhere', async () => {
+  test('IMG-08 quality and user are sent to a provider that supports them, and named as dropped elsewhere', async () => {
     const paramsList = { quality: 'high', user: 'u-1' }
     const known = await make({ model: 'gpt-image-1', upstream_key: keys.openai, ...paramsList })
     expect(providers.of('openai')[0]?.json).toEqual({ model: 'gpt-image-1', prompt, n: 1, size: '1024x1024', ...paramsList })
@@ -116,7 +116,7 @@ describe('images over HTTP', () => {
     expect(unknown.headers.get('x-br-dropped-params')).toBe('quality,user')
   })
 
-  test('IMG-09 each of the fifteen ids is listed with its price an image', async () => {
+  test('IMG-09 each of the fifteen model ids is listed with its price for an image', async () => {
     const ids = ['sdxl', 'flux-1-schnell', 'flux-1-dev', 'flux-1-pro', 'cogview-4', 'qwen-image', 'sd-3.5-large', 'seedream', 'gemini-image', 'minimax-image']
     for (const id of [...ids, 'step-1x', 'grok-2-image', 'gpt-image-1', 'gpt-image-1-mini', 'dall-e-3']) {
       const { json, status } = await app.call('GET', `/v1/models/${id}`, undefined, { token: null })
@@ -125,7 +125,7 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('IMG-10 without an own key every model of the list is 400 no_route and nothing is dialed', async () => {
+  test('IMG-10 without an own key, every listed model is 400 no_route and no provider is called', async () => {
     for (const model of ['sdxl', 'gpt-image-1', 'qwen-image', 'flux-1-pro']) {
       const reply = await make({ model, upstream_key: undefined })
       expect(codeOf(reply)).toEqual([400, 'no_route'])
@@ -134,7 +134,7 @@ describe('images over HTTP', () => {
     expect(providers.seen).toEqual([])
   })
 
-  test('IMG-11 under india_only every model of the list is 422 no_route, with a key too', async () => {
+  test('IMG-11 with india_only, every listed model is 422 no_route, even with a key', async () => {
     const { data } = (await app.call('GET', '/v1/models')).json
     const ids = data
       .filter((model: { kind: string; id: string }) => model.kind === 'image' && model.id !== 'platform-image')
@@ -147,13 +147,13 @@ describe('images over HTTP', () => {
     expect(providers.seen).toEqual([])
   })
 
-  test('IMG-12 an unknown model, and a virtual id, are 400 model_not_found', async () => {
+  test('IMG-12 an unknown model or a virtual id is 400 model_not_found', async () => {
     for (const model of ['nope', 'auto', 'best', 'image-sangam:eu']) expect(codeOf(await make({ model })), model).toEqual([400, 'model_not_found'])
     expect(codeOf(await make({ model: '' }))).toEqual([400, 'bad_request'])
     expect(codeOf(await make({ model: 7 }))).toEqual([400, 'bad_request'])
   })
 
-  test('IMG-13 a 200 of the provider without a picture is a 502 envelope', async () => {
+  test("IMG-13 a provider's 200 without a picture becomes a 502 error", async () => {
     for (const body of [
       { created: 1, data: [] },
       { created: 1 },
@@ -169,31 +169,31 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('a picture on an own key has its price as value, costs nothing and debits nothing', async () => {
+  test('a picture on an own key is recorded with its value, but is not charged', async () => {
     const { json: me } = await app.call('PUT', '/me/byok/together', { key: keys.together }, { cookie: owner })
     expect(me.verified).toBe(true)
-    // sdxl is ₹0.30 an image.
+    // sdxl costs ₹0.30 for an image.
     expect(await spentBy(() => make({ n: 3, upstream_key: undefined }))).toEqual({ requests: 1, cost: 0, value: 900_000 })
     expect((await usageRows(app))[0]).toMatchObject({ model: 'sdxl', kind: 'image', images: 3, byok: true, costUinr: 0n, valueUinr: 900_000n })
     await app.call('DELETE', '/me/byok/together', undefined, { cookie: owner })
   })
 
-  test('IMG-15 fewer pictures than requested are counted as delivered, and more are cut to the requested number', async () => {
+  test('IMG-15 fewer pictures than requested are charged as delivered, and more are cut to the requested number', async () => {
     const some = (count: number) => ({ body: { created: 5, data: Array.from({ length: count }, () => ({ b64_json: base64 })) } })
     providers.answer(() => some(2))
-    // gpt-image-1 is ₹4.03 an image.
+    // gpt-image-1 costs ₹4.03 for an image.
     expect(await spentBy(() => make({ model: 'gpt-image-1', upstream_key: keys.openai, n: 4 }))).toEqual({ requests: 1, cost: 0, value: 8_060_000 })
     providers.answer(() => some(3))
     const more = await make({ model: 'gpt-image-1', upstream_key: keys.openai, n: 2 })
     expect(more.json.data).toHaveLength(2)
-    // One of three single pictures fails: two are given and counted.
+    // One of three single pictures fails, so two are returned and charged.
     let calls = 0
     providers.answer(() => (++calls === 2 ? { status: 500, body: {} } : undefined))
     const partial = await spentBy(async () => expect((await make({ model: 'dall-e-3', upstream_key: keys.openai, n: 3 })).json.data).toHaveLength(2))
     expect(partial).toEqual({ requests: 1, cost: 0, value: 7_680_000 })
   })
 
-  test('IMG-16 a job that never ends is given up at the deadline: 502 all_routes_failed', async () => {
+  test('IMG-16 a job that never ends is abandoned at the deadline with 502 all_routes_failed', async () => {
     providers.pendingLooks = Number.POSITIVE_INFINITY
     const reply = await make({ model: 'qwen-image', upstream_key: keys.alibaba })
     expect(codeOf(reply)).toEqual([502, 'all_routes_failed'])
@@ -201,7 +201,7 @@ describe('images over HTTP', () => {
     expect(reply.headers.get('x-br-provider')).toBe('alibaba')
   })
 
-  test('IMG-17 the address of the provider is returned unchanged, and nothing is fetched', async () => {
+  test('IMG-17 the picture URL of the provider is returned unchanged and not fetched', async () => {
     const url = `${providers.origin}/openai/v1/private?token=abc%2F&x=1#frag`
     providers.answer(() => ({ body: { created: 1, data: [{ url, revised_prompt: 'r' }] } }))
     const { json } = await make({ model: 'dall-e-3', upstream_key: keys.openai })
@@ -209,7 +209,7 @@ describe('images over HTTP', () => {
     expect(providers.seen).toHaveLength(1)
   })
 
-  test('IMG-18 a provider with base64 only returns base64 for a requested address, and the field is named as dropped', async () => {
+  test('IMG-18 a provider that supports only base64 returns base64 for a requested URL, and the field is named as dropped', async () => {
     for (const [model, key] of [
       ['gemini-image', keys.google],
       ['gpt-image-1', keys.openai],
@@ -221,7 +221,7 @@ describe('images over HTTP', () => {
     }
   })
 
-  test('IMG-19 the prompt is in no line of the log and in no table, with any outcome of the call', async () => {
+  test('IMG-19 the prompt is in no log line and no table, for any outcome of the call', async () => {
     providers.answer(({ json }) => (json['n'] === 2 ? { status: 500, body: { error: { message: `cannot draw "${prompt}"` } } } : undefined))
     await make()
     const failed = await make({ n: 2 })
@@ -240,7 +240,7 @@ describe('images over HTTP', () => {
     expect(inside.text).not.toContain('spectacles')
   })
 
-  test('a model on the platform key is charged by the image, held for before the dial, and a strict budget below its price refuses it', async () => {
+  test('on the platform key the price of an image is held before the provider call and charged, and a strict budget below it refuses', async () => {
     const charged = await spentBy(async () => {
       const reply = await make({ model: 'platform-image', upstream_key: undefined, n: 2 })
       expect([reply.status, reply.headers.get('x-br-cost-inr')]).toEqual([200, '6'])
@@ -250,14 +250,14 @@ describe('images over HTTP', () => {
     const { key, keyId } = await app.newKey()
     await app.gateway.app.limits.budgets.set(app.orgId, 'key', String(keyId), 7_000_000n, { strict: true })
     const mine = (n: number) => app.call('POST', image, { model: 'platform-image', prompt, n }, { token: key })
-    // ₹3 an image: three do not fit into ₹7, two do.
+    // At ₹3 for an image, two fit into ₹7 and three do not.
     expect(codeOf(await mine(3))).toEqual([429, 'budget_exceeded'])
     expect(providers.seen).toEqual([])
     expect((await mine(2)).status).toBe(200)
     expect(codeOf(await mine(1))).toEqual([429, 'budget_exceeded'])
   })
 
-  test('a stream is refused with advice', async () => {
+  test('a request for a streamed image is refused with advice', async () => {
     const reply = await make({ stream: true })
     expect(codeOf(reply)).toEqual([400, 'bad_request'])
     expect(reply.json.error.message).toContain('stream')
@@ -267,7 +267,7 @@ describe('images over HTTP', () => {
     for (const { json } of providers.seen) expect(json).not.toHaveProperty('partial_images')
   })
 
-  test('router fields are obeyed and never forwarded, and a failed route is failed over', async () => {
+  test('router fields are obeyed and never forwarded, and another route serves after a failure', async () => {
     for (const provider of ['together', 'fireworks'] as const)
       expect((await app.call('PUT', `/me/byok/${provider}`, { key: keys[provider] }, { cookie: owner })).status).toBe(200)
     const own = { upstream_key: undefined, model: 'flux-1-dev' }
@@ -281,14 +281,14 @@ describe('images over HTTP', () => {
     for (const provider of ['together', 'fireworks']) await app.call('DELETE', `/me/byok/${provider}`, undefined, { cookie: owner })
   })
 
-  test("a provider's refusal of the request is passed on and no other route is asked", async () => {
+  test("a provider's refusal of the request is passed on, and no other route is tried", async () => {
     providers.answer(() => ({ status: 400, body: { error: { message: 'safety system', type: 'invalid_request_error', code: 'moderation_blocked' } } }))
     const reply = await make({ model: 'gpt-image-1', upstream_key: keys.openai })
     expect(codeOf(reply)).toEqual([400, 'moderation_blocked'])
     expect(providers.seen).toHaveLength(1)
   })
 
-  test('the panel and its members are in the list', async () => {
+  test('the model list contains the panel and its members', async () => {
     const panel = (await app.call('GET', '/v1/models/brigade/image-sangam')).json
     expect(panel.inrPerImage).toBeCloseTo(0.3 + 0.26 + 2.4)
     expect(panelMembers).toEqual(['flux-1-schnell', 'flux-1-dev', 'sdxl'])

@@ -1,4 +1,4 @@
-/** The OpenAI SDK against a fresh machine: the sandbox draws, edits, and is charged like any other. */
+/** The OpenAI SDK on a new installation. The sandbox makes and edits pictures, and its calls are charged like any other. */
 import OpenAI, { toFile } from 'openai'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -19,7 +19,7 @@ describe('images with the OpenAI SDK on the sandbox', () => {
   }
   const model = 'sandbox-image'
 
-  test('images.generate returns addresses of real pictures, and base64 of the same pictures', async () => {
+  test('images.generate returns URLs of real pictures, and base64 of the same pictures', async () => {
     const asked = { model, prompt: 'a red fox', n: 2, size: '512x256' as '512x512' }
     const { data, created } = await client.images.generate(asked)
     expect(Number.isInteger(created)).toBe(true)
@@ -48,7 +48,7 @@ describe('images with the OpenAI SDK on the sandbox', () => {
     expect(one.data?.[0]?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1\/images\/pictures\//)
   })
 
-  test('a picture costs ₹2 when it was made, and nothing when it was not', async () => {
+  test('a picture costs ₹2, and a failed call costs nothing', async () => {
     const cost = async () => (await app.call('GET', '/v1/usage')).json.totals.cost_uinr
     const before = await cost()
     const made = await client.images.generate({ model, prompt: 'three foxes', n: 3 }).asResponse()
@@ -60,7 +60,7 @@ describe('images with the OpenAI SDK on the sandbox', () => {
     expect((await cost()) - before).toBe(6_000_000)
   })
 
-  test('errors have the classes of the SDK', async () => {
+  test('the SDK throws its own error classes', async () => {
     await expect(client.images.generate({ model, prompt: '' })).rejects.toBeInstanceOf(OpenAI.BadRequestError)
     await expect(client.images.generate({ model: 'nope', prompt: 'x' })).rejects.toMatchObject({ status: 400, code: 'model_not_found' })
     await expect(client.images.generate({ prompt: 'x' })).rejects.toMatchObject({ status: 400, code: 'no_route' })

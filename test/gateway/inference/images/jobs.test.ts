@@ -1,10 +1,10 @@
-/** Image jobs at providers: when they are given up, and what a call that ends earlier leaves behind. */
+/** Image jobs at providers: when the gateway abandons them, and what happens when a call ends earlier. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../../../src/platform/clock.ts'
 import { startApp, type TestApp, until } from '../../../harness/app.ts'
 import { type ImageProviders, keys, startImageProviders } from './image-providers.ts'
 
-/** The machine's clock, but what waits for `watchedMs` waits for `strike()` instead. */
+/** The machine's clock, except that timers of `watchedMs` fire when the test calls `strike()`. */
 function strikingClock(watchedMs: number): Clock & { strike(): void; readonly waiting: number } {
   const waiting = new Set<() => void>()
   return {
@@ -30,7 +30,7 @@ describe('image jobs', () => {
   let clock: ReturnType<typeof strikingClock>
   beforeAll(async () => {
     providers = await startImageProviders()
-    // The deadline as it is without a setting: 120 s.
+    // The default deadline is 120 s.
     clock = strikingClock(120_000)
     app = await startApp({ clock, env: { ...providers.env, IMAGE_POLL_MS: '10', CIRCUIT_FAILURES: '1000' } })
   })
@@ -54,12 +54,12 @@ describe('image jobs', () => {
     const { requests, cost_uinr, value_inr } = (await app.call('GET', '/v1/usage')).json.totals
     return { requests, cost: cost_uinr, value: Math.round(value_inr * 1e6) }
   }
-  /** What has come into the books since. */
+  /** Returns the usage since an earlier total. */
   const since = async (before: Awaited<ReturnType<typeof totals>>) => {
     const now = await totals()
     return { requests: now.requests - before.requests, cost: now.cost - before.cost, value: now.value - before.value }
   }
-  /** Nobody looks at the jobs of before while another job is looked at three times and ends. */
+  /** Checks that earlier jobs are not polled while another job is polled three times and ends. */
   const nobodyLooks = async () => {
     const seen = looks()
     providers.pendingLooks = 3
@@ -67,7 +67,7 @@ describe('image jobs', () => {
     expect(looks()).toBe(seen + 4)
   }
 
-  test('a job is given up after 120 s with a 502, is cancelled at its provider, and is not polled any more', async () => {
+  test('a job is abandoned after 120 s with a 502, is cancelled at its provider, and is not polled again', async () => {
     const before = await totals()
     const call = make(alibaba)
     await until(() => looks() >= 3)
@@ -82,7 +82,7 @@ describe('image jobs', () => {
     await nobodyLooks()
   })
 
-  test('a submission or poll without an answer ends at the deadline too', async () => {
+  test('a submission or poll without an answer also ends at the deadline', async () => {
     for (const [body, method] of [
       [alibaba, 'POST'],
       [bfl, 'GET'],
@@ -99,7 +99,7 @@ describe('image jobs', () => {
     }
   })
 
-  test('a broken connection during a poll does not end the job; six in a row do, and the job is cancelled', async () => {
+  test('one broken connection during a poll does not end the job, but after six in a row the job is cancelled', async () => {
     let breaks = 5
     providers.pendingLooks = 8
     providers.answer(({ method }) => {
@@ -117,13 +117,13 @@ describe('image jobs', () => {
     expect(providers.seen.slice(begun).filter(({ method }) => method === 'GET')).toHaveLength(6)
   })
 
-  test('a finished call leaves no timer', async () => {
+  test('a finished call leaves no timer running', async () => {
     providers.pendingLooks = 1
     expect((await make(bfl)).status).toBe(200)
     expect(clock.waiting).toBe(0)
   })
 
-  /** Submits a job and leaves behind its second look. */
+  /** Submits a job and disconnects after its second poll. */
   const makeAndLeave = async (body: object) => {
     const gone = new AbortController()
     const call = make(body, gone.signal).catch(() => null)
@@ -134,7 +134,7 @@ describe('image jobs', () => {
     await until(() => looks() > seen + 1)
   }
 
-  test('EDGE-08 a job whose caller leaves is polled to its end, and the picture that was made is charged', async () => {
+  test('EDGE-08 a job whose caller disconnects is polled to its end, and its picture is charged', async () => {
     const before = await totals()
     await makeAndLeave(alibaba)
     providers.pendingLooks = 1
@@ -145,7 +145,7 @@ describe('image jobs', () => {
     await nobodyLooks()
   })
 
-  test('EDGE-08 a job whose caller leaves costs nothing when it fails or misses the deadline, and no other route is dialed', async () => {
+  test('EDGE-08 a job whose caller disconnects costs nothing if it fails or misses the deadline, and no other route is tried', async () => {
     for (const end of ['fails', 'late'] as const) {
       providers.reset()
       providers.pendingLooks = Number.POSITIVE_INFINITY
@@ -160,7 +160,7 @@ describe('image jobs', () => {
     }
   })
 
-  test('EDGE-08 a call for four pictures whose caller leaves is charged for the two that were made', async () => {
+  test('EDGE-08 when the caller of four pictures disconnects, only the two that were made are charged', async () => {
     providers.answer(({ method, path }) => {
       if (method !== 'GET') return undefined
       const isMade = path.endsWith('task-1') || path.endsWith('task-2')
@@ -180,7 +180,7 @@ describe('image jobs', () => {
     expect(await since(before)).toEqual({ requests: 1, cost: 0, value: 2 * 3_360_000 })
   })
 
-  test('EDGE-08 a revocation ends a followed job, and a picture that did not arrive is not charged', async () => {
+  test('EDGE-08 a revocation ends a job whose caller has disconnected, and a picture that did not arrive is not charged', async () => {
     const agent = await app.newAgent('left painter')
     const before = await totals()
     const gone = new AbortController()
@@ -198,7 +198,7 @@ describe('image jobs', () => {
     await nobodyLooks()
   })
 
-  test('several concurrent pictures end together at the deadline, and the finished ones are returned', async () => {
+  test('at the deadline all concurrent pictures of a call end, and the finished ones are returned', async () => {
     providers.answer(({ method, path }) => {
       if (method !== 'GET' || !path.endsWith('task-1')) return undefined
       return { body: { output: { task_status: 'SUCCEEDED', results: [{ url: 'https://images.example/done.png' }] } } }
@@ -210,7 +210,7 @@ describe('image jobs', () => {
     const reply = await call
     expect([reply.status, reply.json.data]).toEqual([200, [{ url: 'https://images.example/done.png' }]])
     await until(() => cancels().length === 2)
-    // ₹3.36 an image: one was delivered.
+    // At ₹3.36 for an image, one was delivered.
     expect(await since(before)).toEqual({ requests: 1, cost: 0, value: 3_360_000 })
   })
 
@@ -224,7 +224,7 @@ describe('image jobs', () => {
     await until(() => cancels().length === 1)
   })
 
-  test('EDGE-08 a panel whose client leaves is charged for the members that drew, and no judge is asked', async () => {
+  test('EDGE-08 a panel whose client disconnects is charged for the pictures that were made, and no judge is called', async () => {
     const before = await totals()
     let go = (): void => {}
     const going = new Promise<void>(resolve => {
@@ -244,7 +244,7 @@ describe('image jobs', () => {
     go()
     await until(async () => (await since(before)).requests === 3)
     const { value } = await since(before)
-    // Of the three members one drew: at its own price, ₹0.26, ₹2.40 or ₹0.30.
+    // One of the three members made a picture, for its own price of ₹0.26, ₹2.40 or ₹0.30.
     expect([260_000, 300_000, 2_400_000]).toContain(value)
     expect(providers.seen.some(one => one.aborted)).toBe(false)
     expect(app.alpha.requests).toEqual([])

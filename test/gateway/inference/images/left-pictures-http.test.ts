@@ -3,7 +3,7 @@ import { startApp, type TestApp, until } from '../../../harness/app.ts'
 import { fileWithMedia } from '../../../harness/media-models.ts'
 import { usageRows } from '../../../harness/usage-rows.ts'
 
-/** How many left calls of one organisation are followed. */
+/** The number of calls of one organisation that the gateway continues after their callers have disconnected. */
 const places = 64
 const further = 4
 
@@ -14,7 +14,7 @@ describe('pictures whose callers leave', () => {
   })
   afterAll(() => app.stop())
 
-  test('HARD-05 beyond the places of an organisation, left pictures are charged as they were asked for', async () => {
+  test('HARD-05 when an organisation has no places left, pictures whose callers disconnect are charged as requested', async () => {
     const picture = { b64_json: 'iVBORw0KGgo=' }
     app.alpha.script(() => ({ hold: true, body: { created: 1, data: [picture, picture] } }))
     const leaving = new AbortController()
@@ -29,7 +29,7 @@ describe('pictures whose callers leave', () => {
     app.alpha.release()
     await until(async () => (await usageRows(app, 200)).length === places + further)
     const rows = await usageRows(app, places + further)
-    // ₹3 a picture.
+    // The price is ₹3 for a picture.
     for (const row of rows) expect([row.outcome, row.images, row.costUinr]).toEqual(['client_gone', 2, 6_000_000n])
     expect(rows.filter(({ estimated }) => estimated)).toHaveLength(further)
   })

@@ -6,15 +6,15 @@ const path = '/v1/images/generations'
 const prompt = 'an otter repairing a marigold lighthouse'
 const members = ['flux-1-schnell', 'flux-1-dev', 'sdxl']
 const upstreamModels = ['black-forest-labs/FLUX.1-schnell', 'black-forest-labs/FLUX.1-dev', 'stabilityai/stable-diffusion-xl-base-1.0']
-/** What the panel's pictures are worth: ₹0.26 + ₹2.40 + ₹0.30. */
+/** The value of the panel's pictures: ₹0.26 + ₹2.40 + ₹0.30. */
 const panelUinr = 2_960_000
-/** 12 tokens in at ₹10 and 5 out at ₹40 a million. */
+/** 12 prompt tokens at ₹10 and 5 completion tokens at ₹40 a million. */
 const judgeUinr = 320
 
 describe('the image panel over HTTP', () => {
   let app: TestApp
   let providers: ImageProviders
-  /** together draws all three, ganga in India two of them; `eye` sees, and where it is wanted `eye-india`. */
+  /** `together` serves all three members, and `ganga` in India serves two. `eye` is a vision model, and `eye-india` is added on request. */
   const start = (withIndianEye: boolean): Promise<TestApp> =>
     startApp({
       env: { ...providers.env, PANEL_JUDGE_TIMEOUT_MS: '300', CIRCUIT_FAILURES: '1000' },
@@ -71,13 +71,13 @@ describe('the image panel over HTTP', () => {
     })
     return changed.filter(([, requests]) => requests !== 0).sort()
   }
-  /** Each picture has an address that tells who drew it. */
+  /** Makes every picture URL name the model that made it. */
   const byModel = () =>
     providers.answer(one =>
       one.json['prompt'] === undefined ? undefined : { body: { created: 9, data: [{ url: `https://images.example/${modelOf(one)}.png` }] } },
     )
 
-  test('PANEL-01 the three members are dialed at the same time', async () => {
+  test('PANEL-01 the three members are called concurrently', async () => {
     let arrived = 0
     let open = (): void => {}
     const all = new Promise<void>(resolve => {
@@ -93,7 +93,7 @@ describe('the image panel over HTTP', () => {
     expect(providers.seen.every(({ json }) => json['prompt'] === prompt)).toBe(true)
   })
 
-  test('PANEL-02 the reply has one picture, picked by the judge, with the facts of the choice', async () => {
+  test('PANEL-02 the reply has the one picture that the judge chose, with details of the choice', async () => {
     byModel()
     verdict('{"best": 2}')
     const { status, json } = await ask()
@@ -112,7 +112,7 @@ describe('the image panel over HTTP', () => {
     })
   })
 
-  test('PANEL-03 every member is named with its provider and whether it drew', async () => {
+  test('PANEL-03 the reply names every member with its provider and its success', async () => {
     failing(upstreamModels[1] ?? '')
     verdict('{"best": 2}')
     const { json } = await ask()
@@ -121,11 +121,11 @@ describe('the image panel over HTTP', () => {
       { model: 'flux-1-dev', provider: 'together', ok: false },
       { model: 'sdxl', provider: 'together', ok: true },
     ])
-    // The second of the pictures that were shown is that of the third member.
+    // The second picture that the judge saw is that of the third member.
     expect(json.br_sangam.chosen).toEqual({ model: 'sdxl', provider: 'together', index: 2 })
   })
 
-  test('PANEL-04 the header has the same facts in ASCII, without text of the prompt, the picture or the judge', async () => {
+  test('PANEL-04 a header has the same details in ASCII, without text of the prompt, the picture or the judge', async () => {
     verdict('{"best": 3}')
     const reply = await ask({ prompt: 'ऊदबिलाव and a marigold' })
     const header = reply.headers.get('x-br-sangam') ?? ''
@@ -134,7 +134,7 @@ describe('the image panel over HTTP', () => {
     for (const word of ['marigold', 'images.example', 'best']) expect(header).not.toContain(word)
   })
 
-  test('PANEL-05 the first picture is returned as not judged when the judge fails, is late, or answers something else', async () => {
+  test('PANEL-05 when the judge fails, is late, or gives an invalid answer, the first picture is returned as not judged', async () => {
     byModel()
     const first = async (why: string, model: string | null) => {
       const { status, json } = await ask()
@@ -178,7 +178,7 @@ describe('the image panel over HTTP', () => {
     expect(judged()).toEqual([])
   })
 
-  test('PANEL-07 the answer is a 502 envelope when no member draws', async () => {
+  test('PANEL-07 when no member makes a picture, the answer is a 502 error', async () => {
     failing(...upstreamModels)
     const reply = await ask()
     expect(codeOf(reply)).toEqual([502, 'all_routes_failed'])
@@ -190,7 +190,7 @@ describe('the image panel over HTTP', () => {
     expect(judged()).toEqual([])
   })
 
-  test('PANEL-08 under india_only, only Indian routes draw and judge, and without an Indian route the whole call is 422', async () => {
+  test('PANEL-08 with india_only, only Indian routes make and judge pictures, and without an Indian route the call is 422', async () => {
     const indian = await start(true)
     try {
       for (const body of [{ data_policy: 'india_only' }, { model: 'image-sangam:india' }, { model: 'brigade/image-sangam:residency:india' }]) {
@@ -254,7 +254,7 @@ describe('the image panel over HTTP', () => {
     expect(Number(header)).toBe(judgeUinr / 1e6)
   })
 
-  test('PANEL-11 a member without a credential is not ok, and the others go on', async () => {
+  test('PANEL-11 a member without a credential is reported as failed, and the others continue', async () => {
     const cookie = await app.signIn()
     expect((await app.call('PUT', '/me/byok/ganga', { key: keys.ganga }, { cookie })).status).toBe(200)
     const { status, json } = await ask({ upstream_key: undefined })
@@ -268,20 +268,20 @@ describe('the image panel over HTTP', () => {
     expect(codeOf(await ask({ upstream_key: undefined }))).toEqual([400, 'no_route'])
   })
 
-  test('a key that comes with the request goes to one provider only', async () => {
-    // Its shape says nothing: it goes to the first company that may draw, for every member.
+  test('a provider key in the request is sent to only one provider', async () => {
+    // The form of the key names no provider, so it is used for the first provider that can make pictures, for every member.
     providers.answer(one => ({ body: { created: 1, data: [{ url: `https://images.example/${one.provider}` }] } }))
     expect((await ask({ upstream_key: 'a-key-of-no-shape', optimize: 'quality' })).status).toBe(200)
     expect(new Set(providers.seen.map(({ provider }) => provider)).size).toBe(1)
   })
 
-  test('PANEL-12 a request for several pictures gets one, and each member draws one', async () => {
+  test('PANEL-12 a request for several pictures gets one, and each member makes one', async () => {
     const { json } = await ask({ n: 4 })
     expect(json.data).toHaveLength(1)
     expect(providers.seen.map(({ json }) => json['n'])).toEqual([1, 1, 1])
   })
 
-  test('the parameters that the provider of the chosen picture could not take are named', async () => {
+  test('the reply names the parameters that the provider of the chosen picture does not support', async () => {
     verdict('{"best": 1}')
     const reply = await ask({ quality: 'high', user: 'u-1', seed: 7, partial_images: 2 })
     expect([reply.status, reply.headers.get('x-br-dropped-params')]).toEqual([200, 'quality,user,partial_images'])
@@ -289,7 +289,7 @@ describe('the image panel over HTTP', () => {
     expect((await ask()).headers.get('x-br-dropped-params')).toBeNull()
   })
 
-  test('PANEL-15 the panel has the id of the service and its bare name, and no other name', async () => {
+  test('PANEL-15 the panel has its full id and its short name, and no other name', async () => {
     for (const model of ['brigade/image-sangam', 'image-sangam']) expect((await ask({ model })).json.br_sangam.kind, model).toBe('image')
     for (const model of ['other/image-sangam', 'image-sangam:', 'image-sangam:us', 'Image-Sangam'])
       expect(codeOf(await ask({ model })), model).toEqual([400, 'model_not_found'])
@@ -303,7 +303,7 @@ describe('the image panel over HTTP', () => {
     }
   })
 
-  test('the judge gets addresses as addresses, base64 as data URLs and the prompt, and never the key of the pictures', async () => {
+  test('the judge gets the prompt and the pictures as URLs or data URLs, but never the key for the pictures', async () => {
     await ask()
     await ask({ response_format: 'b64_json' })
     const shown = judged().map(({ json }) => {
@@ -319,13 +319,13 @@ describe('the image panel over HTTP', () => {
     }
   })
 
-  test('an excluded provider does not judge either', async () => {
+  test('an excluded provider is not used as the judge either', async () => {
     const { json } = await ask({ exclude: ['alpha'] })
     expect(json.br_sangam).toMatchObject({ judged: false, judge_model: null })
     expect(judged()).toEqual([])
   })
 
-  test('a model list with the panel allows its parts, a cap applies to all of them together, and a spent budget is the error', async () => {
+  test('an allowed-models list with the panel allows its members, a cost cap applies to all parts together, and a spent budget is the error', async () => {
     const cookie = await app.signIn()
     const limited = async (rules: object) => {
       const { key, keyId } = await app.newKey()
@@ -338,9 +338,9 @@ describe('the image panel over HTTP', () => {
     expect(allowed.json.br_sangam).toMatchObject({ judged: true, judge_model: 'eye' })
     expect(codeOf(await ask({}, await limited({ allowed_models: ['sdxl'] })))).toEqual([403, 'model_not_allowed'])
     providers.reset()
-    // Each picture is below ₹2.50, all three are not.
+    // Each picture costs less than ₹2.50, but all three together cost more.
     expect(codeOf(await ask({}, await limited({ max_cost_inr_per_call: 2.5 })))).toEqual([403, 'call_cap_exceeded'])
-    // Large pictures have the price of large ones.
+    // Large pictures count with their higher price.
     expect(codeOf(await ask({ size: '2048x2048' }, await limited({ max_cost_inr_per_call: 4 })))).toEqual([403, 'call_cap_exceeded'])
     const { key } = await app.newKey({ budgetInr: 0.000001 })
     await app.call('POST', path, { model: 'sdxl', prompt, upstream_key: keys.together }, { token: key })
@@ -350,7 +350,7 @@ describe('the image panel over HTTP', () => {
     expect(codeOf(await ask({ fallbacks: ['sdxl'] }))).toEqual([400, 'bad_request'])
   })
 
-  test('the prompt is in no log line and no table, judged or not', async () => {
+  test('the prompt is in no log line and no table, with or without a judge', async () => {
     verdict('{"best": 1}')
     await ask()
     failing(...upstreamModels)

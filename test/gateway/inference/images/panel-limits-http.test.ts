@@ -1,4 +1,4 @@
-/** The panel on the platform's own credential: each picture and the judging are held, counted and limited as calls of their own. */
+/** The panel on the platform key: each picture and the judge's call are held, counted and limited as separate calls. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../../harness/app.ts'
 import { type ImageProviders, keys, startImageProviders } from './image-providers.ts'
@@ -39,8 +39,8 @@ describe('limits of the image panel', () => {
     app.call('POST', '/v1/images/generations', { model: 'image-sangam', prompt: 'a boat' }, { token, headers })
   const drew = (json: { br_sangam: { panel: { ok: boolean }[] } }) => json.br_sangam.panel.filter(({ ok }) => ok).length
 
-  test('a budget below the whole panel pays for the pictures that it covers, and is never exceeded', async () => {
-    // ₹3 a picture, ₹0.00032 the judge, who is held for with more.
+  test('a budget that is too small for the whole panel pays for the pictures that it covers, and is not exceeded', async () => {
+    // A picture costs ₹3 and the judge costs ₹0.00032, but the hold for the judge is larger.
     for (const [budgetUinr, pictures, isJudged, cost] of [
       [4_000_000n, 1, false, '3'],
       [7_000_000n, 2, true, '6.00032'],
@@ -67,14 +67,14 @@ describe('limits of the image panel', () => {
     expect(providers.seen).toEqual([])
   })
 
-  test('an agent gets its remaining budget after all parts of the panel', async () => {
+  test('the reported remaining budget of an agent includes all parts of the panel', async () => {
     const agent = await app.newAgent('panel painter')
     await app.setBudget('agent', agent.id, 50)
     const reply = await ask(agent.token)
     expect([reply.status, reply.headers.get('x-br-cost-inr'), reply.headers.get('x-br-budget-remaining-inr')]).toEqual([200, '9.00032', '40.99968'])
   })
 
-  test('a daily limit with one call left allows one picture and no judge, and the rate counts the request once', async () => {
+  test('with one call left in the daily limit, the panel makes one picture without a judge, and the rate limit counts the request once', async () => {
     const { key: daily } = await app.newKey({ daily: 1 })
     const reply = await ask(daily)
     expect([reply.status, drew(reply.json), reply.json.br_sangam.reason]).toEqual([200, 1, 'only one image was made'])
@@ -84,7 +84,7 @@ describe('limits of the image panel', () => {
     expect((await ask(rated)).json.error.code).toBe('rate_limit_exceeded')
   })
 
-  test('a key with a cap of one concurrent call never has two members drawing', async () => {
+  test('for a key with one concurrent call, the members make their pictures one after the other', async () => {
     const { key, keyId } = await app.newKey()
     expect((await app.call('PATCH', `/me/keys/${keyId}`, { max_concurrency: 1 }, { cookie: await app.signIn() })).status).toBe(200)
     let drawing = 0
@@ -99,7 +99,7 @@ describe('limits of the image panel', () => {
     expect([reply.status, drew(reply.json) >= 1, most]).toEqual([200, true, 1])
   })
 
-  test('a panel with an idempotency key is made once, also when it is sent twice concurrently; a panel without a picture may be sent again', async () => {
+  test('a panel with an idempotency key is made once, even for two concurrent requests, and after a failure it can be sent again', async () => {
     const twice = await Promise.all([ask(app.key, { 'idempotency-key': 'boat-1' }), ask(app.key, { 'idempotency-key': 'boat-1' })])
     expect(twice.map(({ status }) => status).sort()).toEqual([200, 409])
     const replayed = twice.find(({ status }) => status === 409)

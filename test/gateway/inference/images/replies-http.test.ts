@@ -1,4 +1,4 @@
-/** What providers may answer that is no picture, or too much of one. */
+/** Replies of image providers without a picture, or with pictures that are too large. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../../harness/app.ts'
 import { type Answer, base64, type ImageProviders, keys, startImageProviders } from './image-providers.ts'
@@ -21,7 +21,7 @@ describe('replies of image providers', () => {
   const dallE = { model: 'dall-e-3', upstream_key: keys.openai, response_format: 'b64_json' }
   const picture = (bytes: number): Answer => ({ body: Buffer.from(JSON.stringify({ created: 1, data: [{ b64_json: 'A'.repeat(bytes) }] })) })
 
-  test('pictures of one call share 64 MiB, and only those that fit are returned and counted', async () => {
+  test('all pictures of one call may have 64 MiB together, and only those that fit are returned and charged', async () => {
     const value = async () => Math.round((await app.call('GET', '/v1/usage')).json.totals.value_inr * 1e6)
     const before = await value()
     const half = picture(31 * mebibyte)
@@ -29,17 +29,17 @@ describe('replies of image providers', () => {
     const some = await make({ ...dallE, n: 3 })
     expect(some.status).toBe(200)
     expect([1, 2]).toContain(some.json.data.length)
-    // ₹3.84 an image.
+    // The price is ₹3.84 for an image.
     expect((await value()) - before).toBe(some.json.data.length * 3_840_000)
     const tooLarge = picture(65 * mebibyte)
     providers.answer(() => tooLarge)
     const none = await make({ ...dallE, n: 1 })
     expect([none.status, none.json.error.code]).toEqual([502, 'upstream_reply_too_large'])
-    // It was drawn, so it counts.
+    // The picture was made, so it is charged.
     expect((await value()) - before).toBe((some.json.data.length + 1) * 3_840_000)
   })
 
-  test('polls of unfinished jobs keep no room', async () => {
+  test('polls of unfinished jobs use no room', async () => {
     const pending: Answer = { body: Buffer.from(JSON.stringify({ id: 'j', status: 'Pending', preview: 'A'.repeat(20 * mebibyte) })) }
     let looks = 0
     providers.answer(({ method, path }) => (method === 'GET' && path.startsWith('/get_result') && ++looks < 5 ? pending : undefined))
@@ -67,7 +67,7 @@ describe('replies of image providers', () => {
     expect(providers.seen).toHaveLength(3)
   })
 
-  test('a route of another style serves after any failure of the first route', async () => {
+  test('a route with another provider API serves after any failure of the first route', async () => {
     const cookie = await app.signIn()
     for (const provider of ['together', 'fireworks'] as const)
       expect((await app.call('PUT', `/me/byok/${provider}`, { key: keys[provider] }, { cookie })).status).toBe(200)
@@ -76,7 +76,7 @@ describe('replies of image providers', () => {
       providers.answer(({ provider }) => (provider === 'together' ? answer : undefined))
       const reply = await make({ model: 'flux-1-schnell', quality: 'high', size: '1024x768' })
       expect([reply.status, reply.headers.get('x-br-provider')], what).toEqual([200, 'fireworks'])
-      // The words are those of the style that drew.
+      // The named fields are those that the serving provider does not support.
       expect(reply.headers.get('x-br-dropped-params')).toBe('quality,size')
       expect(reply.json.data).toEqual([{ b64_json: base64 }])
     }

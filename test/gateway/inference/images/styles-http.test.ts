@@ -1,4 +1,4 @@
-/** Every provider of images through the whole gateway, against a server that takes only what its documentation names. */
+/** Tests every image provider through the whole gateway. The test server accepts only documented fields. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../../harness/app.ts'
 import { type Answer, base64, type ImageProviders, keys, type ProviderName, startImageProviders } from './image-providers.ts'
@@ -6,11 +6,11 @@ import { type Answer, base64, type ImageProviders, keys, type ProviderName, star
 interface Case {
   readonly model: string
   readonly provider: ProviderName
-  /** What the provider gets of a request that says everything. */
+  /** The request to the provider when the caller's request has all fields. */
   readonly sent: object
   readonly dropped: string | null
   readonly data: readonly object[]
-  /** Requests that two pictures take, looks at jobs included. */
+  /** Number of requests for two pictures, including polls of jobs. */
   readonly requests: number
 }
 
@@ -166,7 +166,7 @@ describe('the styles of image providers', () => {
     app.call('POST', '/v1/images/generations', { prompt: 'a boat', provider, upstream_key: keys[provider], ...body })
 
   test.each(cases)(
-    '$model at $provider: it gets what it knows, the caller what was made, and the rest is named',
+    '$model at $provider: the provider gets the supported fields, the caller gets the pictures, and other fields are named as dropped',
     async ({ model, provider, sent, dropped, data, requests }) => {
       const reply = await make(provider, { model, ...requested })
       expect(reply.json).toMatchObject({ data })
@@ -181,7 +181,7 @@ describe('the styles of image providers', () => {
     },
   )
 
-  test.each(cases)('$model at $provider gives base64 where it can', async ({ model, provider }) => {
+  test.each(cases)('$model at $provider returns base64 if the provider supports it', async ({ model, provider }) => {
     const reply = await make(provider, { model, response_format: 'b64_json' })
     expect(reply.status).toBe(200)
     const isLost = reply.headers.get('x-br-dropped-params') === 'response_format'
@@ -189,7 +189,7 @@ describe('the styles of image providers', () => {
     if (!isLost) expect(reply.json.data[0].b64_json).toBe(base64)
   })
 
-  test.each(cases)('$model at $provider: a wrong key and a failure are no answer of the gateway', async ({ model, provider }) => {
+  test.each(cases)('$model at $provider: a wrong key and a failure of the provider become documented errors', async ({ model, provider }) => {
     providers.answer(({ path }) => (path === '/credits' ? undefined : { status: 401, body: { message: `bad key ${keys[provider]}` } }))
     const refused = await make(provider, { model })
     expect([refused.status, refused.json.error.code]).toEqual([502, 'all_routes_failed'])
@@ -218,7 +218,7 @@ describe('the styles of image providers', () => {
     ['minimax-image', 'minimax', { body: { base_resp: { status_code: 1026, status_msg: 'sensitive' } } }],
     ['step-1x', 'stepfun', { body: { created: 1, data: [{ seed: 1, finish_reason: 'content_filtered' }] } }],
   ]
-  test.each(filtered)('%s at %s: filtered content is a 400 that says so, never a picture', async (model, provider, answer) => {
+  test.each(filtered)('%s at %s: filtered content is a 400 that names the reason, without a picture', async (model, provider, answer) => {
     providers.answer(() => answer)
     const reply = await make(provider, { model })
     expect([reply.status, reply.json.error.code]).toEqual([400, 'upstream_client_error'])
@@ -242,7 +242,7 @@ describe('the styles of image providers', () => {
     }
   })
 
-  test('a poll that fails for a moment does not end the job', async () => {
+  test('a poll with a temporary failure does not end the job', async () => {
     let looks = 0
     providers.answer(({ method, path }) =>
       method === 'GET' && path.startsWith('/get_result') && ++looks < 3 ? { status: looks === 1 ? 503 : 429, body: {} } : undefined,
@@ -250,7 +250,7 @@ describe('the styles of image providers', () => {
     expect((await make('black-forest-labs', { model: 'flux-1-pro' })).json.data).toEqual([address('bfl')])
   })
 
-  test('the key of a job is sent to no other host', async () => {
+  test('the provider key of a job is not sent to another host', async () => {
     for (const polling_url of [
       'http://127.0.0.1:9/steal',
       'https://evil.example/x',
@@ -269,7 +269,7 @@ describe('the styles of image providers', () => {
     expect(providers.seen.every(({ method }) => method === 'POST')).toBe(true)
   })
 
-  test('errors about money and limits inside a 200 are treated as such', async () => {
+  test('an error about money or limits inside a 200 is treated as that error', async () => {
     providers.answer(() => ({ body: { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } } }))
     const poor = await make('minimax', { model: 'minimax-image' })
     expect([poor.status, poor.json.error.code, poor.json.own_key]).toEqual([502, 'all_routes_failed', 'upstream_key'])
@@ -277,7 +277,7 @@ describe('the styles of image providers', () => {
     expect((await make('minimax', { model: 'minimax-image' })).status).toBe(502)
   })
 
-  test('an own key of Black Forest Labs is tried in x-key', async () => {
+  test('the test of an own key of Black Forest Labs sends it in x-key', async () => {
     const cookie = await app.signIn()
     const good = await app.call('PUT', '/me/byok/black-forest-labs', { key: keys['black-forest-labs'] }, { cookie })
     expect([good.status, good.json.verified]).toEqual([200, true])

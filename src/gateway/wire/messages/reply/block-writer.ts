@@ -22,20 +22,20 @@ interface Call {
 /** Output that waits for its turn: text of one kind, or a complete block. */
 type Later = { readonly kind: 'text' | 'thinking'; readonly text: GrowingText } | { readonly kind: 'whole'; readonly say: () => string }
 
-/** Most waiting outputs. No model sends more of them between two pieces of a call's arguments. */
+/** Maximum number of outputs that wait. No model sends more between two pieces of a call's arguments. */
 const laterMax = 1000
 
 type Open = { readonly kind: 'text' | 'thinking' } | { readonly kind: 'call'; readonly call: Call }
 
 /**
- * Writes content blocks one after the other: each is closed before the next one opens. An upstream may interleave tool calls. The open call is then sent as it
- * arrives, the other calls when they are complete, and text after them. Decision 0143 gives the reasons.
+ * Writes content blocks one after the other: each is closed before the next one opens. An upstream may interleave tool calls. The writer then sends the
+ * open call as it arrives, the other calls when they are complete, and then the text. Decision 0143 gives the reasons.
  */
 export class BlockWriter {
   hasToolUse = false
   readonly #context: ReplyContext
   readonly #calls = new Map<number, Call>()
-  /** The number of started calls that are not complete, and of calls whose block is not open yet. */
+  /** The number of started calls that are not complete. The next field is the number of calls whose block is not open yet. */
   #incomplete = 0
   #waiting = 0
   /** Output that arrived while the arguments of a call were incomplete. */
@@ -105,7 +105,7 @@ export class BlockWriter {
     return ''
   }
 
-  /** Does the same for text. Adjacent waiting texts of one kind are joined. */
+  /** Writes text in the same way as `#inTurn`. Adjacent waiting texts of one kind are joined. */
   #sayInTurn(kind: 'text' | 'thinking', text: string): string {
     if (this.#later.length === 0 && this.#incomplete === 0) return this.#say(kind, text)
     const last = this.#later.at(-1)
@@ -157,7 +157,7 @@ export class BlockWriter {
     return call
   }
 
-  /** Writes what can be sent after a call has grown. */
+  /** Writes the output that can be sent now that `call` has new arguments. */
   #advance(call: Call): string {
     const open = this.#open
     if (open?.kind === 'call') {
@@ -202,12 +202,15 @@ export class BlockWriter {
     return textDeltaFrame(this.#index, `${kind}_delta`, kind, said)
   }
 
-  /** Writes a whole block. Thinking that was sent is not repeated: if its signature arrives after text, the signature gets its own block without words. */
+  /**
+   * Writes a whole block. Thinking that was already sent is not repeated. If its signature arrives only after text, the signature gets a block of its own
+   * with empty thinking.
+   */
   #sayBlock(block: Fields): string {
     if (block['type'] === 'redacted_thinking') return this.#flushCalls() + this.#begin(block, { kind: 'thinking' }) + this.#end()
     const whole = String(block['thinking'])
     const said = this.#unsigned.take()
-    // Unsigned thinking may come before the thinking of this block.
+    // The thinking that was sent may be longer than this block, because unsigned thinking may come before it.
     const isSaid = said.endsWith(whole) || (said !== '' && whole.startsWith(said))
     const before = isSaid && this.#open?.kind === 'thinking' ? '' : this.#flushCalls() + this.#begin(unsigned, { kind: 'thinking' })
     const rest = isSaid ? whole.slice(said.length) : whole

@@ -1,6 +1,6 @@
 import { isObject } from '../../../../platform/values/json.ts'
 
-/** The error type of the messages format for a status, used if the error itself has no known type. */
+/** The error type for a status, in the messages format. It is used if the error itself has no known type. */
 const typeByStatus: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   402: 'billing_error',

@@ -37,7 +37,10 @@ export function messageOf(reply: Fields, usage: TokenUsage, context: ReplyContex
   }
 }
 
-/** Returns whole blocks with their signatures if the upstream has them. Other thinking comes before and after them, without a signature. */
+/**
+ * Returns the thinking blocks of the upstream with their signatures, if there are any. Thinking that is in none of these blocks comes before or after them,
+ * without a signature.
+ */
 function thinkingBlocks({ thinking_blocks: given, reasoning_content: named, reasoning }: Fields): readonly Block[] {
   const signed = Array.isArray(given) ? given.flatMap((block: unknown): readonly Block[] => asList(thinkingBlock(block))) : []
   let rest = [named, reasoning].find(text => typeof text === 'string') ?? ''
@@ -94,8 +97,8 @@ function callBlocks(message: Fields, names: ToolNames, context: ReplyContext): r
 }
 
 /**
- * Returns the arguments as an object. Arguments that were cut off cannot be read and become an empty object; the stop reason says that they were cut. Throws
- * for arguments beyond the bounds.
+ * Returns the arguments as an object. Arguments that were cut off cannot be read and become an empty object. The stop reason then says that the answer was
+ * cut off. Throws for arguments beyond the bounds.
  */
 function inputOf(args: unknown, texts: JsonTexts): Record<string, unknown> {
   if (isObject(args)) return args

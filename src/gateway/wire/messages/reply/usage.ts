@@ -2,8 +2,8 @@ import { isObject } from '../../../../platform/values/json.ts'
 import { noUsage, type TokenUsage, tokenCount } from '../../usage.ts'
 
 /**
- * Reads the `usage` block of the messages format. Its `input_tokens` were neither read from a cache nor written to one. The gateway's prompt is the sum of all
- * three numbers. Returns null if the input or the output count is missing or implausible.
+ * Reads the `usage` block of the messages format. Its `input_tokens` do not include tokens that were read from a cache or written to one. The gateway's
+ * prompt is the sum of all three numbers. Returns null if the input or the output count is missing or implausible.
  */
 export function usageFromMessages(usage: unknown): TokenUsage | null {
   return tellsOutput(usage) ? mergeMessagesUsage(null, usage) : null

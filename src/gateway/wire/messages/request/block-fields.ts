@@ -11,7 +11,7 @@ const fieldsByType: Readonly<Record<string, readonly string[]>> = {
   tool_use: ['id', 'name', 'input'],
 }
 
-/** Notes the unknown fields of a block. Blocks whose type is not in the list above are noted or refused as a whole elsewhere. */
+/** Reports the unknown fields of a block as dropped. A block whose type is not in the list above is reported or refused as a whole elsewhere. */
 export function noteBlockFields(block: Fields, drop: (name: string) => void): void {
   const known = fieldsByType[String(block['type'])]
   if (known === undefined) return
@@ -19,12 +19,15 @@ export function noteBlockFields(block: Fields, drop: (name: string) => void): vo
     if (name !== 'type' && name !== 'cache_control' && !known.includes(name) && !saysNothing(name, value)) drop(`messages.content.${name}`)
 }
 
-/** Notes the fields of a message other than its role and content. */
+/** Reports the fields of a message other than its role and content as dropped. */
 export function noteMessageFields(message: Fields, drop: (name: string) => void): void {
   for (const [name, value] of Object.entries(message)) if (name !== 'role' && name !== 'content' && !saysNothing(name, value)) drop(`messages.${name}`)
 }
 
-/** Whether a field may be dropped without a note. A call by the model itself ("direct") is the only kind in other formats. */
+/**
+ * Returns whether a field can be dropped without a report. The caller "direct" means that the model itself made the call, which is the only kind of call in
+ * other formats.
+ */
 function saysNothing(name: string, value: unknown): boolean {
   if (value === undefined || value === null || value === false) return true
   return name === 'caller' && typeof value === 'object' && 'type' in value && value.type === 'direct'

@@ -1,4 +1,7 @@
-/** Deferred tools, which are declared but not shown to the model at first. A search by the client finds them, and its result refers to them. */
+/**
+ * Deferred tools, which are declared but not shown to the model at first. The client searches them, and the result of the search contains references to the
+ * tools that it found.
+ */
 import { isObject } from '../../../../platform/values/json.ts'
 import type { ToolNames } from '../tool-names.ts'
 

@@ -20,7 +20,7 @@ export interface MessagesFacts {
   readonly hasImages: boolean
 }
 
-/** Tokens around each message: role and separators. */
+/** The assumed number of tokens around each message, for its role and separators. */
 const messageTokens = 4
 /** Parts of the prompt other than the messages. All of them are text. */
 const promptFields = ['tools', 'tool_choice', 'output_config', 'output_format'] as const
@@ -28,8 +28,8 @@ const promptFields = ['tools', 'tool_choice', 'output_config', 'output_format'] 
 const readFields: ReadonlySet<string> = new Set(['model', 'messages', 'system', ...promptFields])
 
 /**
- * Reads the facts that routing and metering need. If the request is passed on unchanged, the provider checks the rest. `digits` is the number of digits that
- * are missing in the value, from `unseenDigitsOf`. Throws `bad_request` that names the field.
+ * Reads the facts that routing and metering need. If the request is passed on unchanged, the provider checks the rest. `digits` is the number of digits
+ * that long numbers have lost in `body`, from `unseenDigitsOf`. Throws `bad_request` that names the field.
  */
 export function messagesFacts(body: Readonly<Record<string, unknown>>, digits = 0): MessagesFacts {
   const model = modelOf(body)
@@ -99,7 +99,7 @@ function measure(content: unknown, size: PromptSize): void {
   } else size.any(content)
 }
 
-/** Members of every block that count as nothing while they are short. */
+/** Members of every block that do not count in the estimate while they are short. */
 const labels: ReadonlySet<string> = new Set(['type', 'cache_control', 'tool_use_id', 'is_error'])
 /** Members of a block that are measured by its type. All others count as text. */
 const measured: Readonly<Record<string, Readonly<Record<string, (value: unknown, size: PromptSize) => void>>>> = {
@@ -146,7 +146,7 @@ function measureImage(source: unknown, size: PromptSize): void {
   }
 }
 
-/** Returns the media type. A provider treats a value in the place of a picture as a picture, or refuses it. */
+/** Returns the media type. An invalid type counts as a picture, because a provider either treats the value as a picture or refuses it. */
 const imageType = (mediaType: unknown): string => (typeof mediaType === 'string' && mediaType.includes('/') ? mediaType : 'image/')
 
 /** Measures a document. Text counts as text. A file counts with an assumed number of tokens. */

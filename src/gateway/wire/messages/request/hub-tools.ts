@@ -28,8 +28,8 @@ export function isClientRun(type: string): boolean {
 }
 
 /**
- * Throws `bad_request` for tools and servers that the provider itself would run and charge for in addition to the tokens. On a key that is not the caller's
- * own, the gateway could not know the cost of the call.
+ * Throws `bad_request` for tools and MCP servers that the provider itself runs and charges for in addition to the tokens. Without the caller's own key, the
+ * gateway would have to pay and could not know the cost of the call.
  */
 export function refuseProviderRun({ tools, mcp_servers: servers }: Fields): void {
   const hasServers = Array.isArray(servers) && servers.length > 0

@@ -30,7 +30,7 @@ export function hubMessages(body: Readonly<Record<string, unknown>>, context: Hu
   const messages: HubMessage[] = system === null ? [] : [system]
   let open: readonly string[] = []
   for (const turn of turns) {
-    // A system turn between a call and its result does not change which results are missing.
+    // A system turn may come between a call and its result, so it is not checked for results.
     if (turn.role !== 'system') checkResults(turn, open)
     if (turn.role === 'system') {
       const said = systemMessage(turn.blocks.flatMap(({ block, at }) => partsOf(block, at, context.drop)))
@@ -61,7 +61,7 @@ function turnsOf(messages: unknown, { drop }: HubContext): readonly Turn[] {
       typeof content === 'string'
         ? [{ block: { type: 'text', text: content }, at: `${at}.content` }]
         : content.map((block: unknown, part) => ({ block, at: `${at}.content[${part}]` }))
-    // An assistant turn without content does not separate the turns around it.
+    // An assistant turn without content is left out, so the turns before and after it become one turn.
     if (role === 'assistant' && blocks.every(({ block }) => isObject(block) && block['type'] === 'text' && block['text'] === '')) continue
     const last = turns.at(-1)
     if (last?.role === role) last.blocks.push(...blocks)
@@ -80,7 +80,7 @@ function joined(parts: readonly Part[]): string | readonly Part[] {
   return isPlain ? parts.map(part => part['text']).join('\n\n') : parts
 }
 
-/** Adds a user turn. It is joined to the user message before it if only an empty assistant turn was between them, because that one is left out. */
+/** Adds a user turn. It is joined to the previous user message if only an empty assistant turn was between them, because empty turns are left out. */
 function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
   const last = messages.at(-1)
   const [first, ...others] = said
@@ -88,7 +88,7 @@ function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
     for (const message of said) messages.push(message)
     return
   }
-  // This code made the list of parts, so the list may grow. A copy for each turn would take quadratic time.
+  // The list of parts can be extended in place, because this code made it. A copy for each turn would take quadratic time.
   const parts = partsIn(last['content'])
   for (const part of partsIn(first['content'])) parts.push(part)
   messages[messages.length - 1] = { role: 'user', content: parts }
@@ -98,8 +98,8 @@ function addUser(messages: HubMessage[], said: readonly HubMessage[]): void {
 const partsIn = (content: unknown): unknown[] => (Array.isArray(content) ? content : [{ type: 'text', text: content }])
 
 /**
- * Returns the messages of a user turn. Results come first, because the hub format requires them directly after their calls. Images of results cannot be in
- * them, so they come later with the rest.
+ * Returns the messages of a user turn. Results come first, because the hub format requires them directly after their calls. The hub format allows no images
+ * in results, so images of results come later, with the rest.
  */
 function userMessages({ blocks, index }: Turn, context: HubContext): readonly HubMessage[] {
   const results: HubMessage[] = []
@@ -208,7 +208,7 @@ function readAssistantBlock(block: unknown, at: string, { texts, calls, thoughts
       calls.push(callOf(block, names))
       return
     default:
-      // The block shows what tools of another provider did in an earlier turn. No other provider can continue from it.
+      // The block records what server tools of the original provider did in an earlier turn. No other provider can use it.
       drop(`messages.${type}`)
   }
 }

@@ -8,8 +8,8 @@ const byName: readonly string[] = ['properties', '$defs', 'definitions']
 const depthMax = 32
 
 /**
- * Whether OpenAI-shaped providers accept a schema as strict: every object must require all of its properties and allow no others. Otherwise they refuse the
- * whole request. Strict schemas of the messages format may have optional properties.
+ * Returns whether OpenAI-shaped providers accept a schema as strict. Every object must require all of its properties and allow no others. For any other
+ * strict schema, these providers refuse the whole request. The messages format allows optional properties in strict schemas.
  */
 export function takesStrict(schema: unknown, depth = 0): boolean {
   if (!isObject(schema)) return typeof schema !== 'boolean'

@@ -17,7 +17,7 @@ export interface TranslatedMessages {
   readonly dropped: readonly string[]
 }
 
-/** Most stop strings that OpenAI-shaped providers accept. */
+/** Maximum number of stop strings that OpenAI-shaped providers accept. */
 const stopsMax = 4
 /** The longest `user` that OpenAI accepts. */
 const userMaxChars = 64
@@ -69,7 +69,7 @@ export function messagesToHub(request: Fields): TranslatedMessages {
   return { body, dropped: [...dropped] }
 }
 
-/** Values that ask for the normal behaviour. */
+/** Values that ask for the normal behaviour. A field with such a value is not reported as dropped. */
 const defaults: Readonly<Record<string, unknown>> = { service_tier: 'auto', speed: 'standard' }
 
 function asksForNothing(name: string, value: unknown): boolean {
@@ -78,7 +78,7 @@ function asksForNothing(name: string, value: unknown): boolean {
 
 /** Refuses services that only the format's own provider has. */
 function checkOwnServices({ mcp_servers: servers, thread }: Fields): void {
-  // The format's SDK knows these details. It then sends the whole conversation.
+  // The SDK of the format understands these error details, and then sends the whole conversation.
   if (isObject(thread) && thread['type'] === 'continue')
     throw fail('bad_request', {
       message: '"thread": nobody keeps conversations of this model. Send all messages, without "thread".',
@@ -117,7 +117,7 @@ function userOf(metadata: unknown, drop: (name: string) => void): Record<string,
   return { user: id.length <= userMaxChars ? id : hash('sha256', id, 'hex') }
 }
 
-/** The effort that stands for this number of thinking tokens or more. */
+/** The reasoning effort for a thinking budget of at least this number of tokens. */
 const effortByBudget = [
   { fromTokens: 10_000, effort: 'high' },
   { fromTokens: 4000, effort: 'medium' },
@@ -125,8 +125,8 @@ const effortByBudget = [
 ] as const
 
 /**
- * Returns the effort. A given effort wins over a budget. `adaptive` without an effort leaves the choice to the model. Other providers are not asked whether to
- * show the thinking.
+ * Returns the effort. If the request has both an effort and a budget, the effort counts. `adaptive` without an effort leaves the choice to the model.
+ * `thinking.display` is dropped, because the hub format has no such field.
  */
 function thinkingOf({ thinking, output_config: config }: Fields, drop: (name: string) => void): Record<string, unknown> {
   const stated = isObject(config) ? config['effort'] : undefined

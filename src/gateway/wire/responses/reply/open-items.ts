@@ -36,7 +36,7 @@ export class OpenReasoning {
     return opening + this.#frames.frame(`${this.#name}.delta`, { ...this.#at, delta: text })
   }
 
-  /** Keeps whole blocks with their signatures. Their text was normally sent before as deltas; otherwise it is sent now. */
+  /** Keeps whole blocks with their signatures. Normally their text was already sent as deltas. If it was not, it is sent now. */
   keep(blocks: readonly JsonObject[]): string {
     this.#blocks.push(...blocks)
     const text = textOfBlocks(blocks)
@@ -131,7 +131,7 @@ export class OpenCall {
   readonly #maker: ItemMaker
   #id = ''
   readonly #arguments = new GrowingText()
-  /** A first `{}` is not sent immediately, because some providers write it before the real arguments. */
+  /** A `{}` at the beginning is held back, because some providers write it before the real arguments. */
   #held = ''
 
   constructor(frames: EventFrames, maker: ItemMaker) {

@@ -8,8 +8,8 @@ const lineStart = 'data:'
 const ends: readonly unknown[] = ['response.completed', 'response.incomplete']
 
 /**
- * Returns the last events of a stream from a provider that uses this API, with the bill in the response that ends the stream. If the provider reports no usage,
- * the gateway's own count is added too. Only that event is written again; all other bytes stay unchanged.
+ * Adds the bill to the last events of a stream from a provider that uses this API. The bill goes into the event that ends the response. If the provider
+ * reports no usage, the gateway's own count is added too. All other events stay unchanged.
  */
 export function withBill(events: Uint8Array, usage: TokenUsage, bill: Bill): Uint8Array {
   const bytes = Buffer.from(events.buffer, events.byteOffset, events.byteLength)

@@ -4,7 +4,7 @@ import type { ReplyContext } from '../../client-format.ts'
 import type { TokenUsage } from '../../usage.ts'
 import { repeatedFields } from '../repeated-fields.ts'
 
-/** The way in which a response has ended, or that it has not. */
+/** How a response has ended, or that it is still in progress. */
 export type ResponseEnd =
   | { readonly status: 'in_progress' | 'completed' }
   | { readonly status: 'incomplete'; readonly reason: 'max_output_tokens' | 'content_filter' }
@@ -69,7 +69,8 @@ export function responseUsage({ promptTokens, completionTokens, cachedTokens, ca
 }
 
 /**
- * Codes for faults that a retry cannot cure: gateway code -> code that clients of this API know. Clients take other codes for a broken connection and retry.
+ * Codes of faults for which a retry is useless: gateway code -> code that clients of this API know. After any other code, clients assume a broken
+ * connection and retry.
  */
 const finalCodes: Readonly<Record<string, string>> = {
   agent_budget_exceeded: 'insufficient_quota',

@@ -98,7 +98,7 @@ export class ResponsesWriter implements StreamWriter {
     return this.#inReasoning(open => open.say(thought))
   }
 
-  /** Keeps whole blocks. Their text was mostly sent before as deltas, perhaps in an item that is closed already. It is then not sent again. */
+  /** Keeps whole blocks. If their text was already sent as deltas, perhaps in an item that is closed, it is not sent again. */
   #keep(blocks: readonly JsonObject[]): string {
     const unsigned = this.#unsigned.take()
     const isSaid = this.#open?.kind !== 'reasoning' && unsigned !== '' && unsigned.endsWith(textOfBlocks(blocks))
@@ -128,7 +128,7 @@ export class ResponsesWriter implements StreamWriter {
     const call = this.#calls[piece.call] ?? new OpenCall(this.#frames, this.#maker)
     this.#calls[piece.call] = call
     call.callId ??= piece.id
-    // A name may arrive in two pieces. It is complete at the first argument; some providers repeat it then.
+    // A name may arrive in two pieces and is complete when the arguments begin. Some providers repeat the whole name, and that repetition is not appended.
     if (!call.isStarted) call.name += call.name === piece.name ? '' : piece.name
     if (piece.argumentsText === '') return ''
     return this.#startCalls(piece.call) + call.say(piece.argumentsText)

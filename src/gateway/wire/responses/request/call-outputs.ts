@@ -13,7 +13,7 @@ export function isOutput(type: unknown): boolean {
   return type === 'function_call_output' || type === 'custom_tool_call_output' || type === 'tool_search_output'
 }
 
-/** The outputs of a conversation's calls, in their order. The order matters because some models give the calls of every step the same ids. */
+/** The outputs of a conversation's calls, in their order. The order matters, because some models use the same call ids in every step. */
 export class CallOutputs {
   /** The outputs by call id, with the index of the output that the next call takes. */
   readonly #outputs = new Map<string, { readonly list: ToolOutput[]; next: number }>()

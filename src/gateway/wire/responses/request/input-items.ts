@@ -14,9 +14,9 @@ export interface Conversation {
   readonly dropped: ReadonlySet<string>
 }
 
-/** The unfinished turn of the assistant. Its items come one by one and are one message in the hub format. */
+/** The unfinished turn of the assistant. All items of one turn become one message in the hub format. */
 interface Turn {
-  /** True: the output of one of its calls has come. The next item of the assistant begins its next turn. */
+  /** True: the output of one of the turn's calls has been read. The next item of the assistant then begins a new turn. */
   isAnswered: boolean
   /** The texts of its messages. */
   texts: string[]
@@ -91,7 +91,7 @@ class InputReader {
         this.#reasoning(item)
         return
       case 'additional_tools':
-        // Its tools are offered with those of the request.
+        // Nothing to add here: the tools of this item are offered together with those of the request.
         return
       case 'item_reference':
         throw fail('unsupported_operation', { message: `"${at}" refers to a stored item, and nothing is stored here. Send the item itself.` })

@@ -1,7 +1,7 @@
 /** Fields of items, parts and tools of the Responses API that no other format has. */
 import { type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 
-/** Fields that are read, and fields that only describe how an item was stored. */
+/** Fields of items that are not reported as lost: the translation reads them, or they only describe how an item was stored. */
 const ofItems: ReadonlySet<string> = new Set(
   [
     ['type', 'role', 'content', 'id', 'status', 'call_id', 'name', 'namespace', 'arguments', 'input', 'output', 'execution', 'tools', 'created_by'],

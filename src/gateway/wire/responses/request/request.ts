@@ -32,7 +32,7 @@ const keeping: Readonly<Record<string, string>> = {
 
 /**
  * Checks a Responses request and reads the facts that metering and routing need. Unknown fields are passed on, or are reported as dropped. null counts as
- * absent. `digits` is the number of digits that are missing in the value, from `unseenDigitsOf`. Throws `bad_request` that names the field, and
+ * absent. `digits` is the number of digits that long numbers have lost in `body`, from `unseenDigitsOf`. Throws `bad_request` that names the field, and
  * `unsupported_operation` for features that no route offers.
  */
 export function parseResponses(body: JsonObject, digits = 0): ParsedResponses {
@@ -66,7 +66,7 @@ export function parseResponses(body: JsonObject, digits = 0): ParsedResponses {
   }
 }
 
-/** Fields that the reply repeats, other than `tools`, which the estimate of the prompt already serialises. */
+/** Fields that the reply repeats, without `tools`. `tools` needs no check here, because the estimate of the prompt already serialises it. */
 const repeated = [
   'metadata',
   'reasoning',
@@ -81,14 +81,14 @@ const repeated = [
 ] as const
 
 /**
- * Throws the RangeError for a field that is nested too deeply to be written. It must be thrown before a provider is dialed and paid, not when the reply is
- * made.
+ * Throws RangeError for a field that is nested too deeply to be written. Without this check, the error would occur only when the reply is written, after
+ * the provider has done paid work.
  */
 function checkRepeated(body: JsonObject): void {
   for (const name of repeated) if (typeof body[name] === 'object') JSON.stringify(body[name])
 }
 
-/** Refuses references to stored data, because no route can serve them, and tools that a provider would run, in any item. */
+/** Refuses items that refer to stored data, because no route can serve them. Also refuses items with tools that a provider would run. */
 function checkItems(items: readonly unknown[]): void {
   checkMessageCount(items, 'input')
   items.forEach((item, index) => {
@@ -97,7 +97,8 @@ function checkItems(items: readonly unknown[]): void {
       throw fail('unsupported_operation', { message: `"input[${index}]" refers to a stored item, and nothing is stored here. Send the item itself.` })
     checkFiles(item['content'], `input[${index}].content`)
     checkFiles(item['output'], `input[${index}].output`)
-    // The list of a remote MCP server describes its tools and offers none. Only a key of the caller takes such an item.
+    // An `mcp_list_tools` item describes the tools of a remote MCP server but offers none of them. Such an item is accepted only with the caller's own
+    // provider key.
     if (item['type'] !== 'mcp_list_tools') checkTools(item['tools'], `input[${index}].tools`)
   })
 }
@@ -144,7 +145,7 @@ function sizeOf(body: JsonObject): PromptSize {
   return size
 }
 
-/** Members of items and parts that count as nothing while they are short. */
+/** Members of items and parts that do not count in the estimate while they are short. */
 const labels: ReadonlySet<string> = new Set(['type', 'id', 'role', 'status', 'phase', 'detail'])
 
 /** Members of items and parts that every provider reads. */

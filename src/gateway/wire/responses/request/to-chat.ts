@@ -63,7 +63,7 @@ export function responsesToChat(request: JsonObject): HubChat {
   return { body, dropped: [...lost] }
 }
 
-/** Whether the field asks for the normal behaviour. */
+/** Returns whether the value of the field asks for the normal behaviour. */
 function isRule(name: string, value: unknown): boolean {
   switch (name) {
     case 'store':

@@ -7,8 +7,8 @@ import { type CallableTool, callableTools, identityOfChoice, type ToolNames, too
 /** Translates tools of the Responses API to the hub format. A tool that the client runs becomes a function. A tool that a provider would run is refused. */
 
 /**
- * Returns whether a tool is a web search that the provider would run. Codex always offers one next to its own tools. The gateway removes a web search that is
- * next to other tools, and the reply names it as dropped. The gateway refuses a request that offers only a web search, or demands it.
+ * Returns whether a tool is a web search that the provider would run. Codex always offers one next to its own tools. When there are other tools, the
+ * gateway removes the web search, and the reply names it as dropped. The gateway refuses a request whose only tool is a web search, or that requires one.
  */
 export function isWebSearch(tool: unknown): boolean {
   return isObject(tool) && tool['type'] === 'web_search'
@@ -44,7 +44,7 @@ function checkTool(tool: unknown, at: string): void {
   const { tools } = tool
   if (type !== 'namespace' || tools === undefined || tools === null) return
   if (!Array.isArray(tools)) throw fail('bad_request', { message: `"${at}.tools" must be an array.` })
-  // Nothing is left out of a namespace, so it may not contain a web search.
+  // Tools are never removed from a namespace, so a web search in a namespace is refused.
   checkEach(tools, `${at}.tools`, () => false)
 }
 
@@ -54,7 +54,7 @@ function unsupportedTool(type: string, at: string): Error {
   })
 }
 
-/** Returns the number of tools that may be called, including those of namespaces and those of any item. */
+/** Returns the number of tools that may be called, including those in namespaces and those that items of the input offer. */
 export function callableCount({ tools, input }: JsonObject): number {
   let count = 0
   const add = (list: unknown): void => {
@@ -107,11 +107,11 @@ function freeformText(description: string, format: unknown): string {
 /** Returns the text of a freeform call from the arguments that the model wrote. Arguments that were cut off or are not JSON stay unchanged. */
 export function freeformInput(argumentsText: string): string {
   const input = boundedObject(argumentsText)?.['input']
-  // The arguments were cut off or are free text. The text itself is then the best reading.
+  // If the arguments were cut off or are not JSON, their text itself is the best result.
   return typeof input === 'string' ? input : argumentsText
 }
 
-/** Returns the hub's tool_choice and the tools that it leaves. An undefined choice is the default. */
+/** Returns the hub's tool_choice, and the tools that the choice still allows. An undefined choice means the default. */
 export function hubToolChoice(
   choice: unknown,
   tools: readonly JsonObject[],

@@ -32,10 +32,7 @@ interface Track {
   seconds: number
 }
 
-/**
- * Counts the sound of a file. Null when it is not such a file or its sound cannot be counted. Reads the boxes in one pass, so that each is
- * read once.
- */
+/** Counts the sound of a file. Null when it is not such a file or its sound cannot be counted. Reads the boxes in one pass. */
 export function countMp4(bytes: Buffer): CountedSound | null {
   if (bytes.length < 8 || !firstBoxes.includes(bytes.toString('latin1', 4, 8))) return null
   const tracks: Track[] = []
@@ -114,8 +111,8 @@ function lengthOf(header: Buffer, isWide: boolean): number {
 }
 
 /**
- * Reads the codec from the first description of a table. The description of the codec itself is used before that of the container, as
- * decoders do.
+ * Reads the codec from the first description of a table. As in decoders, the description of the codec itself has priority over the description of the
+ * container.
  */
 function codecOf(table: Buffer): Codec | null {
   if (table.length < 8 + 36) return null
