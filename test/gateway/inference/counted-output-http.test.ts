@@ -88,8 +88,8 @@ describe('output in any field', () => {
         await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: hello })
         app.alpha.reset()
       }
-      // The whole output has 3,335 tokens. Money is held in advance, so the last part may not have arrived yet.
-      for (const [name, tokens] of Object.entries(charged)) expect([name, tokens >= 1000, tokens <= 3400]).toEqual([name, true, true])
+      // The whole output has 3,335 tokens, and 67 more when each delta names its tool. Money is held in advance, so the last part may not have arrived yet.
+      for (const [name, tokens] of Object.entries(charged)) expect([name, tokens >= 1000, tokens <= 3470]).toEqual([name, true, true])
     })
   }
 })

@@ -1,5 +1,6 @@
 /** Usage that is far from the request or the shown output is limited, estimated, flagged and counted. Plausible usage is used unchanged. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { spokenBytes } from '../../../src/gateway/wire/output-chars.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 
@@ -62,7 +63,7 @@ describe('implausible usage', () => {
 
   test('HARD-16 a long answer for which the provider reports zero tokens is charged by the estimate', async () => {
     const lie = { chunks: words(200), usage: usageOf(0, 0) }
-    const chars = lie.chunks.join('').length
+    const chars = spokenBytes(lie.chunks.join(''))
     await everywhere(lie, { content: 'a long question '.repeat(100) }, ({ prompt, completion, estimated }, at) => {
       expect([completion, estimated], at).toEqual([Math.ceil(chars / 3), true])
       expect(prompt, at).toBeGreaterThan(400)
