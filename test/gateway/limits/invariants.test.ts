@@ -52,7 +52,7 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
   ],
 ]
 
-it.each(broken)('%s is found', async (what, sql, sentence) => {
+it.each(broken)('the invariant check finds %s', async (what, sql, sentence) => {
   let found: string[] = []
   const undone = new Error('undone')
   const work = database.db.tx(async tx => {
