@@ -72,7 +72,7 @@ describe('Idempotency-Key', () => {
     void second.then(() => {
       over = true
     })
-    // The clock of the gateway stands still, so the test moves it until the wait ends.
+    // The clock of the gateway does not move, so the test moves it until the wait ends.
     await until(async () => {
       clock.advance(1000)
       return over
