@@ -159,7 +159,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
   test.each([
     { rounds: 5, count: 1 },
     { rounds: 3, count: 2 },
-  ])('kill -9 loses no acknowledged transaction and keeps no half of one, $rounds times with $count open concurrently', async ({ rounds, count }) => {
+  ])('kill -9 loses no acknowledged transaction and leaves no partial one, in $rounds rounds with $count open databases', async ({ rounds, count }) => {
     const all = Array.from({ length: count }, newFolder)
     const acknowledged = all.map(() => new Set<number>())
     for (let round = 0; round < rounds; round++) {

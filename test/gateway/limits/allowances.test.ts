@@ -24,7 +24,7 @@ afterEach(async () => {
 })
 
 describe.each([
-  ['asking for every call', '0'],
+  ['with a database request for every call', '0'],
   ['with slices', '10'],
 ])('budgets, %s', (_, seconds) => {
   const env = { ALLOWANCE_SECONDS: seconds }

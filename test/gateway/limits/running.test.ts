@@ -52,7 +52,7 @@ async function end({ asked, permit }: Running, how: 'settle' | 'release'): Promi
 }
 
 describe.each([
-  ['asking for every call', '0'],
+  ['with a database request for every call', '0'],
   ['with slices', '10'],
 ])('concurrent calls, %s', (_, seconds) => {
   let engine: TestEngine
