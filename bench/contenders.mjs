@@ -80,6 +80,8 @@ export async function startBrigade({ upstreamUrl, folder, name, databaseUrl, set
     SANDBOX: 'off',
     LOCAL_SERVERS: 'off',
     LOG_LEVEL: 'error',
+    ORG_RPM: '0',
+    ORG_RUNNING: '0',
     ...(databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, MASTER_KEY: randomBytes(32).toString('base64') }),
     ...settings,
   }

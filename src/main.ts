@@ -6,6 +6,7 @@ import { WorkerChannel } from './operations/workers/worker.ts'
 import { workerCount } from './operations/workers/worker-count.ts'
 import { systemClock } from './platform/clock.ts'
 import { type Config, ConfigError, loadConfig } from './platform/config.ts'
+import { collectGarbage } from './platform/loop/collect-garbage.ts'
 import { makeLog } from './platform/observe/log.ts'
 
 /** Starts the process: reads the configuration, starts the gateway or its workers, and handles signals. */
@@ -23,6 +24,7 @@ async function serve(config: Config): Promise<void> {
   const gateway = await startGateway(config, { onGivenUp: error => end(error.message) })
   // Signals are handled before the output says that the gateway listens.
   stopOnSignals(() => gateway.stop())
+  await collectGarbage()
   process.stdout.write(banner(gateway))
 }
 
@@ -64,6 +66,7 @@ async function serveAsWorker(config: Config, count: number, port: number): Promi
   process.once('disconnect', () => stopWith(() => gateway.stop()))
   // A terminal sends SIGHUP to all processes, and only the supervisor reacts to it.
   process.on('SIGHUP', () => {})
+  await collectGarbage()
   channel.ready(banner(gateway, count), () => void gateway.app.retire().then(() => stopWith(() => gateway.stop())))
 }
 

@@ -21,8 +21,8 @@ type Member = Pick<AgentRow, 'id' | 'parentId'>
 
 /**
  * Sets the budgets of agents. The caps of an agent's active children add up to at most the agent's own cap. A child gets at most what its parent has
- * left in the running month. A child's budget is a limit inside the parent's budget, not money set aside, because a child's call counts in its parent
- * too. A change of a budget locks the rows of parent and agent, so changes in one family happen one after the other.
+ * left in the running month. The calls of a child count in its parent's budget too. A child's budget is therefore a limit inside the parent's budget,
+ * and no money is set aside. A change of a budget locks the rows of parent and agent, so changes in one family happen one after the other.
  */
 export class AgentBudgets {
   readonly #deps: AgentBudgetsDeps
@@ -38,8 +38,8 @@ export class AgentBudgets {
   }
 
   /**
-   * Sets the monthly cap. Null removes it. Throws `not_found`, `agent_revoked` (409), `budget_not_available`, and `forbidden` for an actor who may
-   * not loosen the cap.
+   * Sets the monthly cap. Null removes the cap. Throws `not_found`, `agent_revoked` (409) and `budget_not_available`. Throws `forbidden` for an actor
+   * who may not loosen the cap.
    */
   set(orgId: number, agentId: number, capUinr: bigint | null, by: Actor, options: { strict?: boolean } = {}): Promise<AgentRow> {
     return this.#deps.controlLog.change(async tx => {
@@ -81,15 +81,15 @@ export class AgentBudgets {
   }
 
   /**
-   * Throws `budget_not_available` when the cap does not fit into the parent's budget. A parent without a budget sets no bound. A cap that is not
-   * above the present one always fits.
+   * Throws `budget_not_available` when the cap does not fit into the parent's budget. Every cap fits when the parent has no budget. A cap at or below
+   * the present one always fits.
    */
   async #checkParent(tx: Tx, orgId: number, agent: Member, own: BudgetStatus, parent: BudgetStatus, capUinr: bigint | null): Promise<void> {
     if (parent.capUinr === null) return
     if (capUinr !== null && own.capUinr !== null && capUinr <= own.capUinr) return
     const given = await this.#givenIn(tx, orgId, Number(parent.id), agent.id)
     const leftUinr = remaining(parent.capUinr, parent)
-    // The child's own spending counts in the parent too, and it is part of the child's new cap.
+    // What the parent has left already excludes the child's own spending. The child's new cap covers that spending, so it is added back.
     const most = least(parent.capUinr - given, leftUinr + usedUinr(own))
     if (capUinr !== null && capUinr <= most) return
     throw notAvailable(parent, { capUinr: parent.capUinr, givenUinr: given, leftUinr, mostUinr: most }, capUinr)
@@ -104,7 +104,7 @@ export class AgentBudgets {
     })
   }
 
-  /** Returns the sum of the caps of an agent's active children. `butId` is a child that does not count. */
+  /** Returns the sum of the caps of an agent's active children, without the child `butId`. */
   async #givenIn(tx: Tx, orgId: number, agentId: number, butId: number | null): Promise<bigint> {
     const children = await tx.many(activeChildIds, orgId, agentId)
     const ids = children.flatMap(({ id }) => (id === butId ? [] : [String(id)]))
@@ -112,7 +112,7 @@ export class AgentBudgets {
   }
 }
 
-/** Returns whether a cap allows more than the cap before it. Null is no cap. */
+/** Returns whether a cap allows more than the cap before it. Null means that there is no cap. */
 export const isMore = (capUinr: bigint | null, before: bigint | null): boolean => before !== null && (capUinr === null || capUinr > before)
 const refOf = (id: number) => ({ scope: 'agent' as const, scopeId: String(id) })
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)

@@ -77,9 +77,8 @@ export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean 
 }
 
 /**
- * Returns the first rule of a request that goes beyond these rules, by its name on the wire and in words. Returns null when there is none. A rule
- * that is left out stays within them. Null, which means no rule of its own, stays within them too, because the rules of all agents above bind a
- * child.
+ * Returns the first requested rule that allows more than `bounds`, as its name on the wire and an explanation. Returns null when no rule does. A rule
+ * that is left out, or is null, never allows more: a child without a rule of its own still obeys the rules of all agents above it.
  */
 export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   const foreign = (requested: readonly string[] | null | undefined, given: readonly string[] | null): string | undefined =>
@@ -97,8 +96,8 @@ export function beyond(params: AgentParams, bounds: AgentRules): string | null {
 }
 
 /**
- * Returns the first rule of a request that is looser than the present rules, in words. Returns null when there is none. Null in place of an existing
- * rule is looser.
+ * Returns the first requested rule that is looser than the present rule, as its name on the wire and an explanation. Returns null when there is none.
+ * Removing an existing rule with null counts as looser.
  */
 export function looser(params: AgentParams, now: AgentRules & { readonly mayDelegate: boolean }): string | null {
   if (params.mayDelegate === true && !now.mayDelegate) return 'may_delegate: it may not'

@@ -27,11 +27,11 @@ export const agentView = z.object({
 /** An agent after a change. */
 export const changedAgent = agentView.extend({ ok: z.literal(true) })
 
-/** Maximum number of models or providers that a rule may name. The next constant is the maximum length of an id. */
+/** Maximum number of models or providers in one rule, and the maximum length of an id. */
 const idsMax = 100
 const idLengthMax = 200
 const concurrencyMax = 100_000
-/** Bounds of the cap of one call in rupees. Within them, rupees and micro-rupees convert both ways without loss. */
+/** Bounds of the cap of one call in rupees. Every amount within these bounds converts between rupees and micro-rupees without loss. */
 const costInrMin = 0.000001
 const costInrMax = 1_000_000_000
 

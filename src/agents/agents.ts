@@ -87,14 +87,16 @@ export interface LabelledAgent extends AgentWithAncestors {
 const labelsCachedMax = 50_000
 /** Maximum number of agents in one list. Active agents come first. */
 const agentsListedMax = 1_000
+/** Maximum number of bytes of the rules of all agents in one list. A page ends before it has more. Decision 0526 says why. */
+const listedRulesMaxBytes = 1024 * 1024
 /**
- * Maximum number of tries to create an agent. A try fails when the name is taken and revoked between two statements. More failures than this are no
- * coincidence.
+ * Maximum number of tries to create an agent. A try fails when another request creates or revokes an agent of that name between two statements. After
+ * this many failures, chance is not the cause.
  */
 const createAttemptsMax = 5
 /**
- * Maximum number of passes of one revocation. There are at most 3 generations of children, and each pass sees what was committed while the pass
- * before it waited.
+ * Maximum number of passes of one revocation. There are at most 3 generations of children. Each pass sees the children that were committed while the
+ * previous pass waited for a lock.
  */
 const revokePassesMax = 8
 
@@ -104,7 +106,7 @@ const revokePassesMax = 8
  */
 export class Agents {
   readonly #deps: AgentsDeps
-  readonly #byLabel: ExpiringCache<string, LabelledAgent>
+  readonly #byLabel: ExpiringCache<string, AgentWithAncestors>
   readonly #rules: FamilyRules
   readonly killSwitch: KillSwitch
   readonly pauses: Pauses
@@ -135,9 +137,6 @@ export class Agents {
     this.budgets = new AgentBudgets(deps)
     this.children = new Children({ ...deps, tokens: this.tokens, agentBudgets: this.budgets, made: (orgId, row) => this.#forgetLabels(orgId, row) })
     this.#byLabel = new ExpiringCache({ max: labelsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: key => this.#loadLabel(key) })
-    deps.controlLog.on(news => {
-      if (news.kind === 'agent_revoked' || news.kind === 'agent_changed') this.#byLabel.clear()
-    })
     deps.controlLog.onGap(() => this.#byLabel.clear())
   }
 
@@ -155,9 +154,8 @@ export class Agents {
   }
 
   /**
-   * Returns the active agent of that name, and creates it when there is none. Any number of concurrent requests create one agent. The name of a
-   * revoked agent creates a new identity. The fields that the request sets are set on an existing agent too. Its other fields do not change. Throws
-   * `bad_name`.
+   * Returns the active agent of that name, and creates it when there is none. Concurrent requests for one name create one agent. The name of a
+   * revoked agent creates a new identity. The request's fields also change an existing agent, whose other fields stay the same. Throws `bad_name`.
    */
   async createOrReuse(principal: Principal, requestedName: string, params: AgentParams = {}): Promise<{ agent: AgentView; isNew: boolean }> {
     const forms = formsOfName(requestedName)
@@ -189,7 +187,7 @@ export class Agents {
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
-      // An active agent of that name is used again, even when the organisation may not create more agents.
+      // An active agent of that name is returned, even when the organisation may not create more agents.
       const found = await db.maybe(findActiveByName, orgId, forms)
       const made = found === null ? await db.tx(insert) : null
       if (made !== null) {
@@ -223,27 +221,29 @@ export class Agents {
   }
 
   /**
-   * Returns at most `limit` of the organisation's agents after the cursor, with their budgets. Active agents come first, then the newest. Throws
-   * `bad_request` for an invalid cursor.
+   * Returns at most `limit` of the organisation's agents after the cursor, with their budgets. Active agents come before revoked agents. Within both
+   * groups, the newest agents come first. Throws `bad_request` for an invalid cursor.
    */
   async list(orgId: number, page: { limit?: number | undefined; cursor?: string | undefined } = {}): Promise<AgentPage> {
     const { limit = agentsListedMax } = page
     const after = page.cursor === undefined ? null : cursorOf(page.cursor)
-    const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1)
+    const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1, listedRulesMaxBytes)
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
-    return { agents: await this.#views(orgId, shown), nextCursor: rows.length > limit && last !== undefined ? cursorBehind(last) : null }
+    const hasMore = last !== undefined && last.found > shown.length
+    return { agents: await this.#views(orgId, shown), nextCursor: hasMore ? cursorBehind(last) : null }
   }
 
   /**
-   * Ends an agent and every agent below it. Their tokens are refused and their running calls are cut, on this process when the promise resolves, on
-   * other processes within a second. A second call changes nothing. Throws `not_found`, and `forbidden` for an actor who may not end the agent.
+   * Ends an agent and every agent below it. Their tokens are refused and their running calls are cut. The change is in force on this process when the
+   * promise resolves, and on other processes within a second. A second call changes nothing. Throws `not_found`, and `forbidden` for an actor who may
+   * not end the agent.
    */
   revoke(orgId: number, agentId: number, by: Actor): Promise<AgentView> {
     return this.#end(orgId, agentId, by, async (_tx, agent) => checkEnding(by, agent))
   }
 
-  /** Does the same as `revoke` for an agent that ends an agent below it. Throws `not_found` for every other agent. */
+  /** Revokes an agent below the calling agent, as `revoke` does. Throws `not_found` for every other agent. */
   async revokeBelow(by: AgentPrincipal, descendantId: number): Promise<AgentView> {
     const { orgId, agentId } = by
     return this.#end(orgId, await this.descendant(orgId, agentId, descendantId), by, async (tx, agent) =>
@@ -258,12 +258,12 @@ export class Agents {
       if (before === null) throw noAgent()
       await check(tx, before)
       const revoked: { id: number; epoch: number }[] = []
-      // This repeats until no active agent is left, because a child may have been committed while the statement waited for its parent's lock.
+      // This repeats until no active agent is left, because a child may have been committed while the statement waited for the lock of its parent.
       for (let pass = 0; pass < revokePassesMax; pass++) {
         const rows = await tx.many(revokeTree, orgId, agentId, new Date(clock.nowMs()))
         if (rows.length === 0) break
-        // The check reads the agents that the update itself ended, so no limit changes between the update and the check. A refusal rolls the whole
-        // transaction back.
+        // The check reads the rows that the update returns, so no limit changes between the update and the check. A refusal rolls back the whole
+        // transaction.
         checkEnded(by, rows)
         revoked.push(...rows)
       }
@@ -331,12 +331,13 @@ export class Agents {
 
   /**
    * Returns the agent that a label names by id or exact name, or null. A revoked agent is returned only while no active agent has the name. The
-   * result is synchronous when it is cached. Throws 503 when this process has read no news for so long that it cannot know whether the agent is
+   * result is synchronous when it is cached. Throws 503 when this process has not read the control log for too long to know whether the agent is
    * active. A label therefore cannot bypass the kill switch.
    */
   byLabel(orgId: number, label: string): LabelledAgent | null | Promise<LabelledAgent | null> {
-    const found = this.#byLabel.get(labelKey(orgId, label))
-    return found instanceof Promise ? found.then(agent => this.#standing(agent)) : this.#standing(found)
+    const key = labelKey(orgId, label)
+    const found = this.#byLabel.get(key)
+    return found instanceof Promise ? found.then(agent => this.#labelled(key, agent)) : this.#labelled(key, found)
   }
 
   /** Returns names by id, for reports. Ids of other organisations are left out. */
@@ -346,19 +347,33 @@ export class Agents {
     return new Map(rows.map(row => [row.id, row.name]))
   }
 
-  /** Updates a labelled agent from the cache by the events that came after it was read. */
-  #standing(agent: LabelledAgent | null): LabelledAgent | null {
-    if (agent === null || agent.status === 'revoked') return agent
-    if (!this.killSwitch.stands(agent)) return { ...agent, status: 'revoked' }
-    this.pauses.check(agent.id, agent.ancestorIds)
-    return agent
+  /**
+   * Returns the agent of a cached label as it is now. News does not drop labels, because it names no organisation: the kill switch, the pauses and the
+   * rules are asked instead, which know each agent by its id. Decision 0525 says why.
+   */
+  #labelled(key: string, agent: AgentWithAncestors | null): LabelledAgent | null | Promise<LabelledAgent | null> {
+    if (agent === null) return null
+    if (agent.status === 'active' && this.killSwitch.stands(agent)) {
+      this.pauses.check(agent.id, agent.ancestorIds)
+      return this.#withRules(agent)
+    }
+    if (agent.status === 'revoked') return this.#withRules(agent)
+    // The agent was revoked after the label was read, and a new agent may have its name.
+    this.#byLabel.invalidate(key)
+    return Promise.resolve(this.#byLabel.get(key)).then(found =>
+      found === null ? null : this.#withRules(found.status === 'revoked' || this.killSwitch.stands(found) ? found : { ...found, status: 'revoked' }),
+    )
   }
 
-  async #loadLabel(key: string): Promise<LabelledAgent | null> {
+  #withRules(agent: AgentWithAncestors): LabelledAgent | Promise<LabelledAgent> {
+    const policies = this.#rules.of(agent.id, agent.ancestorIds)
+    return policies instanceof Promise ? policies.then(found => ({ ...agent, policies: found ?? [] })) : { ...agent, policies: policies ?? [] }
+  }
+
+  #loadLabel(key: string): Promise<AgentWithAncestors | null> {
     const cut = key.indexOf(':')
     const label = key.slice(cut + 1)
-    const found = await this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), rowId(label), label)
-    return found === null ? null : { ...found, policies: (await this.#rules.of(found.id, found.ancestorIds)) ?? [] }
+    return this.#deps.db.maybe(findByLabel, Number(key.slice(0, cut)), rowId(label), label)
   }
 
   async #loadPolicies(agentId: number): Promise<readonly CallPolicy[] | null> {
@@ -373,10 +388,7 @@ export class Agents {
     return row
   }
 
-  /**
-   * Applies a request to the agent that `find` locks. Notifies every process when the request changes something. Returns null when `find` finds no
-   * agent.
-   */
+  /** Applies a request to the agent that `find` locks. Notifies every process when the agent changes. Returns null when `find` returns null. */
   #change(orgId: number, find: (tx: Tx) => Promise<AgentRow | null>, params: AgentParams, by: Actor): Promise<AgentRow | null> {
     return this.#deps.controlLog.change(async tx => {
       const before = await find(tx)
@@ -390,7 +402,7 @@ export class Agents {
     })
   }
 
-  /** Forgets the cached results for the agent's name and id, because a label that named no agent before may name this agent now. */
+  /** Drops the cache entries for the agent's name and id. A label that named no agent before may name this agent now. */
   #forgetLabels(orgId: number, { id, name }: AgentRow): void {
     this.#byLabel.invalidate(labelKey(orgId, name))
     this.#byLabel.invalidate(labelKey(orgId, String(id)))
@@ -414,7 +426,7 @@ export function createAgents(deps: AgentsDeps): Agents {
   return new Agents(deps)
 }
 
-/** Returns only the limits that a request sets. A new agent has no limits that could be lifted. */
+/** Returns only the limits that a request sets, because a new agent has no limits that a request could remove. */
 const setOnly = (changes: ReturnType<typeof changesOf>): ReturnType<typeof changesOf> =>
   Object.fromEntries(Object.entries(changes).filter(([, isSet]) => isSet))
 const isSameSet = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every(name => b.includes(name))

@@ -24,8 +24,8 @@ export type LimitName = (typeof ruleNames)[RuleField] | 'budget'
 const ruleFields = Object.keys(ruleNames) as RuleField[]
 
 /**
- * Returns whether the actor is an owner, an admin or the operator. A full key without a user counts too, because only the operator creates such a
- * key. An agent never counts, whoever let it act.
+ * Returns whether the actor is an owner, an admin or the operator. A full key without a user counts as an admin too, because only the operator
+ * creates such a key. An agent never counts as an admin.
  */
 export function isAdmin(actor: Actor): boolean {
   if (actor === 'operator') return true
@@ -37,15 +37,16 @@ const isOwner = (actor: Actor, agent: Pick<AgentRow, 'createdByUser'>): boolean 
   actor !== 'operator' && actor.kind !== 'agent' && actor.userId !== null && actor.userId === agent.createdByUser
 
 /**
- * Returns whether the person whose key minted the token of an agent answers for an agent below it. An owner or admin does, and so does the person who
- * created one of the two agents. Every full key mints tokens of every agent, so a token gives a person no more rights than the key does.
+ * Returns whether the person whose key minted the token of an agent answers for an agent below it. An owner or admin answers for every agent. Another
+ * person answers for it if they created one of the two agents. Every full key mints tokens of every agent, so a token gives a person no more rights
+ * than the key does.
  */
 function answersBelow(actor: AgentPrincipal, self: Pick<AgentRow, 'createdByUser'>, below: Pick<AgentRow, 'createdByUser'>): boolean {
   const { userId, role } = actor
   return userId === null || role === 'owner' || role === 'admin' || [self, below].some(agent => agent.createdByUser === userId)
 }
 
-/** Throws `forbidden` unless the person whose key minted the token of the agent `self` may loosen limits of the agent below it. */
+/** Checks the person whose key minted the token of the agent `self`. Throws `forbidden` unless that person may loosen limits of the agent below it. */
 export function checkBelow(actor: AgentPrincipal, self: AgentRow, below: AgentRow): void {
   if (answersBelow(actor, self, below)) return
   throw fail('forbidden', {
@@ -94,8 +95,8 @@ export function checkEnding(actor: Actor, agent: AgentRow): void {
 }
 
 /**
- * Throws `forbidden` when an actor who is no admin has ended an agent that an admin paused or limited. The check includes the agents that ended with
- * it. Otherwise the name would become free for a new agent without the limit.
+ * Throws `forbidden` when an actor who is not an admin ends an agent that an admin paused or limited. The check includes the agents that ended
+ * together with the requested one. Without the check, the name would become free for a new agent without the limit.
  */
 export function checkEnded(actor: Actor, ended: readonly { readonly id: number; readonly isRuledByAdmin: boolean }[]): void {
   const ruled = isAdmin(actor) ? undefined : ended.find(agent => agent.isRuledByAdmin)
@@ -126,7 +127,7 @@ function checkFamilyResuming(actor: AgentPrincipal, agent: AgentRow, self: Agent
     throw fail('forbidden', { message: `An agent above agent ${self.id} paused agent ${agent.id}, and only that agent, those above it and people resume it.` })
 }
 
-/** Returns the limits that are set by admins after a change by the actor. A limit that an admin lifts leaves the list. */
+/** Returns the names of the limits that admins set, as they are after a change by the actor. A limit that an admin removes leaves the list. */
 export function adminSetAfter(actor: Actor, agent: Pick<AgentRow, 'adminSet'>, changes: Readonly<Partial<Record<LimitName, boolean>>>): readonly string[] {
   if (!isAdmin(actor)) return agent.adminSet
   const set = new Set<string>(agent.adminSet)
@@ -137,7 +138,7 @@ export function adminSetAfter(actor: Actor, agent: Pick<AgentRow, 'adminSet'>, c
   return [...set].sort()
 }
 
-/** Returns the limits that a request names. A limit that the request sets is true, and a limit that it lifts is false. */
+/** Returns the limits that a request names. The value is true for a limit that the request sets, and false for a limit that it removes. */
 export function changesOf(params: AgentParams): Partial<Record<LimitName, boolean>> {
   const named = ruleFields.filter(field => params[field] !== undefined)
   return Object.fromEntries(named.map(field => [ruleNames[field], field === 'mayDelegate' ? params.mayDelegate === false : params[field] !== null]))

@@ -13,9 +13,9 @@ export interface KillSwitchDeps {
   readonly log: Log
   readonly controlLog: ControlLog
   readonly inflight: Inflight
-  /** AGENT_STALE_MS. After this time without news, a process cannot know whether an agent is still active. */
+  /** AGENT_STALE_MS. A process that has not read the control log for this long cannot know whether an agent is still active. */
   readonly staleMs: number
-  /** AGENT_TOKEN_TTL_S in milliseconds. An epoch must be remembered for this long. */
+  /** AGENT_TOKEN_TTL_S in milliseconds. The process must remember an epoch for this long. */
   readonly tokenTtlMs: number
 }
 
@@ -25,9 +25,9 @@ const watchEveryMs = 1_000
 const pruneEveryMs = 60_000
 
 /**
- * Ends an agent immediately on every process. Each process knows the lowest valid epoch of every agent that may have unexpired older tokens. A
- * revocation raises the epoch through the control log, and every call compares its token with it. Epochs only rise here, so events may come late,
- * twice or in any order. Decision 0060 says why.
+ * Ends an agent immediately on every process. Each process knows the lowest valid epoch of every agent that may have older, unexpired tokens. A
+ * revocation raises the epoch through the control log, and every call compares the epoch of its token with it. A known epoch never falls, so events
+ * may come late, twice or in any order. Decision 0060 says why.
  */
 export class KillSwitch {
   readonly #deps: KillSwitchDeps
@@ -40,7 +40,10 @@ export class KillSwitch {
     deps.controlLog.onGap(() => void this.#load().catch(error => deps.log.error('agent_epochs_load_failed', { error })))
   }
 
-  /** Loads the epochs and begins to watch the age of the news. Call it after the control log has started, so that it misses no revocation. */
+  /**
+   * Loads the epochs, and begins to watch when the control log was last read. It must be called after the control log has started. Otherwise it could
+   * miss a revocation.
+   */
   async start(): Promise<void> {
     await this.#load()
     const { clock } = this.#deps
@@ -54,33 +57,36 @@ export class KillSwitch {
     for (const stop of this.#stops.splice(0)) stop()
   }
 
-  /** Throws 401 `agent_revoked` when a token of that epoch is revoked. Throws 503 when this process has read no news for too long to know. */
+  /** Throws 401 `agent_revoked` when a token of that epoch is revoked. Throws 503 when this process has not read the control log for too long to know. */
   check(agentId: number, epoch: number, ancestorIds: readonly number[]): void {
     if (!this.stands({ id: agentId, epoch, ancestorIds })) throw refused('agent_revoked')
   }
 
-  /** Returns whether no revocation is known for an agent of that epoch and for the agents above it. Throws 503 when the news is too old to know. */
+  /**
+   * Returns whether the agent of that epoch and the agents above it are not revoked, as far as this process knows. Throws 503 when it has not read
+   * the control log for too long to know.
+   */
   stands({ id, epoch, ancestorIds }: { readonly id: number; readonly epoch: number; readonly ancestorIds: readonly number[] }): boolean {
     const known = this.#epochs.get(id)
     if (known !== undefined && epoch < known.epoch) return false
-    // The epoch of an agent above rises only when that agent is revoked. Its revocation is final and ends its children too.
+    // The epoch of an agent above rises only when that agent is revoked. Such a revocation is final and ends the agents below too.
     for (const ancestorId of ancestorIds) if (this.#epochs.has(ancestorId)) return false
     if (this.isStale())
       throw fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
     return true
   }
 
-  /** Cuts the calls of a key that turned out to be revoked after the calls began. */
+  /** Cuts the calls of a key when the gateway learns, after the calls began, that the key is revoked. */
   cutKey(keyId: number): void {
     this.#deps.inflight.abortKey(keyId, 'key_revoked')
   }
 
-  /** Returns whether the news is too old to trust an agent token. */
+  /** Returns whether the control log was last read too long ago to trust an agent token. */
   isStale(): boolean {
     return this.#deps.controlLog.lastSyncAgeMs() > this.#deps.staleMs
   }
 
-  /** Cuts all running calls of agents when the news is too old. It runs every second. */
+  /** Cuts all running calls of agents when the control log was last read too long ago. It runs every second. */
   cutWhenStale(): void {
     if (!this.isStale()) return
     const count = this.#deps.inflight.abortAllAgents('agent_stale')

@@ -15,13 +15,13 @@ export interface PausesDeps {
 }
 
 /**
- * The kind of event for an agent that was paused or resumed. Its ref is the agent's id. Its epoch is the agent's pause_seq, which is odd while the
- * agent is paused.
+ * The kind of event for an agent that was paused or resumed. Its ref is the agent's id. Its epoch is the agent's pause_seq. An odd pause_seq means
+ * that the agent is paused.
  */
 export const agentPause = 'agent_pause'
 
 const pruneEveryMs = 60_000
-/** How long a resume is remembered, so that an older event of the pause has no effect when it arrives later. */
+/** How long a process remembers a resume. An older pause event that arrives within this time has no effect. */
 const rememberMs = 10 * 60_000
 
 interface Known {
@@ -29,7 +29,7 @@ interface Known {
   readonly knownAtMs: number
 }
 
-/** Knows the paused agents in the memory of every process. A check costs almost nothing while no agent is paused. Decision 0401 says why. */
+/** Keeps the paused agents in the memory of every process. A check costs almost nothing while no agent is paused. Decision 0401 says why. */
 export class Pauses {
   readonly #deps: PausesDeps
   readonly #known = new Map<number, Known>()

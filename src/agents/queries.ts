@@ -19,7 +19,7 @@ export interface AgentRow extends AgentRules {
   /** An odd number means that the agent is paused. */
   readonly pauseSeq: number
   readonly pausedBy: PausedBy | null
-  /** The depth of the agent that paused this one. Null when no agent did, or when the agent is not known. */
+  /** The depth of the agent that paused this one. Null when no agent paused it, or when the depth of that agent is unknown. */
   readonly pausedByDepth: number | null
   /** The limits that only owners, admins and the operator may loosen. */
   readonly adminSet: readonly string[]
@@ -69,14 +69,17 @@ export const insertAgent = statement<
    returning ${agentColumns}`,
 )
 
-/** Finds an agent by the forms of a name. Several agents from before the normalisation may have one of the forms. Then the first form wins. */
+/**
+ * Finds an active agent by the forms of its name. Several agents from before the normalisation may match. In that case, the agent with the earliest
+ * form in the list is returned.
+ */
 export const findActiveByName = statement<[orgId: number, forms: readonly string[]], AgentRow>(
   'agents.find_active_by_name',
   `select ${agentColumns} from agents where org_id = $1::int and name = any($2::text[]) and status = 'active'
    order by array_position($2::text[], name) limit 1`,
 )
 
-/** Returns the active agent and locks it for a change. It waits for another change of the same agent. */
+/** Returns the active agent and locks it for a change. It waits while another transaction changes the same agent. */
 export const lockActive = statement<[orgId: number, agentId: number], AgentRow>(
   'agents.lock_active',
   `select ${agentColumns} from agents where org_id = $1::int and id = $2::int and status = 'active' for no key update`,
@@ -123,13 +126,13 @@ export const setPause = statement<[orgId: number, agentId: number, pauseSeq: num
   `update agents set pause_seq = $3::int, paused_by = $4::text, paused_by_depth = $5::int where org_id = $1::int and id = $2::int returning ${agentColumns}`,
 )
 
-/** Returns, for all organisations, the paused agents and the state of the agents that a process believes to be paused. */
+/** Returns the pause states of two groups over all organisations: agents that are paused, and agents that the process believes to be paused. */
 export const pauseStates = statement<[knownIds: readonly number[]], { id: number; seq: number }>(
   'agents.pause_states',
   `select id, pause_seq as "seq" from agents /* every org_id */ where (pause_seq % 2 = 1 and status = 'active') or id = any($1::int[])`,
 )
 
-/** Names no organisation, because the id comes from a signed token. */
+/** Needs no organisation, because the id comes from a signed token. */
 export const findRules = statement<[agentId: number], AgentRules>('agents.find_rules', `select ${ruleColumns} from agents where id = $1::int`)
 
 export const findAgent = statement<[orgId: number, agentId: number], AgentRow>(
@@ -143,14 +146,29 @@ export const findAgents = statement<[orgId: number, agentIds: readonly number[]]
 )
 
 /**
- * Lists active agents first, then revoked agents, newest first. The list begins after the agent of that status and id, or with the first agent when
- * they are null.
+ * Lists active agents first, then revoked agents, with the newest first in each group. The list begins after the agent of that status and id. When
+ * they are null, it begins with the first agent.
  */
-export const listAgents = statement<[orgId: number, afterStatus: AgentStatus | null, afterId: number, limit: number], AgentRow>(
+/**
+ * Returns agents after a position, active ones first. The result ends before the row with which the rules of all rows have more than `rulesBytesMax` bytes,
+ * but has at least one row. `found` is the number of rows without that bound.
+ */
+export const listAgents = statement<
+  [orgId: number, afterStatus: AgentStatus | null, afterId: number, limit: number, rulesBytesMax: number],
+  AgentRow & { readonly found: number }
+>(
   'agents.list',
-  `select ${agentColumns} from agents
-   where org_id = $1::int and ($2::text is null or status > $2::text or (status = $2::text and id < $3::int))
-   order by status, id desc limit $4::int`,
+  `with page as (
+     select * from agents
+     where org_id = $1::int and ($2::text is null or status > $2::text or (status = $2::text and id < $3::int))
+     order by status, id desc limit $4::int
+   ), measured as (
+     select page.*, count(*) over () as found, row_number() over (order by status, id desc) as place,
+       sum(coalesce(octet_length(array_to_string(allowed_models, ',')), 0) + coalesce(octet_length(array_to_string(allowed_providers, ',')), 0))
+         over (order by status, id desc) as rules_bytes
+     from page
+   )
+   select ${agentColumns}, found::int as found from measured where place = 1 or rules_bytes <= $5::int order by status, id desc`,
 )
 
 /** Returns the names of the active agents among these ids. */
@@ -183,10 +201,7 @@ export const findByLabel = statement<[orgId: number, agentId: number | null, nam
   withAncestors(`(id = $2::int or name = $3::text) order by (status = 'active') desc, (id is not distinct from $2::int) desc, id desc`),
 )
 
-/**
- * Revokes the agent and all active agents below it. The rows are locked in the order of their ids, so that two revocations of one family do not block
- * each other.
- */
+/** Revokes the agent and all active agents below it. The rows are locked in the order of their ids, so two revocations in one family do not deadlock. */
 export const revokeTree = statement<[orgId: number, agentId: number, now: Date], { id: number; epoch: number; isRuledByAdmin: boolean }>(
   'agents.revoke_tree',
   `with recursive tree(id) as (
@@ -201,7 +216,7 @@ export const revokeTree = statement<[orgId: number, agentId: number, now: Date],
    returning a.id, a.epoch, (a.paused_by is not distinct from 'admin' or cardinality(a.admin_set) > 0) as "isRuledByAdmin"`,
 )
 
-/** Returns the recent epochs of all organisations, which a process must know before it accepts tokens. */
+/** Returns the recent epochs of all organisations. A process must know them before it accepts tokens. */
 export const recentEpochs = statement<[windowMs: number], { id: number; epoch: number }>(
   'agents.recent_epochs',
   `select id, epoch from agents /* every org_id */ where epoch > 1 and epoch_at > clock_timestamp() - make_interval(secs => $1::int / 1000.0)`,
@@ -214,7 +229,7 @@ export interface SigningKeyRow {
   readonly privateSealed: string
 }
 
-/** Returns the keys that sign, that will sign, and that signed tokens which may still be valid. */
+/** Returns the current key, the next key, and the retired keys whose tokens may still be valid. */
 export const loadSigningKeys = statement<[keepMs: number], SigningKeyRow>(
   'signing_keys.load',
   `select kid, state, public_jwk as "publicJwk", private_sealed as "privateSealed" from signing_keys
@@ -222,14 +237,14 @@ export const loadSigningKeys = statement<[keepMs: number], SigningKeyRow>(
    order by case state when 'current' then 0 when 'next' then 1 else 2 end, retired_at desc`,
 )
 
-/** Inserts a key. It does nothing when another process was first, because at most one key is in each of the two states. */
+/** Inserts a key. It does nothing when another process inserted a key first, because each of the two states holds at most one key. */
 export const insertSigningKey = statement<[kid: string, state: string, publicJwk: string, privateSealed: string]>(
   'signing_keys.insert',
   `insert into signing_keys (kid, state, public_jwk, private_sealed, created_at, signs_since)
    values ($1::text, $2::text, $3::jsonb, $4::text, clock_timestamp(), case when $2::text = 'current' then clock_timestamp() end) on conflict do nothing`,
 )
 
-/** Allows one rotation at a time over all processes, until the end of the transaction. */
+/** Lets only one process rotate keys at a time, until the end of the transaction. */
 export const lockRotation = statement<[], { done: unknown }>(
   'signing_keys.lock_rotation',
   `select pg_advisory_xact_lock(hashtext('brigade.signing_keys'))::text as "done"`,
@@ -243,7 +258,7 @@ export const keyAges = statement<[], { kid: string; state: 'current' | 'next'; p
    from signing_keys where state <> 'retired'`,
 )
 
-/** Deletes the next key, which has never signed. */
+/** Deletes the next key. It has never signed a token. */
 export const deleteNextKey = statement<[]>('signing_keys.delete_next', `delete from signing_keys where state = 'next'`)
 
 export const retireCurrentKey = statement<[]>(

@@ -1,6 +1,6 @@
 /**
- * The resources that all callers of one process share, with their bounds: memory for bodies and for unread replies, connections, streams, and polls of
- * resources.
+ * The resources that all callers of one process share, with their bounds: memory for request bodies and unread replies, connections, streams, and
+ * polls of account resources.
  */
 import { getHeapStatistics } from 'node:v8'
 import { BodyRoom } from '../gateway/http/bodies/body-room.ts'
@@ -15,16 +15,16 @@ import type { AppDeps } from './deps.ts'
 
 const mib = 1024 * 1024
 /**
- * The part of the heap for bodies. A body exists as bytes and as values, and is written a second time for a provider. A sixth of the heap leaves room for all
- * three.
+ * The part of the heap for request bodies. A body exists as bytes and as parsed values, and is written a second time for a provider. A sixth of the
+ * heap leaves room for all three.
  */
 const heapPartOfBodies = 6
 const bodiesLeastBytes = 128 * mib
-/** The part of the heap for replies that are being read. A reply is kept as bytes, and as values while it is parsed. */
+/** The part of the heap for replies that the gateway is reading. Such a reply is kept as bytes, and as values while it is parsed. */
 const heapPartOfHeld = 6
-/** The least room. With a share of one half, a single founder can still have the longest whole reply (64 MiB). */
+/** The smallest room for such replies. With a share of one half, a single founder can still hold the longest whole reply (64 MiB). */
 const heldLeastBytes = 128 * mib
-/** The part of the heap for replies that clients have not read yet. They exist only as bytes. */
+/** The part of the heap for replies that clients have not read yet. These replies exist only as bytes. */
 const heapPartOfUnread = 8
 const unreadLeastBytes = 64 * mib
 
@@ -33,11 +33,11 @@ export interface ProcessBounds {
   readonly unread: UnreadReplies
   readonly connections: Connections
   readonly streamPlaces: StreamPlaces
-  /** Places for polls of account resources. */
+  /** Bounds the number of polls of account resources. */
   readonly polls: Shares<string>
 }
 
-/** Returns the bounds from the configuration. The founders of organisations have a share of each. */
+/** Returns the bounds from the configuration. Each founder (person who created organisations) has a limited share of each resource. */
 export function processBounds({ config, clock }: AppDeps, founderOf: FounderOf): ProcessBounds {
   const { CONNECTIONS_MAX, STREAMS_MAX, POLLS_MAX, ORG_SHARE_PERCENT: percent, TRUSTED_PROXIES } = config
   const { UNREAD_MAX_BYTES, READ_LEAST_BYTES_PER_S: leastBytesPerSecond } = config
@@ -51,7 +51,10 @@ export function processBounds({ config, clock }: AppDeps, founderOf: FounderOf):
   }
 }
 
-/** Returns the room for replies of providers, servers of organisations and memory stores. The domains need it before the other bounds are made. */
+/**
+ * Returns the room for replies of providers, servers of organisations and memory stores. It is a separate function because the domains need it before
+ * the other bounds exist.
+ */
 export function heldReplies({ REPLIES_MAX_BYTES: bytes, ORG_SHARE_PERCENT }: AppDeps['config'], founderOf: FounderOf): HeldReplies {
   const totalBytes = bytes === 0 ? Math.max(heldLeastBytes, partOfHeap(heapPartOfHeld)) : bytes
   return new HeldReplies({ totalBytes, founderPercent: Math.min(ORG_SHARE_PERCENT, 100) }, founderOf)
@@ -62,7 +65,7 @@ const partOfHeap = (part: number): number => Math.floor(getHeapStatistics().heap
 function bodyRoom(config: AppDeps['config'], clock: AppDeps['clock'], founderOf: FounderOf): BodyRoom {
   const { BODIES_MAX_BYTES, BODIES_ORG_PERCENT, UPLOAD_LEAST_BYTES_PER_S, FORM_LIMIT_BYTES, INFERENCE_BODY_LIMIT_BYTES } = config
   const byHeap = Math.max(bodiesLeastBytes, partOfHeap(heapPartOfBodies))
-  // The largest body of one call always fits, whatever the configuration says.
+  // The largest body of one call always fits, even when the configuration sets less room.
   const largestBytes = Math.max(FORM_LIMIT_BYTES, INFERENCE_BODY_LIMIT_BYTES)
   const totalBytes = Math.max(BODIES_MAX_BYTES === 0 ? byHeap : BODIES_MAX_BYTES, largestBytes)
   const orgBytes = Math.max(Math.floor((totalBytes * BODIES_ORG_PERCENT) / 100), largestBytes)

@@ -19,17 +19,19 @@ export interface AppDeps {
   readonly db: Db
   readonly dataDir: string
   readonly masterKey: Buffer
-  /** Is notified of the calls of memory stores. Left out: the calls are not counted. */
+  /** Is notified of the calls of memory stores. When it is left out, these calls are not counted. */
   readonly storeWatch?: StoreWatch | undefined
-  /** Resolves the hosts of user-given URLs. Default: the resolver of the machine. */
+  /** Resolves the hosts of URLs that users give. The default is the resolver of the machine. */
   readonly lookup?: LookupFunction
-  /** The other processes that share the port. Left out: there are none. */
+  /** The other processes that share the port. When it is left out, there are none. */
   readonly workers?: Workers | undefined
-  /** The disk for the usage journal. Default: the disk of the machine. */
+  /** The disk for the usage journal. The default is the disk of the machine. */
   readonly journalDisk?: JournalDisk
+  /** True: usage is flushed in the thread of the caller. For tests that replace the clock or run from source. Default: a thread of its own. */
+  readonly flushesHere?: boolean | undefined
 }
 
-/** The processes that share a port with this one, as far as this one uses them. */
+/** The other processes that share a port with this one, and the services that they offer to this one. */
 export interface Workers {
   /** Serves connections that another process accepts, instead of listening. Returns the port. */
   listen(server: Server): number

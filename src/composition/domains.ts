@@ -1,4 +1,4 @@
-/** Constructs the domains of the gateway and connects them. It covers everything but inference and the edges. */
+/** Constructs the domains of the gateway and connects them. Inference and the edges are constructed elsewhere. */
 import { type Agents, createAgents } from '../agents/agents.ts'
 import { Authenticator } from '../gateway/access/authenticate.ts'
 import { Sessions } from '../gateway/access/sessions.ts'
@@ -32,6 +32,7 @@ import { makeSealer, type Sealer } from '../platform/security/secrets.ts'
 import { heldReplies } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
 import { webhookServices } from './domains/webhooks.ts'
+import { flushThreadOf } from './flush-thread/flush-thread-of.ts'
 import { otherMasterKeys } from './foundation.ts'
 import { usageAccount } from './usage-account.ts'
 
@@ -68,7 +69,7 @@ function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, fo
   return createKeys({ db, clock, ids, controlLog, founders, cacheTtlMs: config.CACHE_TTL_MS, ...bounds })
 }
 
-/** Returns the parts of one process that organisations share, and the founders of organisations. */
+/** Returns the founders of organisations, and the parts of this process that all organisations share. */
 function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'heldReplies' | 'heavyTurns' | 'addressTests'> {
   const founders = new Founders({ db, clock })
   const { known } = founders
@@ -76,8 +77,8 @@ function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' |
 }
 
 /**
- * Constructs and starts the domains. First the subscriptions to the control log are made, then the log starts, then the domains start that depend on its first
- * read.
+ * Constructs and starts the domains in three steps. First, the domains subscribe to the control log. Then the control log starts. Last, the domains
+ * start that depend on its first read.
  */
 export async function createDomains(deps: AppDeps & { readonly outbound: Outbound }, baseUrl: () => string): Promise<Domains> {
   const { config, clock, ids, log, db, dataDir, outbound } = deps
@@ -97,8 +98,8 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
   const keys = keysOf(deps, { controlLog, orgLimits, founders })
   const onDebited = onDebitedOf({ clock, ids, mail, baseUrl })
-  const disk = deps.journalDisk ? { disk: deps.journalDisk } : {}
-  const limits = await createLimits({ orgLimits, db, config, clock, ids, log, dataDir, controlLog, ...usageAccount(ids), onDebited, ...disk })
+  const journal = { ...(deps.journalDisk ? { disk: deps.journalDisk } : {}), ...(deps.flushesHere ? {} : flushThreadOf(deps, baseUrl)) }
+  const limits = await createLimits({ orgLimits, db, config, clock, ids, log, dataDir, controlLog, ...usageAccount(ids), onDebited, ...journal })
   const idempotency = new Idempotency({ db, clock, ids, ...masterKeys, processId: () => limits.processId })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const familyBounds = { budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }
@@ -190,12 +191,15 @@ function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLo
 }
 
 /**
- * The number of checks in a row that must see an outage. A single check is not enough, because a clock that was just moved forward looks like an outage until
- * the next beat.
+ * The number of consecutive checks that must see an outage. One check is not enough: after the clock was moved forward, the database looks
+ * unavailable until the next beat.
  */
 const offlineLooksMin = 3
 
-/** Ends all running calls if the database has been away for OFFLINE_MAX. From then on another process may assume that this one is dead, and adopt its calls. */
+/**
+ * Ends all running calls when the database has been unavailable for OFFLINE_MAX. After that time, another process may assume that this process is
+ * dead and adopt its calls.
+ */
 function cutWhenOffline({ clock, config }: AppDeps, limits: LimitsEngine<UsageEvent>, inflight: Inflight): () => void {
   let looks = 0
   return clock.every(config.BEAT_MS, () => {

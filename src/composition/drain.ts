@@ -1,19 +1,19 @@
-/** Stops a gateway from taking calls: at its end, and when another process has taken over. */
+/** Stops a gateway from accepting calls. This happens at its end, and after another process has taken over. */
 import type { Server } from 'node:http'
 import type { Mcp } from '../mcp/transport/transport.ts'
 import type { Inflight } from '../platform/loop/inflight.ts'
 import type { AppDeps } from './deps.ts'
 
-/** The time after the cut-off that a cut call has to write its end. */
+/** How long a cut call may take to write the end of its reply. */
 const lastWordsMs = 1000
-/** The time that an idle connection stays open after another process has taken over. A reply in this time can tell its client that the connection ends. */
+/** How long an idle connection stays open after another process has taken over. A reply in this time can tell its client that the connection ends. */
 const idleMs = 2000
 /** The interval at which a retiring process checks its connections. */
 const lookEveryMs = 100
 
 /**
- * Ends the calls of the process. It waits for running calls for at most DRAIN_MS, then cuts them in their own protocol. While calls run, connections are still
- * accepted, so that probes can read the state of this process.
+ * Ends the calls of the process. It waits for running calls for at most DRAIN_MS, and then cuts the remaining calls in their own protocol. Meanwhile
+ * connections are still accepted, so that probes can read the state of this process.
  */
 export async function drain({ clock, config }: AppDeps, inflight: Inflight, server: Server, mcp: Mcp): Promise<void> {
   server.closeIdleConnections()
@@ -30,8 +30,8 @@ export async function drain({ clock, config }: AppDeps, inflight: Inflight, serv
 }
 
 /**
- * Serves the open connections until they end, for at most DRAIN_MS, while another process receives the new ones. Each reply says that its connection ends with
- * it, and idle connections are closed after a while. No call is refused in this time.
+ * Serves the open connections until they end, for at most DRAIN_MS, while another process receives the new ones. Each reply says that its connection
+ * ends. Idle connections are closed after 2 seconds. No call is refused in this time.
  */
 export async function retire({ clock, config }: AppDeps, server: Server, connections: { readonly open: number }): Promise<void> {
   const startedAtMs = clock.monotonicMs()

@@ -17,8 +17,8 @@ export interface Foundation {
 }
 
 /**
- * Opens the data folder and the database, migrates the database and loads the master key. Throws a ConfigError that says what to do if a setting is missing
- * or wrong. `onGivenUp` is called when the embedded database is lost permanently.
+ * Opens the data folder and the database, migrates the database and loads the master key. Throws a ConfigError when a setting is missing or wrong.
+ * The error says what to do. `onGivenUp` is called when the embedded database is lost permanently.
  */
 export async function openFoundation(config: Config, clock: Clock, log: Log, onGivenUp?: (error: Error) => void): Promise<Foundation> {
   const dataDir = resolve(config.DATA_DIR)
@@ -33,22 +33,23 @@ export async function openFoundation(config: Config, clock: Clock, log: Log, onG
   try {
     await migrate(db, migrationsFolder, log)
   } catch (error) {
-    // An open database keeps the process alive, so a command would not end after its last output.
+    // An open database keeps the process alive, so the command would not exit.
     await db.close()
     throw error
   }
   return { dataDir, masterKey, db }
 }
 
-/** The working folder of a restore, inside DATA_DIR. While it exists, nothing may be opened. */
+/** The working folder of a restore, inside DATA_DIR. While this folder exists, no command may open the installation. */
 export const restoreStaging = 'restore-staging'
 
-/** The name of the old key's file next to `master.key`, after a change of the master key and until it is removed. */
+/** The name of the file with the old master key, next to `master.key`. It exists from a change of the master key until the old key is removed. */
 export const formerKeyName = 'master.key.old'
 
 /**
- * Returns the keys that open older sealed values, and values of processes that already have the new key: MASTER_KEY_OTHER, and `master.key.old` in DATA_DIR if
- * the key is in a file. No value is sealed with them. Throws ConfigError for an invalid key.
+ * Returns the keys that open values which were not sealed with the present key. Such values are older, or come from processes that already have the
+ * new key. The keys are MASTER_KEY_OTHER and, if the master key is in a file, `master.key.old` in DATA_DIR. No value is sealed with them. Throws
+ * ConfigError for an invalid key.
  */
 export function otherMasterKeys(config: Pick<Config, 'MASTER_KEY' | 'MASTER_KEY_OTHER'>, dataDir: string): readonly Buffer[] {
   const keys: Buffer[] = []
@@ -67,8 +68,8 @@ export function otherMasterKeys(config: Pick<Config, 'MASTER_KEY' | 'MASTER_KEY_
 }
 
 /**
- * Returns the key from MASTER_KEY. With the embedded database, a key is created on the first start and kept in DATA_DIR, readable only by its owner. Throws
- * ConfigError for a missing or invalid key.
+ * Returns the key from MASTER_KEY. Without MASTER_KEY, an embedded database gets a key on its first start. That key is kept in DATA_DIR, readable
+ * only by its owner. Throws ConfigError for a missing or invalid key.
  */
 export function loadMasterKey(config: Config, dataDir: string): Buffer {
   if (config.MASTER_KEY !== null) {

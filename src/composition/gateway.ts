@@ -75,7 +75,7 @@ import { createRouteState } from './routes/route-state.ts'
 import { routingServices } from './routes/routing.ts'
 import { watchProcess } from './telemetry/telemetry-start.ts'
 
-/** A whole gateway without a port. The caller makes `server` listen. */
+/** A whole gateway that does not listen yet. The caller makes `server` listen. */
 export interface App {
   readonly server: Server
   readonly orgs: Orgs
@@ -107,12 +107,12 @@ export interface App {
   setBaseUrl(url: string): void
   /** Returns a chat model that this gateway can serve now, for examples. */
   exampleModel(): string
-  /** Returns one line for the start: the database and the providers. */
+  /** Returns one line for the log at start: the database and the providers. */
   describe(): string
   doctor(): Promise<Finding[]>
   /** Returns a one-time sign-in link for the person with that address. Throws `not_found`. */
   makeSignInLink(email: string): Promise<SignInLink>
-  /** Lets the open connections end, for at most DRAIN_MS, after another process has taken over the new ones. Calls are still served. */
+  /** Serves the open connections until they end, for at most DRAIN_MS, after another process has taken over the new ones. Calls are still served. */
   retire(): Promise<void>
   /** Stops accepting calls, drains, flushes usage, returns leases, and closes the database. */
   stop(): Promise<void>
@@ -122,11 +122,11 @@ export interface App {
 interface RunState {
   baseUrl: string
   isDraining: boolean
-  /** True: another process has taken over. Open connections end with their next reply. */
+  /** True after another process has taken over. Each open connection ends after its next reply. */
   isRetiring: boolean
 }
 
-/** Constructs a whole gateway. If that fails, it stops the sandbox and closes outbound connections before it throws. */
+/** Constructs a whole gateway. When the construction fails, it stops the sandbox and closes outbound connections before it throws. */
 export async function createApp(deps: AppDeps): Promise<App> {
   const outbound = outboundOf(deps)
   const started = await startCatalog({ ...deps, outbound })
@@ -139,7 +139,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   }
 }
 
-/** Constructs the parts that need the catalog: domains, state of routes, services, edges. */
+/** Constructs the parts that need the catalog: domains, state of routes, services and edges. */
 async function createServices(deps: AppDeps & StartedCatalog & { readonly outbound: Outbound }): Promise<App> {
   const { config, db, catalog, outbound } = deps
   const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false, isRetiring: false }

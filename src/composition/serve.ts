@@ -15,9 +15,9 @@ import { type App, createApp } from './gateway.ts'
 export interface RunningGateway {
   readonly baseUrl: string
   readonly app: App
-  /** Secrets from the very first start of an embedded database; null on every later start. */
+  /** Secrets from the first start of an embedded database. Null on every later start. */
   readonly firstRun: FirstRun | null
-  /** Stops accepting calls, lets running calls end (for at most DRAIN_MS), flushes usage, returns leases, and closes the database. */
+  /** Stops accepting calls, waits for running calls for at most DRAIN_MS, flushes usage, returns leases, and closes the database. */
   stop(): Promise<void>
 }
 
@@ -25,17 +25,19 @@ export interface ServeOptions {
   readonly clock?: Clock
   readonly ids?: Ids
   readonly log?: Log
-  /** An opened and migrated database with its folder and key. It replaces the one that the configuration names. */
+  /** An opened and migrated database with its folder and key. When it is given, the configured database is not opened. */
   readonly foundation?: Foundation
-  /** Resolves the hosts of user-given URLs. Default: the resolver of the machine. */
+  /** Resolves the hosts of URLs that users give. The default is the resolver of the machine. */
   readonly lookup?: LookupFunction
-  /** The disk for the usage journal. Default: the disk of the machine. */
+  /** The disk for the usage journal. The default is the disk of the machine. */
   readonly journalDisk?: JournalDisk
-  /** The other processes that share the port. Default: there are none. */
+  /** True when usage is flushed in this thread. The default is a thread of its own. */
+  readonly flushesHere?: boolean
+  /** The other processes that share the port. When it is left out, there are none. */
   readonly workers?: Workers
-  /** Whether the first organisation is created in an empty embedded database. Default: true. */
+  /** Whether the first organisation is created in an empty embedded database. The default is true. */
   readonly makesFirstOrg?: boolean
-  /** Is called when the gateway can no longer serve and the process must end. The journal keeps the records that are not in the database yet. */
+  /** Is called when the gateway cannot serve any more and the process must end. The journal keeps the records that are not in the database yet. */
   readonly onGivenUp?: (error: Error) => void
 }
 
@@ -47,8 +49,18 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   const foundation = options.foundation ?? (await openFoundation(config, clock, log, options.onGivenUp))
   let app: App
   try {
-    const { lookup, journalDisk, workers } = options
-    app = await createApp({ config, clock, ids, log, ...foundation, ...(lookup ? { lookup } : {}), ...(journalDisk ? { journalDisk } : {}), workers })
+    const { lookup, journalDisk, flushesHere, workers } = options
+    app = await createApp({
+      config,
+      clock,
+      ids,
+      log,
+      ...foundation,
+      ...(lookup ? { lookup } : {}),
+      ...(journalDisk ? { journalDisk } : {}),
+      flushesHere,
+      workers,
+    })
   } catch (error) {
     await foundation.db.close()
     throw error
@@ -74,7 +86,10 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   }
 }
 
-/** The number of connections that may wait to be accepted. Thousands of agents reconnect concurrently after a restart. The kernel may reduce it. */
+/**
+ * The number of connections that may wait to be accepted. Thousands of agents may reconnect concurrently after a restart. The kernel may reduce this
+ * number.
+ */
 const listenBacklog = 4096
 
 function listen(app: App, config: Config): Promise<number> {

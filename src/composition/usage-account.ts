@@ -1,17 +1,17 @@
-/** The work of a usage flush in addition to the counters. It is the same for a gateway and for the process that settles its journals. */
+/** The work of a usage flush in addition to the counters. A gateway and the process that settles its journals do the same work. */
 import { endOnceKeys, endOnceKeysOf, freeOnceKeysOf } from '../gateway/inference/idempotency/idempotency.ts'
 import type { LimitsOptions } from '../gateway/limits/engine/limits-options.ts'
 import { insertUsageEvents } from '../gateway/usage/events/apply.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
-import { usageEventText } from '../gateway/usage/events/record-text.ts'
+import { usageEventCodec } from '../gateway/usage/events/record-bytes.ts'
 import { keepsRollups, modelShards } from '../gateway/usage/rollups/rollups.ts'
 import type { Ids } from '../platform/values/ids.ts'
 
-export function usageAccount(ids: Ids): Required<Pick<LimitsOptions<UsageEvent>, 'appliers' | 'endOf' | 'onGivenUp' | 'eventText'>> {
+export function usageAccount(ids: Ids): Required<Pick<LimitsOptions<UsageEvent>, 'appliers' | 'endOf' | 'onGivenUp' | 'codec'>> {
   return {
     appliers: [insertUsageEvents, endOnceKeys, keepsRollups(Math.floor(ids.random() * modelShards))],
     endOf: endOnceKeysOf,
     onGivenUp: freeOnceKeysOf,
-    eventText: usageEventText,
+    codec: usageEventCodec,
   }
 }

@@ -19,15 +19,15 @@ import { toolsetsOf } from './tools/toolbox/toolset-choice.ts'
 /** The parts of the gateway's own surface. */
 export interface GatewaySurfaceDeps {
   readonly tools: readonly Tool[]
-  /** Calls the rows for tools, resources, prompts and change notifications. */
+  /** Calls the endpoint rows for tools, resources, prompts and change notifications. */
   readonly invoker: RowInvoker
   readonly clock: Clock
   readonly log: Log
   /** When it is left out, nothing is counted or traced. */
   readonly watch?: ToolWatch | undefined
-  /** When it is left out, the surface has only tools. */
+  /** The parts of the surface other than tools. When they are left out, the surface has only tools. */
   readonly beyondTools?: {
-    /** Places for the polls of account resources. Founders of organisations share them. */
+    /** Bounds the number of polls of account resources. Founders (people who created organisations) share these places. */
     readonly polls: Shares<string>
     /** Returns the founder of an organisation. */
     readonly founderOf: (orgId: number) => string
@@ -37,7 +37,7 @@ export interface GatewaySurfaceDeps {
   }
 }
 
-/** Returns a function that makes the surface of this gateway for each caller. The surface contains what the endpoint rows allow to the caller. */
+/** Returns a function that makes the surface for each caller. The surface contains what the endpoint rows allow the caller to do. */
 export function gatewaySurface({ tools, invoker, clock, log, watch, beyondTools }: GatewaySurfaceDeps): SurfaceOf {
   const catalog = new ToolCatalog(tools)
   const uncounted = invoker.uncounted()

@@ -14,7 +14,7 @@ import { promoteEndpoints } from '../memory/endpoints/promote-endpoints.ts'
 import { searchEndpoints } from '../memory/endpoints/search-endpoints.ts'
 import { shareEndpoints } from '../memory/endpoints/share-endpoints.ts'
 
-/** The rows with their own types, so that the compiler checks each call: the names in path, query and headers, and the body. */
+/** The rows with their own types. The compiler checks each call of a row: the names in path, query and headers, and the body. */
 export const mcpRows = {
   whoami: accessEndpoints.whoami,
   chatCompletions: inferenceEndpoints.chatCompletions,

@@ -5,7 +5,7 @@ import { rowId } from '../platform/values/row-id.ts'
 import type { ExternalSignInPort } from './oauth-mount.ts'
 
 const row = endpointOf<{
-  /** Null when the operator has named no issuer. */
+  /** Sign-in with another issuer. Null when the operator has configured no issuer. */
   readonly mcpOAuth: ExternalSignInPort | null
 }>()
 

@@ -1,6 +1,7 @@
 /**
- * The second URL of the MCP server: /orgs/{id}/mcp, an OAuth protected resource for clients that can only log in. It exists when the operator names
- * an issuer. It has a URL of its own, because a client that finds OAuth drops the bearer that its user configured. Decision 0280 says why.
+ * The second URL of the MCP server: /orgs/{id}/mcp, an OAuth protected resource for clients that can only log in. It exists when the operator
+ * configures an issuer. Its URL is separate from /mcp, because a client that finds OAuth at a URL drops the bearer that its user configured. Decision
+ * 0280 says why.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../platform/errors.ts'
@@ -11,11 +12,11 @@ import type { McpCaller, McpMount } from './transport/transport.ts'
 /** Sign-in with another issuer. The agents domain provides it. */
 export interface ExternalSignInPort {
   readonly issuer: string
-  /** Returns the URL of the organisation's resource, which is also its audience. */
+  /** Returns the URL of the organisation's resource. It is also the resource's audience. */
   resourceOf(orgId: number): string
   /** The scope that a client requests from the issuer. */
   readonly scope: string
-  /** Returns whether a bearer claims to be of this issuer. */
+  /** Returns whether a bearer names this issuer. The signature is not checked. */
   isOfIssuer(token: string): boolean
   principalOf(token: string, orgId: number, call: { readonly sourceIp: string | null; readonly requestId: string }): Promise<AgentPrincipal>
 }
@@ -27,11 +28,11 @@ export interface OAuthMountDeps {
   readonly realm: string
   /** Returns the bearer of the request, or null. */
   bearerOf(headers: IncomingHttpHeaders): string | null
-  /** Returns the caller by a key or agent token of the gateway itself, which is accepted here too. Throws 401. */
+  /** Authenticates the caller by a key or agent token of the gateway, because this URL accepts both too. Throws 401. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
 }
 
-/** Returns the URL of the protected resource's metadata. In RFC 9728 the well-known part comes before the path. */
+/** Returns the URL of the protected resource's metadata. RFC 9728 puts the well-known part before the path. */
 export function metadataUrl(baseUrl: string, orgId: number): string {
   return `${baseUrl}/.well-known/oauth-protected-resource/orgs/${orgId}/mcp`
 }
@@ -45,7 +46,7 @@ export function oauthMount(orgId: number, deps: OAuthMountDeps): McpMount {
       if (token === null) throw fail('invalid_api_key', { message: 'No token came. Sign in at the issuer that the metadata of this resource names.' })
       if (deps.signIn.isOfIssuer(token)) return deps.signIn.principalOf(token, orgId, idOf(caller))
       const principal = await deps.authenticate(headers)
-      // The URL of another organisation does not exist for this caller.
+      // This caller gets 404 for the URL of another organisation.
       if (principal.orgId !== orgId) throw fail('not_found')
       return principal
     },

@@ -27,17 +27,17 @@ export class RowReader {
     return mayCall(this.call.principal, row.access).ok
   }
 
-  /** Returns the value of the row. Throws SurfaceError. When the row returns 404, the error is `notThere` with the URI. */
+  /** Calls the row and returns its value. Throws SurfaceError. When the row returns 404, the error is `notThere` with the URI. */
   async value<R extends AnyRow>(row: R, input: RowInput<R>, signal: AbortSignal, uri?: string): Promise<unknown> {
     try {
       return await this.#invoker.call(row, input, { ...this.call, signal: AbortSignal.any([signal, abortSignalOf(this.call.signal)]) })
     } catch (thrown) {
-      // The client does not wait for this answer any more, and an abort is not logged as a failure.
+      // The client does not wait for this answer any more. An abort is not logged as a failure.
       throw signal.aborted ? new SurfaceError('refused', 'The client cancelled this call.') : this.failure(thrown, row.at, uri)
     }
   }
 
-  /** Runs work over several rows. Failures of the work itself become errors of the protocol too. Throws SurfaceError. */
+  /** Runs work that uses several rows. Failures of the work itself become errors of the protocol too. Throws SurfaceError. */
   async guarded<T>(place: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -51,11 +51,11 @@ export class RowReader {
     return plainJson(jsonOf(await this.value(row, input, signal)))
   }
 
-  /** Returns a failure in the protocol's form, with the words and fields of a failed tool. A fault of the gateway itself is logged. */
+  /** Converts a failure into an error of the protocol. The error has the message and fields of a failed tool. A fault of the gateway itself is logged. */
   failure(thrown: unknown, place: string, uri?: string): SurfaceError {
     if (thrown instanceof SurfaceError) return thrown
     const error = toGatewayError(translate(thrown))
-    // Clients recognise a missing resource by data that contains only the URI.
+    // Clients recognise a missing resource when the error data contains only the URI.
     if (error.errorName === 'not_found' && uri !== undefined) return notThere(uri)
     const { requestId, principal } = this.call
     if (error.errorName === 'internal_error')

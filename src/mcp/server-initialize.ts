@@ -20,7 +20,7 @@ import { type Questions, type Surface, SurfaceError, type ToolRun } from './surf
 import type { Cancellations } from './transport/cancellations.ts'
 import { listTurn } from './transport/list-turns.ts'
 
-/** The calls of `owner` that a cancel of this era may end. */
+/** The running calls of `owner`. A cancel notification may end them. */
 export interface CancelScope {
   readonly cancellations: Cancellations
   readonly owner: string
@@ -41,16 +41,12 @@ export async function serveInitializeEra(
   servePrompts(server, surface)
   const transport = new WebStandardStreamableHTTPServerTransport({})
   await server.connect(transport)
-  // A stateless transport does not watch the socket. Without this listener the tool would continue, and cost money, after its client has
-  // disconnected.
+  // A stateless transport does not watch the socket. Without this listener, the tool would continue and cost money after its client has disconnected.
   request.signal.addEventListener('abort', () => void server.close(), { once: true })
   return transport.handleRequest(request, { parsedBody })
 }
 
-/**
- * Returns the server of one POST. It announces no list as changing and no resource as subscribable, because without sessions there is no stream for
- * notifications.
- */
+/** Returns the server of one POST. It announces no list changes and no subscriptions, because without sessions there is no stream for notifications. */
 function makeServer(surface: Surface, identity: McpIdentity): Server {
   return new Server(
     { name: identity.name, title: identity.title, version: identity.version },
@@ -67,7 +63,10 @@ function makeServer(surface: Surface, identity: McpIdentity): Server {
   )
 }
 
-/** The SDK checks a call itself and answers -32602 when it is malformed. A check against the whole schema would report a failure of the gateway. */
+/**
+ * The SDK checks a call itself and answers -32602 when it is malformed. If this schema checked the whole call, the client would see a failure of the
+ * gateway.
+ */
 const toolCall = z.looseObject({ method: z.literal('tools/call') })
 
 function serveTools(server: Server, { tools, logging }: Surface, { cancellations, owner }: CancelScope): void {
@@ -125,7 +124,7 @@ function servePrompts(server: Server, { prompts, complete }: Surface): void {
     server.setRequestHandler(CompleteRequestSchema, async (request, extra) => ({ completion: { ...(await complete(request.params, extra.signal)) } }))
 }
 
-/** Returns the answer. Throws SurfaceError for questions, because the server of this era cannot ask its client. */
+/** Returns the answer. Throws SurfaceError when the tool asks questions, because this era has no way to ask its client. */
 function answerOnly<T extends object>(said: T | Questions): T {
   if ('questions' in said) throw new SurfaceError('refused', 'This asks its caller back, which needs a client of protocol 2026-07-28.')
   return said

@@ -1,6 +1,6 @@
 /**
- * The parts of the MCP server that one caller can use, without any SDK: tools, resources, prompts, completion and change notifications. Both protocol
- * eras use the same surface. A part that a surface lacks is neither announced nor answered. Decision 0250 says why.
+ * The parts of the MCP server that one caller can use: tools, resources, prompts, completion and change notifications. This file depends on no SDK,
+ * and both protocol eras use the same surface. The server neither announces nor answers a part that a surface lacks. Decision 0250 says why.
  */
 import type { ToolCall, ToolProgress } from './tools/toolbox/tool.ts'
 
@@ -17,30 +17,30 @@ export type Block =
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
   | { readonly type: 'resource'; readonly resource: ResourceContents }
 
-/** The methods of questions to a client in the middle of a call, by the capability that the client declares. */
+/** The method for each kind of question that a server can ask its client during a call. The client declares these kinds as capabilities. */
 export const questionMethods = { elicitation: 'elicitation/create', sampling: 'sampling/createMessage', roots: 'roots/list' } as const
 export type QuestionKind = keyof typeof questionMethods
 
-/** Questions to the client instead of an answer. The client repeats the call with its answers to them. */
+/** Questions to the client instead of an answer. The client repeats the call and includes its answers. */
 export interface Questions {
   readonly questions: Readonly<Record<string, { readonly kind: QuestionKind; readonly params: Readonly<Record<string, unknown>> }>>
   /** State that the client sends back with the next call. */
   readonly state?: string
 }
 
-/** The questions that a call may ask its client. The initialize era has none, because its server cannot find the client again. */
+/** What a call can ask its client. In the initialize era a call cannot ask, because its server keeps no connection to the client. */
 export interface Asked {
-  /** Returns whether the client answers questions of this kind. A question to a client that does not answer them ends the call with -32021. */
+  /** Returns whether the client answers questions of this kind. Asking a client that does not answer them ends the call with -32021. */
   can(kind: QuestionKind): boolean
-  /** The answers to the questions of the last round, by their names. They are not checked. */
+  /** The client's answers to the questions of the last round, by their names. They are not checked. */
   readonly answers: Readonly<Record<string, unknown>> | undefined
   /** The state that was sent with those questions. The client may have changed it. */
   readonly state: string | undefined
 }
 
-/** What a running tool gets from its call. */
+/** What a running tool receives about its call. */
 export interface ToolRun {
-  /** Null when this caller cannot be asked. */
+  /** The questions to the client. Null when this client cannot be asked. */
   readonly asked: Asked | null
   /** Aborts when the client cancels or disconnects. */
   readonly signal: AbortSignal
@@ -73,7 +73,7 @@ export interface ToolSurface {
   has(name: string): boolean
   /** Returns the message for a name that `has()` does not know. */
   unknown(name: string): string
-  /** Runs a tool that `has()` knows. A failure is an answer with `isError`. Throws SurfaceError only for failures that have a code in the protocol. */
+  /** Runs a tool that `has()` knows. A failure is an answer with `isError`. Throws SurfaceError only when the protocol has a code for the failure. */
   run(name: string, args: unknown, run: ToolRun): Promise<ToolAnswer | Questions>
 }
 
@@ -95,7 +95,7 @@ export interface ResourceSurface {
   /** Returns one page. Throws SurfaceError. */
   list(cursor: string | undefined, signal: AbortSignal): Promise<{ resources: ResourceEntry[]; nextCursor?: string }>
   templates(): ResourceTemplateEntry[]
-  /** Returns the content of a resource. Throws SurfaceError, which is `notThere` when there is no such resource for this caller. */
+  /** Returns the content of a resource. Throws SurfaceError. The error is `notThere` when the resource does not exist for this caller. */
   read(uri: string, signal: AbortSignal): Promise<ResourceContents[]>
 }
 
@@ -138,14 +138,14 @@ export interface CompletionAnswer {
 /** Lists that can change while a client listens. */
 export type ChangingList = 'tools' | 'prompts' | 'resources'
 
-/** A change, which `detail` describes. A sink may merge several changes into one, because the reader reads the present state anyway. */
+/** A change. `detail` describes it. A sink may merge several changes into one, because the reader reads the present state anyway. */
 export type SurfaceChange = { readonly kind: ChangingList } | { readonly kind: 'resource'; readonly uri: string; readonly detail?: ChangeDetail }
 
 export type ChangeDetail = Readonly<Record<string, unknown>>
 
 export interface ChangeSink {
   notify(change: SurfaceChange): void
-  /** Ends the stream in good order. The client may listen again. */
+  /** Ends the stream in good order. The client may open another stream. */
   end(): void
 }
 
@@ -156,16 +156,16 @@ export interface ChangeParams {
 }
 
 export interface Listening {
-  /** The part of the subscription that is served. The client reads it in the acknowledgement. */
+  /** The part of the subscription that is granted. The acknowledgement contains it. */
   readonly granted: ChangeParams
   stop(): void
 }
 
-/** Change notifications, which the discover era sends on `subscriptions/listen`. The stateless initialize era has no stream for them. */
+/** Change notifications. The discover era sends them on `subscriptions/listen`. The initialize era is stateless and has no stream for them. */
 export interface ChangeSurface {
   /** The lists whose changes are reported. */
   readonly lists: readonly ChangingList[]
-  /** Reports to `sink` every change that is made after this promise resolves, until `stop` is called. Throws SurfaceError. */
+  /** Reports every change that is made after this promise resolves to `sink`, until `stop` is called. Throws SurfaceError. */
   listen(requested: ChangeParams, sink: ChangeSink): Promise<Listening>
 }
 
@@ -176,17 +176,17 @@ export interface Surface {
   /** Completes an argument. Throws SurfaceError. */
   readonly complete?: (question: CompletionQuestion, signal: AbortSignal) => Promise<CompletionAnswer>
   readonly changes?: ChangeSurface
-  /** True when the surface announces logging, for tools that use `ToolRun.log`. */
+  /** True when the surface announces logging. Tools can then use `ToolRun.log`. */
   readonly logging?: true
 }
 
-/** Returns the surface of one POST. `url` is its path with the query. Throws GatewayError. */
+/** Returns the surface of one POST. `url` is the path of the POST with its query. Throws GatewayError. */
 export type SurfaceOf = (call: ToolCall, url: string | undefined) => Surface
 
 /** The codes of JSON-RPC errors of a surface. `notThere` becomes -32602 on the wire of the discover era. */
 export const surfaceErrorCodes = { badParams: -32602, notThere: -32002, internal: -32603, refused: -32000 } as const
 
-/** A failure outside tools, in the form that both SDKs send. */
+/** A failure outside tools. Both SDKs can send it. */
 export class SurfaceError extends Error {
   override readonly name = 'SurfaceError'
   readonly code: number

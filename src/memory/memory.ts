@@ -139,6 +139,7 @@ export function createMemory(deps: MemoryDeps): Memory {
     configured,
     forget: orgId => config.forget(orgId),
     agentByLabel: deps.agentByLabel ?? (() => null),
+    heldReplies: deps.heldReplies,
     founderOf,
   })
 

@@ -5,6 +5,7 @@
 import type { z } from 'zod'
 import type { ErrorName } from './errors.ts'
 import type { CancelSignal } from './loop/cancellation.ts'
+import type { StreamPump } from './loop/stream-sink.ts'
 import type { TracePlace } from './observe/tracing.ts'
 import type { AccessRule, Principal } from './security/principal.ts'
 
@@ -84,10 +85,10 @@ export type ReplyBody =
   /** Bytes that are sent unchanged. The headers contain the content-type. */
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   /**
-   * A stream of bytes, written with backpressure. Iteration stops (`return()`) when the client disconnects. `keepAlive` is called after a
+   * A stream of bytes, written with backpressure. `pump` pushes it and ends early when the client disconnects. `keepAlive` is called after a
    * long silence and returns bytes to send, or null.
    */
-  | { readonly kind: 'stream'; readonly chunks: AsyncIterable<Uint8Array>; readonly keepAlive?: () => Uint8Array | null }
+  | { readonly kind: 'stream'; readonly pump: StreamPump; readonly keepAlive?: () => Uint8Array | null }
   | { readonly kind: 'empty' }
 
 /** Functions that make replies. */
@@ -96,10 +97,9 @@ export const reply = {
   text: (text: string, contentType: string, headers: Headers = {}, status = 200): Reply =>
     new Reply(status, { ...headers, 'content-type': contentType }, { kind: 'bytes', bytes: Buffer.from(text) }),
   bytes: (bytes: Uint8Array, headers: Headers, status = 200): Reply => new Reply(status, headers, { kind: 'bytes', bytes }),
-  stream: (chunks: AsyncIterable<Uint8Array>, headers: Headers, status = 200): Reply => new Reply(status, headers, { kind: 'stream', chunks }),
+  stream: (pump: StreamPump, headers: Headers, status = 200): Reply => new Reply(status, headers, { kind: 'stream', pump }),
   /** A stream that can send bytes during a silence, so that the connection stays open. */
-  livingStream: (chunks: AsyncIterable<Uint8Array>, keepAlive: () => Uint8Array | null, headers: Headers): Reply =>
-    new Reply(200, headers, { kind: 'stream', chunks, keepAlive }),
+  livingStream: (pump: StreamPump, keepAlive: () => Uint8Array | null, headers: Headers): Reply => new Reply(200, headers, { kind: 'stream', pump, keepAlive }),
   redirect: (location: string, headers: Headers = {}): Reply => new Reply(302, { ...headers, location }, { kind: 'empty' }),
   empty: (status: number, headers: Headers = {}): Reply => new Reply(status, headers, { kind: 'empty' }),
   /** Returns the same reply with cookies. */

@@ -1,4 +1,4 @@
-/** A key charges an agent that it names in x-br-agent-id only where it may act for that agent. */
+/** A key that names an agent in x-br-agent-id charges that agent only if the key may act for it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { usageRows } from '../harness/usage-rows.ts'
@@ -23,7 +23,7 @@ describe('a key that names an agent', () => {
     return [row?.agentId, row?.agentLabel]
   }
 
-  test("an inference key of a member charges that member's own agents; another member's name counts as an unverified label", async () => {
+  test("an inference key of a member charges the member's own agents, and the name of another member's agent counts as an unverified label", async () => {
     const [ann, bob] = [await app.newMember('member'), await app.newMember('member')]
     let made = 0
     const keyOf = async ({ cookie }: { cookie: string }, scope: 'inference' | 'full') => {
@@ -36,12 +36,12 @@ describe('a key that names an agent', () => {
     for (const label of ['of-ann', String(agent.id)]) {
       expect(await charged(await keyOf(ann, 'inference'), label)).toEqual([agent.id, null])
       expect(await charged(await keyOf(bob, 'inference'), label)).toEqual([null, label])
-      // A full key could mint a token of the agent.
+      // A full key may charge the agent, because it could also mint a token of the agent.
       expect(await charged(await keyOf(bob, 'full'), label)).toEqual([agent.id, null])
     }
     const admin = await app.newMember('admin')
     expect(await charged(await keyOf(admin, 'inference'), 'of-ann')).toEqual([agent.id, null])
-    // Nor is the agent's end a matter of who names it.
+    // A call in the name of a revoked agent is refused, even when the key may not act for that agent.
     await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, undefined, { token: app.key })
     expect((await chat(await keyOf(bob, 'inference'), 'of-ann')).json.error.code).toBe('agent_revoked')
   })

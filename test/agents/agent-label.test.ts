@@ -1,4 +1,4 @@
-/** A plain key that names an agent in x-br-agent-id: the agent's budget, rules, cap of concurrent calls and end apply to every kind of call. */
+/** A plain key that names an agent in x-br-agent-id. The agent's budget, rules, limit of concurrent calls and revocation apply to every kind of call. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { type ImageProviders, keys, startImageProviders } from '../gateway/inference/images/image-providers.ts'
@@ -13,7 +13,7 @@ interface Answer {
 }
 interface Ask {
   (token: string, headers?: Record<string, string>): Promise<Answer>
-  /** Where it is asked. */
+  /** The path of the endpoint. */
   readonly at: string
 }
 
@@ -95,7 +95,7 @@ describe('an agent that a plain key names', () => {
       return result.isError ? { status: result.structuredContent.status, code: result.structuredContent.code } : { status: 200, code: null }
     })
 
-  /** Every kind of call that charges; `model` is what it is served by. */
+  /** Every kind of call that charges. `model` is the model that serves the call. */
   const charging: Record<string, { readonly model: string; readonly ask: Ask }> = {
     chat: { model: 'alpha-only', ask: json('/v1/chat/completions', { model: 'alpha-only', messages, max_tokens: 50 }) },
     'streamed chat': { model: 'alpha-only', ask: json('/v1/chat/completions', { model: 'alpha-only', messages, max_tokens: 50, stream: true }) },
@@ -126,7 +126,7 @@ describe('an agent that a plain key names', () => {
     describe(kind, () => {
       const byKey = (label: string) => ask(app.key, { 'x-br-agent-id': label })
 
-      test('AGENT-17 a call in the name of an agent, by id or by name, counts in its budget and is blocked by it; a revoked agent is 403 and nothing is dialed', async () => {
+      test("AGENT-17 a call in the name of an agent, by id or name, spends the agent's budget and is refused when it is spent. A revoked agent gets 403 before any dial", async () => {
         const name = newName('named')
         const { id } = await app.newAgent(name)
         expect(said(await byKey(name))).toBe('200 null')
@@ -141,14 +141,14 @@ describe('an agent that a plain key names', () => {
         await family.revoke(id)
         for (const label of [name, String(id)]) expect(said(await byKey(label))).toBe('403 agent_revoked')
         expect(dialed()).toBe(before)
-        // Its name is free: the next agent of that name is meant from then on.
+        // The name is free again. From now on it means the next agent with that name.
         const heir = await app.newAgent(name)
         expect(said(await byKey(name))).toBe('200 null')
         expect(await spent(heir.id)).toBeGreaterThan(0)
         expect(said(await byKey(String(id)))).toBe('403 agent_revoked')
       })
 
-      test('AGENT-14 the agent of a token wins over the agent in the header', async () => {
+      test('AGENT-14 with an agent token, the agent of the token is charged and the agent in the header is ignored', async () => {
         const speaker = await app.newAgent(newName('speaker'))
         const victim = await app.newAgent(newName('victim'))
         await family.patch(victim.id, { allowed_models: ['no-such-model'] })
@@ -158,7 +158,7 @@ describe('an agent that a plain key names', () => {
         expect([await spent(victim.id), (await spent(speaker.id)) > 0]).toEqual([0, true])
       })
 
-      test('the rules of the agent apply, and end when they are lifted', async () => {
+      test('the rules of the agent apply to the call until they are removed', async () => {
         const { id } = await app.newAgent(newName('ruled'))
         await family.patch(id, { allowed_models: ['no-such-model'] })
         expect(said(await byKey(String(id)))).toBe('403 model_not_allowed')
@@ -169,7 +169,7 @@ describe('an agent that a plain key names', () => {
         expect(said(await byKey(String(id)))).toBe('403 call_cap_exceeded')
       })
 
-      test('an unknown name is a label in reports', async () => {
+      test('the name of an unknown agent appears as a label in reports', async () => {
         const label = newName('label')
         expect(said(await byKey(label))).toBe('200 null')
         await app.gateway.app.limits.flushNow()
@@ -178,7 +178,7 @@ describe('an agent that a plain key names', () => {
       })
 
       if (kind !== 'the image panel')
-        test('the concurrency limit of the agent applies, and a revocation cuts a running call', async () => {
+        test("the agent's limit of concurrent calls applies, and a revocation of the agent cuts a running call", async () => {
           const { id, token } = await app.newAgent(newName('busy'))
           await family.patch(id, { max_concurrency: 1 })
           app.alpha.hold()
@@ -202,7 +202,7 @@ describe('an agent that a plain key names', () => {
     for (const ask of asks) expect(said(await ask(app.key, { 'x-br-agent-id': name }))).toBe('403 agent_revoked')
   })
 
-  test("a write to memory over HTTP and with tools names the agent; a revoked agent's write is refused, and its read is not", async () => {
+  test("a write to memory, over HTTP and with tools, records the agent. A revoked agent's write is refused, and its read is not", async () => {
     const name = newName('writer')
     const { id, token } = await app.newAgent(name)
     const key = `agents/${name.replace(' ', '-')}.md`

@@ -28,7 +28,7 @@ describe('rules of agents over HTTP', () => {
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
   const newName = (): string => `ruled ${made++}`
 
-  test('an agent is created with its rules, and every list shows them', async () => {
+  test('a new agent gets the rules of the request, and every list shows them', async () => {
     const plain = await create({ name: newName() })
     expect([plain.status, plain.json]).toEqual([201, expect.objectContaining({ ...noRules, may_delegate: false })])
     const ruled = await create({ name: newName(), ...allRules, may_delegate: true })
@@ -36,7 +36,7 @@ describe('rules of agents over HTTP', () => {
     expect(await listed(ruled.json.id)).toMatchObject(allRules)
   })
 
-  test('creating an agent again sets the given fields and leaves the others', async () => {
+  test('a second create of an agent sets the given fields and leaves the other fields unchanged', async () => {
     const name = newName()
     const { id } = (await create({ name, ...allRules })).json
     const same = await create({ name })
@@ -49,7 +49,7 @@ describe('rules of agents over HTTP', () => {
     expect(await listed(id)).toEqual(changed.json)
   })
 
-  test('a patch changes the fields that it names, null lifts a rule, and an empty patch changes nothing', async () => {
+  test('PATCH changes only the named fields, null removes a rule, and an empty body changes nothing', async () => {
     const { id } = (await create({ name: newName() })).json
     expect((await patch(id, allRules)).json).toMatchObject({ id, ...allRules })
     expect((await patch(id, {})).json).toMatchObject(allRules)
@@ -58,7 +58,7 @@ describe('rules of agents over HTTP', () => {
     expect(await listed(id)).toMatchObject({ ...noRules, may_delegate: true })
   })
 
-  test('a rule applies from the next call of every credential of the agent, and its end too', async () => {
+  test('a new rule applies to the next call of every credential of the agent, and so does its removal', async () => {
     const name = newName()
     const { id, token } = await app.newAgent(name)
     const ways: (() => Promise<TestReply>)[] = [
@@ -77,7 +77,7 @@ describe('rules of agents over HTTP', () => {
     expect((await chat(app.key)).status).toBe(200)
   })
 
-  test('an invalid rule is 400 bad_request and changes nothing', async () => {
+  test('an invalid rule is refused with 400 bad_request and changes nothing', async () => {
     const { id } = (await create({ name: newName(), ...allRules })).json
     const wrong = [
       { max_concurrency: 0 },
@@ -104,7 +104,7 @@ describe('rules of agents over HTTP', () => {
     expect(await listed(id)).toMatchObject(allRules)
   })
 
-  test('only a full key of the organisation sets rules: an agent token gets 403, another organisation 404, a revoked agent 409', async () => {
+  test('only a full key of the organisation sets rules. An agent token gets 403, a key of another organisation 404, and a revoked agent 409', async () => {
     const { id, token } = await app.newAgent(newName())
     expect(said(await patch(id, { max_concurrency: 100 }, token))).toEqual([403, 'forbidden'])
     const inference = await app.newKey({ scope: 'inference' })
@@ -116,7 +116,7 @@ describe('rules of agents over HTTP', () => {
     expect(said(await patch(id, { max_concurrency: 100 }))).toEqual([409, 'agent_revoked'])
   })
 
-  test('the pages of a list contain every agent once: active ones first, then newest first', async () => {
+  test('the pages of a list contain every agent once, active agents first, and the newest first within each group', async () => {
     const { key } = await app.otherOrg('Many Agents')
     expect(await list('', key)).toEqual({ agents: [] })
     expect(await list('?limit=5', key)).toEqual({ agents: [], next_cursor: null })

@@ -26,7 +26,7 @@ const refusal = (reason: string) => ({
   options: { extra: { reason }, headers: { 'www-authenticate': `Bearer realm="brigade", error="invalid_token", error_description="${reason}"` } },
 })
 
-test('a minted token names its agent and its life', async () => {
+test('the reply to a mint contains the agent and the life of the token', async () => {
   const { minted, agentId } = await newToken()
   expect(minted).toEqual({
     access_token: minted.token,
@@ -68,7 +68,7 @@ test('a token verifies offline with the published keys and has the RFC 9068 clai
   })
 })
 
-test('a token acts as its agent under the limits of the key that minted it', async () => {
+test('a token acts as its agent, under the limits of the key that minted it', async () => {
   const { token, agentId, orgId, userId, keyId } = await newToken('triage')
   await process.keys.setLimits(orgId, keyId, { rpmLimit: 7, dailyLimit: 70 })
   expect(await process.agents.tokens.principalOf(token)).toEqual({
@@ -94,7 +94,7 @@ test('a token acts as its agent under the limits of the key that minted it', asy
   })
 })
 
-test('a token that was seen before is admitted without a round trip or a promise', async () => {
+test('a token that was verified before is admitted synchronously and without a query', async () => {
   const { token } = await newToken()
   const first = await process.agents.tokens.principalOf(token)
   const before = process.db.roundTrips
@@ -102,7 +102,7 @@ test('a token that was seen before is admitted without a round trip or a promise
   expect(process.db.roundTrips).toBe(before)
 })
 
-test('the token of a child is also admitted without a round trip, with the rules of its parents, until they change', async () => {
+test('the token of a child is admitted without a query too. It uses the cached rules of its parents until they change', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent: top } = await process.agents.createOrReuse(principal, 'top', { mayDelegate: true, maxOutputTokens: 500 })
   const parent = await process.agents.tokens.principalOf((await process.agents.tokens.mint(principal, top.id)).token)
@@ -124,7 +124,7 @@ test('the token of a child is also admitted without a round trip, with the rules
   expect((await process.agents.tokens.principalOf(token.token)).policies).toMatchObject([{ maxConcurrency: 3 }, { maxOutputTokens: 5 }])
 })
 
-test('a token ends at its expiry, also when it was seen before', async () => {
+test('a token is refused after its expiry, even if it was verified before', async () => {
   const { token } = await newToken()
   process.clock.advance(890_000)
   await until(() => !process.agents.killSwitch.isStale(), 'fresh news after the jump in time')
@@ -133,7 +133,7 @@ test('a token ends at its expiry, also when it was seen before', async () => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(refusal('token_expired'))
 })
 
-test.each([1_000, 31_000, 3_600_000])('a new token is refused as expired %i ms after its end', async lateMs => {
+test.each([1_000, 31_000, 3_600_000])('a token is refused as expired %i ms after its expiry, even if it was never verified before', async lateMs => {
   const { token } = await newToken()
   process.clock.advance(900_000 + lateMs)
   expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(refusal('token_expired'))
@@ -155,7 +155,7 @@ test('a revoked agent gets no token', async () => {
 test.each([
   ['switched off', (p: Process, orgId: number, keyId: number) => p.keys.setEnabled(orgId, keyId, false)],
   ['revoked', (p: Process, orgId: number, keyId: number) => p.keys.revoke(orgId, keyId)],
-])('tokens end with their key when it is %s', async (_how, end) => {
+])('tokens end when their key is %s', async (_how, end) => {
   const { token, orgId, keyId } = await newToken()
   const principal = await process.agents.tokens.principalOf(token)
   await end(process, orgId, keyId)
@@ -163,7 +163,7 @@ test.each([
   expect(await thrownBy(() => process.agents.tokens.recheck(principal))).toMatchObject(refusal('key_revoked'))
 })
 
-/** The claims of a good token, re-signed by someone who has no business to. */
+/** Returns a token with the claims of a valid token, changed and signed again by an attacker. */
 async function forge(token: string, change: { claims?: JWTPayload; header?: { alg: string; typ?: string; kid?: string } }): Promise<string> {
   const { privateKey } = await generateKeyPair('ES256')
   const { kid } = decodeProtectedHeader(token)
@@ -179,7 +179,7 @@ test('a signature by another key is refused', async () => {
   expect(await thrownBy(async () => process.agents.tokens.principalOf(await forge(token, {})))).toMatchObject(refusal('token_invalid'))
 })
 
-test('an unknown, missing or foreign key id is refused', async () => {
+test('a token with an unknown, missing or foreign key id is refused', async () => {
   const { token } = await newToken()
   for (const kid of ['nobody', '../../etc/passwd', ''])
     expect(await thrownBy(async () => process.agents.tokens.principalOf(await forge(token, { header: { alg: 'ES256', typ: 'at+jwt', kid } })))).toMatchObject(
@@ -190,7 +190,7 @@ test('an unknown, missing or foreign key id is refused', async () => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(withoutKid))).toMatchObject(refusal('token_invalid'))
 })
 
-test('a key in the header of the token is not trusted', async () => {
+test('the gateway does not trust a key in the header of the token', async () => {
   const { token } = await newToken()
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const forged = await new SignJWT(decodeJwt(token))
@@ -199,7 +199,7 @@ test('a key in the header of the token is not trusted', async () => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(forged))).toMatchObject(refusal('token_invalid'))
 })
 
-test('alg none is refused with and without a signature', async () => {
+test('a token with alg none is refused, with and without a signature', async () => {
   const { token } = await newToken()
   const { kid } = decodeProtectedHeader(token)
   const [, payload, signature] = token.split('.')
@@ -210,7 +210,7 @@ test('alg none is refused with and without a signature', async () => {
   }
 })
 
-test('an HMAC made with the public key is refused', async () => {
+test('an HMAC made with the public key as the secret is refused', async () => {
   const { token } = await newToken()
   const [jwk] = await process.agents.signingKeys.published()
   const [, payload] = token.split('.')
@@ -221,14 +221,14 @@ test('an HMAC made with the public key is refused', async () => {
   }
 })
 
-test('changed claims break the signature', async () => {
+test('a token with changed claims is refused, because the signature does not match', async () => {
   const { token } = await newToken()
   const [header, , signature] = token.split('.')
   const tampered = `${header}.${encode({ ...decodeJwt(token), org: 1, agent: { id: 1, name: 'x', epoch: 99 } })}.${signature}`
   expect(await thrownBy(() => process.agents.tokens.principalOf(tampered))).toMatchObject(refusal('token_invalid'))
 })
 
-test.each(['..', 'a.b.c', 'e30.e30.', `${'x'.repeat(5000)}.${'y'.repeat(5000)}.z`, 'é.ü.ß'])('%j is not a token', async text => {
+test.each(['..', 'a.b.c', 'e30.e30.', `${'x'.repeat(5000)}.${'y'.repeat(5000)}.z`, 'é.ü.ß'])('the text %j is refused as a token', async text => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(text))).toMatchObject(refusal('token_invalid'))
 })
 
@@ -244,7 +244,7 @@ test('a token of a gateway with another address is refused, although the same ke
   }
 })
 
-test('genuine signatures over wrong claims are refused: audience, type, issuer, subject, missing times', async () => {
+test('a genuine signature does not help when audience, type, issuer or subject are wrong, or times are missing', async () => {
   const { token } = await newToken()
   const { kid, key } = await process.agents.signingKeys.current()
   const good = decodeJwt(token)
@@ -282,7 +282,7 @@ test('a published key is a complete public key without private parts', async () 
   }
 })
 
-test('a token lives no longer than the present setting allows, because revocations and old signing keys are remembered only for that time', async () => {
+test('a token never lives longer than the present setting, because revocations and old signing keys are remembered only for that time', async () => {
   const { principal, agentId } = await newToken('long lived')
   const before = await startProcess(database.db, { tokenTtlSeconds: 86_400 })
   try {

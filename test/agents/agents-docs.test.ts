@@ -1,4 +1,4 @@
-/** The commands of docs/guides/agents.md, run as they are written there. */
+/** Runs the commands of docs/guides/agents.md unchanged. */
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -8,7 +8,7 @@ import { startApp, type TestApp } from '../harness/app.ts'
 const page = readFileSync(new URL('../../docs/guides/agents.md', import.meta.url), 'utf8')
 const hasTools = process.platform !== 'win32' && ['bash', 'curl', 'node'].every(name => spawnSync(name, ['--version']).status === 0)
 
-/** All blocks behind the one that sets the variables and before the one about our own tests. */
+/** All code blocks between the block that sets the variables and the block about the project's own tests. */
 const script = [...page.matchAll(/```sh\n([\s\S]*?)```/g)]
   .map(match => match[1] ?? '')
   .slice(1, -1)
@@ -21,7 +21,7 @@ describe.runIf(hasTools)('the page about agents', () => {
   })
   afterAll(() => app?.stop())
 
-  test('every line of the page does what the page says', async () => {
+  test('every command of the page does what the page says', async () => {
     const env = { PATH: process.env['PATH'] ?? '', BRIGADE: app.baseUrl, BRIGADE_KEY: app.key }
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { env })
     const replies = stdout

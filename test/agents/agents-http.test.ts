@@ -36,14 +36,14 @@ describe('agents over HTTP', () => {
   const chat = (token: string, body: object = {}, headers: Record<string, string> = {}) =>
     app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: hello, max_tokens: 50, ...body }, { token, headers })
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
-  /** Chats until it is refused, at most 60 times. */
+  /** Sends chats until one is refused, at most 60. */
   const chatUntilRefused = async (token: string, headers: Record<string, string> = {}): Promise<TestReply> => {
     let reply = await chat(token, {}, headers)
     for (let i = 0; i < 60 && reply.status === 200; i++) reply = await chat(token, {}, headers)
     return reply
   }
 
-  test('AGENT-01 SHAPE-40 a new name creates an agent (201); the same name again returns the same agent (200)', async () => {
+  test('AGENT-01 SHAPE-40 a new name creates an agent with 201, and the same name again returns that agent with 200', async () => {
     const made = await create('researcher')
     expect(made.status).toBe(201)
     const again = await create('  researcher ')
@@ -51,7 +51,7 @@ describe('agents over HTTP', () => {
     for (const action of [mint, revoke]) expect((await action(made.json.id)).status).toBe(200)
   })
 
-  test('AGENT-02 SHAPE-31 the list shows every agent with its budget and its spending of this month', async () => {
+  test('AGENT-02 SHAPE-31 the list shows every agent with its budget and its spending in the current month', async () => {
     const made = await create('listed')
     expect(made.json).toMatchObject({
       id: expect.any(Number),
@@ -85,7 +85,7 @@ describe('agents over HTTP', () => {
     expect([...said(late), late.json.reason]).toEqual([401, 'invalid_api_key', 'token_expired'])
   })
 
-  test('JWKS-01 the current and the next key are published, and a token verifies offline with any JOSE library', async () => {
+  test('JWKS-01 the current and the next signing key are published, and any JOSE library can verify a token offline', async () => {
     const { json: agent } = await create('verified')
     const token = await tokenOf(agent.id)
     const published = await app.call('GET', '/.well-known/jwks.json', undefined, { token: null })
@@ -108,7 +108,7 @@ describe('agents over HTTP', () => {
     await expect(jwtVerify(token, createLocalJWKSet(others), rules)).rejects.toThrow()
   })
 
-  test('AGENT-04 a token is accepted on chat, memory, usage and MCP', async () => {
+  test('AGENT-04 a token is accepted for chat, memory, usage and MCP', async () => {
     const { token } = await app.newAgent('worker')
     expect((await chat(token)).status).toBe(200)
     const key = encodeURIComponent('agents/worker/notes.md')
@@ -126,7 +126,7 @@ describe('agents over HTTP', () => {
     expect(mcp.text).toContain('worker')
   })
 
-  test('AGENT-05 a revocation refuses every outstanding token immediately, and a second one succeeds', async () => {
+  test('AGENT-05 after a revocation every issued token is refused immediately, and a second revocation succeeds too', async () => {
     const { id, token } = await app.newAgent('doomed')
     const second = await tokenOf(id)
     expect((await chat(token)).status).toBe(200)
@@ -142,7 +142,7 @@ describe('agents over HTTP', () => {
     expect([again.status, again.json.status]).toEqual([200, 'revoked'])
   })
 
-  test('AGENT-06 AGENT-07 LIFE-09 a revoked agent stays revoked: it gets no token and no budget, and its name creates another agent', async () => {
+  test('AGENT-06 AGENT-07 LIFE-09 a revoked agent stays revoked and gets neither a token nor a budget. Its name creates another agent', async () => {
     const { id, token } = await app.newAgent('phoenix')
     await revoke(id)
     expect(said(await mint(id))).toEqual([409, 'agent_revoked'])
@@ -157,13 +157,13 @@ describe('agents over HTTP', () => {
     expect((await chat(token)).status).toBe(401)
     expect((await agentById(id)).status).toBe('revoked')
     expect((await agentById(reborn.json.id)).status).toBe('active')
-    // Neither does the end of the other one bring it back.
+    // Revoking the new agent of that name does not restore the old one.
     await revoke(reborn.json.id)
     for (const each of [id, reborn.json.id]) expect(said(await mint(each))).toEqual([409, 'agent_revoked'])
     expect((await revoke(id)).json.status).toBe('revoked')
   })
 
-  test('AGENT-08 the budget can be set, and null or 0 removes it', async () => {
+  test('AGENT-08 a full key can set the budget of an agent, and null or 0 removes it', async () => {
     const { id } = await app.newAgent('budgeted')
     for (const clears of [null, 0]) {
       const set = await budget(id, 12.5)
@@ -174,7 +174,7 @@ describe('agents over HTTP', () => {
     }
   })
 
-  test('AGENT-10 an invalid budget is 400 bad_request and changes nothing', async () => {
+  test('AGENT-10 an invalid budget is refused with 400 bad_request and changes nothing', async () => {
     const { id } = await app.newAgent('guarded')
     await budget(id, 7)
     for (const wrong of [-1, -0.001, '5', 'all', true, [], {}, 1e300]) expect(said(await budget(id, wrong)), String(wrong)).toEqual([400, 'bad_request'])
@@ -203,7 +203,7 @@ describe('agents over HTTP', () => {
     expect((await agentById(id)).spend_month_inr).toBeLessThan(0.002)
   })
 
-  test("AGENT-11 another organisation's agent is 404 on every endpoint", async () => {
+  test('AGENT-11 every endpoint answers 404 for an agent of another organisation', async () => {
     const stranger = await app.otherOrg(`Strangers ${clock.nowMs()}`)
     const { id, token } = await app.newAgent('private')
     for (const attempt of [mint(id, stranger.key), revoke(id, stranger.key), budget(id, 1, stranger.key)])
@@ -214,7 +214,7 @@ describe('agents over HTTP', () => {
       expect(said(await app.call('POST', `/v1/me/agents/${none}/revoke`, {})), none).toEqual([404, 'not_found'])
   })
 
-  test('AGENT-12 rpm, daily limit, key budget and workspace budget of the minting key apply to the token', async () => {
+  test('AGENT-12 the rpm, daily limit, key budget and workspace budget of the minting key apply to the token', async () => {
     const { id } = await app.newAgent('bounded')
     const rated = await app.newKey({ rpm: 4 })
     const ratedToken = await tokenOf(id, rated.key)
@@ -247,7 +247,7 @@ describe('agents over HTTP', () => {
     expect((await chat(await tokenOf(id))).status).toBe(200)
   })
 
-  test('AGENT-13 the revocation of a key ends the tokens that it minted, and no others', async () => {
+  test('AGENT-13 the revocation of a key ends the tokens that it minted, and no other tokens', async () => {
     const { id, token: other } = await app.newAgent('orphan')
     const minting = await app.newKey()
     const token = await tokenOf(id, minting.key)
@@ -257,7 +257,7 @@ describe('agents over HTTP', () => {
       for (const dead of [await chat(token), await app.call('GET', '/v1/usage', undefined, { token }), await app.call('GET', '/me', undefined, { token })])
         expect([...said(dead), dead.json.reason]).toEqual([401, 'invalid_api_key', 'key_revoked'])
     }
-    // A key that is only switched off takes its tokens along for as long.
+    // Tokens are refused while their key is disabled.
     await app.call('PATCH', `/me/keys/${minting.keyId}`, { enabled: false }, { cookie })
     await refused()
     await app.call('PATCH', `/me/keys/${minting.keyId}`, { enabled: true }, { cookie })
@@ -267,7 +267,7 @@ describe('agents over HTTP', () => {
     expect((await chat(other)).status).toBe(200)
   })
 
-  test('AGENT-14 a token decides the agent: x-br-agent-id changes nothing', async () => {
+  test('AGENT-14 with an agent token, x-br-agent-id has no effect', async () => {
     const speaker = await app.newAgent('speaker')
     const victim = await app.newAgent('victim')
     for (const label of ['victim', String(victim.id), 'nobody-known']) expect((await chat(speaker.token, {}, { 'x-br-agent-id': label })).status).toBe(200)
@@ -280,10 +280,10 @@ describe('agents over HTTP', () => {
     expect((await chat(speaker.token, {}, { 'x-br-agent-id': 'victim' })).status).toBe(200)
   })
 
-  test('AGENT-15 an agent token cannot create agents, mint tokens, set budgets or revoke: 403 forbidden', async () => {
+  test('AGENT-15 an agent token cannot create agents, mint tokens, set budgets or revoke agents, and gets 403 forbidden', async () => {
     const { id, token } = await app.newAgent('ambitious')
     const other = await app.newAgent('colleague')
-    // Not even one that may make children, nor a child.
+    // A token of an agent that may create children cannot do this either, and neither can the token of a child.
     await app.call('PATCH', `/v1/me/agents/${id}`, { may_delegate: true })
     const child = (await app.call('POST', `/v1/me/agents/${id}/children`, { name: 'offspring', may_delegate: true }, { token })).json
     for (const credential of [token, child.access_token]) {
@@ -298,7 +298,7 @@ describe('agents over HTTP', () => {
     expect((await agentById(other.id)).status).toBe('active')
   })
 
-  test('AUTH-14 AUTH-15 an inference key lists agents and cannot create one or mint a token', async () => {
+  test('AUTH-14 AUTH-15 an inference key can list agents, but cannot create an agent or mint a token', async () => {
     const { id } = await app.newAgent('seen')
     const { key } = await app.newKey({ scope: 'inference' })
     expect(said(await create('unwanted', key))).toEqual([403, 'forbidden'])
@@ -308,7 +308,7 @@ describe('agents over HTTP', () => {
     expect(listed.json.agents.some((agent: { name: string }) => agent.name === 'unwanted')).toBe(false)
   })
 
-  test('full keys with and without a user create, mint, set budgets and revoke; inference keys and agents only list; no bearer is 401', async () => {
+  test('full keys, with and without a user, create agents, mint tokens, set budgets and revoke. Inference keys and agent tokens only list agents. A request without a bearer gets 401', async () => {
     const { id: target, token } = await app.newAgent('target')
     const full = await app.newKey({ withUser: true })
     const bare = await app.newKey({ withUser: false })
@@ -331,7 +331,7 @@ describe('agents over HTTP', () => {
     expect(await statuses(null)).toEqual([401, 401, 401, 401, 401])
   })
 
-  test('AGENT-16 an empty name, a too long name and a name with control characters are 400 bad_name', async () => {
+  test('AGENT-16 a name that is empty, too long or has control characters is refused with 400 bad_name', async () => {
     for (const name of ['', '   ', 'x'.repeat(101), 'a\u0000b', 'a\nb', 'tab\there', 'del\u007f', 'c1\u0085'])
       expect(said(await create(name)), JSON.stringify(name)).toEqual([400, 'bad_name'])
     const long = await create('x'.repeat(100))
@@ -339,7 +339,7 @@ describe('agents over HTTP', () => {
     expect((await create('शोधक 🔎')).status).toBe(201)
   })
 
-  test('AGENT-17 a key that names a registered agent spends its budget and is blocked by it; a revoked agent is 403 agent_revoked', async () => {
+  test("AGENT-17 a key that names a registered agent spends the agent's budget and is refused when it is spent. A revoked agent gets 403 agent_revoked", async () => {
     const { id, token } = await app.newAgent('named')
     await budget(id, 0.002)
     const refused = await chatUntilRefused(app.key, { 'x-br-agent-id': 'named' })
@@ -353,24 +353,24 @@ describe('agents over HTTP', () => {
     for (const label of ['named', String(id)]) expect(said(await chat(app.key, {}, { 'x-br-agent-id': label }))).toEqual([403, 'agent_revoked'])
   })
 
-  test('AGENT-18 any number of concurrent creates of one name create one agent', async () => {
+  test('AGENT-18 concurrent creates with one name create one agent', async () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => create('crowded')))
     expect(new Set(replies.map(reply => reply.json.id)).size).toBe(1)
     expect(replies.map(reply => reply.status).sort((a, b) => a - b)).toEqual([...Array.from({ length: 19 }, () => 200), 201])
     expect((await agents()).filter((agent: { name: string }) => agent.name === 'crowded')).toHaveLength(1)
   })
 
-  test('AGENT-19 usage has a row for the agent with id, name, tokens and value', async () => {
+  test('AGENT-19 the usage report has a row for the agent with id, name, tokens and value', async () => {
     const { id, token } = await app.newAgent('counted')
     for (let i = 0; i < 2; i++) expect((await chat(token)).status).toBe(200)
     const { by_agent } = (await app.call('GET', '/v1/usage', undefined, { token })).json
     const row = by_agent.find((each: { id: number }) => each.id === id)
     expect(row).toMatchObject({ id, name: 'counted', requests: 2, prompt_tokens: 24, completion_tokens: 10, total_tokens: 34 })
-    // 24 tokens at ₹10 and 10 at ₹40 a million.
+    // 24 tokens at ₹10 per million and 10 tokens at ₹40 per million.
     expect(row.value_inr).toBeCloseTo(0.00064, 9)
   })
 
-  test('agents, tokens and budgets have ISO 8601 UTC times', async () => {
+  test('agents, tokens and budgets have times in ISO 8601 UTC', async () => {
     const { json: agent } = await create('dated')
     expect(agent.created_at).toBe(new Date(agent.created_at).toISOString())
     expect(Math.abs(Date.parse(agent.created_at) - clock.nowMs())).toBeLessThan(60_000)

@@ -19,7 +19,7 @@ const spend = statement<[orgId: number, agentId: string, month: string, uinr: bi
 )
 const setParent = statement<[childId: number, parentId: number]>('test.set_parent', 'update agents set parent_id = $2::int where id = $1::int')
 
-/** A line of agents, each the child of the one before. */
+/** Creates a line of agents. Each agent is a child of the previous one. */
 async function family(caller: Awaited<ReturnType<typeof newCaller>>, names: readonly string[]): Promise<number[]> {
   const ids: number[] = []
   for (const name of names) {
@@ -31,7 +31,7 @@ async function family(caller: Awaited<ReturnType<typeof newCaller>>, names: read
   return ids
 }
 
-test('a name creates an agent once and returns it afterwards', async () => {
+test('a name creates an agent once, and then returns that agent', async () => {
   const { principal } = await newCaller(process)
   const first = await process.agents.createOrReuse(principal, 'triage')
   expect(first).toEqual({
@@ -58,14 +58,14 @@ test('a name creates an agent once and returns it afterwards', async () => {
   expect(await process.agents.createOrReuse(principal, '  triage ')).toEqual({ isNew: false, agent: first.agent })
 })
 
-test('the same name in another organisation is another agent', async () => {
+test('the same name in another organisation is a different agent', async () => {
   const [a, b] = [await newCaller(process), await newCaller(process)]
   const [one, two] = [await process.agents.createOrReuse(a.principal, 'same'), await process.agents.createOrReuse(b.principal, 'same')]
   expect(two.isNew).toBe(true)
   expect(two.agent.id).not.toBe(one.agent.id)
 })
 
-test('twenty concurrent creates of one name create one agent', async () => {
+test('twenty concurrent creates with one name create one agent', async () => {
   const { principal, orgId } = await newCaller(process)
   const made = await Promise.all(Array.from({ length: 20 }, () => process.agents.createOrReuse(principal, 'crowd')))
   expect(new Set(made.map(one => one.agent.id)).size).toBe(1)
@@ -73,12 +73,12 @@ test('twenty concurrent creates of one name create one agent', async () => {
   expect((await process.agents.list(orgId)).agents).toHaveLength(1)
 })
 
-test.each(['', '   ', 'a'.repeat(101), 'tab\there', 'nul\u0000', 'line\nbreak', 'c1\u0085'])('%j is not a valid name', async name => {
+test.each(['', '   ', 'a'.repeat(101), 'tab\there', 'nul\u0000', 'line\nbreak', 'c1\u0085'])('the name %j is refused', async name => {
   const { principal } = await newCaller(process)
   await expect(process.agents.createOrReuse(principal, name)).rejects.toMatchObject({ errorName: 'bad_name' })
 })
 
-test.each(['a', 'a'.repeat(100), 'नमस्ते', '🤖'.repeat(100), "o'brien; drop table agents"])('%j is a valid name', async name => {
+test.each(['a', 'a'.repeat(100), 'नमस्ते', '🤖'.repeat(100), "o'brien; drop table agents"])('the name %j is accepted', async name => {
   const { principal } = await newCaller(process)
   expect((await process.agents.createOrReuse(principal, name)).agent.name).toBe(name)
 })
@@ -90,7 +90,7 @@ test('may_delegate is off by default, and only an explicit value changes it', as
   expect((await process.agents.createOrReuse(principal, 'lead', { mayDelegate: false })).agent.may_delegate).toBe(false)
 })
 
-test('the list shows budgets and spending, with active agents before revoked ones', async () => {
+test('the list shows budgets and spending, and active agents come before revoked agents', async () => {
   const { principal, orgId } = await newCaller(process)
   const [a, b, c] = [
     await process.agents.createOrReuse(principal, 'a'),
@@ -119,13 +119,13 @@ test('a budget is set in rupees, and 0 or null removes it', async () => {
   expect(await process.agents.setBudget(orgId, agent.id, null, 'operator')).toMatchObject({ monthly_budget_inr: null })
 })
 
-test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e-9, 1e12])('%s is not a valid budget', async amount => {
+test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e-9, 1e12])('the budget %s is refused', async amount => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'spender')
   await expect(process.agents.setBudget(orgId, agent.id, amount, 'operator')).rejects.toMatchObject({ errorName: 'bad_request' })
 })
 
-test("another organisation's agent is not found", async () => {
+test('an agent of another organisation is not found', async () => {
   const [mine, theirs] = [await newCaller(process), await newCaller(process)]
   const { agent } = await process.agents.createOrReuse(theirs.principal, 'hidden')
   await expect(process.agents.revoke(mine.orgId, agent.id, 'operator')).rejects.toMatchObject({ errorName: 'not_found' })
@@ -137,7 +137,7 @@ test("another organisation's agent is not found", async () => {
   expect(await process.agents.names(theirs.orgId, [agent.id])).toEqual(new Map([[agent.id, 'hidden']]))
 })
 
-test('a revocation ends all descendants and no other agent', async () => {
+test('a revocation ends all agents below the revoked one, and no other agent', async () => {
   const caller = await newCaller(process)
   const [, b, c, d] = await family(caller, ['a', 'b', 'c', 'd'])
   const { agent: other } = await process.agents.createOrReuse(caller.principal, 'other')
@@ -178,7 +178,7 @@ test('the name of a revoked agent creates a new identity', async () => {
   expect(agent.id).not.toBe(old.id)
 })
 
-test('a label is an id or an exact name, and is found again without a round trip', async () => {
+test('a label is an id or an exact name, and a second look-up needs no query', async () => {
   const { principal, orgId } = await newCaller(process)
   const { agent } = await process.agents.createOrReuse(principal, 'Nightly')
   const expected = { id: agent.id, name: 'Nightly', status: 'active', ancestorIds: [] }
@@ -191,14 +191,14 @@ test('a label is an id or an exact name, and is found again without a round trip
   expect(process.db.roundTrips).toBe(before)
 })
 
-test('a label returns the ancestors, nearest first', async () => {
+test('the look-up of a label returns the ancestors of its agent, nearest first', async () => {
   const caller = await newCaller(process)
   const [a, b, c, d, e] = await family(caller, ['a', 'b', 'c', 'd', 'e'])
   expect(await process.agents.byLabel(caller.orgId, 'd')).toMatchObject({ id: d, ancestorIds: [c, b, a] })
   expect(await process.agents.byLabel(caller.orgId, 'e')).toMatchObject({ id: e, ancestorIds: [d, c, b] })
 })
 
-test('a label of a revoked agent shows that, until a new agent takes the name', async () => {
+test('the label of a revoked agent is reported as revoked until a new agent takes the name', async () => {
   const { principal, orgId } = await newCaller(process)
   expect(await process.agents.byLabel(orgId, 'worker')).toBeNull()
   const { agent } = await process.agents.createOrReuse(principal, 'worker')

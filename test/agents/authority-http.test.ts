@@ -1,4 +1,4 @@
-/** What members, owners of agents and admins may change of an agent, with keys and at the console alike. */
+/** What members, owners of agents and admins may change in an agent, with keys and at the console. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestMember, type TestReply } from '../harness/app.ts'
 import { newName, said } from './family.ts'
@@ -44,7 +44,7 @@ describe('who may loosen an agent', () => {
     { may_delegate: true },
   ]
 
-  test("HARD-09 a member's key can tighten the budget and rules of an admin's agent, and cannot lift, raise, resume or end it", async () => {
+  test("HARD-09 a member's key can lower the budget and tighten the rules of an admin's agent, but cannot remove a limit, raise the budget, resume the agent or end it", async () => {
     const id = await made(admin, strict)
     expect((await budget(admin, id, 10)).status).toBe(200)
     const { name } = await listed(id)
@@ -59,7 +59,7 @@ describe('who may loosen an agent', () => {
     expect(await listed(id)).toMatchObject({ status: 'active', monthly_budget_inr: 10, ...strict })
     expect((await budget(member, id, 9)).json).toMatchObject({ ok: true, monthly_budget_inr: 9 })
     expect((await patch(member, id, { max_output_tokens: 50, max_concurrency: 1 })).json).toMatchObject({ max_output_tokens: 50, max_concurrency: 1 })
-    // What a member has tightened of an admin's limit is loosened by admins alone.
+    // When a member tightens a limit that an admin set, only admins can loosen it again.
     expect(said(await budget(member, id, 10))).toEqual(forbidden)
     expect((await member('POST', `/v1/me/agents/${id}/pause`)).json.status).toBe('paused')
     expect(said(await member('POST', `/v1/me/agents/${id}/resume`))).toEqual(forbidden)
@@ -69,7 +69,7 @@ describe('who may loosen an agent', () => {
     expect((await admin('POST', `/v1/me/agents/${id}/revoke`)).json.status).toBe('revoked')
   })
 
-  test('HARD-09 a member can loosen and end their own agent, except for limits that an admin set, by key or at the console', async () => {
+  test('HARD-09 a member can loosen and end their own agent, except for limits that an admin set with a key or at the console', async () => {
     const id = await made(member, { max_output_tokens: 100 })
     await budget(member, id, 10)
     expect((await budget(member, id, 20)).status).toBe(200)
@@ -79,7 +79,7 @@ describe('who may loosen an agent', () => {
       expect(said(await patch(by, id, { max_output_tokens: null }))).toEqual(forbidden)
       expect(said(await by('POST', `/v1/me/agents/${id}/revoke`))).toEqual(forbidden)
     }
-    // The console of an admin, the key of an admin: both bind the owner.
+    // A limit that an admin sets binds the owner, whether the admin uses the console or a key.
     const console_ = await app.call('POST', '/me/budgets', { scope: 'agent', target_id: id, monthly_budget_inr: 15 }, { cookie: adminPerson.cookie })
     expect(console_.status).toBe(200)
     const refused = await budget(member, id, 16)
@@ -92,7 +92,7 @@ describe('who may loosen an agent', () => {
     expect((await patch(admin, id, { max_output_tokens: 150 })).status).toBe(200)
     expect(said(await patch(member, id, { max_output_tokens: 151 }))).toEqual(forbidden)
     expect((await patch(member, id, { max_concurrency: null })).status, 'what no admin set is still theirs').toBe(200)
-    // What an admin lifts is the owner's again.
+    // After an admin removes a limit, the owner may set it again.
     expect((await patch(admin, id, { max_output_tokens: null })).status).toBe(200)
     expect((await patch(member, id, { max_output_tokens: 300 })).status).toBe(200)
     expect((await patch(member, id, { max_output_tokens: 400 })).status).toBe(200)
@@ -107,7 +107,7 @@ describe('who may loosen an agent', () => {
     expect((await member('POST', `/v1/me/agents/${id}/revoke`)).json.status).toBe('revoked')
   })
 
-  test('HARD-09 a member cannot revoke an agent that an admin paused or limited, directly, with its parent or by its parent, so its name stays taken', async () => {
+  test("HARD-09 a member cannot revoke an agent that an admin paused or limited. Revoking its parent, or revoking it with its parent's token, fails too, so its name stays taken", async () => {
     const paused = await made(member)
     expect((await admin('POST', `/v1/me/agents/${paused}/pause`)).status).toBe(200)
     const refused = await member('POST', `/v1/me/agents/${paused}/revoke`)
@@ -127,7 +127,7 @@ describe('who may loosen an agent', () => {
     expect((await member('POST', `/v1/me/agents/${paused}/revoke`)).json.status).toBe('revoked')
   })
 
-  test("HARD-09 with a token of another person's agent, a member can pause its child agents and lower their budgets, but cannot revoke, resume or raise them", async () => {
+  test("HARD-09 with a token of another person's agent, a member can pause its children and lower their budgets, but cannot revoke or resume them or raise their budgets", async () => {
     const lead = await made(member, { may_delegate: true })
     const asLead = async (by: Call): Promise<Call> => {
       const { access_token: token } = (await by('POST', `/v1/me/agents/${lead}/token`, {})).json
@@ -146,7 +146,8 @@ describe('who may loosen an agent', () => {
     expect((await below(foreign, 'pause')).json.status).toBe('paused')
     expect(said(await below(foreign, 'resume'))).toEqual(forbidden)
     expect((await below(await asLead(admin), 'resume')).json.status).toBe('active')
-    // What a member makes with such a token is theirs, and whoever made the parent answers for all below it.
+    // A child that a member creates with such a token belongs to that member. The person who created the parent also answers for every agent below
+    // it.
     const { agent: theirs } = (await foreign('POST', children, { name: newName('child'), monthly_budget_inr: 5 })).json
     expect((await foreign('POST', `${children}/${theirs.id}/pause`)).status).toBe(200)
     expect((await foreign('POST', `${children}/${theirs.id}/resume`)).status).toBe(200)
@@ -155,7 +156,7 @@ describe('who may loosen an agent', () => {
     expect((await below(own, 'revoke')).json.status).toBe('revoked')
   })
 
-  test("HARD-09 an agent's parent cannot raise a child's budget that an admin set, and a member has the rights of their present role", async () => {
+  test('HARD-09 a parent cannot raise a budget of its child that an admin set, and a member has the rights of their present role', async () => {
     const leadId = await made(member, { may_delegate: false })
     expect((await patch(admin, leadId, { may_delegate: true })).status).toBe(200)
     const { access_token: token } = (await member('POST', `/v1/me/agents/${leadId}/token`, {})).json

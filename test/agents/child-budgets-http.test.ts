@@ -3,12 +3,12 @@ import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { familyOf, type Member, newName, said } from './family.ts'
 
-/** Transactions that wrote these rows last. */
+/** Counts the transactions that last wrote these rows. */
 const writers = statement<[ids: readonly number[]], { count: number }>(
   'test.writers_of_agents',
   'select count(distinct xmin::text)::int as "count" from agents where id = any($1::int[])',
 )
-/** What one call of these tests costs: 12 tokens at ₹10 and 5 at ₹40 a million. */
+/** The cost of one call in these tests: 12 tokens at ₹10 per million and 5 tokens at ₹40 per million. */
 const callInr = 0.00032
 
 describe('budgets of child agents', () => {
@@ -25,7 +25,7 @@ describe('budgets of child agents', () => {
     await app.gateway.app.limits.flushNow()
     return Promise.all(members.map(async ({ id }) => (await family.listed(id)).spend_month_inr))
   }
-  /** What the children of an agent may spend together, as everybody can read it. */
+  /** Returns the sum of the budgets of an agent's children, as the public list shows it. */
   const givenBy = async ({ id }: Member): Promise<number> => {
     const { agents } = (await app.call('GET', '/v1/me/agents')).json
     const caps = agents.flatMap((agent: { parent_id: number | null; status: string; monthly_budget_inr: number | null }) =>
@@ -34,7 +34,7 @@ describe('budgets of child agents', () => {
     return caps.reduce((sum: number, cap: number) => sum + cap, 0)
   }
 
-  test("BUDX-06 the budgets of active children together stay within their parent's, a child's call counts in all agents above it, and a revocation ends the family in one transaction", async () => {
+  test("BUDX-06 the budgets of active children together fit into their parent's budget. A child's call counts in all agents above it. A revocation ends the family in one transaction", async () => {
     const top = await family.lead(0.004)
     const middle = await family.born(top, { may_delegate: true, monthly_budget_inr: 0.002 })
     const lowest = await family.born(middle, { monthly_budget_inr: 0.0015 })
@@ -49,7 +49,7 @@ describe('budgets of child agents', () => {
     expect((await family.chat(sibling.token)).status).toBe(200)
     expect(await spentOf(lowest, middle, sibling, top)).toEqual([callInr, callInr, callInr, 2 * callInr])
 
-    // The parent's own calls leave its children nothing, however much of their own they have left.
+    // When the parent has spent its budget itself, its children can spend nothing more, even with budget of their own left.
     await family.chatUntilRefused(top.token)
     for (const { token } of [lowest, middle, sibling]) {
       const refused = await family.chat(token)
@@ -65,7 +65,7 @@ describe('budgets of child agents', () => {
     expect(await app.db.one(writers, [top.id, middle.id, lowest.id, sibling.id])).toEqual({ count: 1 })
   })
 
-  test('a running call of a child is held in the budgets of the child and of all agents above it', async () => {
+  test('a running call of a child holds budget of the child and of all agents above it', async () => {
     const top = await family.lead(1)
     const middle = await family.born(top, { may_delegate: true, monthly_budget_inr: 1 })
     const lowest = await family.born(middle, { monthly_budget_inr: 1 })
@@ -98,7 +98,7 @@ describe('budgets of child agents', () => {
     expect(said(await family.child(parent, { name, monthly_budget_inr: 0.0025 }))).toEqual([409, 'budget_not_available'])
   })
 
-  test('a child of a parent with a budget must have one; without such a parent it need not', async () => {
+  test('a child must have a budget when its parent has one, and otherwise needs none', async () => {
     const parent = await family.lead(10)
     for (const body of [{}, { monthly_budget_inr: null }]) {
       const refused = await family.child(parent, body)
@@ -110,7 +110,7 @@ describe('budgets of child agents', () => {
     expect((await family.child(free, { monthly_budget_inr: 1_000_000 })).json.agent.monthly_budget_inr).toBe(1_000_000)
   })
 
-  test("the same name again moves the child's budget within its parent's; an omitted budget stays", async () => {
+  test('creating a child again changes its budget within the budget of its parent, and an omitted budget stays the same', async () => {
     const parent = await family.lead(10)
     const name = newName('moved')
     const budgetOf = async (body: object): Promise<unknown> => (await family.child(parent, { name, ...body })).json.agent?.monthly_budget_inr
@@ -124,7 +124,7 @@ describe('budgets of child agents', () => {
     expect(await givenBy(parent)).toBe(10)
   })
 
-  test('the budget of an agent stays within the family, whether its own endpoint or the console sets it', async () => {
+  test('the budget of an agent stays within its family, whether an agent endpoint or the console sets it', async () => {
     const cookie = await app.signIn()
     const ways: Record<string, (id: number, inr: number | null) => ReturnType<TestApp['call']>> = {
       endpoint: (id, inr) => family.budget(id, inr),
@@ -145,7 +145,7 @@ describe('budgets of child agents', () => {
         [parent.id, 10],
       ] as const)
         expect((await family.listed(id)).monthly_budget_inr, way).toBe(inr)
-      // Less is always there, more of the parent makes room, and who is revoked takes nothing.
+      // Lowering a budget always succeeds. A higher budget of the parent makes room, and a revoked child frees its part.
       expect((await set(first.id, 5)).status, way).toBe(200)
       expect((await set(parent.id, 8)).status, way).toBe(200)
       expect((await set(parent.id, 20)).status, way).toBe(200)
@@ -158,7 +158,7 @@ describe('budgets of child agents', () => {
     }
   })
 
-  test('twenty concurrent new children get together what is left and no more', async () => {
+  test('twenty concurrent new children together get no more than what is left', async () => {
     const parent = await family.lead(10)
     const replies = await Promise.all(Array.from({ length: 20 }, () => family.child(parent, { monthly_budget_inr: 1.5 })))
     const made = replies.filter(reply => reply.status === 201)
@@ -167,7 +167,7 @@ describe('budgets of child agents', () => {
     expect(await givenBy(parent)).toBe(9)
   })
 
-  test('children that are created while a budget is lowered never have more than it together', async () => {
+  test('children that are created while a budget is lowered never exceed it together', async () => {
     for (let round = 0; round < 4; round++) {
       const parent = await family.lead(4)
       const makers = Array.from({ length: 6 }, () => family.child(parent, { monthly_budget_inr: 1 }))

@@ -25,7 +25,7 @@ describe('children of agents', () => {
 
   const sorted = (replies: readonly TestReply[]) => replies.map(({ status }) => status).sort((a, b) => a - b)
 
-  test('an agent that may delegate creates a child with its own token and gets the agent and a token for it', async () => {
+  test('an agent that may delegate creates a child with its own token, and gets the child and a token for it', async () => {
     const parent = await family.lead()
     const name = newName('helper')
     const reply = await family.child(parent, { name: `  ${name} ` })
@@ -39,7 +39,7 @@ describe('children of agents', () => {
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token })).json.agent).toEqual({ id: agent.id, name })
   })
 
-  test('the same name returns the same child with a new token; omitted fields stay, and rights only shrink', async () => {
+  test('creating a child again returns the same child with a new token. Omitted fields stay the same, and rights only shrink', async () => {
     const parent = await family.lead()
     const name = newName('worker')
     const rules = { allowed_models: ['alpha-only', 'test-model'], max_output_tokens: 200, max_concurrency: 5, may_delegate: true }
@@ -71,7 +71,7 @@ describe('children of agents', () => {
     expect(await family.listed(kept.id)).toMatchObject(kept)
   })
 
-  test('only an agent that may delegate creates children, and only its own; the refusal says how to change that', async () => {
+  test('only an agent that may delegate creates children, and only below itself. The refusal says how to change that', async () => {
     const plain = await app.newAgent(newName('plain'))
     const refused = await family.child(plain)
     expect(said(refused)).toEqual([403, 'forbidden'])
@@ -83,7 +83,7 @@ describe('children of agents', () => {
     for (const id of [plain.id, foreign, 999_999]) expect(said(await family.child({ id, token: parent.token }))).toEqual([403, 'forbidden'])
     const inference = await app.newKey({ scope: 'inference' })
     for (const token of [app.key, inference.key, stranger.key]) expect(said(await family.child({ id: parent.id, token }))).toEqual([403, 'forbidden'])
-    // It is checked again at every call, for all agents above as well.
+    // The permission is checked again at every call, for all agents above too.
     const middle = await family.born(parent, { may_delegate: true })
     await family.born(middle)
     await family.patch(parent.id, { may_delegate: false })
@@ -93,7 +93,7 @@ describe('children of agents', () => {
     }
   })
 
-  test('there are at most three generations, and the token contains the chain of actors', async () => {
+  test('a family has at most three generations of children, and a token contains the chain of actors', async () => {
     const members = [await family.lead()]
     for (const _generation of [1, 2, 3]) members.push(await family.born(members.at(-1) as Member, { may_delegate: true }))
     const [top, first, second, third] = members as [Member, Member, Member, Member]
@@ -102,11 +102,11 @@ describe('children of agents', () => {
     const refused = await family.child(third)
     expect([...said(refused), refused.json.error.message]).toEqual([403, 'forbidden', expect.stringContaining('generation 3')])
     expect((await family.chat(third.token)).status).toBe(200)
-    // A token that a full key mints for a child has the same chain.
+    // A token that a full key mints for a child contains the same chain.
     expect(decodeJwt((await family.mint(third.id)).json.access_token)['act']).toEqual(decodeJwt(third.token)['act'])
   })
 
-  test('the scopes and the life of a token can only narrow', async () => {
+  test("the scopes and the life of a child's token cannot exceed those of its parent's token", async () => {
     const { id } = await family.lead()
     const narrow = { id, token: (await family.mint(id, { scope: 'usage:read inference' })).json.access_token }
     const given = await family.child(narrow)
@@ -119,7 +119,7 @@ describe('children of agents', () => {
     expect(said(await family.chat(json.access_token))).toEqual([403, 'forbidden'])
   })
 
-  test('the limits of the key that minted the parent apply to the child, and the end of the key ends the child', async () => {
+  test("the limits of the key that minted the parent's token apply to the child, and the end of the key ends the child's token", async () => {
     const { id } = await family.lead()
     const minting = await app.newKey({ daily: 2 })
     const parent = { id, token: (await family.mint(id, {}, minting.key)).json.access_token }
@@ -131,7 +131,7 @@ describe('children of agents', () => {
     expect([...said(dead), dead.json.reason]).toEqual([401, 'invalid_api_key', 'key_revoked'])
   })
 
-  test('the rules of a child are within those of all agents above it', async () => {
+  test('the rules of a child stay within those of all agents above it', async () => {
     const top = await family.lead(null, { allowed_models: ['alpha-only', 'test-model'], max_output_tokens: 100, max_cost_inr_per_call: 1 })
     const middle = await family.born(top, { may_delegate: true, allowed_models: ['alpha-only'], max_concurrency: 3 })
     for (const wide of [{ allowed_models: ['test-model'] }, { max_output_tokens: 101 }, { max_cost_inr_per_call: 1.000001 }, { max_concurrency: 4 }]) {
@@ -147,7 +147,7 @@ describe('children of agents', () => {
     expect((await family.child(middle)).json.agent).toMatchObject({ allowed_models: null, max_output_tokens: null })
   })
 
-  test('a rule of an agent applies to the next call of every agent below it, by token and by name, and ends when it is lifted', async () => {
+  test('a rule of an agent applies to the next call of every agent below it, by token and by name, until the rule is removed', async () => {
     const top = await family.lead()
     const middle = await family.born(top, { may_delegate: true })
     const name = newName('lowest')
@@ -171,7 +171,7 @@ describe('children of agents', () => {
       }
   })
 
-  test('concurrent calls of a child count as concurrent calls of all agents above it', async () => {
+  test('concurrent calls of a child also count as concurrent calls of all agents above it', async () => {
     const top = await family.lead(null, { max_concurrency: 1 })
     const middle = await family.born(top, { may_delegate: true })
     const lowest = await family.born(middle)
@@ -187,7 +187,7 @@ describe('children of agents', () => {
     await until(async () => (await family.chat(top.token)).status === 200)
   })
 
-  test('the name of another agent is refused; the name of a revoked child creates a new one', async () => {
+  test('a child cannot take the name of another agent, and the name of a revoked child creates a new child', async () => {
     const parent = await family.lead()
     const sibling = await family.lead()
     const name = newName('wanted')
@@ -241,7 +241,7 @@ describe('children of agents', () => {
     await family.revoke(parent.id)
   })
 
-  test('usage of a child is a separate row, and the audit trail names the agent that created a child and the agent that was refused', async () => {
+  test('usage of a child has a row of its own. The audit trail names the agent that created a child, and an agent whose request was refused', async () => {
     const parent = await family.lead()
     const name = newName('counted')
     const { id, token } = await family.born(parent, { name })
@@ -254,7 +254,7 @@ describe('children of agents', () => {
     expect(lines.map((line: { outcome: string }) => line.outcome).sort()).toEqual(['forbidden', 'ok'])
   })
 
-  test('a child that is created during a revocation of its parent does not survive it', async () => {
+  test('a child that is created during a revocation of its parent is revoked too', async () => {
     for (let round = 0; round < 6; round++) {
       const top = await family.lead()
       const middle = await family.born(top, { may_delegate: true })
@@ -269,7 +269,7 @@ describe('children of agents', () => {
     }
   })
 
-  test('any number of concurrent creates of a child of one name create one child', async () => {
+  test('concurrent creates of a child with one name create one child', async () => {
     const parent = await family.lead()
     const name = newName('crowded')
     const replies = await Promise.all(Array.from({ length: 12 }, () => family.child(parent, { name })))

@@ -24,7 +24,7 @@ describe.runIf(onPostgres)('children that several processes create', () => {
   const child = (i: number, parent: { id: number; token: string }, body: object = {}) =>
     call(at(i), parent.token, 'POST', `/v1/me/agents/${parent.id}/children`, { name: `child ${made++}`, ...body })
 
-  test('thirty concurrent creates over three processes get together what is left and no more', async () => {
+  test('thirty concurrent creates on three processes together get no more than what is left', async () => {
     const parent = await lead(10)
     const replies = await Promise.all(Array.from({ length: 30 }, (_, i) => child(i, parent, { monthly_budget_inr: 1.5 })))
     const codes = replies.map(({ status, json }) => (status === 201 ? '201' : `${status} ${json.error.code}`)).sort()
@@ -32,7 +32,7 @@ describe.runIf(onPostgres)('children that several processes create', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('concurrent creates of one name over three processes create one child, and concurrent budget changes stay within the family', async () => {
+  test('concurrent creates with one name on three processes create one child, and concurrent budget changes stay within the family', async () => {
     const parent = await lead(10)
     const replies = await Promise.all(Array.from({ length: 9 }, (_, i) => child(i, parent, { name: 'the same', monthly_budget_inr: 1 })))
     expect(new Set(replies.map(({ json }) => json.agent.id)).size).toBe(1)
@@ -44,7 +44,7 @@ describe.runIf(onPostgres)('children that several processes create', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('a child that is created on one process while its parent is revoked on another does not survive it', async () => {
+  test('a child that is created on one process while its parent is revoked on another is revoked too', async () => {
     for (let round = 0; round < 5; round++) {
       const top = await lead(null)
       const first = (await child(1, top, { may_delegate: true })).json
@@ -59,14 +59,14 @@ describe.runIf(onPostgres)('children that several processes create', () => {
     }
   })
 
-  test("a rule that one process sets for a parent applies to a child on the others, and calls of children spend the parent's budget", async () => {
+  test("a rule that one process sets for a parent applies to a child on other processes, and calls of children spend the parent's budget", async () => {
     const parent = await lead(0.01)
     const { access_token: token } = (await child(0, parent, { monthly_budget_inr: 0.01 })).json
     for (const process of processes) expect((await chat(process, token, 1)).status).toBe(200)
     await call(at(0), fleet.key, 'PATCH', `/v1/me/agents/${parent.id}`, { max_output_tokens: 5 })
     for (const process of processes) await until(async () => (await chat(process, token, 6)).json.error?.code === 'call_cap_exceeded')
     await call(at(1), fleet.key, 'PATCH', `/v1/me/agents/${parent.id}`, { max_output_tokens: null })
-    // 100 micro-rupees a token: 0.01 rupees are 100 of them.
+    // One token costs 100 micro-rupees, so ₹0.01 pays for 100 tokens.
     for (const process of processes) await until(async () => (await chat(process, token, 40)).json.error?.code === 'agent_budget_exceeded')
     await until(async () => {
       const listed = await agents()

@@ -1,4 +1,4 @@
-/** An agent whose budget is spent: every endpoint and every tool that charges says so, and nothing is dialed. */
+/** An agent whose budget is spent. Every endpoint and every tool that charges says so, and no provider is dialed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-table.ts'
 import { mcpTools } from '../../src/mcp/tools/tools.ts'
@@ -7,14 +7,14 @@ import { picture as pictureOf } from '../harness/pictures.ts'
 import { wavOf } from '../harness/wav.ts'
 import { familyOf, newName } from './family.ts'
 
-/** A body that is good in itself: JSON fields, or a form where there is a file. */
+/** A valid body: JSON fields, or a form when there is a file. */
 interface Asked {
   readonly body: Readonly<Record<string, unknown>>
   readonly file?: { readonly field: string; readonly bytes: () => Promise<Buffer> | Buffer }
 }
 
 const messages = [{ role: 'user', content: 'Hello there' }]
-/** Every endpoint that charges, by each kind of call that it takes. */
+/** Every endpoint that charges, with each kind of call that it accepts. */
 const endpoints: Readonly<Record<string, readonly Asked[]>> = {
   'POST /v1/chat/completions': [
     { body: { model: 'alpha-only', messages, max_tokens: 50 } },
@@ -38,7 +38,7 @@ const tools: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 
 const price = { source: 'test', as_of: '2026-01-01' }
 let app: TestApp
-/** An agent that has spent what it had, a child of it, and a plain key that names it. */
+/** The callers: an agent that has spent its budget, a child of it, and a plain key that names it. */
 const exhausted: Record<string, { token: string; headers: Record<string, string> }> = {}
 
 beforeAll(async () => {
@@ -89,7 +89,7 @@ async function post(at: string, { body, file }: Asked, { token, headers }: { tok
 }
 
 describe('BUDX-05 an agent that has spent its budget', () => {
-  test('this table has every endpoint and every tool that charges', () => {
+  test('this file lists every endpoint and every tool that charges', () => {
     const rows = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     expect(rows.map(({ at }) => at).sort()).toEqual(Object.keys(endpoints).sort())
     const charging = mcpTools(262_144).filter(({ row }) => row.inference === true)
@@ -97,7 +97,7 @@ describe('BUDX-05 an agent that has spent its budget', () => {
   })
 
   for (const [at, asked] of Object.entries(endpoints))
-    test.each(callers)(`BUDX-05 ${at} is 429 agent_budget_exceeded, not to be tried again, for %s`, async caller => {
+    test.each(callers)(`BUDX-05 ${at} answers 429 agent_budget_exceeded and says not to retry, for %s`, async caller => {
       for (const one of asked) {
         const reply = await post(at, one, exhausted[caller] ?? { token: '', headers: {} })
         expect([reply.status, reply.json.error.code, reply.headers.get('x-should-retry')]).toEqual([429, 'agent_budget_exceeded', 'false'])
@@ -107,7 +107,7 @@ describe('BUDX-05 an agent that has spent its budget', () => {
     })
 
   for (const [name, args] of Object.entries(tools))
-    test.each(callers)(`BUDX-05 the tool ${name} is isError agent_budget_exceeded that says not to retry, for %s`, async caller => {
+    test.each(callers)(`BUDX-05 the tool ${name} returns the error agent_budget_exceeded and says not to retry, for %s`, async caller => {
       const { token, headers } = exhausted[caller] ?? { token: '', headers: {} }
       const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
       const { status, text } = await app.call('POST', '/mcp?toolsets=all', message, {

@@ -1,8 +1,8 @@
-/** Families of agents over HTTP: what the tests of children have in common. */
+/** Helpers for families of agents over HTTP, shared by the tests of children. */
 import { expect } from 'vitest'
 import type { TestApp, TestReply } from '../harness/app.ts'
 
-/** An agent with a token of its own. */
+/** An agent with its own token. */
 export interface Member {
   readonly id: number
   readonly token: string
@@ -13,7 +13,7 @@ export const said = ({ status, json }: TestReply) => [status, json?.error?.code]
 let made = 0
 export const newName = (word = 'agent'): string => `${word} ${made++}`
 
-/** Calls of a running gateway, as its owner and as its agents make them. */
+/** Calls to a running gateway, made by its owner and by its agents. */
 export function familyOf(app: TestApp) {
   const budget = (id: number, inr: number | null) => app.call('POST', `/v1/me/agents/${id}/budget`, { monthly_budget_inr: inr })
   const mint = (id: number, body: object = {}, token = app.key) => app.call('POST', `/v1/me/agents/${id}/token`, body, { token })
@@ -31,19 +31,19 @@ export function familyOf(app: TestApp) {
     patch: (id: number, body: object) => app.call('PATCH', `/v1/me/agents/${id}`, body),
     revoke: (id: number) => app.call('POST', `/v1/me/agents/${id}/revoke`, {}),
     listed: async (id: number) => (await app.call('GET', '/v1/me/agents')).json.agents.find((agent: { id: number }) => agent.id === id),
-    /** An agent that a full key made, which may have children. */
+    /** Creates an agent with a full key. The agent may have children. */
     async lead(monthlyInr: number | null = null, body: object = {}): Promise<Member> {
       const { id } = (await app.call('POST', '/v1/me/agents', { name: newName('lead'), may_delegate: true, ...body })).json
       if (monthlyInr !== null) expect((await budget(id, monthlyInr)).status).toBe(200)
       return { id, token: (await mint(id)).json.access_token }
     },
-    /** A child that was made, as its parent got it. */
+    /** Creates a child and returns it as its parent received it. */
     async born(parent: Member, body: object = {}): Promise<Member> {
       const reply = await child(parent, body)
       expect(reply.status, reply.text).toBe(201)
       return { id: reply.json.agent.id, token: reply.json.access_token }
     },
-    /** Chats until there is nothing left; that it is held by a call that has just ended passes. At most 200 times. */
+    /** Sends chats until the budget is spent, at most 200. A refusal because a call that just ended still holds budget does not count. */
     async chatUntilRefused(token: string, headers: Record<string, string> = {}): Promise<TestReply> {
       let reply = await chat(token, {}, headers)
       const goesOn = () => reply.status === 200 || reply.headers.get('x-should-retry') === 'true'

@@ -1,4 +1,4 @@
-/** Calls of every kind that run until somebody ends them, and what their clients saw of the end. */
+/** Calls of every kind that run until they are cut, and checks of what their clients see at the end. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -9,32 +9,35 @@ import type { Fleet } from '../harness/fleet.ts'
 import type { GatewayProcess } from '../harness/process.ts'
 import type { RecordedRequest, UpstreamScript } from '../harness/upstream-server.ts'
 
-/** Who makes a call: a token of the agent, or a plain key that names it. */
+/** The caller: a token of the agent, or a plain key that names the agent. */
 export interface Caller {
   readonly credential: string
   readonly label?: string
-  /** What a stream of it is told; default: that its agent was revoked. */
+  /** The error code at the end of the caller's streams. The default says that the agent was revoked. */
   readonly code?: 'agent_revoked' | 'agent_paused' | 'invalid_api_key' | 'database_unavailable'
 }
 
-/** One call on its way. */
+/** One running call. */
 export interface RunningCall {
   readonly name: string
-  /** The number of settled calls that one request leaves: one, and more for the panel. */
+  /** Number of usage events of the call. It is one, except for the image panel. */
   readonly events: number
-  /** The client has read something of the answer, or where nothing can be read before the end, the provider has been asked. */
+  /** Resolves when the client has read a part of the answer. For calls without partial answers, resolves when the provider has received the request. */
   readonly begun: Promise<void>
-  /** Resolves once the client has been told of the end; rejects when it was told anything but a revoke. */
+  /** Resolves when the client has read the end of the call. Rejects when the end has another reason than the expected one. */
   readonly cut: Promise<void>
   readonly hasEnded: () => boolean
 }
 
 export const words = Array.from({ length: 9 }, (_, index) => `word${index} `)
 const prompt = 'Tell me a long story.'
-/** Behind so many chunks the provider waits. */
+/** The provider pauses after this number of chunks. */
 const heldAfter = 3
 
-/** One provider for every format at the fleet's upstream: ₹100 a million output tokens, ₹50 a million characters. */
+/**
+ * Writes a configuration with one provider for each format. All of them use the fleet's upstream. Prices are ₹100 per million output tokens and ₹50
+ * per million characters.
+ */
 export function writeKillConfig(fleet: Fleet): string {
   const price = { source: 'test', as_of: '2026-01-01' }
   const route = { input_inr_per_mtok: 0, output_inr_per_mtok: 100, ...price }
@@ -56,19 +59,19 @@ export function writeKillConfig(fleet: Fleet): string {
   return file
 }
 
-/** What the upstream of the fleet answers to all of them: some of an answer, and then nothing until it is released. */
+/** Returns the upstream's answer to all these calls: a part of an answer, and nothing more until the test releases it. */
 export function heldAnswer(request: RecordedRequest): UpstreamScript {
   if (request.path.endsWith('/audio/speech'))
     return { headers: { 'content-type': 'audio/mpeg' }, rawStream: [new Uint8Array(1000).fill(1)], holdAfterRaw: true }
   if (request.json?.['stream'] !== true) return { hold: true }
-  // Slow where a tool asked: its progress is told once a second.
+  // The answer is slow for a tool, because a tool reports progress only once a second.
   const isTool = JSON.stringify(request.json).includes(toolPrompt)
   return { chunks: words, holdAfterChunks: heldAfter, ...(isTool ? { chunkIntervalMs: 600 } : {}) }
 }
 
 const toolPrompt = 'Asked by a tool.'
 
-/** The formats of streams: where they are asked for, and how they say that the agent is no more. */
+/** The stream formats: the path of each, its body, and the check of the error that says that the agent is revoked. */
 const formats = {
   chat: { path: '/v1/chat/completions', body: { messages: [{ role: 'user', content: prompt }] }, check: checkChat },
   messages: { path: '/v1/messages', body: { max_tokens: 500, messages: [{ role: 'user', content: prompt }] }, check: checkMessages },
@@ -77,7 +80,7 @@ const formats = {
 
 type Format = keyof typeof formats
 
-/** One call of every kind of one caller at one process, but for images, whose providers are another server. */
+/** Starts one call of every kind by one caller on one process. Images are not included, because their providers are another server. */
 export function allCalls(fleet: Fleet, process: GatewayProcess, caller: Caller): RunningCall[] {
   return [
     stream(process, caller, 'chat', 'fixed-model'),
@@ -105,7 +108,7 @@ export function stream(process: GatewayProcess, caller: Caller, format: Format, 
   return running(`${format} of ${model}`, 1, () => text.includes(words[heldAfter - 1]?.trim() ?? ''), read())
 }
 
-/** A call that is not streamed, which waits for its provider. */
+/** Starts a call that is not streamed and waits for its provider. */
 export function whole(fleet: Fleet, process: GatewayProcess, caller: Caller): RunningCall {
   const marker = `whole ${Math.random()}`
   const opened = post(process, caller, '/v1/chat/completions', { model: 'fixed-model', messages: [{ role: 'user', content: marker }] })
@@ -134,7 +137,7 @@ function speech(process: GatewayProcess, caller: Caller): RunningCall {
   return running('speech', 1, () => bytes === 1000, read())
 }
 
-/** The chat tool of MCP, with progress. */
+/** Starts a call of the MCP chat tool with progress. */
 function tool(process: GatewayProcess, { credential, label }: Caller): RunningCall {
   const headers = { authorization: `Bearer ${credential}`, ...(label === undefined ? {} : { 'x-br-agent-id': label }) }
   const client = new Client({ name: 'test', version: '1' })
@@ -155,7 +158,7 @@ function tool(process: GatewayProcess, { credential, label }: Caller): RunningCa
   return running('the chat tool', 1, () => pieces > 0, read())
 }
 
-/** An image that its provider draws as a job, looked at again and again. */
+/** Starts an image call whose provider runs a job. The gateway polls the job repeatedly. */
 export function imageJob(process: GatewayProcess, caller: Caller, key: string, looks: () => number): RunningCall {
   const body = { model: 'flux-1-pro', provider: 'black-forest-labs', prompt: 'a slow boat', upstream_key: key }
   const before = looks()
@@ -168,7 +171,7 @@ export function imageJob(process: GatewayProcess, caller: Caller, key: string, l
   )
 }
 
-/** The image panel, whose members all wait for their provider. */
+/** Starts a call of the image panel. All its members wait for their provider. */
 export function panel(process: GatewayProcess, caller: Caller, key: string, dialed: () => number): RunningCall {
   const before = dialed()
   const opened = post(process, caller, '/v1/images/generations', { model: 'brigade/image-sangam', prompt: 'an otter', upstream_key: key })
@@ -192,7 +195,7 @@ function running(name: string, events: number, hasBegun: () => boolean, ended: P
       throw error
     },
   )
-  // Who waits for the begin is told of a call that came to no begin at all; nobody else may be listening yet.
+  // A failed call rejects `begun`. This handler prevents an unhandled rejection when nobody awaits `cut` yet.
   cut.catch(() => undefined)
   const begun = until(() => {
     if (state instanceof Error) throw state
@@ -210,7 +213,7 @@ function post(process: GatewayProcess, { credential, label }: Caller, path: stri
   })
 }
 
-/** A call of which nothing was sent: 401 with the reason for a token, 403 for a key that names the agent. */
+/** Checks the reply of a call that sent nothing: 401 with the reason for a token, and 403 for a key that names the agent. */
 async function checkRefused(response: Response, { label, code }: Caller): Promise<void> {
   const { error, reason } = (await response.json()) as { error: { code: string }; reason?: string }
   if (code === 'invalid_api_key') expect([response.status, error.code]).toEqual([401, code])
@@ -221,7 +224,7 @@ async function checkRefused(response: Response, { label, code }: Caller): Promis
 const datasOf = (text: string): string[] => text.split('\n\n').flatMap(block => /^data: (.*)$/m.exec(block)?.[1] ?? [])
 const jsonAt = (text: string, at: number) => JSON.parse(datasOf(text).at(at) ?? 'null')
 
-/** Types of the ends that are no refusal of a credential. */
+/** The error types of ends other than a refused credential. */
 const streamTypes: Readonly<Record<string, string>> = { database_unavailable: 'api_error', agent_paused: 'permission_error' }
 
 function checkChat(text: string, code: string): void {

@@ -5,31 +5,31 @@ import { call, chat, type Fleet, fleetAnswer, startFleet, type UsageRow } from '
 import type { GatewayProcess } from '../harness/process.ts'
 import { heldAnswer, writeKillConfig } from './kill-calls.ts'
 
-/** The contract: longest time from a revoke to the end of what runs on another process, with or without notifications. */
+/** The longest allowed time from a revocation to the end of running calls on another process, with or without notifications. */
 export const cutDeadlineMs = 2000
 
 const setParent = statement<[childId: number, parentId: number]>('test.kill_fleet_set_parent', 'update agents set parent_id = $2::int where id = $1::int')
 
-/** Gateways on one database; each but the first has its own way to it, which can be made deaf. */
+/** Gateway processes on one database. Each process except the first connects through a proxy that can drop notifications. */
 export interface KillFleet {
   readonly fleet: Fleet
   readonly processes: readonly GatewayProcess[]
-  /** Of the processes behind the first, in their order. */
+  /** The proxies of all processes after the first, in the same order. */
   readonly proxies: readonly DeafProxy[]
-  /** One more process like the others, straight at the database. */
+  /** Starts one more process that connects to the database directly. */
   startOneMore(): Promise<GatewayProcess>
-  /** An agent below another, with a token that names its ancestors. */
+  /** Creates an agent below another one. Its token names its ancestors. */
   newChild(name: string, parentId: number): Promise<{ id: number; token: string }>
   revoke(process: GatewayProcess, agentId: number): Promise<void>
-  /** How the next calls of a credential on every process are refused: `401 agent_revoked`, `403 agent_revoked`, `200`. */
+  /** Returns how the next call of a credential on each process ends: `401 agent_revoked`, `403 agent_revoked` or `200`. */
   nextCalls(credential: string, label?: string): Promise<readonly string[]>
   rowsOf(agentIds: readonly number[]): Promise<UsageRow[]>
-  /** Lets the provider go on, and waits until what each process writes from now on is in the books: nothing of before can come later. */
+  /** Releases the provider, and waits until every process has written its records. No earlier record can arrive after that. */
   settled(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts `count` processes; the poll and all else are as they are by default unless `env` says otherwise. */
+/** Starts `count` processes. Settings have their defaults unless `env` changes them, except that the poll interval is 1 second. */
 export async function startKillFleet(count: number, env: Readonly<Record<string, string>> = {}): Promise<KillFleet> {
   const fleet = await startFleet({ CONTROL_POLL_MS: '1000', ...env })
   const settings = { CONFIG_FILE: writeKillConfig(fleet) }

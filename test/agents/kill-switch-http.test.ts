@@ -19,9 +19,9 @@ const eventsOf = statement<[agentId: number], EventRow>(
    from usage_events where agent_id = $1::int order by at`,
 )
 const hello = [{ role: 'user', content: 'Hello there' }]
-/** What the prompt of `hello` costs on alpha: 8 tokens by estimate at ₹10 a million. */
+/** The price of the prompt of `hello` on alpha: an estimate of 8 tokens at ₹10 per million. */
 const promptUinr = 80n
-/** 30 tokens of output each, as the gateway estimates them. */
+/** Chunks of 30 output tokens each, by the gateway's estimate. */
 const thirtyTokens = (count: number): string[] => Array.from({ length: count }, () => 'x'.repeat(90))
 const framesOf = (text: string): string[] =>
   text
@@ -29,12 +29,12 @@ const framesOf = (text: string): string[] =>
     .filter(event => event.startsWith('data: '))
     .map(event => event.slice(6))
 
-/** A streamed chat of which the test reads as much as it wants. */
+/** A streamed chat that the test reads step by step. */
 interface OpenStream {
   readonly status: number
   /** Reads until that many chunks with content have arrived. */
   chunks(count: number): Promise<void>
-  /** All of the text, once the gateway has ended it. */
+  /** Returns the rest of the text, after the gateway has ended the stream. */
   rest(): Promise<string>
   hangUp(): void
 }
@@ -96,7 +96,7 @@ describe('the end of a running call', () => {
     return stream
   }
 
-  test('AGENT-05 a revocation cuts the stream with an error frame, closes the provider, meters the produced output once, and refuses the next call', async () => {
+  test("AGENT-05 a revocation cuts the stream with an error frame and closes the provider's stream. The output so far is metered once, and the next call is refused", async () => {
     const { id, token } = await app.newAgent('cut-stream')
     const stream = await holdingStream(token, { chunks: thirtyTokens(20) }, 4)
     expect(await events(id)).toEqual([])
@@ -110,7 +110,7 @@ describe('the end of a running call', () => {
     expect(app.alpha.requests[0]?.aborted).toBe(true)
     const [event, ...more] = await events(id)
     expect(more).toEqual([])
-    // Four chunks of 30 tokens at ₹40 a million beside the estimated prompt at ₹10.
+    // Four chunks of 30 tokens at ₹40 per million, and the estimated prompt at ₹10 per million.
     expect(event).toMatchObject({ outcome: 'cut', streamed: true, completionTokens: 120n })
     expect(event?.valueUinr).toBe(120n * 40n + (event?.promptTokens ?? 0n) * 10n)
     expect(last.usage).toEqual({ prompt_tokens: Number(event?.promptTokens), completion_tokens: 120, total_tokens: Number(event?.promptTokens) + 120 })
@@ -121,7 +121,7 @@ describe('the end of a running call', () => {
     expect(app.alpha.requests).toHaveLength(1)
   })
 
-  test('a revocation inside an event still lets the client read a whole frame', async () => {
+  test('the client reads whole frames when a revocation comes in the middle of an event', async () => {
     const { id, token } = await app.newAgent('cut-inside')
     const whole = 'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"abcdef"},"finish_reason":null}]}\n\n'
     app.alpha.script([
@@ -150,7 +150,7 @@ describe('the end of a running call', () => {
     stream.hangUp()
   })
 
-  test('a revocation cuts a call without a stream and a call that waits for its first chunk: 401 with the reason, one event each, charged for what the provider has read and made', async () => {
+  test('a revocation cuts a call without a stream, and a call that waits for its first chunk. Both get 401 with the reason, and one event that charges what the provider has read and written', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`cut-waiting-${stream}`)
       app.alpha.reset()
@@ -164,14 +164,14 @@ describe('the end of a running call', () => {
       expect(app.alpha.requests[0]?.aborted).toBe(true)
       const made = await events(id)
       expect(made).toMatchObject([{ outcome: 'cut', status: 401 }])
-      // A call without a stream is also charged for the output of the time that it took.
+      // A call without a stream is also charged for the output that its running time allows.
       const [event] = made
       expect([event?.completionTokens === 0n, event?.valueUinr === promptUinr]).toEqual([stream, stream])
       expect(Number(event?.valueUinr)).toBeGreaterThanOrEqual(Number(promptUinr))
     }
   })
 
-  test('a revocation ends the running chat tool with an error result, and closes the provider', async () => {
+  test("a revocation ends the running chat tool with an error result, and closes the provider's stream", async () => {
     const { id, token } = await app.newAgent('cut-mcp')
     const client = new Client({ name: 'test', version: '1' })
     await client.connect(
@@ -191,7 +191,7 @@ describe('the end of a running call', () => {
     await client.close()
   })
 
-  test("a key's call that names an agent in x-br-agent-id is cut when the agent is revoked; the key's other calls continue", async () => {
+  test("a revocation cuts a key's call that names the agent in x-br-agent-id, and the key's other calls continue", async () => {
     const { id } = await app.newAgent('cut-label')
     app.alpha.script([{ holdAfterChunks: 2 }, { holdAfterChunks: 2 }])
     const named = await openStream(app.key, {}, { 'x-br-agent-id': 'cut-label' })
@@ -215,11 +215,11 @@ describe('the end of a running call', () => {
     expect([refused.status, refused.json.error.code]).toEqual([403, 'agent_revoked'])
   })
 
-  test('a revocation between the look-up of the label and the dial refuses the call, and nothing is dialed', async () => {
+  test('a revocation between the look-up of the label and the dial refuses the call, and no provider is dialed', async () => {
     const { id } = await app.newAgent('cut-between')
     const { limits } = app.gateway.app
     const admit = limits.admit.bind(limits)
-    // Holds the real admission back until the revoke is through.
+    // Delays the real admission until the revocation is complete.
     limits.admit = async request => {
       limits.admit = admit
       await revoke(id)
@@ -246,12 +246,13 @@ describe('the end of a running call', () => {
     ['agent', 'agent_budget_exceeded'],
     ['key', 'budget_exceeded'],
   ] as const) {
-    test(`BUDG-11 in flight when the ${scope} budget runs out: a stream is extended, then ended with ${code} and metered; a call without a stream finishes`, async () => {
+    test(`BUDG-11 when the ${scope} budget is spent during a call, a stream first gets more budget, then ends with ${code} and is metered. A call without a stream finishes`, async () => {
       const minting = await app.newKey()
       const { id } = (await app.call('POST', '/v1/me/agents', { name: `runs-out-${scope}` })).json
       const token = (await app.call('POST', `/v1/me/agents/${id}/token`, {}, { token: minting.key })).json.access_token
       const setBudget = (inr: number) => app.setBudget(scope, scope === 'agent' ? id : minting.keyId, inr)
-      // ₹0.04 covers the first 256 tokens of output (₹0.01), then 768 (₹0.03), then what is left of it: not quite 1,000.
+      // ₹0.04 is spent in three steps. The first 256 output tokens cost ₹0.01, and the next 768 cost ₹0.03. The rest covers less than 1,000 tokens in
+      // total.
       await setBudget(0.04)
       app.alpha.script([{ holdAfterChunks: 40, chunks: thirtyTokens(60) }])
       const stream = await openStream(token)
@@ -285,7 +286,7 @@ describe('the end of a running call', () => {
     })
   }
 
-  test('a client that disconnects before the first byte leaves one event that charges what the provider has read and made, no hold, and no open provider', async () => {
+  test('a client that disconnects before the first byte leaves one event, no hold and no provider stream. The event charges what the provider has read and written', async () => {
     for (const stream of [false, true]) {
       const { id, token } = await app.newAgent(`gone-early-${stream}`)
       await app.setBudget('agent', id, 1)
@@ -302,7 +303,7 @@ describe('the end of a running call', () => {
       await until(async () => (await events(id)).length === 1)
       const [event] = await events(id)
       expect(event).toMatchObject({ outcome: 'client_gone' })
-      // A call without a stream is also charged for the output of the time that it took.
+      // A call without a stream is also charged for the output that its running time allows.
       expect([event?.completionTokens === 0n, event?.valueUinr === promptUinr]).toEqual([stream, stream])
       expect(Number(event?.valueUinr)).toBeGreaterThanOrEqual(Number(promptUinr))
       expect(await heldInr(token, 'agent')).toBe(0)

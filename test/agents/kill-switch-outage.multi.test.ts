@@ -33,14 +33,14 @@ describe.runIf(onPostgres)('a process that has lost the database, and with it th
   }
 
   for (const loss of ['cut', 'freeze'] as const) {
-    test(`its database ${loss === 'cut' ? 'refuses connections' : 'is silent'}: agents are cut and get 503, keys go on, and a revoke made meanwhile is known as soon as it is back`, {
+    test(`when the database ${loss === 'cut' ? 'refuses connections' : 'does not answer'}, agents are cut and get 503, and keys continue. A revocation during the outage applies when the database is back`, {
       timeout: 120_000,
     }, async () => {
       const [staying, ending] = [await fleet.newAgent(`staying ${loss}`, null), await fleet.newAgent(`ending ${loss}`, null)]
       const label = `staying ${loss}`
       fleet.upstream.script({})
       fleet.upstream.reset()
-      // What is called before the loss is in the caches of the process.
+      // Calls before the outage fill the caches of the process.
       for (const [credential, name] of [[staying.token], [ending.token], [fleet.key], [fleet.key, label]] as const)
         expect(await statusOf(credential, name)).toBe('200')
       fleet.upstream.script(heldAnswer)
@@ -64,7 +64,7 @@ describe.runIf(onPostgres)('a process that has lost the database, and with it th
 
       expect((await call(here, fleet.key, 'POST', `/v1/me/agents/${ending.id}/revoke`, {})).status).toBe(200)
       await proxy.restore()
-      // Not once is the revoked agent let in on the way back.
+      // The revoked agent is never admitted while the process recovers.
       const seen = new Set<string>()
       await until(async () => {
         seen.add(await statusOf(ending.token))

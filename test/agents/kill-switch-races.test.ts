@@ -28,11 +28,11 @@ describe('a revocation during a mint, a start, and the passing of time', () => {
     return { ...caller, agentId: agent.id }
   }
 
-  test('a token that is minted during the revocation of its agent never works, here and on a process that starts later', async () => {
+  test('a token that is minted during the revocation of its agent never works, on this process or on a process that starts later', async () => {
     const { principal, orgId, agentId } = await newAgent()
     const { signingKeys, tokens } = process.agents
     const current = signingKeys.current.bind(signingKeys)
-    // Behind the look at the agent, before the signature.
+    // The revocation runs after the look-up of the agent and before the signature.
     signingKeys.current = async () => {
       signingKeys.current = current
       await process.agents.revoke(orgId, agentId, 'operator')
@@ -45,7 +45,7 @@ describe('a revocation during a mint, a start, and the passing of time', () => {
     await late.stop()
   })
 
-  test('a hundred mints during a revocation: whatever their replies, no token works afterwards', async () => {
+  test('a hundred mints run during a revocation, and afterwards none of their tokens works', async () => {
     const { principal, orgId, agentId } = await newAgent()
     const { tokens } = process.agents
     const mints = Array.from({ length: 100 }, () => tokens.mint(principal, agentId).catch((error: unknown) => error))
@@ -58,7 +58,7 @@ describe('a revocation during a mint, a start, and the passing of time', () => {
     expect(await thrownBy(() => tokens.mint(principal, agentId))).toMatchObject({ errorName: 'agent_revoked', status: 409 })
   })
 
-  test('a revocation is remembered until every token of its agent has expired, and is then forgotten', async () => {
+  test('a process remembers a revocation until every token of the agent has expired, and then forgets it', async () => {
     const { principal, orgId, agentId } = await newAgent()
     const { tokens } = process.agents
     const { token } = await tokens.mint(principal, agentId)
@@ -93,16 +93,16 @@ describe('a revocation during a mint, a start, and the passing of time', () => {
       passed(minutes)
       expect([stands(), standsAsAncestor()]).toEqual([false, false])
     }
-    // Its own time is over by now.
+    // The token itself has expired by now.
     expect(await thrownBy(() => tokens.verify(token))).toMatchObject({ options: { extra: { reason: 'token_expired' } } })
     passed(2)
     expect([stands(), standsAsAncestor()]).toEqual([true, true])
-    // Nobody mints with the agent any more, so that nothing is left to know.
+    // Nobody can mint tokens for the agent any more, so the revocation need not be remembered.
     expect(await thrownBy(() => tokens.mint(principal, agentId))).toMatchObject({ errorName: 'agent_revoked' })
     killSwitch.stop()
   })
 
-  test.runIf(onPostgres)('a revocation that commits after the first read of a starting process reaches it', async () => {
+  test.runIf(onPostgres)('a revocation that commits after a starting process has read the epochs still reaches that process', async () => {
     const { principal, agentId } = await newAgent()
     const { token } = await process.agents.tokens.mint(principal, agentId)
     const otherDb = await database.open()
@@ -157,7 +157,7 @@ describe('a revocation between the steps of a call', () => {
     expect(Number((await app.db.one(countEvents, id)).count)).toBe(0)
   }
 
-  test('a revocation between token check and admission, or between admission and dial, refuses the call; nothing is dialed or charged', async () => {
+  test('a revocation between token check and admission, or between admission and dial, refuses the call. No provider is dialed, and nothing is charged', async () => {
     const { limits } = app.gateway.app
     for (const moment of ['before', 'behind']) {
       const { id, token } = await app.newAgent(`revoked ${moment} the admission`)
@@ -173,7 +173,7 @@ describe('a revocation between the steps of a call', () => {
     }
   })
 
-  test('a call whose key ends during its admission is refused too', async () => {
+  test('a call whose key is revoked during its admission is refused too', async () => {
     const { key, keyId } = await app.newKey()
     const { limits, keys } = app.gateway.app
     const admit = limits.admit.bind(limits)

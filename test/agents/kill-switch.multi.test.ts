@@ -6,7 +6,7 @@ import { call } from '../harness/fleet.ts'
 import { allCalls, imageJob, panel, type RunningCall, stream, whole } from './kill-calls.ts'
 import { cutDeadlineMs, type KillFleet, startKillFleet } from './kill-fleet.ts'
 
-/** Output tokens of three chunks of six letters, as the gateway estimates them. */
+/** Output tokens of three chunks of six letters, by the gateway's estimate. */
 const heldTokens = 6n
 
 describe.runIf(onPostgres)('a revocation on another process', () => {
@@ -41,7 +41,7 @@ describe.runIf(onPostgres)('a revocation on another process', () => {
     for (const process of world.processes.slice(1)) {
       const caller = { credential: token }
       calls.push(...allCalls(world.fleet, process, caller))
-      // One after the other, because their provider does not say who asked.
+      // These calls begin one after the other, because their provider cannot tell who asked.
       for (const one of [() => imageJob(process, caller, keys['black-forest-labs'], looks), () => panel(process, caller, keys.together, drawing)]) {
         calls.push(one())
         await calls.at(-1)?.begun
@@ -51,7 +51,7 @@ describe.runIf(onPostgres)('a revocation on another process', () => {
     return calls
   }
 
-  test('KILL-01 a revocation cuts the running calls of two other processes in every format, closes the providers, leaves one event for each call and none later, and refuses the next calls, also when notifications are lost', {
+  test('KILL-01 a revocation cuts calls of every format on two other processes and closes their providers. Each call leaves exactly one event. Later calls are refused, even when notifications are lost', {
     timeout: 60_000,
   }, async () => {
     for (const isHeard of [true, false]) {
@@ -74,7 +74,7 @@ describe.runIf(onPostgres)('a revocation on another process', () => {
       await until(async () => (await world.rowsOf([id])).length === events)
       const rows = await world.rowsOf([id])
       expect(rows.map(({ outcome }) => outcome)).toEqual(rows.map(() => 'cut'))
-      // The streams, each of which had given its client three chunks. The messages format tells of a token before them.
+      // The streams. Each of them had sent three chunks to its client. The messages format reports one token before the chunks.
       expect(rows.filter(({ completionTokens }) => completionTokens === heldTokens || completionTokens === heldTokens + 1n).length).toBeGreaterThanOrEqual(12)
       await world.settled()
       expect(await world.rowsOf([id])).toEqual(rows)
@@ -83,7 +83,7 @@ describe.runIf(onPostgres)('a revocation on another process', () => {
     }
   })
 
-  test('the end of an agent ends its children and grandchildren, and the calls of plain keys that name one of them', { timeout: 60_000 }, async () => {
+  test('the revocation of an agent ends its children and grandchildren, and the calls of plain keys that name one of them', { timeout: 60_000 }, async () => {
     const { fleet, processes, newChild } = world
     const parent = await fleet.newAgent('family parent', null)
     const child = await newChild('family child', parent.id)
@@ -116,7 +116,7 @@ describe.runIf(onPostgres)('a revocation on another process', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('the end of a key ends its streams and those of the tokens that it minted, and refuses their next calls', { timeout: 60_000 }, async () => {
+  test('the revocation of a key ends its streams and those of the tokens that it minted, and refuses their next calls', { timeout: 60_000 }, async () => {
     const { fleet, processes } = world
     const [here, ...others] = processes as [(typeof processes)[number], ...(typeof processes)[number][]]
     const minting = await fleet.newKey({})
@@ -137,7 +137,7 @@ describe.runIf(onPostgres)('a revocation on another process', () => {
     expect((await fleet.usage()).filter(({ keyId }) => keyId === minting.id).map(({ outcome }) => outcome)).toEqual(calls.map(() => 'cut'))
   })
 
-  test('a hundred concurrent revocations on three processes each cut a stream on another process, and nothing else is charged', {
+  test('a hundred concurrent revocations on three processes each cut one stream on another process, and nothing else is charged', {
     timeout: 120_000,
   }, async () => {
     const { fleet, processes } = world
@@ -159,7 +159,7 @@ describe.runIf(onPostgres)('a revocation on another process', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('a process that starts while agents are revoked knows all of them', { timeout: 60_000 }, async () => {
+  test('a process that starts while agents are revoked knows all revocations', { timeout: 60_000 }, async () => {
     const { fleet, processes } = world
     const agents: { id: number; token: string }[] = []
     for (let index = 0; index < 60; index++) agents.push(await fleet.newAgent(`revoked at a start ${index}`, null))

@@ -38,7 +38,7 @@ function running(on: Process, agentId: number, keyId: number): AbortController {
   return controller
 }
 
-test('a revocation has refused the next call and cut the running calls when it returns', async () => {
+test('when a revocation returns, it has already cut the running calls and the next call is refused', async () => {
   const { token, agentId, keyId, orgId } = await newToken()
   const principal = await process.agents.tokens.principalOf(token)
   const call = running(process, agentId, keyId)
@@ -55,7 +55,7 @@ test('the revocation of a key cuts the calls of its agents', async () => {
   expect(call.signal.reason).toEqual(new CallCutError('key_revoked'))
 })
 
-test("a child's token ends with its parent", async () => {
+test("a child's token ends when its parent is revoked", async () => {
   const caller = await newCaller(process)
   const { agent: parent } = await process.agents.createOrReuse(caller.principal, 'parent')
   const { agent: child } = await process.agents.createOrReuse(caller.principal, 'child')
@@ -66,7 +66,7 @@ test("a child's token ends with its parent", async () => {
   expect(await thrownBy(() => process.agents.tokens.principalOf(token))).toMatchObject(revoked)
 })
 
-test('news that arrives late, twice or in the wrong order changes nothing', async () => {
+test('events that arrive late, twice or in the wrong order have no effect', async () => {
   const { agentId } = await newToken()
   process.agents.killSwitch.check(agentId, 1, [])
   let heard = 0
@@ -77,7 +77,7 @@ test('news that arrives late, twice or in the wrong order changes nothing', asyn
   process.agents.killSwitch.check(agentId, 3, [])
 })
 
-test('a process that starts after the revocation knows it without any news', async () => {
+test('a process that starts after the revocation knows it without an event', async () => {
   const { token, agentId } = await newToken()
   await process.db.exec(revokeSilently, agentId)
   const late = await startProcess(database.db, { pollMs: 3_600_000 })
@@ -88,7 +88,7 @@ test('a process that starts after the revocation knows it without any news', asy
   }
 })
 
-test('without news for too long, agent tokens are refused and their calls cut, and both recover', async () => {
+test('a process that has not read the control log for too long refuses agent tokens and cuts their calls. Both work again after the next read', async () => {
   await process.stop()
   process = await startProcess(database.db, { pollMs: 3_600_000 })
   const { token, agentId, keyId } = await newToken()
@@ -123,7 +123,7 @@ test.runIf(onPostgres)('another process refuses a revoked agent and cuts its cal
   }
 })
 
-test.runIf(onPostgres)('another process whose notifications are lost learns of a revocation by its poll', async () => {
+test.runIf(onPostgres)('another process whose notifications are lost reads a revocation with its next poll', async () => {
   const otherDb = await database.open()
   const deafDb: Db = {
     kind: otherDb.kind,

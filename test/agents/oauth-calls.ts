@@ -1,12 +1,12 @@
 import type { TestApp, TestReply } from '../harness/app.ts'
 
 const tokenType = (name: string) => `urn:ietf:params:oauth:token-type:${name}`
-/** The two parameters that every exchange has. */
+/** The two parameters of every exchange. */
 export const exchangeParameters = { grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange', subject_token_type: tokenType('jwt') }
 
 type Form = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Posts a form; undefined leaves a parameter out, a list repeats it. */
+/** Posts a form. The value undefined leaves a parameter out, and a list repeats it. */
 export function postForm(
   app: Pick<TestApp, 'call'>,
   path: string,
@@ -25,5 +25,5 @@ export function postForm(
 export const exchange = (app: Pick<TestApp, 'call'>, subjectToken: string, more: Form = {}): Promise<TestReply> =>
   postForm(app, '/oauth/token', { ...exchangeParameters, subject_token: subjectToken, ...more })
 
-/** Status and error code of a refusal, as one text. */
+/** Returns the status and error code of a refusal as one text. */
 export const refusal = ({ status, json }: TestReply): string => `${status} ${json?.error}`

@@ -9,7 +9,7 @@ import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 const subject = 'repo:acme/app:ref:refs/heads/main'
 const hello = { model: 'alpha-only', messages: [{ role: 'user', content: 'Hello' }] }
 
-/** The replies up to the first 429. A new minute may begin meanwhile. */
+/** Returns the replies up to the first 429. A new minute may begin meanwhile. */
 async function untilRefused(call: () => Promise<TestReply>): Promise<TestReply[]> {
   const replies: TestReply[] = []
   do replies.push(await call())
@@ -21,7 +21,7 @@ describe('token exchange', () => {
   let app: TestApp
   let owner: string
   let issuer: OidcIssuer
-  /** A real OpenID provider of somebody else's making. */
+  /** A real OpenID provider from another project. */
   let provider: OAuth2Server
   let providerUrl: string
   let audience: string
@@ -62,7 +62,7 @@ describe('token exchange', () => {
     })
   const chat = (token: string) => app.call('POST', '/v1/chat/completions', hello, { token })
 
-  test('TXCH-01 a token of a trusted issuer becomes a token of the agent that the rule names, with its actor and with no more than the rule, the key and the first token allow', async () => {
+  test('TXCH-01 a token of a trusted issuer becomes a token of the agent that the rule names. It contains the actor, and no more rights than the rule, the key and the first token allow', async () => {
     const agent = (await app.call('POST', '/v1/me/agents', { name: 'deployer' })).json
     const key = await app.newKey()
     const rule = await trust({
@@ -97,12 +97,12 @@ describe('token exchange', () => {
     const external = await fromProvider('RS256', payload => Object.assign(payload, { environment: 'production' }))
     const { access_token: token } = (await exchange(app, external)).json
 
-    // It is that agent's, under that key.
+    // The token acts as that agent, under the limits of that key.
     expect((await chat(token)).status).toBe(200)
     expect((await app.call('GET', '/v1/me/whoami', undefined, { token })).json).toMatchObject({ principal: { kind: 'agent', id: agent.id } })
     expect((await app.call('GET', '/v1/me/budgets', undefined, { token })).status).toBe(403)
 
-    // It only narrows: at the exchange, and again from what came of it.
+    // A request can only narrow the scopes, both in the first exchange and in an exchange of its result.
     expect((await exchange(app, external, { scope: 'inference' })).json.scope).toBe('inference')
     expect(refusal(await exchange(app, external, { scope: 'inference memory:write' }))).toBe('400 invalid_scope')
     expect(refusal(await exchange(app, external, { scope: 'admin' }))).toBe('400 invalid_scope')
@@ -114,13 +114,13 @@ describe('token exchange', () => {
     const [before, after] = [decodeJwt(token), decodeJwt(narrower.access_token)]
     expect(after).toMatchObject({ sub: before.sub, key_id: key.keyId, act: { iss: providerUrl, sub: subject }, exp: before.exp })
 
-    // A subject or claim that the rule does not name is refused.
+    // A token whose subject or claims do not fit the rule is refused.
     const elsewhere = await fromProvider('RS256', payload => Object.assign(payload, { environment: 'staging' }))
     expect(refusal(await exchange(app, elsewhere))).toBe('400 invalid_request')
     const fork = await fromProvider('RS256', payload => Object.assign(payload, { environment: 'production', sub: 'repo:evil/app:ref:refs/heads/main' }))
     expect(refusal(await exchange(app, fork))).toBe('400 invalid_request')
 
-    // The key binds it, and so does the rule.
+    // The limits of the key and the life of the rule apply to the token.
     expect((await chat(token)).status).toBe(200)
     await untrust(rule.id)
     expect((await chat(token)).json.reason).toBe('token_revoked')
@@ -135,7 +135,7 @@ describe('token exchange', () => {
     await untrust(again.id)
   })
 
-  test('an exchange is in the audit trail and counts as a call of the key, and its calls count for the agent', async () => {
+  test('an exchange has an audit line and counts as a call of the key, and the calls of its token count for the agent', async () => {
     const { id: agentId } = await app.newAgent('audited')
     const key = await app.newKey({ rpm: 3 })
     const { id } = await trust({ agent_id: agentId, key_id: key.keyId })
@@ -151,7 +151,7 @@ describe('token exchange', () => {
     await untrust(id)
   })
 
-  test('rules are checked oldest first; agent_id distinguishes those of several agents', async () => {
+  test('the oldest rule that accepts a token wins, and agent_id chooses between rules for different agents', async () => {
     const [one, two] = [await app.newAgent('one of two'), await app.newAgent('two of two')]
     const first = await trust({ agent_id: one.id, scope: 'inference' })
     const second = await trust({ agent_id: one.id })
@@ -166,7 +166,7 @@ describe('token exchange', () => {
     for (const { id } of [first, second, third]) await untrust(id)
   })
 
-  test('an audience that another organisation had before gives no token to a job that does not name the agent', async () => {
+  test('a token for an audience that another organisation had before is refused unless the request names the agent', async () => {
     const shared = 'api://passed-on'
     const agent = (await app.call('POST', '/v1/me/agents', { name: 'former' }, {})).json
     const rule = await trust({ audience: shared, agent_id: agent.id })
@@ -185,7 +185,7 @@ describe('token exchange', () => {
     expect(decodeJwt(named.json.access_token)).toMatchObject({ sub: `agent:${next.id}` })
   })
 
-  test('a token that its issuer did not sign for this gateway, or not for this time, is refused with the reason', async () => {
+  test('a token that its issuer signed for another gateway or another time is refused with the reason', async () => {
     const { id: agentId } = await app.newAgent('careful')
     const { id } = await trust({ agent_id: agentId })
     await issuer.addKey('hidden', { hidden: true })
@@ -244,7 +244,7 @@ describe('token exchange', () => {
     expect(app.logLines.filter(line => line.includes('internal_error'))).toEqual([])
   })
 
-  test('a revoked or forged token of this gateway is refused; a revocation also ends the tokens made from it', async () => {
+  test('a revoked or forged token of this gateway is refused, and a revocation also ends the tokens made from it', async () => {
     const { id, token } = await app.newAgent('narrowing')
     const [head = '', body = ''] = token.split('.')
     const forged = `${head}.${body}.${Buffer.alloc(64, 1).toString('base64url')}`
@@ -261,7 +261,7 @@ describe('token exchange', () => {
     expect(refusal(await exchange(app, token, { subject_token_type: 'urn:ietf:params:oauth:token-type:access_token' }))).toBe('400 invalid_request')
   })
 
-  test('malformed requests get the errors of RFC 6749 and 8693', async () => {
+  test('malformed requests get the errors of RFC 6749 and RFC 8693', async () => {
     const { id: agentId, token } = await app.newAgent('strict')
     const rows: readonly [form: Parameters<typeof exchange>[2], expected: string][] = [
       [{ grant_type: undefined }, '400 invalid_request'],
@@ -322,7 +322,7 @@ describe('token exchange', () => {
     await expect(oidc.tokenIntrospection(stranger, token)).rejects.toMatchObject({ status: 401 })
   })
 
-  test("the actors of an external token are in the gateway's token too", async () => {
+  test("the actors of an external token are also in the gateway's token", async () => {
     const { id: agentId } = await app.newAgent('delegated')
     const { id } = await trust({ agent_id: agentId })
     const actOf = async (act: unknown) => (decodeJwt((await exchange(app, await signed({ act }))).json.access_token) as JWTPayload & { act: unknown }).act
@@ -334,16 +334,16 @@ describe('token exchange', () => {
   })
 })
 
-test('exchanges by unknown callers are bounded per address', async () => {
+test('exchanges by unknown callers are limited for each address', async () => {
   const app = await startApp({ env: { ANON_RPM: '5' } })
   try {
     const seen = (await untilRefused(() => exchange(app, 'abc'))).map(refusal)
     expect(seen.length).toBeGreaterThan(5)
     expect(seen).toEqual([...seen.slice(1).map(() => '400 invalid_request'), '429 temporarily_unavailable'])
-    // The rows that take a credential count wrong ones among them, and say so in the same words.
+    // Endpoints that take a credential count wrong credentials in the same limit, with the same error.
     const wrong = await untilRefused(() => postForm(app, '/oauth/introspect', { token: 'x' }, { token: 'br-wrong' }))
     expect(refusal(wrong.at(-1) as TestReply)).toBe('429 temporarily_unavailable')
-    // Who is known is not counted among them.
+    // Known callers do not count in this limit.
     const known = await postForm(app, '/oauth/token', { ...exchangeParameters, subject_token: 'abc' }, { token: app.key })
     const authorization = `Basic ${Buffer.from(`any:${app.key}`).toString('base64')}`
     const byBasic = await postForm(app, '/oauth/token', { ...exchangeParameters, subject_token: 'abc' }, { headers: { authorization } })

@@ -1,4 +1,4 @@
-/** How the keys of other issuers are had: over real HTTP, through the guarded way out, at a time that the test moves. */
+/** How the gateway fetches the keys of other issuers: over real HTTP, through the client that checks addresses, with a clock that the test moves. */
 import type { LookupFunction } from 'node:net'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -40,7 +40,7 @@ const discoveryPath = '/tenant/.well-known/openid-configuration'
 const both = [discoveryPath, '/tenant/keys']
 const unavailable = { errorName: 'issuer_unavailable', status: 503 }
 
-test('keys are found through the discovery document, once for any number of callers, and fetched again when they are old', async () => {
+test('keys are found through the discovery document. Concurrent callers share one fetch, and old keys are fetched again', async () => {
   const token = await issuer.token()
   const sets = await Promise.all(Array.from({ length: 20 }, () => keys.of(source)))
   for (const set of sets) await jwtVerify(token, set)
@@ -53,12 +53,12 @@ test('keys are found through the discovery document, once for any number of call
   expect(issuer.seen).toEqual([...both, ...both])
 })
 
-test('keys are found at a URL without discovery', async () => {
+test('keys at a given URL are found without discovery', async () => {
   await jwtVerify(await issuer.token(), await keys.of({ jwksUri: `${issuer.url}/keys` }))
   expect(issuer.seen).toEqual(['/tenant/keys'])
 })
 
-test('an unknown key id causes another request, but not often', async () => {
+test('an unknown key id causes a new fetch, but only after a minimum time', async () => {
   await keys.of(source)
   await issuer.addKey('two')
   const token = await issuer.token({}, { kid: 'two' })
@@ -73,7 +73,7 @@ test('an unknown key id causes another request, but not often', async () => {
   await jwtVerify(token, await keys.of(source))
 })
 
-test('an issuer that does not answer is 503, and is asked again only after a while; keys from an hour ago are still used', async () => {
+test('an issuer that does not answer gives 503 and is asked again only after a while. Keys that are less than an hour old are still used', async () => {
   await issuer.close()
   expect(await thrownBy(() => keys.of(source))).toMatchObject(unavailable)
   await issuer.listen()
@@ -90,7 +90,7 @@ test('an issuer that does not answer is 503, and is asked again only after a whi
   expect(lines.filter(line => line.includes('issuer_keys_unavailable')).length).toBeGreaterThan(0)
 })
 
-test('an invalid answer of an issuer is 503, and is not followed to another address', async () => {
+test('an invalid answer of an issuer gives 503, and a redirect is not followed', async () => {
   const big = (bytes: number) => JSON.stringify({ keys: [{ kty: 'RSA', n: 'A'.repeat(bytes) }] })
   const rows: readonly [what: string, path: string, answer: (issuerUrl: string) => { status?: number; headers?: Record<string, string>; body?: string }][] = [
     ['a redirect of the document', discoveryPath, url => ({ status: 302, headers: { location: `${url}/other` } })],
@@ -135,7 +135,7 @@ test('an endless answer of an issuer is abandoned', async () => {
   await quick.close()
 })
 
-test('shared secrets among the keys are ignored', async () => {
+test("shared secrets among an issuer's keys are ignored", async () => {
   const { createHmac } = await import('node:crypto')
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const text = `${part({ alg: 'HS256', kid: 'shared' })}.${part({ sub: 'x' })}`

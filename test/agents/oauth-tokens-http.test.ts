@@ -27,7 +27,7 @@ describe('introspection and revocation', () => {
   const chat = (token: string) => app.call('POST', '/v1/chat/completions', hello, { token })
   const basic = (password: string) => ({ headers: { authorization: `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}` } })
 
-  test('INTR-01 a key of scope full reads the rights of a token of its organisation and ends it; every other text is {"active": false}, and its revocation is 200', async () => {
+  test('INTR-01 a full key reads the rights of a token of its organisation and revokes it. Every other text is {"active": false}, and revoking it returns 200', async () => {
     const { id } = await app.newAgent('watched')
     await app.call('POST', `/v1/me/agents/${id}/budget`, { monthly_budget_inr: 2 })
     const minted = (await app.call('POST', `/v1/me/agents/${id}/token`, { scope: 'inference usage:read', ttl_s: 300 })).json
@@ -53,7 +53,7 @@ describe('introspection and revocation', () => {
     }
     expect(reply.json).toEqual(expected)
 
-    // What is left of the budget is what the ledger says.
+    // The remaining budget in the reply equals the limits' own value.
     expect((await chat(minted.access_token)).status).toBe(200)
     await app.gateway.app.limits.flushNow()
     const { spend_month_inr, held_inr } = (await app.call('GET', '/v1/me/agents')).json.agents.find((agent: { id: number }) => agent.id === id)
@@ -61,7 +61,7 @@ describe('introspection and revocation', () => {
     expect(spend_month_inr).toBeGreaterThan(0)
     expect(later.budget_remaining_inr).toBeCloseTo(2 - spend_month_inr - held_inr, 6)
 
-    // Client authentication: a key of scope full, as bearer or as the password of Basic.
+    // Client authentication is a key of scope full, as bearer or as the password of HTTP Basic.
     const asBasic = await postForm(app, '/oauth/introspect', { token: minted.access_token, token_type_hint: 'access_token' }, basic(app.key))
     expect(asBasic.json).toMatchObject({ active: true, jti: claims.jti })
     const encoded = await postForm(app, '/oauth/introspect', { token: minted.access_token }, basic(app.key.replaceAll('-', '%2D')))
@@ -75,7 +75,7 @@ describe('introspection and revocation', () => {
     const none = await postForm(app, '/oauth/introspect', { token: 'x' })
     expect([refusal(none), none.headers.get('www-authenticate')]).toEqual(['401 invalid_client', expect.stringContaining('Bearer')])
 
-    // Not a live token of this organisation.
+    // These texts are not valid tokens of this organisation.
     const other = await app.otherOrg('Nosy')
     const [head = '', body = ''] = minted.access_token.split('.')
     for (const text of ['x', 'a.b.c', app.key, `${head}.${body}.AAAA`, 'é'.repeat(10), 'x'.repeat(20_000)])
@@ -84,7 +84,7 @@ describe('introspection and revocation', () => {
     expect((await revoke(minted.access_token, other.key)).status).toBe(200)
     expect((await introspect(minted.access_token)).json).toMatchObject({ active: true })
 
-    // Ended: 200 whatever it was, once or twice; refused from now on, and nothing else is.
+    // A revocation returns 200 for every text and may be repeated. The revoked token is refused from now on, and other tokens are not.
     const sibling = (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token
     for (const text of [minted.access_token, minted.access_token, 'x', `${head}.${body}.AAAA`]) {
       const ended = await revoke(text)
@@ -100,7 +100,7 @@ describe('introspection and revocation', () => {
     expect(refusal(await postForm(app, '/oauth/introspect', {}, { token: app.key }))).toBe('400 invalid_request')
   })
 
-  test('a running stream of a revoked token is cut, and that of another token continues', async () => {
+  test('a revocation cuts the running stream of the revoked token, and the stream of another token continues', async () => {
     const { id, token } = await app.newAgent('streaming')
     const sibling = (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token
     app.alpha.reset()
@@ -113,7 +113,7 @@ describe('introspection and revocation', () => {
     const ended = streams[1]?.then(({ text }) => {
       whole = text
     })
-    // It may not have come as far as the gate yet.
+    // The call may not have reached its pause at the provider yet.
     await until(() => {
       app.alpha.release()
       return whole !== ''
@@ -124,7 +124,7 @@ describe('introspection and revocation', () => {
     app.alpha.reset()
   })
 
-  test('the token of a child agent ends with the token that requested it, not with another token of the parent', async () => {
+  test('the token of a child agent ends with the token that requested it, and not with another token of the parent', async () => {
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'parent', may_delegate: true })).json
     const [one, two] = await Promise.all([1, 2].map(async () => (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token))
     const childOf = async (token: string, name: string) => (await app.call('POST', `/v1/me/agents/${id}/children`, { name }, { token })).json.access_token
@@ -133,7 +133,7 @@ describe('introspection and revocation', () => {
     expect(await Promise.all([one, two, ...children].map(async each => (await chat(each)).status))).toEqual([401, 200, 401, 200])
   })
 
-  test('an agent token ends itself and no other token; a key of scope inference ends nothing; API keys are not ended here', async () => {
+  test('an agent token can end only itself, a key of scope inference can end no token, and this endpoint ends no API keys', async () => {
     const { token } = await app.newAgent('leaving')
     const { token: another } = await app.newAgent('staying')
     expect(refusal(await revoke(another, token))).toBe('403 insufficient_scope')
@@ -149,7 +149,7 @@ describe('introspection and revocation', () => {
     expect(entries.map((entry: { outcome: string }) => entry.outcome)).toContain('ok')
   })
 
-  test('an issuer that does not answer is 503 for an exchange, never 401', async () => {
+  test('an exchange gets 503, and never 401, when the issuer does not answer', async () => {
     const { id } = await app.newAgent('waiting')
     const owner = await app.signIn()
     const params = { name: 'down', issuer: issuer.url, subject: 'repo:acme/*', agent_id: id, key_id: app.keyId }
@@ -161,7 +161,7 @@ describe('introspection and revocation', () => {
     await issuer.listen()
   })
 
-  test('keys that are pasted into the rule need no request to the issuer, and the issuer may be any text', async () => {
+  test('when the rule contains the keys, the gateway sends no request to the issuer, and the issuer may be any text', async () => {
     const { id } = await app.newAgent('in a cluster')
     const owner = await app.signIn()
     const cluster = 'https://kubernetes.default.svc.cluster.local'
@@ -183,7 +183,7 @@ describe('introspection and revocation', () => {
     await app.call('DELETE', `/me/agent-trust/${made.json.id}`, undefined, { cookie: owner })
   })
 
-  test('revocations are deleted when their tokens have expired', async () => {
+  test('revocations of expired tokens are deleted', async () => {
     const { token } = await app.newAgent('forgotten')
     await revoke(token)
     const { jobs } = app.gateway.app

@@ -38,7 +38,7 @@ describe.runIf(onPostgres)('tokens over several processes', () => {
     })
   const reasonOf = async (process: GatewayProcess, token: string): Promise<unknown> => (await chat(process, token, 1)).json.reason
 
-  test('a token that is revoked on one process is refused and cut on the other, and on a process that starts later', async () => {
+  test('a token that is revoked on one process is refused and cut on another, and refused on a process that starts later', async () => {
     const { id, token } = await fleet.newAgent('revoked alone', null)
     const sibling = (await call(at(0), fleet.key, 'POST', `/v1/me/agents/${id}/token`, {})).json.access_token
     expect((await chat(at(1), token, 1)).status).toBe(200)
@@ -56,7 +56,7 @@ describe.runIf(onPostgres)('tokens over several processes', () => {
     expect((await chat(late, sibling, 1)).status).toBe(200)
   })
 
-  test('a trust rule that is deleted on one process gives no tokens on the other, and its tokens end there', async () => {
+  test('after a trust rule is deleted on one process, another process issues no tokens for it, and its tokens end there', async () => {
     const { id } = await fleet.newAgent('trusted', null)
     const { keys } = (await (await console(at(0), 'GET', '/me/keys')).json()) as { keys: { id: number }[] }
     const params = { name: 'fleet', issuer: issuer.url, subject: 'repo:acme/*', audience: 'fleet', agent_id: id, key_id: keys[0]?.id }
@@ -72,7 +72,7 @@ describe.runIf(onPostgres)('tokens over several processes', () => {
     await until(async () => (await reasonOf(at(1), token)) === 'token_revoked')
   })
 
-  test('a rotation on one process applies on the other, also to tokens that were issued before', async () => {
+  test('a rotation on one process applies on another, and tokens that were issued before still work', async () => {
     const { id, token } = await fleet.newAgent('rotated', null)
     const { keys } = (await (await fetch(`${at(1).baseUrl}/.well-known/jwks.json`)).json()) as { keys: { kid: string }[] }
     await fleet.db.exec(ageNext)

@@ -5,23 +5,26 @@ import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from '
 
 type SigningKey = Awaited<ReturnType<typeof generateKeyPair>>['privateKey']
 
-/** An issuer on loopback whose every answer a test can change. */
+/** An issuer on loopback. A test can change each of its answers. */
 export interface OidcIssuer {
   readonly url: string
   /** `127.0.0.1:port`, for OUTBOUND_ALLOW. */
   readonly hostPort: string
-  /** Paths that were asked for. */
+  /** Paths of the requests so far. */
   readonly seen: string[]
-  /** What is published. */
+  /** The published keys. */
   jwks: JWK[]
-  /** Answers instead; false: as ever. */
+  /** Answers a request in place of the issuer. When it returns false, the issuer answers as usual. */
   answer: ((request: IncomingMessage, response: ServerResponse) => boolean) | null
-  /** A new key pair, published under that id unless it is hidden. */
+  /** Creates a key pair. It is published under that id unless `hidden` is true. */
   addKey(kid: string, options?: { alg?: string; hidden?: boolean }): Promise<SigningKey>
-  /** A token with the usual claims, changed by `claims` (undefined leaves one out) and signed with the key of `header.kid` (default: the first). */
+  /**
+   * Returns a token with the usual claims. `claims` changes them, and undefined leaves a claim out. The key of `header.kid` signs it, or the first
+   * key by default.
+   */
   token(claims?: Readonly<Record<string, unknown>>, header?: Readonly<Record<string, unknown>>): Promise<string>
   publicKey(kid: string): JWK
-  /** Stops listening until `listen`, on the same port. */
+  /** Stops listening. `listen` starts again on the same port. */
   close(): Promise<void>
   listen(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Agents that are paused for a while, by people and by the agents above them. */
+/** Agents that people, or agents above them, pause for a while. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { familyOf, type Member, said } from './family.ts'
@@ -20,7 +20,7 @@ describe('paused agents', () => {
     app.call('POST', `/v1/me/agents/${parent.id}/children/${childId}/${what}`, undefined, { token: parent.token })
   const paused = [403, 'agent_paused']
 
-  test('EDGE-20 a paused agent and all agents below it are refused everywhere with 403 agent_paused, its running stream is cut, and after the resume the same tokens work', async () => {
+  test('EDGE-20 a paused agent and all agents below it get 403 agent_paused everywhere, and running streams are cut. After the resume, the same tokens work', async () => {
     const parent = await family.lead()
     const child = await family.born(parent)
     app.alpha.script([{ chunks: Array(20).fill('word '), holdAfterChunks: 3 }])
@@ -39,7 +39,7 @@ describe('paused agents', () => {
       expect(
         said(await app.call('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, { token, headers: { accept: 'application/json, text/event-stream' } })),
       ).toEqual(paused)
-      // The label of a plain key is no way around it.
+      // A plain key that names the agent is refused too.
       expect(said(await family.chat(app.key, {}, { 'x-br-agent-id': String(id) }))).toEqual(paused)
       const form = new URLSearchParams({ token }).toString()
       const seen = await app.call('POST', '/oauth/introspect', form, { headers: { 'content-type': 'application/x-www-form-urlencoded' } })
@@ -53,7 +53,7 @@ describe('paused agents', () => {
     for (const { token } of [parent, child]) expect((await family.chat(token)).status).toBe(200)
   })
 
-  test('EDGE-20 a parent pauses, resumes and ends its own children and grandchildren with its own token', async () => {
+  test('EDGE-20 a parent pauses, resumes and ends its children and grandchildren with its own token', async () => {
     const parent = await family.lead()
     const child = await family.born(parent, { may_delegate: true })
     const grandchild = await family.born(child)
@@ -70,7 +70,7 @@ describe('paused agents', () => {
     expect((await family.chat(parent.token)).status).toBe(200)
   })
 
-  test('EDGE-20 in a family the pause of an agent further up wins', async () => {
+  test('EDGE-20 when several agents of a family pause one agent, the pause of the highest one counts', async () => {
     const parent = await family.lead()
     const child = await family.born(parent, { may_delegate: true })
     const grandchild = await family.born(child)
@@ -86,7 +86,7 @@ describe('paused agents', () => {
     expect((await below(parent, grandchild.id, 'resume')).json.status, 'and a pause of one below').toBe('active')
   })
 
-  test('EDGE-20 no agent pauses or ends itself, its parent, a sibling, an unrelated agent or an agent of another organisation', async () => {
+  test('EDGE-20 an agent cannot pause or end itself, its parent, a sibling, an unrelated agent or an agent of another organisation', async () => {
     const parent = await family.lead()
     const [child, sibling] = [await family.born(parent, { may_delegate: true }), await family.born(parent)]
     const stranger = await family.lead()
@@ -95,7 +95,7 @@ describe('paused agents', () => {
     for (const what of ['pause', 'resume', 'revoke'] as const) {
       for (const id of [child.id, parent.id, sibling.id, stranger.id, foreign.id, 999_999])
         expect(said(await below(child, id, what)), `${what} ${id}`).toEqual([404, 'not_found'])
-      // In the name of another agent.
+      // The URL names another agent as the parent.
       expect(said(await app.call('POST', `/v1/me/agents/${parent.id}/children/${sibling.id}/${what}`, undefined, { token: child.token }))).toEqual([
         403,
         'forbidden',

@@ -12,7 +12,7 @@ describe.runIf(onPostgres)('a pause on another process', () => {
   })
   afterAll(() => world?.stop())
 
-  test('EDGE-20 a pause cuts the running calls on another process and refuses the next one there, also when notifications are lost and on a process that starts meanwhile; a resume allows all again', {
+  test('EDGE-20 a pause cuts running calls on another process and refuses the next one there, even when notifications are lost or the process starts meanwhile. A resume allows calls again', {
     timeout: 60_000,
   }, async () => {
     const [here, there] = world.processes

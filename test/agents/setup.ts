@@ -15,7 +15,7 @@ import { systemIds } from '../../src/platform/values/ids.ts'
 
 export const testBaseUrl = 'https://gateway.example'
 
-/** The machine's clock, but time can be moved forward. Timers stay real. */
+/** The machine's clock, which a test can move forward. Timers use real time. */
 export interface MovableClock extends Clock {
   advance(ms: number): void
 }
@@ -32,7 +32,7 @@ export function movableClock(): MovableClock {
   }
 }
 
-/** One gateway process as far as keys and agents are concerned. */
+/** The parts of one gateway process that keys and agents need. */
 export interface Process {
   readonly db: Db
   readonly clock: MovableClock
@@ -96,7 +96,7 @@ export async function startProcess(db: Db, options: ProcessOptions = {}): Promis
 
 let counter = 0
 
-/** A new org with its owner and a full key, as a principal. */
+/** Creates an organisation with an owner and a full key, and returns them as a principal. */
 export async function newCaller(process: Process): Promise<{ principal: KeyPrincipal; key: string; keyId: number; orgId: number; userId: number }> {
   counter++
   const { orgId, userId } = await process.orgs.createOrg({ name: `Org ${counter}`, ownerEmail: `owner-${counter}-${systemIds.secret('', 6)}@example.com` })
@@ -117,7 +117,7 @@ export async function newCaller(process: Process): Promise<{ principal: KeyPrinc
   return { principal, key: created.key, keyId: created.id, orgId, userId }
 }
 
-/** Resolves when the condition holds; throws after 10 s. */
+/** Resolves when the condition holds. Throws after 10 s. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadlineMs = systemClock.monotonicMs() + 10_000
   while (!(await condition())) {
@@ -126,7 +126,7 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
   }
 }
 
-/** What a call throws, synchronously or not. */
+/** Returns what a call throws, synchronously or asynchronously. */
 export async function thrownBy(fn: () => unknown): Promise<unknown> {
   try {
     await fn()

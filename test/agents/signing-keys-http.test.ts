@@ -37,7 +37,7 @@ describe('keys of agent tokens, over HTTP', () => {
   const verifies = async (token: string, jwks: JSONWebKeySet) =>
     (await jwtVerify(token, createLocalJWKSet(jwks), { issuer: app.baseUrl, audience: app.baseUrl, typ: 'at+jwt', algorithms: ['ES256'] })).protectedHeader.kid
 
-  test('JWKS-02 keys rotate by themselves: a verifier that obeys the max-age of the list always has the key, and old tokens verify until they expire', async () => {
+  test('JWKS-02 keys rotate automatically. A verifier that obeys the max-age of the list always has the needed key, and old tokens verify until they expire', async () => {
     const { id } = await app.newAgent('rotating')
     const mint = async (): Promise<string> => (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token
     const reply = await app.call('GET', '/.well-known/jwks.json', undefined, { token: null })
@@ -47,7 +47,7 @@ describe('keys of agent tokens, over HTTP', () => {
     const before = await mint()
     expect(await verifies(before, cached)).toBe(cached.keys[0]?.kid)
 
-    // Not due: nothing happens. Due, but the next key is younger than any list that a verifier may hold: nothing either.
+    // Nothing happens before the rotation is due. Nothing happens either when it is due but a verifier may still hold a list without the next key.
     await rotateWhenDue()
     await app.db.exec(signed, thirtyDays)
     await rotateWhenDue()
@@ -55,7 +55,7 @@ describe('keys of agent tokens, over HTTP', () => {
     await rotateWhenDue()
     expect(await kids()).toEqual(cached.keys.map(({ kid }) => kid))
 
-    // Due and known to everybody: the next key signs, whose list is as old as it may be knows it.
+    // The rotation is due, and every verifier knows the next key. The next key now signs, and the oldest allowed list contains it.
     await app.db.exec(published, maxAgeSeconds + 30)
     await rotateWhenDue()
     const after = await mint()
@@ -67,7 +67,7 @@ describe('keys of agent tokens, over HTTP', () => {
     await rotateWhenDue()
     expect(await list()).toEqual(now)
 
-    // A verifier that fetches by itself, and one that is not of this library.
+    // Two more verifiers: one fetches the keys itself, and one uses another library.
     const remote = createRemoteJWKSet(new URL(`${app.baseUrl}/.well-known/jwks.json`))
     for (const token of [before, after]) {
       await jwtVerify(token, remote)
@@ -77,7 +77,7 @@ describe('keys of agent tokens, over HTTP', () => {
       expect(verify('sha256', Buffer.from(`${head}.${body}`), { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))).toBe(true)
     }
 
-    // The old token works until it expires; its key is listed as long, and not forever.
+    // The old token works until it expires. Its key is listed for that time, and not longer.
     expect([await chat(before), await chat(after)]).toEqual([200, 200])
     clock.advance(890_000)
     await app.db.exec(retired, 890)
@@ -87,7 +87,7 @@ describe('keys of agent tokens, over HTTP', () => {
     expect(await chat(before)).toBe(401)
   })
 
-  test('brigade admin rotate-signing-key rotates immediately, prints how long to wait, and is in the audit trail', async () => {
+  test('brigade admin rotate-signing-key rotates immediately, prints the time to wait, and writes an audit line', async () => {
     const admin = adminHandler(app.gateway.app)
     const rotate = () => admin({ name: 'rotate-signing-key', args: {} })
     await expect(rotate()).rejects.toThrow(/try again in \d+ minutes/)

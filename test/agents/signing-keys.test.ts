@@ -41,7 +41,7 @@ test('the first use creates a current and a next key, with sealed private parts'
   for (const row of rows) expect(row.sealed).toMatch(/^v1\./)
 })
 
-test('many concurrent first uses create one pair', async () => {
+test('many concurrent first uses create one pair of keys', async () => {
   const lists = await Promise.all(Array.from({ length: 10 }, () => process.agents.signingKeys.published()))
   expect(new Set(lists.map(list => list.map(jwk => jwk.kid).join())).size).toBe(1)
   expect(await process.db.many(stored)).toHaveLength(2)
@@ -53,7 +53,7 @@ test('a rotation waits until the next key has been public long enough', async ()
   expect((await process.agents.signingKeys.current()).kid).toBe(current?.kid)
 })
 
-test('a rotation leaves no gap: old tokens verify, and the key that was already public signs new ones', async () => {
+test('around a rotation no token fails: old tokens verify, and new tokens are signed with the key that was already public', async () => {
   const before = await newToken()
   const oldList = await process.agents.signingKeys.published()
   await process.db.exec(ageNext)
@@ -78,7 +78,7 @@ test('a retired key leaves the list when its last token has expired', async () =
   expect(await process.agents.signingKeys.published()).toHaveLength(2)
 })
 
-test('a key that is due is rotated, and another one is not', async () => {
+test('a key is rotated when it is due, and not before', async () => {
   const { signingKeys } = process.agents
   await signingKeys.published()
   await process.db.exec(ageNext)
@@ -88,7 +88,7 @@ test('a key that is due is rotated, and another one is not', async () => {
   expect(await signingKeys.rotate({ minAgeMs: 30 * dayMs })).toEqual({ kind: 'not_due' })
 })
 
-test('with another master key nothing is signed, and the error says so; issued tokens still verify, and two rotations make new keys', async () => {
+test('with another master key, signing fails with an error that says why. Issued tokens still verify, and two rotations create new keys', async () => {
   const before = await newToken()
   const thief = await startProcess(database.db, { masterKey: randomBytes(32) })
   try {
@@ -108,7 +108,7 @@ test('with another master key nothing is signed, and the error says so; issued t
   }
 })
 
-test.runIf(onPostgres)("two processes that start concurrently share one pair and accept each other's tokens", async () => {
+test.runIf(onPostgres)("two processes that start concurrently share one pair of keys and accept each other's tokens", async () => {
   const otherDb = await database.open()
   const other = await startProcess(otherDb, { masterKey })
   try {

@@ -1,4 +1,4 @@
-/** What somebody would try who holds a token of an agent, owns another issuer, or writes trust rules, and means harm. */
+/** Attacks by somebody who holds an agent token, runs another issuer, or writes trust rules. */
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -38,7 +38,7 @@ describe('attacks with tokens and trust rules', () => {
   const untrust = (id: number) => app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
   const whoami = async (token: string) => (await app.call('GET', '/v1/me/whoami', undefined, { token })).status
 
-  test('issuers and audiences that no rule can name are refused, and do not hide one that a rule names', async () => {
+  test('issuers and audiences that no rule can name are refused, and do not hide a valid audience in the same token', async () => {
     for (const payload of [
       { iss: 'a\u0000b', aud: 'x' },
       { iss: 'a', aud: ['x', 'y\u0000'] },
@@ -52,7 +52,7 @@ describe('attacks with tokens and trust rules', () => {
     await untrust(id)
   })
 
-  test('an exchange whose rule, key or agent ends meanwhile is refused as a bad request or gives a dead token, and never says that the credential is wrong', async () => {
+  test('an exchange whose rule, key or agent ends meanwhile is refused as a bad request, or gives an ended token. It never says that the credential is wrong', async () => {
     const token = await issuer.token({ sub: 'a', aud: `${app.baseUrl}/orgs/${app.orgId}` })
     const ends: readonly ((made: { id: number; agentId: number; keyId: number }) => Promise<unknown>)[] = [
       ({ id }) => untrust(id),
@@ -74,7 +74,7 @@ describe('attacks with tokens and trust rules', () => {
     }
   })
 
-  test('a subject and actors that are too long for a token are refused with that reason', async () => {
+  test('a token with a subject or actors that are too long is refused with that reason', async () => {
     const { id } = (await trust({ subject: '漢*' })).json
     const long = '漢'.repeat(499)
     const names = { iss: long, sub: long }
@@ -84,7 +84,7 @@ describe('attacks with tokens and trust rules', () => {
     await untrust(id)
   })
 
-  test('a trust rule keeps only text that can be stored, and of pasted keys only the fields that verifying needs', async () => {
+  test('a trust rule stores only text that the database accepts, and only the fields of pasted keys that verification needs', async () => {
     for (const more of [
       { claims: { 'a\ud800': 'x' } },
       { claims: { a: 'x\udc00' } },
@@ -104,7 +104,7 @@ describe('attacks with tokens and trust rules', () => {
     await untrust(made.json.id)
   })
 
-  test('a token for a child lives no longer than the requesting token was given, and a refusal leaves no child', async () => {
+  test("a child's token gets at most the life of the token that requested it, and a refused request creates no child", async () => {
     const lead = await family.lead()
     const short = { id: lead.id, token: (await family.mint(lead.id, { ttl_s: 60 })).json.access_token }
     const child = await family.child(short, { may_delegate: true })
@@ -123,7 +123,7 @@ describe('attacks with tokens and trust rules', () => {
     expect(agents.filter(({ name }: { name: string }) => name === 'never made')).toEqual([])
   })
 
-  test('a token without the scope inference creates children but changes nothing of an existing one', async () => {
+  test('a token without the scope inference can create children, but cannot change an existing child', async () => {
     const lead = await family.lead(10)
     const narrow = { id: lead.id, token: (await family.mint(lead.id, { scope: 'memory:read' })).json.access_token }
     const params = { name: 'worker of both', monthly_budget_inr: 5, max_output_tokens: 100 }
@@ -139,7 +139,7 @@ describe('attacks with tokens and trust rules', () => {
     })
   })
 
-  test('the revocation of an expired token ends the tokens made from it', async () => {
+  test('the revocation of an expired token ends the tokens that were made from it', async () => {
     const lead = await family.lead()
     const asked = (await family.mint(lead.id, { ttl_s: 600 })).json.access_token
     clock.advance(300_000)

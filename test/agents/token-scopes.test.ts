@@ -8,14 +8,14 @@ import { startApp, type TestApp } from '../harness/app.ts'
 import { agent } from '../mcp/mount.ts'
 import { familyOf, newName, said } from './family.ts'
 
-/** Rows that every agent token may call, whatever it is good for. */
+/** Endpoints that every agent token may call, whatever its scopes. */
 const free: Readonly<Record<string, string>> = {
   'GET /v1/me/whoami': 'who it is itself',
   'GET /v1/me/profile': 'how its person requests to work',
   'POST /v1/me/agents/{id}/children': 'children get no more than it has',
   'POST /oauth/revoke': 'it ends a token, itself for one',
 }
-/** At the console an agent reads as a member, with usage:read, whatever the row. */
+/** At the console, an agent reads as a member does. It needs usage:read for every endpoint there. */
 const scopeOf = ({ auth, access }: Binding): AgentScope | undefined => (auth === 'session' ? 'usage:read' : access.agentScope)
 
 const bindings = bindingsOf(endpointTable)
@@ -28,7 +28,7 @@ const ofAgents = bindings.filter(isOpenToAgents)
 const tools = mcpTools(262_144)
 const sample: Readonly<Record<string, string>> = { provider: 'alpha', model: 'test-model' }
 
-test('every endpoint that an agent token may call names the scope that it needs, or is listed as free', () => {
+test('every endpoint that an agent token may call names the scope that it needs, or is listed here as free', () => {
   expect(ofAgents.length).toBeGreaterThan(25)
   expect(
     ofAgents
@@ -43,7 +43,7 @@ test('every endpoint that an agent token may call names the scope that it needs,
     ).toBe(true)
 })
 
-test('endpoints that charge need inference, and those that change memory need memory:write', () => {
+test('endpoints that charge need the scope inference, and endpoints that change memory need memory:write', () => {
   for (const { row, at, access } of bindings.filter(isOpenToAgents)) {
     if (row.inference === true) expect(access.agentScope, at).toBe('inference')
     if (at.includes('/v1/me/memory')) expect(access.agentScope, at).toMatch(at.startsWith('GET ') ? /^memory:read$/ : /^memory:write$/)
@@ -80,7 +80,7 @@ describe('scopes of agent tokens over HTTP', () => {
     return JSON.parse(text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? 'null')).result.tools.map(({ name }: { name: string }) => name)
   }
 
-  test('a token has every scope unless its mint requests fewer; the reply and the claims name them', async () => {
+  test('a token has every scope unless its mint requests fewer, and the reply and the claims name the scopes', async () => {
     const everything = 'inference memory:read memory:write usage:read'
     for (const [body, scope] of [
       [undefined, everything],
@@ -109,7 +109,7 @@ describe('scopes of agent tokens over HTTP', () => {
     expect((await family.mint(id, { scope: 'admin' })).json.error.message).toContain('memory:write')
   })
 
-  test('a token lives as long as its mint requests, at most the time of the installation', async () => {
+  test('a token lives as long as its mint requests, up to the maximum of the installation', async () => {
     for (const ttl of [1, 60, 900]) {
       const { json } = await family.mint(id, { ttl_s: ttl })
       const { iat = 0, exp = 0 } = decodeJwt(json.access_token)
@@ -124,7 +124,7 @@ describe('scopes of agent tokens over HTTP', () => {
     if (scope === undefined) continue
     test(`${binding.at} needs ${scope}`, async () => {
       const [method = '', path = ''] = binding.at.split(' ')
-      // An agent names itself in the address of those below it.
+      // The URL of an endpoint about children contains the id of the calling agent.
       const samples: Readonly<Record<string, string>> = path.includes('/{id}/children/') ? { id: String(id) } : sample
       const ask = (token: string) =>
         app.call(
@@ -143,7 +143,7 @@ describe('scopes of agent tokens over HTTP', () => {
 
   for (const { name, row } of tools.filter(({ row }) => mayCall(agent, row.access).ok)) {
     const scope = row.access.agentScope
-    test(`the tool ${name} ${scope === undefined ? 'is free' : `needs ${scope}, is in no list without it and says so when it is called`}`, async () => {
+    test(`the tool ${name} ${scope === undefined ? 'needs no scope' : `needs ${scope}. Without it, no list shows the tool, and a call says what is missing`}`, async () => {
       for (const [token, isGood] of [
         ...(scope === undefined ? [] : [[tokenOf(`all but ${scope}`), false] as const]),
         [tokenOf(scope ?? 'usage:read'), true] as const,
@@ -160,12 +160,12 @@ describe('scopes of agent tokens over HTTP', () => {
     })
   }
 
-  test('free endpoints accept a token of any scope', async () => {
+  test('endpoints that need no scope accept every token', async () => {
     for (const scope of agentScopes)
       for (const path of ['/v1/me/whoami', '/v1/me/profile']) expect((await app.call('GET', path, undefined, { token: tokenOf(scope) })).status).toBe(200)
   })
 
-  test('a token from before scopes existed has every scope; unknown words grant nothing', async () => {
+  test('a token from before scopes existed has every scope, and unknown scope names grant nothing', async () => {
     const { kid, key } = await app.gateway.app.agents.signingKeys.current()
     const sign = (claims: JWTPayload) => new SignJWT(claims).setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid }).sign(key)
     const { ver: _ver, ...before } = decodeJwt(await minted())
@@ -182,7 +182,7 @@ describe('scopes of agent tokens over HTTP', () => {
     }
   })
 
-  test('keys and people have no token scopes, and nothing changes for them', async () => {
+  test('token scopes do not limit keys or people', async () => {
     const inference = await app.newKey({ scope: 'inference' })
     expect((await family.chat(inference.key)).status).toBe(200)
     expect((await app.call('GET', '/v1/usage', undefined, { token: inference.key })).status).toBe(200)

@@ -28,7 +28,7 @@ describe('trust rules', () => {
   const create = (more: object = {}, cookie = owner) => app.call('POST', '/me/agent-trust', params(more), { cookie })
   const list = async (cookie = owner) => (await app.call('GET', '/me/agent-trust', undefined, { cookie })).json.rules
 
-  test('an owner creates, lists and deletes rules; omitted fields have defaults', async () => {
+  test('an owner creates, lists and deletes rules, and omitted fields have defaults', async () => {
     const made = await create({ claims: { ref: 'refs/heads/main' }, scope: 'usage:read  inference', ttl_s: 300 })
     expect(made.status).toBe(201)
     expect(made.json).toEqual({
@@ -56,7 +56,7 @@ describe('trust rules', () => {
     expect([again.status, again.json.error.code]).toEqual([404, 'not_found'])
   })
 
-  test('owners write, admins read, members do neither; every act and every refused act is in the audit trail', async () => {
+  test('owners write rules, admins read them, and members can do neither. Every act and every refused act has an audit line', async () => {
     const admin = (await app.newMember('admin')).cookie
     const member = (await app.newMember('member')).cookie
     const { id } = (await create()).json
@@ -89,7 +89,7 @@ describe('trust rules', () => {
     await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
   })
 
-  test('an invalid rule is 400 with the reason', async () => {
+  test('an invalid rule is refused with 400 and the reason', async () => {
     const inference = await app.newKey({ scope: 'inference' })
     const dead = await app.newKey()
     await app.gateway.app.keys.revoke(app.orgId, dead.keyId)
@@ -129,7 +129,7 @@ describe('trust rules', () => {
     expect(await list()).toEqual([])
   })
 
-  test('an owner lets jobs act with their own keys and with keys without a user, not in the name of a member', async () => {
+  test("an owner lets jobs act with the owner's own keys and with keys without a user, but not with a member's key", async () => {
     const member = await app.newMember('owner')
     const { id: theirs } = (await app.call('POST', '/me/keys', {}, { cookie: member.cookie })).json
     const refused = await create({ key_id: theirs })
@@ -145,7 +145,7 @@ describe('trust rules', () => {
     }
   })
 
-  test('a revoked agent cannot have a rule', async () => {
+  test('a rule for a revoked agent is refused', async () => {
     const { id } = await app.newAgent('gone')
     await app.call('POST', `/v1/me/agents/${id}/revoke`, {})
     expect((await create({ agent_id: id })).json.error.code).toBe('agent_revoked')
@@ -165,7 +165,7 @@ describe('trust rules', () => {
       [{ issuer: 'https://accounts.google.com', subject: '118' }, 201],
       [{ issuer: 'accounts.google.com', subject: '1*', jwks_uri: 'https://www.googleapis.com/oauth2/v3/certs' }, 400],
       [{ issuer: `${github}/`, subject: 'repo:*' }, 400],
-      // Its default audience there: a stranger who claimed it would get the jobs of whoever forgot to set one.
+      // This is the issuer's default audience. A stranger who claimed it would receive the tokens of jobs that set no audience.
       [{ issuer: github, subject: 'repo:acme/*', audience: 'https://github.com/acme' }, 400],
       [{ issuer: github, subject: 'repo:acme/*', audience: `${app.baseUrl}/orgs/${app.orgId}x` }, 400],
       [{ issuer: github, subject: 'repo:acme/*', audience: `${app.baseUrl}/orgs/${app.orgId}/deploys` }, 201],
@@ -177,7 +177,7 @@ describe('trust rules', () => {
     }
   })
 
-  test('an issuer whose keys are given with the rule may be any text, and one that is dialed must be at an address that users may reach', async () => {
+  test('when the rule contains the keys, the issuer may be any text. Otherwise its address must be one to which users may direct requests', async () => {
     const jwks = { keys: [publicKey] }
     const cluster = await create({ issuer: 'https://kubernetes.default.svc.cluster.local', subject: 'system:serviceaccount:ci:runner', jwks })
     expect([cluster.status, cluster.json.jwks]).toEqual([201, jwks])
@@ -186,7 +186,7 @@ describe('trust rules', () => {
     for (const { json } of [cluster, elsewhere]) await app.call('DELETE', `/me/agent-trust/${json.id}`, undefined, { cookie: owner })
   })
 
-  test('tokens of one issuer for one audience belong to one organisation while it has a rule, and the refusal of others does not reveal it', async () => {
+  test('an audience of an issuer belongs to one organisation while it has a rule, and the refusal of another organisation does not reveal that', async () => {
     const audience = 'api://gateway'
     const other = await app.otherOrg('Late')
     const late = await app.signIn(other.userId, other.orgId)
@@ -211,7 +211,7 @@ describe('trust rules', () => {
     await remove(back.json.id)
   })
 
-  test('a free audience goes to one organisation when several request it concurrently', async () => {
+  test('when several organisations request a free audience concurrently, one of them gets it', async () => {
     const audience = 'api://contested'
     await app.call('DELETE', `/me/agent-trust/${(await create({ audience })).json.id}`, undefined, { cookie: owner })
     const askers = await Promise.all(

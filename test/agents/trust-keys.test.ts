@@ -1,4 +1,4 @@
-/** What one exchange may cost, whatever the keys of the rules are. */
+/** The cost of one exchange is bounded, whatever keys the rules contain. */
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type ExchangeDeps, TokenExchange } from '../../src/agents/federation/oauth-exchange.ts'
@@ -11,7 +11,7 @@ const number = (bits: number): string => {
   return bytes.toString('base64url')
 }
 
-test('RSA keys have at most 4096 bits, and their exponents at most 32, both pasted and fetched', () => {
+test('RSA keys may have at most 4096 bits, and their exponents at most 32, both for pasted and for fetched keys', () => {
   for (const [bits, exponent, isTaken] of [
     [2048, 'AQAB', true],
     [4096, 'AQAB', true],
@@ -27,7 +27,7 @@ test('RSA keys have at most 4096 bits, and their exponents at most 32, both past
   }
 })
 
-test('one exchange tries four places of keys, and first those whose rules hold by the claims of the token', async () => {
+test('one exchange tries at most four places of keys. Rules that fit the claims of the token come first', async () => {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const nowS = Math.floor(systemClock.nowMs() / 1_000)
   const claims = { iss: 'https://issuer.example', aud: 'us', sub: 'job', iat: nowS, exp: nowS + 60 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { claimsHold, matchesGlob } from '../../src/agents/federation/oauth-exchange.ts'
 import { propertyRuns } from '../harness/property-runs.ts'
 
-/** The same by a regular expression, which the product does not use: it can be made slow. */
+/** The same match as a regular expression. The product does not use it, because an attacker could make it slow. */
 const byRegExp = (pattern: string, text: string): boolean =>
   new RegExp(
     `^${pattern
@@ -12,7 +12,7 @@ const byRegExp = (pattern: string, text: string): boolean =>
       .join('[^]*')}$`,
   ).test(text)
 
-test('a pattern matches its text, with * for any run of characters', () => {
+test('a pattern matches its own text, and * matches any run of characters', () => {
   const few = fc.string({ unit: fc.constantFrom('a', 'b', '*', '/', '.'), maxLength: 8 })
   fc.assert(
     fc.property(few, few, (pattern, text) => matchesGlob(pattern, text) === byRegExp(pattern, text)),
@@ -32,12 +32,12 @@ test('a pattern matches its text, with * for any run of characters', () => {
     expect(matchesGlob(pattern, text), `${pattern} ${text}`).toBe(isSo)
 })
 
-test('a pattern with many stars takes no longer than its text', () => {
+test('matching a pattern with many stars takes time in proportion to the text', () => {
   expect(matchesGlob(`${'a*'.repeat(250)}b`, 'a'.repeat(100_000))).toBe(false)
 })
 
-test('every claim must be present and match: texts by pattern, numbers and booleans as text, lists by one of their texts', () => {
-  // What JSON makes of 9007199254740993 is the text of another number.
+test('every claim of a rule must be present and match: texts by pattern, numbers and booleans as text, and lists by one of their texts', () => {
+  // JSON.parse turns 9007199254740993 into another number.
   const payload = { huge: JSON.parse('9007199254740993'), sub: 's', ref: 'main', groups: ['a', 'deployers'], run: 12, ok: true, nested: { a: 'b' }, none: null }
   const holds = (claims: Record<string, string>, subject = 's') => claimsHold({ subject, claims }, payload)
   for (const claims of [{}, { ref: 'm*' }, { groups: 'deploy*' }, { run: '12' }, { ok: 'true' }, { ref: '*', groups: 'a' }] as Record<string, string>[])

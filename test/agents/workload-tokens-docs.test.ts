@@ -1,4 +1,4 @@
-/** The commands of docs/guides/workload-tokens.md, run as they are written there. */
+/** Runs the commands of docs/guides/workload-tokens.md unchanged. */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,13 +12,13 @@ import { type OidcIssuer, startOidcIssuer } from './oidc-issuer.ts'
 const page = readFileSync(new URL('../../docs/guides/workload-tokens.md', import.meta.url), 'utf8')
 const hasTools = process.platform !== 'win32' && ['bash', 'curl', 'jq'].every(name => spawnSync(name, ['--version']).status === 0)
 
-/** The text behind `run: |`, without its indent. */
+/** Returns the text after `run: |`, without its indentation. */
 function workflowScript(): string {
   const [, block = ''] = /run: \|\n((?: {10}.*\n)+)/.exec(page) ?? []
   return block.replaceAll(/^ {10}/gm, '')
 }
 
-/** The shell block that has all of these words. */
+/** Returns the shell block that contains all of these words. */
 function shellBlock(...words: readonly string[]): string {
   const blocks = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(match => match[1] ?? '')
   const found = blocks.find(block => words.every(word => block.includes(word)))
@@ -51,7 +51,7 @@ describe.runIf(hasTools)('the page about tokens of jobs', () => {
     return stdout
   }
 
-  test('the workflow step provides a token and the address for later steps, and masks the token', async () => {
+  test('the workflow step provides a masked token and the address for later steps', async () => {
     const audience = `${app.baseUrl}/orgs/${app.orgId}`
     const token = await issuer.token({ aud: audience })
     let asked = ''
@@ -78,7 +78,7 @@ describe.runIf(hasTools)('the page about tokens of jobs', () => {
     expect(out.trim()).toBe(`::add-mask::${made}`)
   })
 
-  test('the commands of the pod exchange its mounted token; introspection and revocation work as the page says', async () => {
+  test('the commands of the pod exchange its mounted token, and introspection and revocation work as the page says', async () => {
     writeFileSync(join(folder, 'token'), await issuer.token({ aud: [`${app.baseUrl}/orgs/${app.orgId}`], sub: 'system:serviceaccount:agents:triage' }))
     const { access_token: token } = JSON.parse(await run(shellBlock('subject_token@')))
     expect(decodeJwt(token)).toMatchObject({ sub: `agent:${agentId}`, act: { sub: 'system:serviceaccount:agents:triage' } })

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-/** The commands and the page of docs/guides/billing.md, run as they are written there. */
-=======
 /** Runs the commands and the page of docs/guides/billing.md exactly as they are written there. */
->>>>>>> keep/words1
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -27,7 +27,9 @@ export interface TestOptions {
   readonly lookup?: LookupFunction
   /** The disk of the usage journal. The default is the disk of this machine. */
   readonly journalDisk?: JournalDisk
-  /** Adds the providers and models of dialect-upstreams.ts, one of each dialect, and starts their servers (`app.others`). */
+  /** True: usage is flushed in a thread of its own, from dist, as in a real process. Default: by this process, from the source. */
+  readonly flushThread?: boolean
+  /** Adds the providers and models of dialect-upstreams.ts, one of every dialect that the build speaks, and starts their servers (`app.others`). */
   readonly dialects?: boolean
   /** Returns the operator's file to use instead of the default one below. */
   readonly operatorFile?: (urls: { alpha: string; beta: string; indus: string }) => object
@@ -178,6 +180,7 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     ...(options.clock ? { clock: options.clock } : {}),
     ...(options.lookup ? { lookup: options.lookup } : {}),
     ...(options.journalDisk ? { journalDisk: options.journalDisk } : {}),
+    flushesHere: options.flushThread !== true && process.env['TEST_FLUSH_THREAD'] !== 'on',
     log: makeLog('info', { write: line => logLines.push(line) }),
     foundation: { dataDir, masterKey: randomBytes(32), db: database.db },
     makesFirstOrg: false,

@@ -69,7 +69,9 @@ async function makeTemplate(server: string): Promise<string> {
 
 /** Compiles the files of worker threads when the build is missing or older. Tests run the source, but worker threads cannot. */
 function buildWorkers(): void {
-  const counting = readdirSync(join(root, 'src/platform/media/sound')).map(name => `media/sound/${name.replace('.ts', '')}`)
+  const counting = readdirSync(join(root, 'src/platform/media/sound'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .map(name => `media/sound/${name.replace('.ts', '')}`)
   const sources = ['db/embedded/db-embedded-worker', 'media/audio-length-worker', ...counting].filter(name => {
     const built = join(root, `dist/platform/${name}.js`)
     return !existsSync(built) || statSync(built).mtimeMs < statSync(join(root, `src/platform/${name}.ts`)).mtimeMs

@@ -133,3 +133,54 @@ export function amrOf(seconds: number, isWide = false): Buffer {
   frame[0] = 0x04
   return Buffer.concat([text(isWide ? '#!AMR-WB\n' : '#!AMR\n'), ...Array.from({ length: Math.round(seconds * 50) }, () => frame)])
 }
+
+const narrowFrame = Buffer.from(amrOf(0.02).subarray(6))
+const wideFrame = Buffer.from(amrOf(0.02, true).subarray(9))
+/** An Opus packet of 20 ms. */
+const opusPacket = Buffer.concat([bytes(0x08), zeros(19)])
+
+/** MP4 or 3GP whose samples have several packets of 20 ms each, four samples a chunk. Its header says one second, whatever it holds. */
+function packetFileOf(codec: string, packet: Buffer, perSample: number, seconds: number): Buffer {
+  const packets = Math.round(seconds * 50)
+  const samples = Math.ceil(packets / perSample)
+  const sizes = Array.from({ length: samples }, (_, index) => packet.length * Math.min(perSample, packets - index * perSample))
+  const chunks = Math.ceil(samples / 4)
+  const fileWith = (firstAt: number): Buffer => {
+    const offsets = Array.from({ length: chunks }, (_, index) => u32(firstAt + index * 4 * perSample * packet.length))
+    const entry = box(codec, zeros(6), u16(1), zeros(8), u16(1), u16(16), zeros(4), u16(8000), u16(0), box('damr', text('test'), zeros(3), bytes(0, perSample)))
+    const stbl = box(
+      'stbl',
+      box('stsd', zeros(4), u32(1), entry),
+      box('stts', zeros(4), u32(1), u32(samples), u32(160)),
+      box('stsc', zeros(4), u32(1), u32(1), u32(4), u32(1)),
+      box('stsz', zeros(8), u32(samples), ...sizes.map(u32)),
+      box('stco', zeros(4), u32(chunks), ...offsets),
+    )
+    const mdia = box('mdia', box('mdhd', zeros(12), u32(8000), u32(8000), zeros(4)), box('hdlr', zeros(8), text('soun'), zeros(13)), box('minf', stbl))
+    const tkhd = box('tkhd', u32(7), zeros(8), u32(1), zeros(4), u32(8000), zeros(60))
+    return Buffer.concat([
+      box('ftyp', text('3gp4'), u32(0), text('3gp4')),
+      box('moov', box('trak', tkhd, mdia)),
+      u32(packets * packet.length + 8),
+      text('mdat'),
+    ])
+  }
+  const head = fileWith(fileWith(0).length)
+  return Buffer.concat([head, ...Array.from({ length: packets }, () => packet)])
+}
+
+export const threeGpOf = (seconds: number): Buffer => packetFileOf('samr', narrowFrame, 10, seconds)
+export const wideThreeGpOf = (seconds: number): Buffer => packetFileOf('sawb', wideFrame, 1, seconds)
+export const opusMp4Of = (seconds: number): Buffer => packetFileOf('Opus', opusPacket, 1, seconds)
+
+/** CAF with one channel: a description, and the sound of a codec. */
+function cafOf(codec: string, bits: number, sound: Buffer): Buffer {
+  const rate = Buffer.alloc(8)
+  rate.writeDoubleBE(8000)
+  const chunk = (type: string, content: Buffer): Buffer => Buffer.concat([text(type), u32(0), u32(content.length), content])
+  const description = Buffer.concat([rate, text(codec), u32(0), u32(0), u32(160), u32(1), u32(bits)])
+  return Buffer.concat([text('caff'), u16(1), u16(0), chunk('desc', description), chunk('free', zeros(10)), chunk('data', Buffer.concat([zeros(4), sound]))])
+}
+
+export const amrCafOf = (seconds: number): Buffer => cafOf('samr', 0, Buffer.from(amrOf(seconds).subarray(6)))
+export const plainCafOf = (seconds: number): Buffer => cafOf('lpcm', 16, zeros(Math.round(seconds * 8000) * 2))

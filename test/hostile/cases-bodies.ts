@@ -93,6 +93,42 @@ const countCases: HostileCase[] = [
     },
   },
   {
+    name: 'body: 15 objects of 9,900 members and tools of 140,000 values, on every format',
+    isShort: true,
+    async run(field) {
+      const objects = Array.from({ length: 15 }, (_, index) => `{${Array.from({ length: 9900 }, (_, n) => `"k${index}_${n}":1`).join()}}`)
+      const properties = Array.from({ length: 9000 }, (_, n) => `"p${n}":{"type":"string","description":"a"}`).join()
+      const schema = `{"type":"object","properties":{${properties}}}`
+      const wide = Buffer.from(`[${objects.join()}]`)
+      const got: Got[] = []
+      for (const path of paths.slice(0, 4)) got.push(await post(field, path, around(wide)))
+      const chat = `"model":"honest-model","max_tokens":5,"messages":[${message}]`
+      const tools = [
+        [chatPath, `{${chat},"tools":[{"type":"function","function":{"name":"f","parameters":${schema}}}]}`],
+        ['/v1/messages', `{${chat},"tools":[{"name":"f","input_schema":${schema}}]}`],
+        ['/v1/responses', `{"model":"honest-model","input":"a","tools":[{"type":"function","name":"f","parameters":${schema}}]}`],
+      ] as const
+      for (const [path, body] of tools) got.push(await post(field, path, Buffer.from(body)))
+      return got
+    },
+  },
+  {
+    name: 'body: 28 MB of pictures, 28 MB of text and 20,000 messages, three at a time',
+    isShort: true,
+    async run(field) {
+      const picture = `{"type":"image_url","image_url":{"url":"data:image/png;base64,${'A'.repeat(7 * mib)}"}}`
+      const text = `{"role":"user","content":"${'The quick brown fox.\\n'.repeat(60_000)}"}`
+      const bodies = [
+        `[{"role":"user","content":[${Array(4).fill(picture).join()}]}]`,
+        `[${Array(20).fill(text).join()}]`,
+        `[${Array(20_000).fill(message).join()}]`,
+      ].map(messages => Buffer.from(`{"model":"honest-model","max_tokens":5,"messages":${messages}}`))
+      const got: Got[] = []
+      for (const path of [chatPath, '/v1/messages']) for (const body of bodies) got.push(...(await together(3, () => post(field, path, body))))
+      return got
+    },
+  },
+  {
     name: 'body: three of the most expensive bodies at the same time',
     isShort: true,
     expects: isRefused,
@@ -309,6 +345,26 @@ const pageCases: HostileCase[] = [
         frame(`{"name":"whoami","x":${list('{}', 24_000 * 3)}}`),
       ]
       return Promise.all(bodies.map(body => post(field, '/mcp', body, { 'mcp-protocol-version': '2025-06-18' })))
+    },
+  },
+  {
+    name: 'mcp: addresses, names and arguments of a megabyte, in halves of surrogates, escapes and combining marks',
+    isShort: true,
+    async run(field) {
+      const frame = (method: string, params: string): Buffer => Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`)
+      const texts = ['\\ud800'.repeat(170_000), '%zz'.repeat(340_000), `a${'\u0301\u0323'.repeat(250_000)}`]
+      const got: Got[] = []
+      for (const text of texts) {
+        const bodies = [
+          frame('resources/read', `{"uri":"memory://${text}"}`),
+          frame('tools/call', `{"name":"${text}"}`),
+          frame('tools/call', `{"name":"whoami","arguments":{"${text}":1}}`),
+          frame('tools/call', `{"name":"memory_list","arguments":{"prefix":"${text}"}}`),
+        ]
+        for (const body of bodies) got.push(await post(field, '/mcp', body, { 'mcp-protocol-version': '2025-06-18' }))
+        got.push(await post(field, '/v1/me/agents', Buffer.from(`{"name":"${text}"}`)))
+      }
+      return got
     },
   },
   {

@@ -88,6 +88,15 @@ interface Row {
 
 const rows: readonly Row[] = [
   { name: '200 MB of comments', isShort: false, isStream: true, answer: flood(': still thinking\n\n', 200 * mib) },
+  {
+    name: 'a gzip of 50,000,000 comments behind an event',
+    isShort: true,
+    isStream: true,
+    answer: whole(() => gzipSync(Buffer.concat([Buffer.from(event({ content: 'a' })), repeated(':\n', 100 * mib)]), { level: 1 }), {
+      'content-type': 'text/event-stream',
+      'content-encoding': 'gzip',
+    }),
+  },
   { name: '112 MB of data lines without a blank line', isShort: true, isStream: true, answer: flood('data: a\n', 112 * mib) },
   { name: 'one line of 100 MB', isShort: true, isStream: true, answer: flood('a', 100 * mib, 'data: "') },
   { name: '100 MB of blank lines', isShort: false, isStream: true, answer: flood('\n', 100 * mib) },

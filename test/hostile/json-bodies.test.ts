@@ -28,7 +28,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     path: chat,
     body: () => `{"model":"m",${say},${Array.from({ length: 1_500_000 }, (_, n) => `"k${n}":1`).join()}}`,
     status: 400,
-    names: '150000',
+    names: '10000',
   },
   'tiny messages': { path: chat, body: () => `{"model":"m","messages":[${fill('{"role":"user","content":"a"},')}{}]}`, status: 400, names: '150000' },
   'tiny items': { path: '/v1/responses', body: () => `{"model":"m","input":[${fill('{"role":"user","content":"a"},', 1e6)}{}]}`, status: 400, names: '20000' },

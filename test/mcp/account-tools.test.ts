@@ -1,4 +1,4 @@
-/** whoami, budget_get and usage_get: the figures of the HTTP rows, in words that a model reads well. */
+/** whoami, budget_get and usage_get. They return the figures of the HTTP endpoints as text for a model. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { mcpClients } from './mcp-clients.ts'
@@ -21,7 +21,7 @@ const clients = mcpClients(() => app)
 afterEach(() => clients.closeAll())
 
 describe.each(clients.eras)('in the %s', (_era, connect) => {
-  test('MCP-07 usage_get has the numbers of GET /v1/usage: all of them, by model, by agent and by day', async () => {
+  test('MCP-07 usage_get has the numbers of GET /v1/usage: in total, by model, by agent and by day', async () => {
     const client = await connect()
     const { json } = await app.call('GET', '/v1/usage')
     const whole = await client.call('usage_get')
@@ -44,7 +44,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(whole.text).toContain('- label "Some Label": 1 request ')
   })
 
-  test('usage_get reports one agent, by id, name or label; for an unknown one it says so; a period without usage is empty', async () => {
+  test('usage_get can report one agent, by id, name or label. It says when the agent is unknown, and a period without usage is empty', async () => {
     const client = await connect()
     const mine = (await app.call('GET', '/v1/usage')).json.by_agent.find(({ id }: { id: number }) => id === agent.id)
     for (const name of [agent.id, String(agent.id), 'counting', 'COUNTING']) {
@@ -65,7 +65,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
       expect((await client.call('usage_get', wrong)).data).toMatchObject({ code: 'bad_request', status: 400 })
   })
 
-  test('budget_get has the budgets of GET /v1/me/budgets, of one scope when requested, as lines', async () => {
+  test('budget_get shows the budgets of GET /v1/me/budgets as lines, all budgets or those of one scope', async () => {
     await app.setBudget('agent', agent.id, 50)
     await app.setBudget('org', app.orgId, 1000)
     const client = await connect(agent.token)
@@ -83,7 +83,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect((await (await connect(other.key)).call('budget_get')).text).toBe('No budget binds this credential.')
   })
 
-  test('whoami is GET /v1/me/whoami with the tightest budget, for keys and agents', async () => {
+  test('whoami returns GET /v1/me/whoami with the tightest budget, for keys and agents', async () => {
     await app.setBudget('agent', agent.id, 50)
     await app.setBudget('org', app.orgId, 1000)
     const client = await connect(agent.token)

@@ -36,7 +36,7 @@ describe('chat stream', () => {
     )
   })
 
-  test('a whole completion gives the same answer', () => {
+  test('a whole completion gives the same answer as a stream', () => {
     const answer = new ChatAnswer()
     answer.add(
       JSON.stringify({
@@ -54,7 +54,7 @@ describe('chat stream', () => {
     expect(answer.text).toBe('')
   })
 
-  test('an abort ends a read that hangs and returns the iterator', async () => {
+  test("an abort ends a read that hangs and calls the iterator's return", async () => {
     const stop = new AbortController()
     let returned = false
     const chunks: AsyncIterable<Uint8Array> = {
@@ -72,7 +72,7 @@ describe('chat stream', () => {
     expect(returned).toBe(true)
   })
 
-  test('HARD-03 the reader of a stream keeps nothing that it has read, however long the stream is', async () => {
+  test('HARD-03 the reader of a stream keeps no chunk after reading it, however long the stream is', async () => {
     setFlagsFromString('--expose_gc')
     const collect = runInNewContext('gc') as () => void
     const given: WeakRef<Uint8Array>[] = []
@@ -88,7 +88,7 @@ describe('chat stream', () => {
       kept = given.filter(chunk => chunk.deref() !== undefined).length
     })()
     expect(await readChatStream(chunks, new ChatAnswer(), new AbortController().signal, () => undefined)).toBe('whole')
-    // The last chunk may be in the hands of the iterator.
+    // The iterator may still hold the last chunks.
     expect(kept).toBeLessThan(5)
   })
 })

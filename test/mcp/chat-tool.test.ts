@@ -1,4 +1,4 @@
-/** The chat tool: where a call went, progress, ends before the answer does, and what is no argument. */
+/** The chat tool: where a call went, progress, calls that end before the answer, and values that are not accepted as arguments. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/platform/clock.ts'
@@ -21,7 +21,7 @@ afterEach(() => clients.closeAll())
 const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 
 describe.each(clients.eras)('chat in the %s', (_era, connect) => {
-  test('the result says where the call went, on which key, and what it cost', async () => {
+  test('the result of a chat says where the call went, on whose key, and what it cost', async () => {
     const client = await connect()
     const named = await client.call('chat', { model: 'test-model', prompt: 'Hello there' })
     expect(named.data).toMatchObject({
@@ -49,7 +49,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     for (const [index, { progress }] of steps.entries()) expect(progress).toBeGreaterThan(steps[index - 1]?.progress ?? -1)
   })
 
-  test('an answer that must be JSON is returned as data too, and a conversation with parts is passed on unchanged', async () => {
+  test('a JSON answer is returned as data too, and a conversation with parts is passed on unchanged', async () => {
     app.alpha.script([{ chunks: ['{"city":', '"Pune"}'] }, {}])
     const client = await connect()
     const schema = { type: 'object', properties: { city: { type: 'string' } } }
@@ -67,7 +67,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     })
   })
 
-  test("claude-* needs a saved key; neither a key in the arguments nor the caller's bearer reaches a provider", async () => {
+  test("claude-* needs a saved key. Neither a key in the arguments nor the caller's bearer reaches a provider", async () => {
     const client = await connect()
     const reply = await client.call('chat', { model: 'claude-test', prompt: 'Hello' })
     expect(reply).toMatchObject({ isError: true, data: { code: 'byok_required', status: 401 } })
@@ -81,7 +81,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     expect(app.alpha.requests[0]?.headers.authorization).toBe('Bearer alpha-platform-secret')
   })
 
-  test('MCPX-03 a chat that the client cancels closes the connection to the provider and is metered for the produced output', async () => {
+  test('MCPX-03 when the client cancels a chat, the connection to the provider is closed and the output so far is metered', async () => {
     const before = await totals()
     app.alpha.script([{ holdAfterChunks: 3 }])
     const client = await connect()
@@ -95,7 +95,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     expect((await totals()).total_tokens).toBeGreaterThan(before.total_tokens)
   })
 
-  test('MCPX-04 a chat that takes longer than max_wait_s returns the answer so far, also when it is empty', async () => {
+  test('MCPX-04 a chat that takes longer than max_wait_s returns the answer so far, even when it is empty', async () => {
     app.alpha.script([{ holdAfterChunks: 3 }, { hang: true }])
     const client = await connect()
     const [begun, silent] = await Promise.all([
@@ -113,7 +113,7 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     await until(() => app.alpha.requests.every(({ aborted }) => aborted))
   })
 
-  test('HARD-05 a short max_wait_s is no discount: the stream of a model that is still thinking is read on, and its output is charged', async () => {
+  test('HARD-05 a short max_wait_s gives no discount. The gateway reads on while the model thinks, and charges its output', async () => {
     const before = await totals()
     const usage = { prompt_tokens: 10, completion_tokens: 20_000, total_tokens: 20_010 }
     app.alpha.script([{ holdAfterChunks: 1, usage }])
@@ -123,12 +123,12 @@ describe.each(clients.eras)('chat in the %s', (_era, connect) => {
     expect(app.alpha.requests[0]?.aborted).toBe(false)
     app.alpha.release()
     await until(async () => (await totals()).requests === before.requests + 1)
-    // The row of the model says that it writes 8,192 tokens at most, and what it makes unseen is believed up to that.
+    // The catalog says that the model writes at most 8,192 tokens. Hidden output is charged up to that number.
     expect((await totals()).total_tokens - before.total_tokens).toBe(10 + 8192)
   })
 })
 
-test("MCP-05 a call on the organisation's own provider key says so", async () => {
+test("MCP-05 the result of a call on the organisation's own provider key says so", async () => {
   const owner = await app.signIn()
   app.others.claude.script(({ path }) => (path.includes('/models') ? { body: { data: [{ id: 'claude-test', type: 'model' }] } } : {}))
   expect((await app.call('PUT', '/me/byok/claude', { key: 'sk-ant-saved' }, { cookie: owner })).status).toBe(200)
@@ -145,7 +145,7 @@ describe('progress of a slow chat', () => {
   let monotonicMs = 0
   let isSilent = false
   const timers = new Set<() => void>()
-  /** Half a minute in which the provider says nothing. */
+  /** Half a minute in which the provider sends nothing. */
   async function silence(): Promise<void> {
     for (let n = 0; n < 2; n++) {
       monotonicMs += 15_000
@@ -155,7 +155,7 @@ describe('progress of a slow chat', () => {
       }
     }
   }
-  /** The third part comes in the same second as the second one. */
+  /** The third part arrives in the same second as the second part. */
   async function* slowly(): AsyncGenerator<Uint8Array> {
     if (isSilent) await silence()
     for (const [index, part] of parts.entries()) {
@@ -188,7 +188,7 @@ describe('progress of a slow chat', () => {
     return { steps, text }
   }
 
-  test('it begins at 0, then comes at most once a second, rises, and counts tokens', async () => {
+  test('progress begins at 0, counts tokens, only rises, and is reported at most once a second', async () => {
     const { steps, text } = await run(false)
     expect(text).toBe(parts.join(''))
     expect(steps.map(({ message }) => message)).toEqual([
@@ -200,7 +200,7 @@ describe('progress of a slow chat', () => {
     expect(steps.map(({ progress }) => progress)).toEqual([0, 5, 10, 21])
   })
 
-  test('it says that it waits while nothing arrives, and stops with the answer', async () => {
+  test('progress says that the call waits while nothing arrives, and stops with the answer', async () => {
     isSilent = true
     const { steps } = await run(false)
     isSilent = false
@@ -214,13 +214,13 @@ describe('progress of a slow chat', () => {
     expect(timers.size).toBe(0)
   })
 
-  test('it contains the text when the client asked for it, each part once', async () => {
+  test('progress contains each part of the text once, if the client asked for the text', async () => {
     const { steps } = await run(true)
     expect(steps.map(({ message }) => message)).toEqual(['asking auto', parts[0], parts[1], `${parts[2]}${parts[3]}`])
   })
 })
 
-/** One call of chat with progress, by the 2.x client. */
+/** Makes one chat call with progress, with the 2.x client. */
 async function mountedCall(url: string, token: string, args: Record<string, unknown>, onprogress: (step: Step) => void): Promise<{ text: string }> {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { authorization: `Bearer ${token}` } } }))

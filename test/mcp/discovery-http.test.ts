@@ -1,4 +1,4 @@
-/** What finds its way here without a credential, or with a wrong one: scanners, editors that look for a login, people with a browser. */
+/** Requests without a credential, or with a wrong one, from scanners, editors that look for a login, and people with a browser. */
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
@@ -34,7 +34,7 @@ const initialize = (protocolVersion: string) => ({
 })
 
 describe('a search for an OAuth login', () => {
-  test('without a named issuer, no organisation has a sign-in path or metadata', async () => {
+  test('without a configured issuer, no organisation has a sign-in path or metadata', async () => {
     for (const [method, path] of [
       ['POST', `/orgs/${app.orgId}/mcp`],
       ['GET', `/.well-known/oauth-protected-resource/orgs/${app.orgId}/mcp`],
@@ -44,7 +44,7 @@ describe('a search for an OAuth login', () => {
     }
   })
 
-  test.each(probes)('%s is 404 as JSON that says how to sign in, by any method and for any Accept header', async path => {
+  test.each(probes)('%s answers 404 as JSON that says how to sign in, for any method and any Accept header', async path => {
     for (const [method, accept] of [
       ['GET', 'application/json'],
       ['GET', 'text/html,application/xhtml+xml'],
@@ -58,7 +58,7 @@ describe('a search for an OAuth login', () => {
     }
   })
 
-  test('the token endpoint of the gateway and its key set stay available', async () => {
+  test("the gateway's own token endpoint and key set stay available", async () => {
     expect((await app.call('POST', '/oauth/token', undefined, { token: null })).json.error).toBe('invalid_request')
     expect((await app.call('GET', '/oauth/token', undefined, { token: null })).headers.get('allow')).toBe('POST')
     expect((await app.call('GET', '/.well-known/jwks.json', undefined, { token: null })).status).toBe(200)
@@ -70,7 +70,7 @@ test.each([
   ['GET', '/mcp/sse', 'POST /mcp'],
   ['POST', '/v1/mcp', 'Did you mean /mcp?'],
   ['GET', '/.well-known/mcp.json', '/.well-known/mcp/server-card.json'],
-])('%s %s, where other servers have theirs, is 404 that says %s', async (method, path, says) => {
+])('%s %s, a path of other MCP servers, answers 404 and says %s', async (method, path, says) => {
   const reply = await app.call(method, path, method === 'POST' ? {} : undefined, { token: null })
   expect(reply.status).toBe(404)
   expect(reply.json.error.message).toContain(says)
@@ -79,7 +79,7 @@ test.each([
 describe('a 401 of /mcp', () => {
   const post = (headers: Record<string, string>) => app.call('POST', '/mcp', initialize('2025-11-25'), { token: null, headers: { ...bodyless, ...headers } })
 
-  test('it has a challenge that starts no OAuth login, and its message says what to do', async () => {
+  test('a 401 of /mcp has a challenge that starts no OAuth login, and its message says what to do', async () => {
     const agent = await app.newAgent('ended')
     await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})
     const ended = await app.newKey()
@@ -110,7 +110,7 @@ describe('a 401 of /mcp', () => {
 })
 
 describe('descriptions of the MCP server', () => {
-  test('the card has one body at its three places, for readers of any origin, also by HEAD', async () => {
+  test('the card is the same at its three paths, for readers of any origin, also by HEAD', async () => {
     const bodies: string[] = []
     for (const path of ['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/mcp-server-card']) {
       const reply = await app.call('GET', path, undefined, { token: null, headers: { origin: 'https://directory.example' } })
@@ -122,7 +122,7 @@ describe('descriptions of the MCP server', () => {
     expect(new Set(bodies).size).toBe(1)
   })
 
-  test('the server supports every version of the card, and no other version but the draft of October 2024', async () => {
+  test('the server supports every protocol version of the card, and no other version except the draft of October 2024', async () => {
     const card = (await app.call('GET', '/mcp/server-card', undefined, { token: null })).json
     const [newest, ...older] = card.remotes[0].supportedProtocolVersions as string[]
     for (const version of older) {
@@ -155,7 +155,7 @@ describe('descriptions of the MCP server', () => {
     expect(text).not.toMatch(/undefined|\[object/)
   })
 
-  test('the OpenAPI document names its server, further documents, and the MCP server', async () => {
+  test("the OpenAPI document names the gateway's URL, other documents, and the MCP server", async () => {
     const { json } = await app.call('GET', '/openapi.json', undefined, { token: null })
     expect(json.servers[0].url).toBe(app.baseUrl)
     expect(json.externalDocs.url).toBe(`${app.baseUrl}/llms.txt`)

@@ -15,11 +15,11 @@ describe('origin check', () => {
   test.each([
     ...['evil.example', 'gw.acme.com.evil.example', 'evilgw.acme.com', '10.0.0.5', '0.0.0.0', '[::]', '[::2]', '', '.', 'gw.acme.com..'],
     ...['evil@localhost', 'localhost/evil', 'localhost?evil', 'localhost#evil', 'localhost:99999', 'gw.acme.com, evil.example', 'xn--gw-acme.com'],
-  ])('the Host "%s" of a rebound name is refused', host => {
+  ])('the Host "%s" of a DNS rebinding attack is refused', host => {
     expect(() => checkOrigin({ host }, names)).toThrow('Host')
   })
 
-  test('a request without Host is refused, whatever other headers name as the host', () => {
+  test('a request without Host is refused, even when another header names the host', () => {
     expect(() => checkOrigin({}, names)).toThrow('Host')
     expect(() => checkOrigin({ host: 'evil.example', 'x-forwarded-host': 'gw.acme.com' }, names)).toThrow('Host')
   })
@@ -41,7 +41,7 @@ describe('origin check', () => {
 })
 
 describe('credential headers', () => {
-  test('x-br-api-key wins over Authorization, Authorization wins over x-api-key, and only gateway credentials count', () => {
+  test('x-br-api-key takes precedence over Authorization, and Authorization over x-api-key. x-api-key counts only with a gateway credential', () => {
     expect(withBearer({ 'x-br-api-key': 'br-1', authorization: 'Bearer theirs' }).authorization).toBe('Bearer br-1')
     expect(withBearer({ 'x-api-key': 'br-2', authorization: 'Bearer br-3' }).authorization).toBe('Bearer br-3')
     expect(withBearer({ 'x-api-key': 'eyJ.eyJ.sig' }).authorization).toBe('Bearer eyJ.eyJ.sig')
@@ -67,7 +67,7 @@ describe('the challenge of a 401', () => {
     ['Basic YnI6YnI=', 'another form than Bearer'],
     ['br-0123456789', 'another form than Bearer'],
     ['Bearer sk-0123456789', 'neither an API key'],
-  ])('for Authorization "%s" it says what to send and repeats nothing of the header', (authorization, says) => {
+  ])('the 401 for Authorization "%s" says what to send and repeats nothing of the header', (authorization, says) => {
     const { message } = challenge(refusal, authorization)
     expect(message).toContain(says)
     expect(message).toContain('"Authorization: Bearer ')
@@ -75,7 +75,7 @@ describe('the challenge of a 401', () => {
     expect(message).not.toMatch(/BRIGADE_KEY|YnI6|0123/)
   })
 
-  test('a credential that is no longer valid keeps its own reason, and the message for an expired token says who renews it', () => {
+  test('the 401 for a credential that is no longer valid gives the reason, and for an expired token it says who renews it', () => {
     expect(challenge(refusal, 'Bearer br-1').message).toBe('This API key has been revoked.')
     const expired = fail('invalid_api_key', { message: 'This agent token has expired. Mint a new one.', extra: { reason: 'token_expired' } })
     const told = challenge(expired, 'Bearer a.b.c')
@@ -83,7 +83,7 @@ describe('the challenge of a 401', () => {
     expect(told.options.headers?.['www-authenticate']).toBe('Bearer realm="brigade eu", error="invalid_token", error_description="token_expired"')
   })
 
-  test('an error other than 401 is not changed', () => {
+  test('an error with a status other than 401 does not change', () => {
     expect(challenge(fail('database_unavailable')).options.headers?.['www-authenticate']).toBeUndefined()
   })
 })

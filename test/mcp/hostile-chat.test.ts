@@ -1,4 +1,4 @@
-/** The chat tool on a server that an organisation brings along and that never stops: it costs that call alone, and is hung up on. */
+/** The chat tool on an organisation's own server that never stops sending. The damage is limited to that call, and the gateway closes the connection. */
 import type { LookupFunction } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { chatAnswerMaxBytes } from '../../src/mcp/tools/chat/chat-stream.ts'
@@ -31,7 +31,7 @@ afterEach(() => clients.closeAll())
 
 const chunk = (delta: object): string => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`
 
-/** So much that only the end of its reader ends it in time. */
+/** Yields so much text that the stream ends in time only when its reader stops. */
 function* endless(piece: string, begin = ''): Generator<string> {
   if (begin !== '') yield begin
   const block = piece.repeat(Math.ceil(65_536 / piece.length))
@@ -41,7 +41,7 @@ function* endless(piece: string, begin = ''): Generator<string> {
 const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 
 describe.each(clients.eras)('HARD-03 in the %s', (_era, connect) => {
-  /** Asks the tool, and waits until the call is in the books and the server has been hung up on. */
+  /** Calls the tool, and waits until the call is settled and the gateway has closed the server's connection. */
   async function ask(rawStream: Iterable<string>) {
     const before = await totals()
     own.script([{ rawStream }])
@@ -56,7 +56,7 @@ describe.each(clients.eras)('HARD-03 in the %s', (_era, connect) => {
   test.each([
     ['text', 'text', chunk({ content: 'word "quoted"\n' })],
     ['reasoning', 'reasoning', chunk({ reasoning_content: 'hm ' })],
-  ] as const)('endless %s is cut at the bound, is marked as cut and is settled once', { timeout: 60_000 }, async (_name, field, piece) => {
+  ] as const)('endless %s is cut at the bound, marked as cut, and settled once', { timeout: 60_000 }, async (_name, field, piece) => {
     const { isError, data, text } = await ask(endless(piece))
     expect([isError, data.finish_reason, data.usage.estimated]).toEqual([undefined, 'too_long', true])
     const bytes = Buffer.byteLength(JSON.stringify(data[field])) - 2
@@ -69,7 +69,7 @@ describe.each(clients.eras)('HARD-03 in the %s', (_era, connect) => {
     ['line', () => endless('a'.repeat(1000), 'data: {"choices":[{"delta":{"content":"')],
     ['event', () => endless('data: a\n', chunk({ content: 'begun' }))],
     ['event behind lone CRs', () => endless('data: a\r', chunk({ content: 'begun' }))],
-  ])('an endless %s breaks the answer', { timeout: 60_000 }, async (_name, stream) => {
+  ])('an endless %s ends the answer with an error', { timeout: 60_000 }, async (_name, stream) => {
     const { isError, text, data } = await ask(stream())
     expect([isError, text]).toEqual([true, expect.stringContaining('too long')])
     expect(['upstream_stream_error', 'all_routes_failed']).toContain(data.code)

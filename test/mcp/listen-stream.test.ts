@@ -6,7 +6,7 @@ import type { ChangeSink, Surface } from '../../src/mcp/surface.ts'
 import { systemClock } from '../../src/platform/clock.ts'
 import { until } from './sample-tools.ts'
 
-/** A surface whose changes the test tells, and a stream on it. */
+/** Opens a stream on a surface whose changes the test sends. */
 async function openStream(more: Partial<Listener> = {}) {
   const told: { sink: ChangeSink | null; stopped: number; hungUp: number; isGood: boolean } = { sink: null, stopped: 0, hungUp: 0, isGood: true }
   const surface: Surface = {
@@ -70,7 +70,7 @@ async function openStream(more: Partial<Listener> = {}) {
 const messageOf = (value: Uint8Array | undefined): any => JSON.parse(/data: (.*)/.exec(Buffer.from(value ?? []).toString())?.[1] ?? 'null')
 
 describe('a stream of changes', () => {
-  test('a slow reader gets one notification for each resource, with the last details, however many changes there are', async () => {
+  test('a slow reader gets one notification for each resource, with the latest details, whatever the number of changes', async () => {
     const { reader, notify, told } = await openStream()
     for (let n = 0; n < 10_000; n++) notify(n % 2 === 0 ? 'test://a' : 'test://b', n)
     told.sink?.notify({ kind: 'resources' })
@@ -95,7 +95,7 @@ describe('a stream of changes', () => {
     await until(() => told.hungUp === 1)
   })
 
-  test('a credential that is no longer valid gets nothing more, and its stream ends in good order', async () => {
+  test('after a credential becomes invalid, the stream sends no more changes and ends in good order', async () => {
     const { reader, told, notify } = await openStream()
     expect(messageOf((await reader.read()).value).method).toBe('notifications/subscriptions/acknowledged')
     told.isGood = false
@@ -105,7 +105,7 @@ describe('a stream of changes', () => {
     expect(told.stopped).toBe(1)
   })
 
-  test('a cut, an end of all streams and a reader that disconnects all stop the listening, once', async () => {
+  test('a cut, the end of all streams, and a disconnecting reader each stop the listening once', async () => {
     const first = await openStream()
     first.cut.abort()
     first.streams.endAll()
@@ -121,7 +121,7 @@ describe('a stream of changes', () => {
     await until(() => third.told.stopped === 1)
   })
 
-  test('a token that has expired already ends its stream immediately', async () => {
+  test('a token that has already expired ends its stream immediately', async () => {
     const { told } = await openStream({ endsAtMs: 1, isStillGood: async () => false })
     await until(() => told.stopped === 1)
   })

@@ -1,4 +1,4 @@
-/** The protocol's own clients of both eras against a gateway, and what their answers come to. */
+/** The SDK clients of both protocol eras, connected to a gateway, with their answers in one form. */
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -6,7 +6,7 @@ import type { TestApp } from '../harness/app.ts'
 
 export const info = { name: 'test', version: '1' }
 
-/** The part that both SDK clients have in common, with the results as data. */
+/** The methods that both SDK clients share, with the results as data. */
 export interface ToolClient {
   call(name: string, args?: Record<string, unknown>, signal?: AbortSignal, onprogress?: (step: Step) => void): Promise<ToolReply>
   names(): Promise<string[]>
@@ -21,7 +21,7 @@ export interface ToolReply {
   readonly text: string
   // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
   readonly data: any
-  /** The blocks behind the text. */
+  /** The blocks after the text. */
   readonly more: { readonly type: string; readonly [field: string]: unknown }[]
   readonly meta: Record<string, unknown>
 }
@@ -35,7 +35,7 @@ const replyOf = (result: any): ToolReply => ({
   meta: result._meta ?? {},
 })
 
-/** The SDKs say an absent message as undefined. */
+/** The SDKs represent a missing message as undefined. */
 type SdkStep = { progress: number; message?: string | undefined }
 export const stepsTo =
   (onprogress: (step: Step) => void) =>
@@ -47,7 +47,7 @@ const optionsOf = (signal?: AbortSignal, onprogress?: (step: Step) => void) => (
   ...(onprogress ? { onprogress: stepsTo(onprogress) } : {}),
 })
 
-/** Clients of `app()`, which may start later; `closeAll` belongs into afterEach. `path` may carry a query. */
+/** Clients of `app()`, which may start later. Call `closeAll` in afterEach. `path` may contain a query. */
 export function mcpClients(app: () => TestApp, path = '/mcp') {
   const open: { close(): Promise<void> }[] = []
 
@@ -57,7 +57,7 @@ export function mcpClients(app: () => TestApp, path = '/mcp') {
       new TransportV1(new URL(`${app().baseUrl}${path}`), { requestInit: { headers: { authorization: `Bearer ${token}`, ...headers } } }) as never,
     )
     open.push(client)
-    // The list teaches the client the output schemas, which it then holds every result against.
+    // The list gives the client the output schemas. The client then validates every result with them.
     const names = async () => (await client.listTools()).tools.map(tool => tool.name)
     await names()
     return {

@@ -3,7 +3,7 @@ import { version } from '../../src/version.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { info, mcpClients, type Step } from './mcp-clients.ts'
 
-/** Some of the tools; the whole list of each credential is in toolsets.test.ts. */
+/** Some of the tools. toolsets.test.ts has the whole list of each credential. */
 const someTools = ['budget_get', 'chat', 'memory_delete', 'memory_list', 'memory_paths', 'memory_read', 'memory_write', 'models_list', 'usage_get', 'whoami']
 
 let app: TestApp
@@ -25,11 +25,11 @@ const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { prot
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
 const post = (body: unknown, headers: Record<string, string> = {}, token: string | null = app.key) =>
   app.call('POST', '/mcp', JSON.stringify(body), { token, headers: { ...usual, ...headers } })
-/** The JSON-RPC message of an answer, which may come as JSON or as one event. */
+/** Returns the JSON-RPC message of an answer, which is JSON or one event. */
 const messageOf = (text: string) => JSON.parse(text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? 'null'))
 
 describe('POST /mcp', () => {
-  test('MCP-01 a missing and an invalid bearer are 401 invalid_api_key in the envelope, with a challenge that names no OAuth metadata', async () => {
+  test('MCP-01 a missing or invalid bearer gets 401 invalid_api_key in the envelope, with a challenge that names no OAuth metadata', async () => {
     for (const token of [null, 'br-nonsense', 'not.a.token']) {
       const reply = await post(initialize, {}, token)
       expect([reply.status, reply.json.error.code]).toEqual([401, 'invalid_api_key'])
@@ -38,25 +38,25 @@ describe('POST /mcp', () => {
     }
   })
 
-  test('MCP-02 initialize with a key returns version, server and tool capability', async () => {
+  test('MCP-02 initialize with a key returns the version, the server and the tool capability', async () => {
     const { result } = messageOf((await post(initialize)).text)
     expect(result).toMatchObject({ protocolVersion: '2025-11-25', serverInfo: { name: 'brigade', version }, capabilities: { tools: {} } })
     expect(result.instructions).toContain('memory')
   })
 
-  test('MCP-03 an agent token works in the same way', async () => {
+  test('MCP-03 an agent token works in the same way as a key', async () => {
     const agent = await app.newAgent('mcp-three')
     expect(messageOf((await post(initialize, {}, agent.token)).text).result.serverInfo.name).toBe('brigade')
     const who = await (await initializeClient(agent.token)).call('whoami')
     expect(who.data).toMatchObject({ principal: { kind: 'agent', id: agent.id, name: 'mcp-three' }, scope: 'inference memory:read memory:write usage:read' })
   })
 
-  test('MCP-16 an initialize for 2026-07-28 or an unknown version is answered with 2025-11-25', async () => {
+  test('MCP-16 initialize for 2026-07-28 or for an unknown version is answered with 2025-11-25', async () => {
     for (const protocolVersion of ['2026-07-28', '2199-01-01'])
       expect(messageOf((await post({ ...initialize, params: { ...initialize.params, protocolVersion } })).text).result.protocolVersion).toBe('2025-11-25')
   })
 
-  test('MCP-11 MCP-12 MCP-13 a narrow Accept is 406, another content type 415, invalid JSON 400 -32700', async () => {
+  test('MCP-11 MCP-12 MCP-13 an Accept without both forms gets 406, another content type 415, and invalid JSON 400 -32700', async () => {
     expect((await post(list, { accept: 'application/json' })).status).toBe(406)
     expect((await post(list, { accept: 'text/event-stream' })).status).toBe(406)
     expect((await post(list, { 'content-type': 'text/plain' })).status).toBe(415)
@@ -64,25 +64,25 @@ describe('POST /mcp', () => {
     expect([broken.status, broken.json.error.code]).toEqual([400, -32700])
   })
 
-  test('MCP-14 MCP-15 an unsupported protocol version header is 400, and a request without it is served', async () => {
+  test('MCP-14 MCP-15 an unsupported protocol version header gets 400, and a request without this header is served', async () => {
     expect((await post(list, { 'mcp-protocol-version': '1900-01-01' })).status).toBe(400)
     const reply = await post(list)
     expect([reply.status, messageOf(reply.text).result.tools.length]).toEqual([200, (await (await initializeClient()).names()).length])
   })
 
-  test('MCP-17 a notification alone is 202 with an empty body', async () => {
+  test('MCP-17 a single notification gets 202 with an empty body', async () => {
     const reply = await post({ jsonrpc: '2.0', method: 'notifications/initialized' })
     expect([reply.status, reply.text]).toEqual([202, ''])
   })
 
-  test('MCP-18 a foreign Origin is 403 with every credential', async () => {
+  test('MCP-18 a foreign Origin gets 403, whatever the credential', async () => {
     for (const token of [app.key, null]) {
       const reply = await post(list, { origin: 'https://evil.example' }, token)
       expect([reply.status, reply.json.error.type]).toEqual([403, 'permission_error'])
     }
   })
 
-  test('MCP-19 GET and DELETE are 405 with Allow: POST, with and without a credential', async () => {
+  test('MCP-19 GET and DELETE get 405 with Allow: POST, with and without a credential', async () => {
     for (const method of ['GET', 'DELETE'])
       for (const token of [app.key, null]) {
         const reply = await app.call(method, '/mcp', undefined, { token })
@@ -90,7 +90,7 @@ describe('POST /mcp', () => {
       }
   })
 
-  test('MCP-21 an agent that is revoked between two calls gets 401 at the second', async () => {
+  test('MCP-21 when an agent is revoked between two calls, the second call gets 401', async () => {
     const agent = await app.newAgent('mcp-twenty-one')
     expect((await post(list, {}, agent.token)).status).toBe(200)
     expect((await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, {})).status).toBe(200)
@@ -99,7 +99,7 @@ describe('POST /mcp', () => {
     expect(reply.headers.get('www-authenticate')).toContain('error_description="agent_revoked"')
   })
 
-  test('MCP-23 equal JSON-RPC ids of concurrent callers never get mixed up', async () => {
+  test('MCP-23 concurrent callers with equal JSON-RPC ids get their own answers', async () => {
     const other = await app.otherOrg('Mcp Twenty Three')
     const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'whoami', arguments: {} } }
     const tokens = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? app.key : other.key))
@@ -107,12 +107,12 @@ describe('POST /mcp', () => {
     expect(orgs).toEqual(tokens.map(token => (token === app.key ? app.orgId : other.orgId)))
   })
 
-  test('MCP-25 a body above the limit is 413 in the envelope', async () => {
+  test('MCP-25 a body above the limit gets 413 in the envelope', async () => {
     const reply = await post({ ...list, pad: 'x'.repeat(5 * 1024 * 1024) })
     expect([reply.status, reply.json.error.code]).toEqual([413, 'payload_too_large'])
   })
 
-  test('MCP-17 the initialize era accepts pings and batches: requests get answers, notifications get none, and a batch has at most a hundred messages', async () => {
+  test('MCP-17 the initialize era accepts pings and batches of at most a hundred messages. Requests get answers, and notifications get none', async () => {
     const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
     expect(messageOf((await post(ping(1))).text)).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
     const batch = await post([ping(1), { jsonrpc: '2.0', method: 'notifications/initialized' }, ping(2), { ...list, id: 3 }])
@@ -124,13 +124,13 @@ describe('POST /mcp', () => {
     expect((await post([{ jsonrpc: '2.0', method: 'notifications/initialized' }])).status).toBe(202)
   })
 
-  test('MCPX-02 a client that probes finds the newer era on the same URL with the same header', async () => {
+  test('MCPX-02 a client that probes for the newer era finds it at the same URL with the same header', async () => {
     expect((await discoverClient(app.key, {}, 'auto')).era).toBe('modern')
   })
 })
 
 describe.each(eras)('tools in the %s', (name, connect) => {
-  test('MCPX-02 the list has every tool that the caller may use, in the same order each time, with schemas and annotations', async () => {
+  test('MCPX-02 the list has every tool that the caller may use, always in the same order, with schemas and annotations', async () => {
     const client = await connect()
     const names = await client.names()
     expect(names).toEqual(expect.arrayContaining(someTools))
@@ -147,7 +147,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     }
   })
 
-  test('MCP-05 chat works like /v1/chat/completions: routed, metered, answered as text and data', async () => {
+  test('MCP-05 a chat is routed and metered as /v1/chat/completions is, and is answered as text and data', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals
     const reply = await (await connect()).call('chat', { model: 'test-model', prompt: 'Hello there', max_tokens: 50 })
     expect(reply.isError).toBeUndefined()
@@ -172,7 +172,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     for (const request of [...app.alpha.requests, ...app.beta.requests]) expect(JSON.stringify(request)).not.toContain(app.key)
   })
 
-  test('a memory write of a client of the discover era has the name of the client, and lists come in pages', async () => {
+  test("a memory write by a client of the discover era records the client's name, and lists come in pages", async () => {
     const client = await discoverClient()
     for (const n of [1, 2, 3]) await client.call('memory_write', { key: `agents/clients/${n}`, content: 'x' })
     const read = await app.call('GET', '/v1/me/memory/o?key=agents/clients/1')
@@ -184,7 +184,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     expect((await client.call('memory_list', { prefix: 'agents/', delimiter: '/' })).data.prefixes).toContain('agents/clients/')
   })
 
-  test('MCP-06 MEMX-10 memory has the rules and the provenance of HTTP, and read content is marked as untrusted with author and time', async () => {
+  test('MCP-06 MEMX-10 memory has the rules and the provenance of HTTP. Content that is read is marked as untrusted, with author and time', async () => {
     const agent = await app.newAgent(`writer in the ${name}`)
     const client = await connect(agent.token)
     const key = `agents/${name.split(' ')[0]}/notes.md`
@@ -207,7 +207,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     expect((await client.call('memory_read', { key })).data).toMatchObject({ code: 'not_found', status: 404 })
   })
 
-  test('MCP-06 a write to an object that has changed meanwhile is a conflict that says how to continue', async () => {
+  test('MCP-06 a write to an object that has changed meanwhile is a conflict, and the error says how to continue', async () => {
     const client = await connect()
     const key = `agents/${name.split(' ')[0]}/cas.md`
     await client.call('memory_write', { key, content: 'first', create_only: true })
@@ -220,7 +220,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     expect((await client.call('memory_read', { key })).data.content).toBe('second')
   })
 
-  test('MCP-24 x-br-agent-id with a key attributes usage and marks memory as over HTTP', async () => {
+  test('MCP-24 x-br-agent-id with a key sets the agent of usage and of memory writes over HTTP', async () => {
     const label = `label ${name.split(' ')[0]}`
     const client = await connect(app.key, { 'x-br-agent-id': label })
     await client.call('chat', { model: 'test-model', prompt: 'x' })
@@ -231,7 +231,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
     expect((await client.call('memory_read', { key })).data.provenance).toMatchObject({ agent: JSON.stringify(label), verified: false })
   })
 
-  test('MCP-22 a chat with a progress token reports its progress: it never falls, contains no content, and ends before the answer', async () => {
+  test('MCP-22 a chat with a progress token reports progress that never falls, contains no content, and ends before the answer', async () => {
     const client = await connect()
     app.alpha.script({ chunks: ['secret ', 'words ', 'of the ', 'model'] })
     const steps: Step[] = []
@@ -248,7 +248,7 @@ describe.each(eras)('tools in the %s', (name, connect) => {
   })
 })
 
-test('MCPX-03 a dropped connection aborts the provider of a running chat, and the produced output is metered', async () => {
+test('MCPX-03 a dropped connection aborts the provider of a running chat, and the output so far is metered', async () => {
   const before = (await app.call('GET', '/v1/usage')).json.totals
   app.alpha.script([{ holdAfterChunks: 3 }])
   const stop = new AbortController()
@@ -268,7 +268,7 @@ test('MCPX-03 a dropped connection aborts the provider of a running chat, and th
   expect((await app.call('GET', '/v1/usage')).json.totals.total_tokens).toBeGreaterThan(before.total_tokens)
 })
 
-test('memory tools say when no store is configured, and models_list has pages of the public catalog', async () => {
+test('memory tools say when no store is configured, and models_list shows the public catalog in pages', async () => {
   const other = await app.otherOrg('Mcp Unconfigured')
   const client = await initializeClient(other.key)
   expect((await client.call('memory_list')).data).toMatchObject({ code: 'memory_not_configured', status: 404 })
@@ -280,6 +280,6 @@ test('memory tools say when no store is configured, and models_list has pages of
     seen.push(...page.models.map((model: { id: string }) => model.id))
     cursor = page.next_cursor ?? undefined
   } while (cursor !== undefined)
-  // What works comes first there.
+  // models_list shows available models first, so the order differs.
   expect(seen.sort()).toEqual(ids.sort())
 })

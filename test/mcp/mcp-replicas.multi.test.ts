@@ -1,4 +1,4 @@
-/** /mcp on several gateways behind one address, without affinity: every POST of a client may go to another process. */
+/** /mcp on several gateway processes behind one address. Each POST of a client may go to another process. */
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -38,7 +38,7 @@ describe.runIf(onPostgres)('MCP over two processes', () => {
   const put = (n: number, key: string, token = fleet.key) =>
     fetch(`${urlOf(n)}/v1/me/memory/o?key=${key}`, { method: 'PUT', headers: { authorization: `Bearer ${token}` }, body: 'x' })
 
-  /** Sends every request to the next process. */
+  /** Sends each request to the next process in turn. */
   function alternating() {
     const served: string[] = []
     const next = (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
@@ -82,7 +82,7 @@ describe.runIf(onPostgres)('MCP over two processes', () => {
     await client.close()
   })
 
-  test('MEMX-08 a write on one process is reported to listeners on the other, for a key and for its folder', async () => {
+  test('MEMX-08 a write on one process is reported to listeners of the key and of its folder on the other process', async () => {
     const listener = await connectV2(urlOf(0), fleet.key)
     const heard: string[] = []
     listener.setNotificationHandler('notifications/resources/updated', ({ params }) => void heard.push(params.uri))

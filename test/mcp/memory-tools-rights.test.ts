@@ -24,7 +24,7 @@ const { eras, closeAll } = mcpClients(() => app)
 const refusal = (reply: ToolReply) => [reply.isError, reply.data.code, reply.data.status]
 const memoryNames = (names: string[]) => names.filter(tool => tool.startsWith('memory_'))
 
-/** A token of an agent that is good for these scopes only. */
+/** Returns an agent token with only these scopes. */
 async function tokenOf(name: string, scope: string): Promise<string> {
   const agent = await app.call('POST', '/v1/me/agents', { name })
   return (await app.call('POST', `/v1/me/agents/${agent.json.id}/token`, { scope })).json.access_token
@@ -33,7 +33,7 @@ async function tokenOf(name: string, scope: string): Promise<string> {
 describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
   const era = name.split(' ')[0]
 
-  test('MCP-06 each credential sees the tools that it may use, and gets a reason when it calls another one', async () => {
+  test('MCP-06 each credential sees the tools that it may use, and calling another tool returns the reason', async () => {
     const list = async (token: string) => memoryNames(await (await connect(token)).names())
     expect(await list(app.key)).toEqual([...readers, ...writers, 'memory_promote', 'memory_share'].sort())
     expect(await list(anna.key)).toEqual([...readers, ...writers, 'memory_share'].sort())
@@ -98,7 +98,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
     expect((await annas.call('memory_read', { key: own })).data.content).toBe(`secret of anna ${era}`)
   })
 
-  test('memory_promote writes a record that names its promoter and its sources, and nobody can edit it', async () => {
+  test('memory_promote writes a record that names its promoter and its sources, and nobody can edit the record', async () => {
     const client = await connect()
     const name = `policy-${era}.md`
     const promoted = await client.call('memory_promote', {
@@ -125,7 +125,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
     expect((await (await connect(anna.key)).call('memory_search', { query: `of the team ${era}` })).data.hits).toHaveLength(1)
   })
 
-  test('memory_share opens, grants, revokes and retires, and each change binds the next call; memory_shares names the members', async () => {
+  test('memory_share opens and retires shares, and grants and revokes access. Each change applies to the next call. memory_shares names the members', async () => {
     const [annas, bens] = [await connect(anna.key), await connect(ben.key)]
     const space = `plans-${era}`
     const key = `shared/${space}/a.md`
@@ -170,7 +170,7 @@ describe.each(eras)('rights of memory tools in the %s', (name, connect) => {
     ])
   })
 
-  test('without a configured store every memory tool says so', async () => {
+  test('without a configured store, every memory tool says so', async () => {
     const { key } = await app.otherOrg(`Storeless ${era}`)
     const client = await connect(key)
     const args: Record<string, Record<string, unknown>> = {

@@ -10,7 +10,7 @@ const edited = (text: string, oldText: string, newText: string, replacesAll = fa
   editText(text, { oldText, newText, replacesAll, charsMax: 1_000_000 })
 
 describe('editing a text', () => {
-  test('an edit replaces a text that occurs once, and shows the lines before and after', () => {
+  test('an edit replaces a text that occurs once, and shows the changed lines before and after', () => {
     expect(edited('one\ntwo words\nthree\n', 'two', '2')).toEqual({
       kind: 'done',
       text: 'one\n2 words\nthree\n',
@@ -19,18 +19,18 @@ describe('editing a text', () => {
     })
   })
 
-  test('added and removed lines are shown without the unchanged ones', () => {
+  test('added and removed lines are shown without the unchanged lines around them', () => {
     expect(edited('a\nb\nc\n', 'b\n', '')).toMatchObject({ text: 'a\nc\n', diff: '@@ line 2 @@\n- b' })
     expect(edited('a\nb\nc', 'b', 'b\nb2')).toMatchObject({ text: 'a\nb\nb2\nc', diff: '@@ line 3 @@\n+ b2' })
     expect(edited('a', 'a', '')).toMatchObject({ text: '', diff: '@@ line 1 @@\n- a\n+ ' })
   })
 
-  test('places that overlap are ambiguous too', () => {
+  test('overlapping occurrences of a text make an edit ambiguous too', () => {
     expect(edited('aaa', 'aa', 'b')).toEqual({ kind: 'ambiguous', count: 2, lines: [1, 1] })
     expect(edited('aaa', 'aa', 'b', true)).toMatchObject({ kind: 'done', text: 'ba', replaced: 1 })
   })
 
-  test('many places in one line are one change of the line, and many changes are counted', () => {
+  test('several changes in one line are shown as one change, and many changes are counted', () => {
     expect(edited('x x\ny\nx\n', 'x', '$&', true)).toMatchObject({
       text: '$& $&\ny\n$&\n',
       replaced: 3,
@@ -40,28 +40,28 @@ describe('editing a text', () => {
     expect(outcome).toMatchObject({ kind: 'done', replaced: 50, diff: expect.stringContaining('… and 45 more places') })
   })
 
-  test('a text of CRLF lines keeps them, whichever line ends the edit has; a mixed text is taken literally', () => {
+  test('a text of CRLF lines keeps its line ends, whatever line ends the edit has. A text with mixed line ends is matched literally', () => {
     expect(edited('a\r\nb\r\nc\r\n', 'a\nb', 'x\ny\nz')).toMatchObject({ text: 'x\r\ny\r\nz\r\nc\r\n' })
     expect(edited('a\r\nb\r\nc\r\n', 'b', 'b\nb')).toMatchObject({ text: 'a\r\nb\r\nb\r\nc\r\n' })
     expect(edited('a\r\nb\r\n', 'a\r\nb', 'x')).toMatchObject({ text: 'x\r\n' })
     expect(edited('a\r\nb\nc', 'a\nb', 'x')).toMatchObject({ kind: 'absent', hint: expect.stringContaining('white space') })
   })
 
-  test('a text that does not occur verbatim is not guessed, but the error says what may be wrong', () => {
+  test('a text that does not occur verbatim is not guessed, and the error says what may be wrong', () => {
     expect(edited('  indented   text', 'indented text', 'x')).toMatchObject({ kind: 'absent', hint: expect.stringContaining('white space') })
     expect(edited('cafe\u0301', 'caf\u00e9', 'x')).toMatchObject({ kind: 'absent', hint: expect.stringContaining('Unicode') })
     expect(edited('Deploy', 'deploy', 'x')).toMatchObject({ kind: 'absent', hint: expect.stringContaining('upper and lower') })
     expect(edited('something', 'else', 'x')).toEqual({ kind: 'absent', hint: '' })
   })
 
-  test('an edit with a too long result is refused, and one with very many places is fast', () => {
+  test('an edit whose result is too long is refused, and an edit of very many places is fast', () => {
     const text = 'a'.repeat(250_000)
     expect(edited(text, 'a', 'b'.repeat(1000), true)).toEqual({ kind: 'too-long', chars: 250_000_000 })
     expect(edited(text, 'a', 'bbb', true)).toMatchObject({ kind: 'done', replaced: 250_000 })
     expect(edited(text, 'a', 'b')).toMatchObject({ kind: 'ambiguous', count: 250_000 })
   }, 10_000)
 
-  test('replacing all gives the same result as splitting and joining', () => {
+  test('replacing all occurrences gives the same result as splitting and joining', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'b', '\n', ' ') }),
@@ -89,7 +89,7 @@ describe('parts of a text', () => {
     return parts
   }
 
-  test('the parts together are the text, whatever the length and content of its lines', () => {
+  test('the parts together are the whole text, for lines of any length and content', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'é', 'अ', '😀', '"', '\n', '\r\n', '\u0001'), maxLength: 200 }),
@@ -103,7 +103,7 @@ describe('parts of a text', () => {
     )
   })
 
-  test('a line limit ends a part, and there is nothing after the last line', () => {
+  test('a line limit ends a part, and no part follows the last line', () => {
     const params = { offsetLine: 1, offsetChar: 0, limitLines: 1, bytesMax: 1000 }
     expect(sliceOf('a\nb\nc', params)).toEqual({ text: 'b', lines: 1, totalLines: 3, next: { offset_line: 2, offset_char: 0 } })
     expect(sliceOf('a\nb\nc', { ...params, offsetLine: 9 })).toEqual({ text: '', lines: 0, totalLines: 3, next: null })
@@ -111,7 +111,7 @@ describe('parts of a text', () => {
 })
 
 describe('lists and marks', () => {
-  test('a page that is too large is read again with fewer entries, and one entry always fits', async () => {
+  test('a page that is too large is loaded again with fewer entries, and one entry always fits', async () => {
     const asked: number[] = []
     const load = (limit: number) => {
       asked.push(limit)
@@ -136,7 +136,7 @@ describe('lists and marks', () => {
     expect(oneLine(`a\u202e\r\n\u2028${'😀'.repeat(3)}`, 5)).toBe('a 😀\ufffd…')
   })
 
-  test('errors in the words of HTTP are translated into the words of tools', () => {
+  test('errors that name HTTP paths are translated to the names of tools', () => {
     expect(inToolWords('This credential may not read under that path. GET /v1/me/memory/paths lists its scopes.')).toBe(
       'This credential may not read under that path. memory_paths lists its scopes.',
     )

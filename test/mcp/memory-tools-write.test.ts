@@ -40,7 +40,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(await stored(key)).toBe('second')
   })
 
-  test('invalid objects are refused with what to do, and nothing is written', async () => {
+  test('invalid objects are refused with advice, and nothing is written', async () => {
     const client = await connect()
     const key = `agents/${era}/refused.md`
     for (const [args, code, status] of [
@@ -63,7 +63,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect((await app.call('GET', at(key))).status).toBe(404)
   })
 
-  test('memory_edit changes one place, returns the change and the new etag, and records its author like any write', async () => {
+  test('memory_edit changes one place, returns the change and the new etag, and records its author as every write does', async () => {
     const agent = await app.newAgent(`editor ${era}`)
     const client = await connect(agent.token)
     const key = `agents/${era}/edit.md`
@@ -86,7 +86,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(await stored(key)).toBe('status: closed\r\nowner: triage\r\nsince: today\r\nstatus of the other: closed\r\n')
   })
 
-  test('memory_edit says what is wrong: not there verbatim, the same text, a stale etag, no object, too large', async () => {
+  test('memory_edit says what is wrong: no verbatim match, the same text, a stale etag, no object, or an object that is too large', async () => {
     const client = await connect()
     const key = `agents/${era}/wrong-edit.md`
     const { data: first } = await client.call('memory_write', { key, content: 'Deploy  on Friday' })
@@ -111,7 +111,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(await stored(key)).toBe('Deploy  on ')
   })
 
-  test('concurrent edits of one object are all kept; of two that change the same words the second is refused', async () => {
+  test('concurrent edits of one object are all kept. When two edits change the same words, the second is refused', async () => {
     const clients = await Promise.all([connect(), connect(), connect()])
     const key = `agents/${era}/race.md`
     const names = Array.from({ length: 9 }, (_, n) => `line-${n}`)
@@ -130,7 +130,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect(await stored(key)).toContain(won[0]?.data.diff.split('\n').at(-1).slice(2))
   })
 
-  test('memory_append makes a new entry each time; entries are deleted, never changed', async () => {
+  test('memory_append creates a new entry each time, and entries can be deleted but not changed', async () => {
     const client = await connect()
     const path = `agents/${era}/log`
     const made = await Promise.all([1, 2, 3].map(n => client.call('memory_append', { path, content: `entry ${n} अ` })))
@@ -147,7 +147,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
     expect((await client.call('memory_delete', { key: keys[0] })).data).toEqual({ key: keys[0], deleted: true, history_erased: false })
   })
 
-  test('memory_history lists earlier versions, memory_read reads them, memory_restore writes one again, and erasing leaves nothing', async () => {
+  test('memory_history lists earlier versions, memory_read reads them and memory_restore restores one. Erasing removes them all', async () => {
     const client = await connect()
     const agent = await app.newAgent(`historian ${era}`)
     const key = `agents/${era}/history.md`
@@ -189,7 +189,7 @@ describe.each(eras)('writing memory with tools in the %s', (name, connect) => {
   })
 })
 
-test('an object that is larger than a write over MCP may be is read in parts, and an edit of it says that it is too large', async () => {
+test('an object that is too large for a write over MCP can be read in parts, and an edit of it says that it is too large', async () => {
   const client = await initializeClient()
   const key = 'agents/large.md'
   await app.call('PUT', at(key), `${'line\n'.repeat(30_000)}end`)
@@ -197,7 +197,7 @@ test('an object that is larger than a write over MCP may be is read in parts, an
   expect(refusal(await client.call('memory_edit', { key, old_text: 'end', new_text: 'END' }))).toEqual([true, 'payload_too_large', 413])
 })
 
-test('an edit with a condition is never tried again, and a write by another caller between two edits stays', async () => {
+test('an edit with a condition is not tried again. A write by another caller between two edits is kept', async () => {
   const client = await initializeClient()
   const key = 'agents/conditional.md'
   const { data } = await client.call('memory_write', { key, content: 'a b' })

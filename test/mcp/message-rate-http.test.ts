@@ -5,7 +5,7 @@ import { closeClients, connectV1, connectV2, discoverPost } from './raw-clients.
 
 let app: TestApp
 beforeAll(async () => {
-  // A minute that does not end while a test counts in it.
+  // The clock does not move, so that the rate's minute does not end during a test.
   const nowMs = Date.now()
   app = await startApp({ clock: { ...systemClock, nowMs: () => nowMs }, env: { FOLDER_STORE: 'on' } })
   expect((await app.call('PUT', '/v1/me/memory-store', { store: 'folder', quota_mb: 100 })).status).toBe(200)
@@ -25,7 +25,7 @@ const messagesIn = (text: string): any[] => {
   if (/^[[{]/.test(text)) return [JSON.parse(text)].flat()
   return [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? 'null'))
 }
-/** Units of the key that are left, found by using them up over HTTP. */
+/** Returns the units that the key has left. It uses them up over HTTP. */
 const unitsLeft = async (token: string): Promise<number> => {
   for (let used = 0; ; used++) if ((await app.call('GET', '/v1/models', undefined, { token })).status === 429) return used
 }
@@ -54,7 +54,7 @@ describe('the rate of messages to /mcp', () => {
     ['tools/list of the discover era', token => discoverPost(app.baseUrl, token, 'tools/list', {})],
     ['resources/read of the discover era', token => discoverPost(app.baseUrl, token, 'resources/read', { uri: 'brigade://whoami' })],
     ['tools/call of the discover era', token => discoverPost(app.baseUrl, token, 'tools/call', { name: 'whoami', arguments: {} })],
-  ])('HARD-10 %s takes one unit of the rate, and above the rate it is 429 with retry-after', async (_name, send) => {
+  ])('HARD-10 %s takes one unit of the rate, and gets 429 with retry-after when no unit is left', async (_name, send) => {
     const { key } = await app.newKey({ rpm: 4 })
     await (await send(key)).text()
     expect(await unitsLeft(key)).toBe(3)
@@ -66,7 +66,7 @@ describe('the rate of messages to /mcp', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
-  test('HARD-10 a batch pays for each of its messages; messages without room are refused separately, and the others are answered', async () => {
+  test('HARD-10 a batch pays for each of its messages. Messages beyond the rate are refused one by one, and the others are answered', async () => {
     const { key } = await app.newKey({ rpm: 5 })
     const reply = await post(key, [...Array.from({ length: 7 }, (_, n) => message(n, 'ping')), { jsonrpc: '2.0', method: 'notifications/initialized' }])
     const answers = messagesIn(await reply.text())
@@ -77,7 +77,7 @@ describe('the rate of messages to /mcp', () => {
       expect(error).toMatchObject({ code: -32000, data: { code: 'rate_limit_exceeded', status: 429, retry_after_s: expect.any(Number) } })
     }
     expect((await post(key, [message(1, 'ping')])).status).toBe(429)
-    // Where nothing that has room waits for an answer, the refused ones are answered all the same.
+    // When the messages within the rate expect no answer, the refused ones still get one.
     const { key: second } = await app.newKey({ rpm: 1 })
     const refused = await post(second, [{ jsonrpc: '2.0', method: 'notifications/initialized' }, message(7, 'ping')])
     expect([refused.status, messagesIn(await refused.text())]).toEqual([
@@ -86,7 +86,7 @@ describe('the rate of messages to /mcp', () => {
     ])
   })
 
-  test('HARD-10 the clients of both SDKs read the refusal with its code', async () => {
+  test('HARD-10 the clients of both SDKs read the code of the refusal', async () => {
     for (const connect of [connectV1, connectV2]) {
       const { key } = await app.newKey({ rpm: 6 })
       const client = await connect(app.baseUrl, key)
@@ -95,9 +95,9 @@ describe('the rate of messages to /mcp', () => {
     }
   })
 
-  test('HARD-10 a tool that calls several rows pays for each of them, and one that calls one row pays once', async () => {
+  test('HARD-10 a tool that calls several rows pays for each of them, and a tool that calls one row pays once', async () => {
     const { key } = await app.newKey({ rpm: 5 })
-    // memory_paths reads two rows.
+    // memory_paths calls two rows.
     expect(messagesIn(await (await post(key, message(1, 'tools/call', { name: 'memory_paths', arguments: {} }))).text())[0].result.isError).toBeUndefined()
     expect(await unitsLeft(key)).toBe(3)
   })
@@ -106,12 +106,12 @@ describe('the rate of messages to /mcp', () => {
 describe('the size of answers', () => {
   const boundBytes = 2 * 1024 * 1024
 
-  test('HARD-10 one POST answers at most 2 MiB in all, and each message that does not fit gets an error that says so', async () => {
+  test('HARD-10 the answers to one POST have at most 2 MiB in all, and each message whose answer does not fit gets an error that says so', async () => {
     expect((await app.call('PUT', '/v1/me/memory/o?key=agents/large.md', 'x'.repeat(40_000))).status).toBe(200)
     const read = (id: number) => message(id, 'tools/call', { name: 'memory_read', arguments: { key: 'agents/large.md' } })
     for (const batch of [Array.from({ length: 100 }, (_, id) => message(id, 'tools/list')), Array.from({ length: 60 }, (_, id) => read(id))]) {
       const text = await (await post(app.key, batch)).text()
-      // The errors themselves are short and come on top.
+      // The error answers are short and are not counted in the bound.
       expect(Buffer.byteLength(text)).toBeLessThanOrEqual(boundBytes + batch.length * 1024)
       const answers = messagesIn(text)
       expect(new Set(answers.map(answer => answer.id)).size).toBe(batch.length)

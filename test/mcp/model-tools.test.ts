@@ -1,4 +1,4 @@
-/** models_list, route_preview, embed and image_generate over real clients of both eras. */
+/** models_list, route_preview, embed and image_generate, called by real clients of both eras. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp, until } from '../harness/app.ts'
 import { picture } from '../harness/pictures.ts'
@@ -26,7 +26,7 @@ const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 const ids = (data: { models: { id: string }[] }) => data.models.map(({ id }) => id)
 
 describe.each(clients.eras)('in the %s', (_era, connect) => {
-  test('models_list filters, has pages, and shows lines with prices', async () => {
+  test('models_list filters models, has pages, and shows lines with prices', async () => {
     const client = await connect()
     const list = async (args: object) => (await client.call('models_list', { ...args })).data
     const all = (await app.call('GET', '/v1/models')).json.data
@@ -49,7 +49,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(named.models[0]).not.toHaveProperty('routes')
     const first = await list({ limit: 2 })
     const second = await list({ limit: 2, cursor: first.next_cursor })
-    // What works comes first, else in the order of the catalog.
+    // Available models come first. Otherwise the order is that of the catalog.
     const works = (entry: { routes: { available: boolean; configured: boolean }[] }): boolean => entry.routes.some(route => route.available && route.configured)
     expect(all.some((entry: never) => !works(entry))).toBe(true)
     expect([...ids(first), ...ids(second)]).toEqual(
@@ -74,7 +74,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect((await client.call('models_list', { ids: ['test-model'] })).data.unknown_ids).toEqual(['test-model'])
   })
 
-  test('route_preview says where a call would go and why not elsewhere, and neither dials nor counts', async () => {
+  test('route_preview says where a call would go and why other routes are skipped. It dials no provider and counts nothing', async () => {
     const client = await connect()
     const before = await totals()
     const reply = await client.call('route_preview', { model: 'test-model', prompt: 'Hello', exclude: ['beta'] })
@@ -99,7 +99,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(await totals()).toEqual(before)
   })
 
-  test('HARD-03 embed refuses to read a reply that is far too long', async () => {
+  test('HARD-03 embed does not read a reply that is far too long', async () => {
     const client = await connect()
     const numbers = `[${'0.12345678901234567,'.repeat(450_000)}1]`
     app.alpha.script([
@@ -109,7 +109,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(data).toMatchObject({ status: 502, message: expect.stringContaining('more than 8388608 bytes') })
   })
 
-  test('embed returns short vectors and the similarity of the texts, whole vectors when requested, and is metered', async () => {
+  test('embed returns shortened vectors and the similarity of the texts, or whole vectors on request, and is metered', async () => {
     const client = await connect()
     const before = await totals()
     const vector = (...start: number[]) => [...start, ...Array.from({ length: 13 }, () => 0)]
@@ -139,7 +139,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect((await client.call('embed', { ...args, data_policy: 'india_only' })).data.provider).toBe('indus')
   })
 
-  test('image_generate returns pictures as blocks, or links, with their cost; a refusal is reported', async () => {
+  test('image_generate returns pictures as blocks or links, with their cost, and reports a refusal', async () => {
     const client = await connect()
     const before = await totals()
     app.alpha.script([
@@ -171,7 +171,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
   })
 })
 
-test('a slow picture reports progress, and one that the caller cancels is still finished and charged', async () => {
+test('a slow picture reports progress, and a picture that the caller cancels is still finished and charged', async () => {
   const before = await totals()
   app.alpha.script([{ hold: true, body: { created: 1, data: [{ url: 'https://images.example/1.png' }] } }])
   const client = await clients.initializeClient()

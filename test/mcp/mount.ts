@@ -1,4 +1,4 @@
-/** A real HTTP server with only /mcp on it, for tests of the transport. The rows behind its tools are small ones of the test. */
+/** A real HTTP server that serves only /mcp, for tests of the transport. Small test rows are behind its tools. */
 
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -53,14 +53,14 @@ export const agent: AgentPrincipal = {
   lifeSeconds: 900,
 }
 
-/** A `max_wait_s` that is over in a moment by `soonClock`. */
+/** A `max_wait_s` that `soonClock` shortens to 150 ms. */
 export const soonSeconds = 7
 export const soonClock: Clock = { ...systemClock, after: (ms, fn) => systemClock.after(ms === soonSeconds * 1000 ? 150 : ms, fn) }
 
 export interface Mount {
   readonly url: string
   readonly inflight: Inflight
-  /** Credentials that are no longer good. */
+  /** Credentials that are no longer valid. */
   readonly revoked: Set<string>
   drain(): void
   close(): Promise<void>
@@ -71,11 +71,11 @@ const principals: Readonly<Record<string, BearerPrincipal>> = { 'br-full': fullK
 export interface MountOptions {
   readonly clock?: Clock
   readonly allowedHosts?: readonly string[]
-  /** The credential of requests that bring none, for clients that cannot send one. */
+  /** The credential of requests without one, for clients that cannot send any. */
   readonly bearer?: string
 }
 
-/** Starts the mount on a free loopback port, with tools or with a whole surface of the test. */
+/** Starts the mount on a free loopback port, with the test's tools or with a whole surface. */
 export async function startMount(tools: readonly Tool[] | SurfaceOf, options: MountOptions = {}): Promise<Mount> {
   const inflight = new Inflight()
   const revoked = new Set<string>()

@@ -8,7 +8,7 @@ import { startApp, type TestApp, type TestReply, until } from '../harness/app.ts
 const usual = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
 const whoami = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami', arguments: {} } }
-/** The JSON-RPC result of an answer, which may come as JSON or as one event. */
+/** Returns the JSON-RPC result of an answer, which is JSON or one event. */
 const resultOf = ({ text }: TestReply) => JSON.parse(text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? 'null')).result
 
 describe('MCP behind an OAuth sign-in', () => {
@@ -50,7 +50,7 @@ describe('MCP behind an OAuth sign-in', () => {
   const post = (body: object, token: string | null, at = path) => app.call('POST', at, JSON.stringify(body), { token, headers: usual })
   const challengeOf = (reply: TestReply) => reply.headers.get('www-authenticate') ?? ''
 
-  test('without a credential the reply is 401, and the challenge names the metadata of the resource', async () => {
+  test('a request without a credential gets 401, and the challenge names the metadata of the resource', async () => {
     const reply = await post(list, null)
     const metadata = `${app.baseUrl}/.well-known/oauth-protected-resource${path}`
     expect([reply.status, reply.json.error.code]).toEqual([401, 'invalid_api_key'])
@@ -66,7 +66,7 @@ describe('MCP behind an OAuth sign-in', () => {
     expect((await app.call('GET', path, undefined, { token: null })).status).toBe(405)
   })
 
-  test("the protocol's own client signs in at the issuer and calls tools as the agent of the trust rule", async () => {
+  test("the SDK's own client signs in at the issuer, and calls tools as the agent of the trust rule", async () => {
     let tokens: OAuthTokens | undefined
     let verifier = ''
     let redirected: URL | undefined
@@ -94,7 +94,7 @@ describe('MCP behind an OAuth sign-in', () => {
     const info = { name: 'desk', version: '1' }
     await expect(new Client(info).connect(first as never)).rejects.toThrow('Unauthorized')
     expect([redirected?.origin, redirected?.searchParams.get('resource'), redirected?.searchParams.get('scope')]).toEqual([issuer, resource, 'mcp'])
-    // The person agrees at the issuer, which sends the browser back with a code.
+    // The person agrees at the issuer, and the issuer redirects the browser back with a code.
     const back = await fetch(redirected ?? '', { redirect: 'manual' })
     await first.finishAuth(new URL(back.headers.get('location') ?? '').searchParams.get('code') ?? '')
     const client = new Client(info)
@@ -109,7 +109,7 @@ describe('MCP behind an OAuth sign-in', () => {
     ['the default audience of the organisation', { aud: 'BASE/orgs/ORG' }, 'another audience'],
     ['another subject', { sub: 'mallory' }, 'subject'],
     ['an end in the past', { exp: 1_700_000_000, iat: 1_699_999_000 }, 'expired'],
-  ])('a token with %s is 401 invalid_token', async (_what, claims, why) => {
+  ])('a token with %s gets 401 invalid_token', async (_what, claims, why) => {
     const { aud } = claims
     const token = await signed(typeof aud === 'string' ? { aud: aud.replace('BASE', app.baseUrl).replace('ORG', `${app.orgId}`) } : claims)
     const reply = await post(list, token)
@@ -118,7 +118,7 @@ describe('MCP behind an OAuth sign-in', () => {
     expect(challengeOf(reply)).toContain('error="invalid_token"')
   })
 
-  test('a token without a useful scope is 403 insufficient_scope, scope names of the gateway narrow the tools, and mcp gives all scopes of the rule', async () => {
+  test('a token without a useful scope gets 403 insufficient_scope. Scope names of the gateway narrow the tools, and mcp gives all scopes of the rule', async () => {
     const none = await post(list, await signed({ scope: 'openid profile' }))
     expect([none.status, none.json.error.code]).toEqual([403, 'forbidden'])
     expect(challengeOf(none)).toMatch(/scope="mcp".*error="insufficient_scope"/)
@@ -129,7 +129,7 @@ describe('MCP behind an OAuth sign-in', () => {
     expect(await names({})).toContain('chat')
   })
 
-  test('HARD-10 a message at this mount takes from the rate of the key behind the token', async () => {
+  test("HARD-10 a message at this URL takes from the rate of the token's key", async () => {
     const { key, keyId } = await app.newKey({ rpm: 2 })
     const id = await trust({ name: 'rated', subject: 'rated', key_id: keyId })
     const token = await signed({ sub: 'rated' })
@@ -142,7 +142,7 @@ describe('MCP behind an OAuth sign-in', () => {
     await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })
   })
 
-  test('keys and agent tokens of the organisation are accepted too, those of another are not found, and external tokens are refused at /mcp', async () => {
+  test('keys and agent tokens of the organisation are accepted too, and those of another organisation get 404. /mcp refuses external tokens', async () => {
     const other = await app.otherOrg('Elsewhere')
     expect((await post(list, app.key)).status).toBe(200)
     expect((await post(list, (await app.newAgent('at the mount')).token)).status).toBe(200)
@@ -171,7 +171,7 @@ describe('MCP behind an OAuth sign-in', () => {
     await until(async () => (await post(list, token)).status === 401)
   })
 
-  test('a rule that replaces another one applies from the next call on, and no call is refused in between', async () => {
+  test('a rule that replaces another rule applies from the next call on, and no call in between is refused', async () => {
     const requested = { subject: 'meera', agent_id: agentId }
     const rule = await trust(requested)
     const token = await signed({ sub: 'meera' })

@@ -24,7 +24,7 @@ const textsOf = ({ messages }: { messages: { role: string; content: { type: stri
 const mint = async (scope: string) => (await app.call('POST', `/v1/me/agents/${agent.id}/token`, { scope })).json.access_token as string
 
 describe.each(rawEras)('prompts in the %s', (_era, connect) => {
-  test('the list names the arguments of prompts, in the same order each time', async () => {
+  test('the list of prompts names their arguments, always in the same order', async () => {
     const { prompts } = await (await connect(app.baseUrl, app.key)).listPrompts()
     expect(prompts).toMatchObject([
       { name: 'budget_report', arguments: [] },
@@ -33,7 +33,7 @@ describe.each(rawEras)('prompts in the %s', (_era, connect) => {
     ])
   })
 
-  test('recall returns what memory contains about the topic, best first, as marked data with author and time', async () => {
+  test('recall returns what memory contains about the topic, best match first, as marked data with author and time', async () => {
     const client = await connect(app.baseUrl, app.key)
     const [task = '', data = ''] = textsOf(await client.getPrompt({ name: 'recall', arguments: { topic: 'How do we rollback the billing service?' } }))
     expect(task).toContain('Topic: How do we rollback the billing service?')
@@ -45,7 +45,7 @@ describe.each(rawEras)('prompts in the %s', (_era, connect) => {
     expect(data).not.toContain('Elephants')
   })
 
-  test('recall stays within its prefix, accepts any characters, and says when there is nothing', async () => {
+  test('recall stays within its prefix, accepts any characters, and says when it finds nothing', async () => {
     const client = await connect(app.baseUrl, app.key)
     const [nothing = ''] = textsOf(await client.getPrompt({ name: 'recall', arguments: { topic: 'billing', prefix: 'agents/zoo/' } }))
     expect(nothing).toMatch(/found nothing about it in shared memory under "agents\/zoo\/"/)
@@ -67,7 +67,7 @@ describe.each(rawEras)('prompts in the %s', (_era, connect) => {
     await app.call('DELETE', `/v1/me/memory/o?key=${key}`)
   })
 
-  test('budget_report has the present figures', async () => {
+  test('budget_report contains the present figures', async () => {
     await app.setBudget('agent', agent.id, 25)
     const client = await connect(app.baseUrl, agent.token)
     const [task = '', data = ''] = textsOf(await client.getPrompt({ name: 'budget_report' }))
@@ -86,13 +86,13 @@ describe.each(rawEras)('prompts in the %s', (_era, connect) => {
     await expect(client.getPrompt({ name: 'handoff', arguments: { to: 'x'.repeat(5000) } })).rejects.toThrow(/at most 4000/)
   })
 
-  test('scopes of a token hide prompts, and a request for a hidden one names the missing scope', async () => {
+  test("a token's scopes hide prompts, and a request for a hidden prompt names the missing scope", async () => {
     const client = await connect(app.baseUrl, await mint('memory:read'))
     expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['recall'])
     await expect(client.getPrompt({ name: 'handoff', arguments: { to: 'x' } })).rejects.toThrow(/memory:write/)
   })
 
-  test('arguments complete: names of agents, prefixes of memory', async () => {
+  test('completion offers names of agents and prefixes of memory for arguments', async () => {
     const client = await connect(app.baseUrl, app.key)
     const complete = async (prompt: string, name: string, value: string) =>
       (await client.complete({ ref: { type: 'ref/prompt', name: prompt }, argument: { name, value } })).completion.values

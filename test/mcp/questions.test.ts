@@ -1,4 +1,4 @@
-/** Tools and prompts that ask their caller back, on the wire of both eras. */
+/** Tools and prompts that ask their caller questions, in the wire format of both eras. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Asked, type Questions, type Surface, SurfaceError, type ToolAnswer } from '../../src/mcp/surface.ts'
 import { type Mount, startMount } from './mount.ts'
@@ -46,7 +46,7 @@ async function post(method: string, params: object, headers: Record<string, stri
   return JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? text)
 }
 
-/** A call of the discover era by a client that can be asked `capabilities`. */
+/** Calls a method of the discover era as a client with these capabilities. */
 function modern(method: string, params: object, capabilities: object): Promise<Message> {
   const envelope = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': capabilities }
   const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': 'ask' }
@@ -56,14 +56,14 @@ function modern(method: string, params: object, capabilities: object): Promise<M
 const said = { name: { action: 'accept', content: { name: 'Mira' } } }
 
 describe('questions to the client', () => {
-  test('a client of the discover era gets the questions with the state, and its answers and the state reach the tool', async () => {
+  test('a client of the discover era gets the questions with a state, and the tool gets its answers and the state', async () => {
     const first = await modern('tools/call', { arguments: {} }, { elicitation: {} })
     expect(first.result).toMatchObject({ resultType: 'input_required', requestState: 'first', inputRequests: { name: { method: 'elicitation/create' } } })
     const second = await modern('tools/call', { arguments: {}, inputResponses: said, requestState: 'first' }, { elicitation: {}, sampling: {} })
     expect(second.result).toMatchObject({ content: [{ text: JSON.stringify({ answers: said, sampling: true }) }] })
   })
 
-  test('a state that was changed is refused with the words of the surface', async () => {
+  test("a changed state is refused with the surface's own message", async () => {
     const { error } = await modern('tools/call', { arguments: {}, inputResponses: said, requestState: 'other' }, { elicitation: {} })
     expect(error).toMatchObject({ code: -32602, message: 'The state is not the one that was given.' })
   })
@@ -73,12 +73,12 @@ describe('questions to the client', () => {
     expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: { elicitation: {} } } })
   })
 
-  test('a prompt may ask questions too', async () => {
+  test('a prompt can ask questions too', async () => {
     expect((await modern('prompts/get', {}, { elicitation: {} })).result).toMatchObject({ resultType: 'input_required' })
     expect((await modern('prompts/get', { inputResponses: said }, { elicitation: {} })).result).toMatchObject({ messages: [] })
   })
 
-  test.each(['tools/call', 'prompts/get'])('a client of the initialize era reads from %s that it cannot be asked', async method => {
+  test.each(['tools/call', 'prompts/get'])('a client of the initialize era gets an error from %s that says that it cannot be asked', async method => {
     const { error } = await post(method, { name: 'ask', arguments: {} }, { 'mcp-protocol-version': '2025-11-25' })
     expect(error?.message).toContain('needs a client of protocol 2026-07-28')
   })

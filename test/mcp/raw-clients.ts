@@ -1,10 +1,10 @@
-/** The SDKs' own clients of both eras, for what differs between them or what mcp-clients.ts does not wrap. */
+/** The SDK clients of both eras, for features that differ between the eras or that mcp-clients.ts does not wrap. */
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { info } from './mcp-clients.ts'
 
-/** The part of both clients that has the same name and shape. */
+/** The methods of both clients that have the same name and shape. */
 export interface AnyClient {
   getServerCapabilities(): object | undefined
   listResources(params?: { cursor: string }): Promise<{ resources: { uri: string; name: string }[]; nextCursor?: string }>
@@ -48,7 +48,7 @@ export async function closeClients(): Promise<void> {
   for (const client of open.splice(0)) await client.close()
 }
 
-/** A POST of the discover era without an SDK, for what its clients never send or hide. */
+/** Sends a POST of the discover era without an SDK, for requests that the SDK's client never sends or hides. */
 export function discoverPost(baseUrl: string, token: string, method: string, params: Record<string, unknown>, signal?: AbortSignal): Promise<Response> {
   const name = typeof params['uri'] === 'string' ? params['uri'] : params['name']
   const _meta = {
@@ -71,7 +71,7 @@ export function discoverPost(baseUrl: string, token: string, method: string, par
   })
 }
 
-/** The JSON-RPC message that such a POST is answered with, when it is JSON. */
+/** Returns the JSON-RPC message of the reply to such a POST, when the reply is JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.
 export async function discoverJson(baseUrl: string, token: string, method: string, params: Record<string, unknown>): Promise<any> {
   return (await discoverPost(baseUrl, token, method, params)).json()

@@ -1,15 +1,16 @@
-/** Tools over rows of the test: an echo, one that fails as told, one for full keys only, one that waits until it is aborted, and chat over a scripted stream. */
+/** Tools over test rows: an echo, a tool that fails on request, a tool for full keys, a tool that waits for an abort, and chat over a scripted stream. */
 import { z } from 'zod'
 import { chatTool } from '../../src/mcp/tools/chat/tool-chat.ts'
 import { jsonOf, rowTool, type Tool } from '../../src/mcp/tools/toolbox/tool.ts'
 import { endpointOf, reply } from '../../src/platform/endpoint.ts'
 import { type ErrorName, errorTable, fail } from '../../src/platform/errors.ts'
 import { abortSignalOf } from '../../src/platform/loop/cancellation.ts'
+import type { StreamPump } from '../../src/platform/loop/stream-sink.ts'
 
 const row = endpointOf<object>()
 const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** What the rows have seen. */
+/** What the rows have received. */
 export interface Seen {
   labels: (string | null)[]
   started: number
@@ -85,7 +86,7 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
     errors: [],
     handle: (_s, _i, call) => {
       seen.started++
-      return reply.stream(watch(chunks(abortSignalOf(call.signal)), seen, abortSignalOf(call.signal)), {
+      return reply.stream(pumpOf(watch(chunks(abortSignalOf(call.signal)), seen, abortSignalOf(call.signal))), {
         'content-type': 'text/event-stream',
         'x-br-provider': 'test-provider',
       })
@@ -148,11 +149,20 @@ export function sampleTools(seen: Seen, chunks: (signal: AbortSignal) => AsyncIt
   ]
 }
 
-/** The frames of a chat stream as bytes, one chunk each. */
+/** Yields the frames of a chat stream as bytes, one chunk for each frame. */
 export async function* streamOf(frames: readonly object[]): AsyncGenerator<Uint8Array> {
   for (const frame of frames) yield Buffer.from(`data: ${JSON.stringify(frame)}\n\n`)
   yield Buffer.from('data: [DONE]\n\n')
 }
+
+const pumpOf =
+  (chunks: AsyncIterable<Uint8Array>): StreamPump =>
+  async sink => {
+    for await (const chunk of chunks) {
+      if (!sink.push(chunk)) await sink.room()
+      if (sink.isGone) return
+    }
+  }
 
 async function* watch(chunks: AsyncIterable<Uint8Array>, seen: Seen, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
@@ -162,7 +172,7 @@ async function* watch(chunks: AsyncIterable<Uint8Array>, seen: Seen, signal: Abo
   }
 }
 
-/** Waits for a condition, at most 5 s. */
+/** Waits until a condition holds, at most 5 s. */
 export async function until(holds: () => boolean): Promise<void> {
   for (let tries = 0; !holds(); tries++) {
     if (tries > 500) throw new Error('the condition did not come true in 5 s')

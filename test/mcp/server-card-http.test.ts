@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => app.stop())
 
 describe('server card', () => {
-  test('DISC-04 DISC-05 the card is public JSON with the URL of /mcp and both drafts of fields, readable across origins and cached', async () => {
+  test('DISC-04 DISC-05 the card is public JSON with the URL of /mcp and the fields of both drafts. It is readable across origins and cached', async () => {
     const reply = await app.call('GET', '/.well-known/mcp/server-card.json', undefined, { token: null })
     expect(reply.status).toBe(200)
     expect(reply.headers.get('content-type')).toContain('application/json')
@@ -28,7 +28,7 @@ describe('server card', () => {
     expect(reply.headers.get('cache-control')).toContain('max-age=')
   })
 
-  test('DISC-05 the card is the same at its reserved place, and a reader that has it gets 304', async () => {
+  test('DISC-05 the card is the same at its reserved path, and a reader with a current copy gets 304', async () => {
     const wellKnown = await app.call('GET', '/.well-known/mcp/server-card.json', undefined, { token: null })
     const reserved = await app.call('GET', '/mcp/server-card', undefined, { token: null })
     expect(reserved.headers.get('content-type')).toBe('application/mcp-server-card+json')

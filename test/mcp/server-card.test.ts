@@ -11,7 +11,7 @@ const copies = [
 ] as const
 
 describe('server card', () => {
-  test.each(copies)('the generated copy %s is what the builder makes (UPDATE_GOLDEN=1 writes it)', (name, document) => {
+  test.each(copies)("the generated copy %s equals the builder's output (UPDATE_GOLDEN=1 writes it)", (name, document) => {
     const generated = new URL(`../../server-card/${name}`, import.meta.url)
     const text = `${JSON.stringify(document, null, 2)}\n`
     if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(generated, text)
@@ -19,7 +19,7 @@ describe('server card', () => {
   })
 
   test.each(['https://gw.acme.com', 'http://127.0.0.1:8787', 'http://[::1]:8787', 'http://gateway:8787'])(
-    'it obeys the published rules for a gateway at %s',
+    'the card obeys the published rules for a gateway at %s',
     baseUrl => {
       const card = serverCardShape.parse(serverCard(baseUrl, 'my brigade', '1.4.0-rc.1'))
       expect(card.remotes[0]?.url).toBe(`${baseUrl}/mcp`)
@@ -27,7 +27,7 @@ describe('server card', () => {
     },
   )
 
-  test('its name is the reverse of the host', () => {
+  test('the name of the card begins with the reversed host', () => {
     expect(serverCard('https://gw.acme.com', 'brigade', '1.0.0').name).toBe('com.acme.gw/brigade')
   })
 
@@ -49,24 +49,24 @@ describe('server card', () => {
     ['a remote of another scheme', { remotes: [{ ...remote, url: 'ftp://gw.acme.com/mcp' }] }],
     ['an invalid protocol version', { remotes: [{ ...remote, supportedProtocolVersions: ['1.0'] }] }],
     ['a server that takes no credential', { authentication: { required: false, schemes: [] } }],
-  ])('the shape refuses %s', (_what, wrong) => {
+  ])('the schema refuses %s', (_what, wrong) => {
     expect(serverCardShape.safeParse(card).success).toBe(true)
     expect(serverCardShape.safeParse({ ...card, ...wrong }).success).toBe(false)
   })
 
-  test('an operator may give the server any name, and the card keeps its form', () => {
+  test('an operator may give the server any name, and the card stays valid', () => {
     for (const serviceId of ['Küche & Co "eu"', 'x'.repeat(300), '…'])
       expect(serverCardShape.safeParse(serverCard('https://gw.acme.com', serviceId, '1.0.0')).error).toBeUndefined()
   })
 
-  test('it agrees with what the server says of itself', () => {
+  test('the card agrees with what the server says about itself', () => {
     const identity = mcpIdentity('brigade', '1.0.0')
     const card = serverCard('https://gw.acme.com', 'brigade', '1.0.0')
     expect([card.serverInfo.name, card.title, card.version]).toEqual([identity.name, identity.title, identity.version])
     expect(Buffer.byteLength(identity.instructions)).toBeLessThan(2048)
   })
 
-  test('the AI catalog points at the card', () => {
+  test('the AI catalog contains the URL of the card', () => {
     expect(aiCatalog('https://gw.acme.com', serverCard('https://gw.acme.com', 'brigade', '1.0.0'))).toMatchObject({
       entries: [{ identifier: 'urn:air:gw.acme.com:brigade', url: 'https://gw.acme.com/mcp/server-card', type: 'application/mcp-server-card+json' }],
     })

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/platform/clock.ts'
 import { startApp, type TestApp, until } from '../harness/app.ts'
 import { closeClients, connectV1, connectV2, discoverJson, discoverPost } from './raw-clients.ts'
 
-/** The looks that take seconds in the product take a moment here. */
+/** Shortens the intervals of seconds to milliseconds. */
 const everyMs = new Map([
   [accountPollMs, 40],
   [keepAliveMs, 60],
@@ -47,7 +47,7 @@ async function listening(token: string, uris: string[], client?: Client) {
   return { client: from, updates, subscription, honored: subscription.honoredFilter, keys: () => updates.map(({ uri }) => uri) }
 }
 
-test('MEMX-08 MCPX-06 a write in a readable scope is reported to the listeners of the key and its folder, with the action and its author', async () => {
+test('MEMX-08 MCPX-06 a write in a readable scope is reported to the listeners of the key and of its folder, with action and author', async () => {
   const agent = await app.newAgent('writer')
   const listener = await listening(app.key, ['memory://agents/news/a.md', 'memory://agents/news/', 'memory://agents/elsewhere/'])
   expect(listener.honored).toEqual({ resourceSubscriptions: ['memory://agents/news/a.md', 'memory://agents/news/', 'memory://agents/elsewhere/'] })
@@ -65,7 +65,7 @@ test('MEMX-08 MCPX-06 a write in a readable scope is reported to the listeners o
   expect(listener.updates[3]?._meta['brigade/changes']).toMatchObject([{ action: 'delete', etag: null }])
 })
 
-test('every change through a row or the other era is reported: append, edits, writes by tools', async () => {
+test('every change is reported, whether an endpoint or a client of the other era made it: appends, edits, writes by tools', async () => {
   const listener = await listening(app.key, ['memory://agents/log/'])
   const writer = await connectV1(app.baseUrl, app.key)
   await writer.callTool({ name: 'memory_write', arguments: { key: 'agents/log/by-tool.md', content: '1' } })
@@ -75,7 +75,7 @@ test('every change through a row or the other era is reported: append, edits, wr
   expect(actions()).toEqual(['put', 'append'])
 })
 
-test('MCPX-06 the account resources are reported when they change, and only then', async () => {
+test('MCPX-06 the account resources are reported when they change, and not otherwise', async () => {
   const agent = await app.newAgent('spender')
   const uris = ['brigade://budget', 'brigade://usage', 'brigade://whoami']
   const listener = await listening(agent.token, uris)
@@ -88,7 +88,7 @@ test('MCPX-06 the account resources are reported when they change, and only then
   await until(() => listener.keys().slice(before).includes('brigade://usage') && listener.keys().slice(before).includes('brigade://budget'))
 })
 
-test('scopes of others, unknown places and lists that never change are not granted', async () => {
+test('a subscription to scopes of others, unknown places or lists that never change is not granted', async () => {
   const stranger = await app.newMember('member')
   const listener = await listening(app.key, [
     `memory://users/${stranger.userId}/`,
@@ -104,7 +104,7 @@ test('scopes of others, unknown places and lists that never change are not grant
   expect(await nothing.subscription.closed).toBe('graceful')
 })
 
-test('a share that ends in the middle of a stream ends its notifications, and nobody is notified of what they may not read', async () => {
+test('a share that ends during a stream ends its notifications, and nobody is notified of objects that they may not read', async () => {
   const guest = await app.newMember('member')
   const key = await app.gateway.app.keys.create({
     orgId: app.orgId,
@@ -132,7 +132,7 @@ test('a share that ends in the middle of a stream ends its notifications, and no
   expect(told).not.toContain('private.md')
 })
 
-test("another organisation's changes are never reported", async () => {
+test('changes of another organisation are never reported', async () => {
   const other = await app.otherOrg('Neighbours')
   await app.call('PUT', '/v1/me/memory-store', { store: 'folder' }, { token: other.key })
   const listener = await listening(app.key, ['memory://agents/'])
@@ -142,7 +142,7 @@ test("another organisation's changes are never reported", async () => {
   expect(JSON.stringify(listener.updates)).not.toContain('theirs')
 })
 
-test('the revocation of the agent ends its stream in good order, and the next one is refused', async () => {
+test('the revocation of an agent ends its stream in good order, and its next stream is refused', async () => {
   const agent = await app.newAgent('short lived')
   const listener = await listening(agent.token, ['memory://agents/'])
   expect((await app.call('POST', `/v1/me/agents/${agent.id}/revoke`)).status).toBe(200)
@@ -150,7 +150,7 @@ test('the revocation of the agent ends its stream in good order, and the next on
   expect((await discoverPost(app.baseUrl, agent.token, 'subscriptions/listen', { notifications: {} })).status).toBe(401)
 })
 
-test('a token that expires ends its stream, and so does a key that is revoked', async () => {
+test('a stream ends when its token expires or its key is revoked', async () => {
   const agent = await app.newAgent('expiring')
   const mine = await listening(agent.token, ['memory://agents/'])
   const { key, keyId } = await app.newKey()
@@ -165,7 +165,7 @@ test('a token that expires ends its stream, and so does a key that is revoked', 
   }
 })
 
-test('a credential may have sixteen streams, and one stream a hundred resources', async () => {
+test('a credential may have sixteen streams, and one stream may have a hundred resources', async () => {
   const { key } = await app.newKey()
   const client = await connectV2(app.baseUrl, key)
   for (let n = 0; n < 16; n++) await client.listen({ resourceSubscriptions: ['memory://agents/'] })
@@ -181,8 +181,8 @@ test('a credential may have sixteen streams, and one stream a hundred resources'
   }
 })
 
-test('the opening of a stream counts against the rate of the key, and later notifications do not', async () => {
-  // One unit for the discovery of the client, one for each stream.
+test('opening a stream counts against the rate of the key, and later notifications do not', async () => {
+  // The client's discovery takes one unit, and each stream takes one.
   const { key } = await app.newKey({ rpm: 4 })
   const { client, updates } = await listening(key, ['memory://agents/rate/', 'brigade://whoami', 'brigade://usage'])
   for (let n = 0; n < 6; n++) await put(`agents/rate/${n}`)
@@ -192,7 +192,7 @@ test('the opening of a stream counts against the rate of the key, and later noti
   await expect(client.listen({ resourceSubscriptions: ['memory://agents/'] })).rejects.toThrow(/rate_limit_exceeded/)
 })
 
-test('an idle stream is kept alive, and every frame has the id of its request', async () => {
+test('an idle stream sends keep-alives, and every frame contains the id of its request', async () => {
   const abort = new AbortController()
   const response = await discoverPost(
     app.baseUrl,
@@ -223,8 +223,8 @@ test('the initialize era has no such stream and says so', async () => {
   expect(reply.text).toContain('-32601')
 })
 
-// The last one: it stops the gateway.
-test('a shutdown ends the streams immediately and in good order, and does not wait for them', async () => {
+// This test must be the last one, because it stops the gateway.
+test('a shutdown ends the streams immediately and in good order, and does not wait for their readers', async () => {
   const { subscription } = await listening(app.key, ['memory://agents/'])
   const startMs = systemClock.monotonicMs()
   await app.stop()

@@ -1,4 +1,4 @@
-/** What a failed tool call says: text for the model, data beside it, and the error for programs in `_meta`. */
+/** The content of a failed tool call: text for the model, data for the program, and the error in `_meta`. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { errorMetaKey } from '../../src/mcp/tools/toolbox/tool-errors.ts'
 import { mcpTools } from '../../src/mcp/tools/tools.ts'
@@ -25,7 +25,7 @@ async function raw(name: string, args: unknown) {
 }
 
 describe.each(clients.eras)('a failed call in the %s', (era, connect) => {
-  test('MCP-08 it is isError over HTTP 200 with code, message and status; the text says what to do; a reverse-DNS key of _meta has code and status', async () => {
+  test('MCP-08 a failed call is isError with status 200, and has code, message and status. Its text says what to do, and a reverse-DNS key of _meta has code and status', async () => {
     const client = await connect()
     const reply = await client.call('chat', { model: 'no-such-model', prompt: 'x' })
     expect(reply).toMatchObject({ isError: true, data: { code: 'model_not_found', status: 404, message: expect.any(String), request_id: expect.any(String) } })
@@ -35,7 +35,7 @@ describe.each(clients.eras)('a failed call in the %s', (era, connect) => {
     expect((await raw('chat', { model: 'no-such-model', prompt: 'x' })).status).toBe(200)
   })
 
-  test("MCP-08 a provider's refusal keeps its status, on every tool that calls one", async () => {
+  test("MCP-08 a provider's refusal keeps its status, in every tool that calls a provider", async () => {
     const client = await connect()
     for (const [name, args] of [
       ['chat', { model: 'alpha-only', prompt: 'x' }],
@@ -49,11 +49,11 @@ describe.each(clients.eras)('a failed call in the %s', (era, connect) => {
     }
   })
 
-  test('MCP-10 an unknown tool is -32602 and the error names it', async () => {
+  test('MCP-10 an unknown tool gets -32602, and the error names it', async () => {
     await expect((await connect()).call('no_such_tool')).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('no_such_tool') })
   })
 
-  test('MCP-26 an agent over its budget gets agent_budget_exceeded, advice not to retry, and the figures; its tools stay listed', async () => {
+  test('MCP-26 an agent that has spent its budget gets agent_budget_exceeded, the figures, and advice not to retry. Its tools stay listed', async () => {
     const agent = await app.newAgent(`spent in the ${era}`)
     await app.setBudget('agent', agent.id, 0.000001)
     const client = await connect(agent.token)
@@ -80,11 +80,11 @@ describe.each(clients.eras)('a failed call in the %s', (era, connect) => {
     expect(budget).toMatchObject({ scope: 'agent', state: 'blocked', remaining_inr: 0 })
   })
 
-  test('a rate limit says how long to wait', async () => {
-    // The handshake and the list of tools take three units in one era and two in the other.
+  test('the error for an exceeded rate limit says how long to wait', async () => {
+    // The handshake and the list of tools take three units in one era and two units in the other.
     const { key } = await app.newKey({ rpm: era.startsWith('initialize') ? 4 : 3 })
     const client = await connect(key)
-    // The first row that the tool calls is paid for by its message, the second has no room.
+    // The message pays for the first row that the tool calls, and no unit is left for the second row.
     const reply = await client.call('memory_paths')
     expect(reply.data).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retry_after_s: expect.any(Number) })
     expect(reply.text).toMatch(/Next: Wait \d+ s and try again\.$/)
@@ -97,7 +97,7 @@ describe('MCP-09 invalid arguments', () => {
   const tools = mcpTools(262_144)
 
   test.each(tools.map(tool => [tool.name, tool] as const))(
-    'MCP-09 of %s are isError or -32602 that names the field, never a failure of the gateway',
+    'MCP-09 invalid arguments of %s get isError, or -32602 with the field, and never an error that blames the gateway',
     async (name, tool) => {
       const fields = Object.keys(tool.inputSchema.shape)
       await Promise.all(
@@ -117,7 +117,7 @@ describe('MCP-09 invalid arguments', () => {
     },
   )
 
-  test('MCP-09 hostile values in every field of the tools that go to a provider or the database are refused or served, never 500', async () => {
+  test('MCP-09 hostile values in every field of tools that use a provider or the database are refused or served, never 500', async () => {
     for (const [name, good] of [
       ['chat', { model: 'alpha-only', prompt: 'x' }],
       ['embed', { model: 'test-embed', input: ['x'] }],
@@ -127,7 +127,7 @@ describe('MCP-09 invalid arguments', () => {
       ['budget_get', {}],
     ] as const) {
       const fields = Object.keys(tools.find(tool => tool.name === name)?.inputSchema.shape ?? {})
-      // A third of the values for each field, others for the next one.
+      // Each field gets a third of the values, and the next field gets another third.
       const calls = fields.flatMap((field, at) => hostile.filter((_, n) => (n + at) % 3 === 0).map(value => ({ ...good, [field]: value })))
       for (let at = 0; at < calls.length; at += 20)
         await Promise.all(
@@ -139,7 +139,7 @@ describe('MCP-09 invalid arguments', () => {
     }
   })
 
-  test('MCP-09 arguments that are not an object are refused in the protocol', async () => {
+  test('MCP-09 arguments that are not an object get an error of the protocol', async () => {
     for (const args of [[], 'x', 7]) {
       const { status, result, error } = await raw('whoami', args)
       expect(status).toBeLessThan(500)

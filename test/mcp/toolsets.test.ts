@@ -1,4 +1,4 @@
-/** Which tools a credential is shown, by kind of credential and by `?toolsets=`, and what a call of another one says. */
+/** The tools that each kind of credential sees, with and without `?toolsets=`, and the error of a call to another tool. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { toolsetsOf } from '../../src/mcp/tools/toolbox/toolset-choice.ts'
 import { agentScopes } from '../../src/platform/security/principal.ts'
@@ -31,7 +31,7 @@ const without = (all: readonly string[], ...gone: string[]) => all.filter(name =
 const needsFull = ['memory_promote', 'memory_share']
 const forAgents = without(usual, ...needsFull)
 
-/** What a token of one scope alone is shown. */
+/** The tools that a token with only this scope sees. */
 const ofScope: Record<string, string[]> = {
   inference: ['chat', 'embed', 'route_preview'],
   'memory:read': ['memory_history', 'memory_list', 'memory_paths', 'memory_read', 'memory_search', 'memory_shares'],
@@ -41,7 +41,7 @@ const ofScope: Record<string, string[]> = {
 const forAnyToken = ['models_list', 'whoami']
 
 let app: TestApp
-/** Every kind of credential with the tools that it is shown. */
+/** Every kind of credential with the tools that it sees. */
 const callers: Record<string, { token: string; tools: string[] }> = {}
 beforeAll(async () => {
   app = await startApp({ env: { FOLDER_STORE: 'on' } })
@@ -72,7 +72,7 @@ async function rpc(token: string | null, method: string, params: object = {}, qu
 const listOf = async (token: string, query = ''): Promise<any[]> => (await rpc(token, 'tools/list', {}, query)).result.tools
 const namesOf = async (token: string, query = '') => (await listOf(token, query)).map(tool => tool.name)
 
-test('MCPX-05 MCP-04 every credential sees the tools that it may use, in one order, about 20, each with schemas and annotations', async () => {
+test('MCPX-05 MCP-04 every credential sees the tools that it may use, always in one order. There are about 20, each with schemas and annotations', async () => {
   expect(Object.keys(callers)).toHaveLength(10)
   for (const [name, { token, tools }] of Object.entries(callers)) {
     expect(await namesOf(token), name).toEqual(tools)
@@ -98,7 +98,7 @@ test('MCPX-05 MCP-04 every credential sees the tools that it may use, in one ord
   )
 })
 
-test('the text of all tools together is bounded: names, descriptions and arguments', async () => {
+test('the total text of all tools is bounded: names, descriptions and arguments', async () => {
   const list = await listOf(app.key, '?toolsets=all')
   const read = list.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
   expect(JSON.stringify(read).length).toBeLessThan(24_000)
@@ -107,7 +107,7 @@ test('the text of all tools together is bounded: names, descriptions and argumen
 })
 
 describe('SCOPE-15 /mcp', () => {
-  test('accepts full keys, inference keys and agent tokens; a session cookie or no credential is 401', async () => {
+  test('/mcp accepts full keys, inference keys and agent tokens, and answers 401 to a session cookie or no credential', async () => {
     for (const [name, { token }] of Object.entries(callers)) {
       expect((await rpc(token, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } })).status, name).toBe(
         200,
@@ -122,7 +122,7 @@ describe('SCOPE-15 /mcp', () => {
     }
   })
 
-  test('a tool that a credential may not use returns an isError result with forbidden and the reason, and does nothing', async () => {
+  test('a call of a tool that the credential may not use returns isError with forbidden and the reason, and has no effect', async () => {
     let refused = 0
     for (const [name, { token, tools }] of Object.entries(callers))
       for (const tool of without(usual, ...tools)) {
@@ -144,7 +144,7 @@ describe('?toolsets=', () => {
   const clients = mcpClients(() => app, '/mcp?toolsets=usage,images')
   afterEach(() => clients.closeAll())
 
-  test('names the sets; no parameter means all but images, "all" means all; blanks, case and repetition do not matter', async () => {
+  test('?toolsets= names the sets. Without it, all sets but images are used, and "all" means all. Blanks, case and repetition do not matter', async () => {
     for (const [query, tools] of [
       ['', usual],
       ['?toolsets=', usual],
@@ -163,7 +163,7 @@ describe('?toolsets=', () => {
     expect(toolsetsOf(undefined)).toEqual(new Set(['core', 'memory', 'usage']))
   })
 
-  test('with an unknown name is 400 with the valid names, before anything runs; without a credential it is 401', async () => {
+  test('an unknown name in ?toolsets= gets 400 with the valid names before any tool runs, and 401 without a credential', async () => {
     for (const query of ['?toolsets=memroy', '?toolsets=core,', '?toolsets=core,imagez']) {
       const reply = await rpc(app.key, 'tools/list', {}, query)
       if (query.endsWith(',')) expect(reply.status).toBe(200)
@@ -175,7 +175,7 @@ describe('?toolsets=', () => {
     expect((await rpc(null, 'tools/list', {}, '?toolsets=memroy')).status).toBe(401)
   })
 
-  test.each(clients.eras)('applies to lists and calls in the %s', async (_era, connect) => {
+  test.each(clients.eras)('?toolsets= applies to lists and calls in the %s', async (_era, connect) => {
     const client = await connect()
     expect(await client.names()).toEqual(['budget_get', 'image_generate', 'usage_get'])
     expect((await client.call('budget_get')).isError).toBeUndefined()

@@ -57,7 +57,7 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
     expect(await client.callTool({ name: 'admin', arguments: {} })).toMatchObject({ isError: true, structuredContent: { code: 'forbidden', status: 403 } })
   })
 
-  test('a gateway error is a tool error that says what to do, also for a tool with an output schema that the client knows', async () => {
+  test('a gateway error becomes a tool error that says what to do, even for a tool whose output schema the client knows', async () => {
     const client = await connect()
     await client.listTools()
     const result = await client.callTool({ name: 'fail', arguments: { name: 'agent_budget_exceeded' } })
@@ -76,7 +76,7 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
     expect(JSON.stringify(result)).not.toContain('secret of the inside')
   })
 
-  test('wrong and unknown arguments are a tool error that names the field', async () => {
+  test('wrong or unknown arguments give a tool error that names the field', async () => {
     const client = await connect()
     const wrong = await client.callTool({ name: 'echo', arguments: { say: 5 } })
     expect(wrong).toMatchObject({ isError: true, structuredContent: { code: 'bad_request', status: 400 } })
@@ -85,12 +85,12 @@ describe.each(Object.entries(eras))('%s', (_name, connect) => {
     expect(JSON.stringify(unknown.content)).toContain('shout')
   })
 
-  test('an unknown tool is a protocol error that names it', async () => {
+  test('an unknown tool gives a protocol error that names it', async () => {
     const client = await connect()
     await expect(client.callTool({ name: 'nonsense', arguments: {} })).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('nonsense') })
   })
 
-  test('x-br-agent-id reaches the row', async () => {
+  test('the value of x-br-agent-id reaches the row', async () => {
     const client = await connect('br-full', { 'x-br-agent-id': 'nightly' })
     await client.callTool({ name: 'echo', arguments: { say: 'x' } })
     expect(seen.labels).toEqual(['nightly'])
@@ -142,7 +142,7 @@ describe('cancel', () => {
     await until(() => seen.aborted.length === 2)
   })
 
-  test('in the discover era a cancel closes the request and aborts the running tool', async () => {
+  test('in the discover era, a cancel closes the request and aborts the running tool', async () => {
     const client = await connectV2()
     const stop = new AbortController()
     const call = client.callTool({ name: 'wait', arguments: {} }, { signal: stop.signal }).catch(() => 'gone')
@@ -155,7 +155,7 @@ describe('cancel', () => {
 })
 
 describe('HTTP', () => {
-  test('a missing or invalid bearer is 401 with the envelope and a challenge without resource metadata', async () => {
+  test('a missing or invalid bearer gets 401 with the envelope and a challenge without resource metadata', async () => {
     for (const authorization of ['', 'Bearer nonsense', 'Basic eDp5']) {
       const response = await post(initialize, { authorization })
       expect(response.status).toBe(401)
@@ -164,14 +164,14 @@ describe('HTTP', () => {
     }
   })
 
-  test('the reason of a refused agent token is in the body and in the challenge', async () => {
+  test('the reason for refusing an agent token is in the body and in the challenge', async () => {
     mount.revoked.add('aaa.bbb.ccc')
     const response = await post(initialize, { authorization: 'Bearer aaa.bbb.ccc' })
     expect(response.headers.get('www-authenticate')).toContain('error_description="agent_revoked"')
     expect(await response.json()).toMatchObject({ reason: 'agent_revoked' })
   })
 
-  test('x-br-api-key and x-api-key may contain a gateway key, and another key in x-api-key is ignored', async () => {
+  test('x-br-api-key and x-api-key may contain a gateway key, and any other key in x-api-key is ignored', async () => {
     const { authorization: _gone, ...bare } = usual
     const send = (headers: Record<string, string>) => fetch(mount.url, { method: 'POST', headers: { ...bare, ...headers }, body: JSON.stringify(initialize) })
     expect((await send({ 'x-br-api-key': 'br-full' })).status).toBe(200)
@@ -180,7 +180,7 @@ describe('HTTP', () => {
     expect((await send({ 'x-br-api-key': 'br-full', authorization: 'Bearer of-somebody-else' })).status).toBe(200)
   })
 
-  test('every method but POST is 405 with Allow, with and without a credential', async () => {
+  test('every method except POST gets 405 with Allow, with and without a credential', async () => {
     for (const method of ['GET', 'DELETE', 'PUT'])
       for (const headers of [{}, { authorization: 'Bearer br-full' }]) {
         const response = await fetch(mount.url, { method, headers })
@@ -190,7 +190,7 @@ describe('HTTP', () => {
       }
   })
 
-  test('a foreign origin is refused before the credential is checked, and a loopback origin is not', async () => {
+  test('a foreign origin is refused before the credential is checked, and a loopback origin is accepted', async () => {
     for (const origin of ['https://evil.example', 'null']) {
       const response = await post(initialize, { origin, authorization: '' })
       expect(response.status).toBe(403)
@@ -199,14 +199,14 @@ describe('HTTP', () => {
     expect((await post(initialize, { origin: 'http://localhost:3000' })).status).toBe(200)
   })
 
-  test('the SDK versions answer an unknown revision with the newest one that they know', async () => {
+  test('both SDK versions answer an unknown revision with the newest one that they know', async () => {
     for (const protocolVersion of ['2026-07-28', '2099-01-01']) {
       const text = await (await post({ ...initialize, params: { ...initialize.params, protocolVersion } })).text()
       expect(text).toContain('"protocolVersion":"2025-11-25"')
     }
   })
 
-  test('invalid JSON is 400 -32700, a wrong content type 415, a narrow Accept 406, an unknown protocol version 400', async () => {
+  test('invalid JSON gets 400 -32700, a wrong content type 415, an Accept without both forms 406, and an unknown protocol version 400', async () => {
     const broken = await post('{"jsonrpc":')
     expect([broken.status, await broken.json()]).toMatchObject([400, { error: { code: -32700 }, id: null }])
     expect((await post(list, { 'content-type': 'text/plain' })).status).toBe(415)
@@ -218,17 +218,17 @@ describe('HTTP', () => {
     expect(await (await post(list)).text()).toContain('"echo"')
   })
 
-  test('a body above the limit is 413 in the envelope', async () => {
+  test('a body above the limit gets 413 in the envelope', async () => {
     const response = await post({ ...list, pad: 'x'.repeat(5 * 1024 * 1024) })
     expect([response.status, await response.json()]).toMatchObject([413, { error: { code: 'payload_too_large' } }])
   })
 
-  test('a notification alone is 202 without a body', async () => {
+  test('a single notification gets 202 without a body', async () => {
     const response = await post({ jsonrpc: '2.0', method: 'notifications/initialized' })
     expect([response.status, await response.text()]).toEqual([202, ''])
   })
 
-  test('equal JSON-RPC ids of two concurrent clients never get mixed up', async () => {
+  test('two concurrent clients with equal JSON-RPC ids get their own answers', async () => {
     const say = (word: string) =>
       post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { say: word } } }).then(response => response.text())
     const words = Array.from({ length: 20 }, (_, n) => `word-${n}-`)
@@ -236,12 +236,12 @@ describe('HTTP', () => {
     for (const [n, word] of words.entries()) expect(replies[n]).toContain(word)
   })
 
-  test('while the process drains, new calls are refused', async () => {
+  test('new calls are refused while the process drains', async () => {
     mount.drain()
     expect((await post(list)).status).toBe(503)
   })
 
-  test('every answer has a request id, and no call stays in flight', async () => {
+  test('every answer has a request id, and no call is left in flight', async () => {
     const response = await post(list)
     await response.text()
     expect(response.headers.get('x-request-id')).toMatch(/^req_/)
@@ -283,7 +283,7 @@ describe('chat', () => {
     mount = await startMount(sampleTools(seen, chunks), { clock: soonClock })
   }
 
-  test('the stream becomes one answer with usage, cost and provider', async () => {
+  test('the stream of a chat becomes one answer with usage, cost and provider', async () => {
     await remount(() => streamOf(frames))
     const client = await connectV1()
     await client.listTools()
@@ -302,7 +302,7 @@ describe('chat', () => {
     })
   })
 
-  test('prompt and messages exclude each other', async () => {
+  test('a chat with both prompt and messages is refused', async () => {
     const client = await connectV1()
     expect(await client.callTool({ name: 'chat', arguments: { prompt: 'a', messages: [{ role: 'user', content: 'b' }] } })).toMatchObject({
       isError: true,
@@ -311,7 +311,7 @@ describe('chat', () => {
     expect(await client.callTool({ name: 'chat', arguments: {} })).toMatchObject({ isError: true })
   })
 
-  test('a stream that breaks off is a tool error with the text so far', async () => {
+  test('a stream that breaks off becomes a tool error with the text so far', async () => {
     await remount(() => streamOf([frames[0] ?? {}, { error: { message: 'broke', code: 'upstream_stream_error' } }]))
     const client = await connectV2()
     expect(await client.callTool({ name: 'chat', arguments: { prompt: 'hi' } })).toMatchObject({
@@ -320,7 +320,7 @@ describe('chat', () => {
     })
   })
 
-  test('a stream that the gateway ends for a spent budget says not to retry', async () => {
+  test('when the gateway ends a stream for a spent budget, the error says not to retry', async () => {
     await remount(() =>
       streamOf([
         frames[0] ?? {},
@@ -342,7 +342,7 @@ describe('chat', () => {
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
     })()
 
-  test.each(Object.entries(eras))('after max_wait_s the text so far is returned and the upstream is aborted: %s', async (_name, connect) => {
+  test.each(Object.entries(eras))("after max_wait_s, the text so far is returned and the provider's stream is aborted: %s", async (_name, connect) => {
     await remount(hanging)
     const client = await connect()
     const result = await client.callTool({ name: 'chat', arguments: { prompt: 'hi', max_wait_s: soonSeconds } })
@@ -351,7 +351,7 @@ describe('chat', () => {
     await until(() => seen.aborted.length === 1)
   })
 
-  test('a dropped connection aborts the upstream of a chat', async () => {
+  test("a dropped connection aborts the provider's stream of a chat", async () => {
     await remount(hanging)
     const stop = new AbortController()
     const call = fetch(mount.url, {
@@ -368,7 +368,7 @@ describe('chat', () => {
     await until(() => seen.aborted.length === 1)
   })
 
-  test('progress begins at zero and comes with the answer in both eras', async () => {
+  test('progress begins at zero and arrives with the answer in both eras', async () => {
     await remount(() => streamOf(frames))
     const heard: number[] = []
     const options = { onprogress: (progress: { progress: number }) => heard.push(progress.progress) }

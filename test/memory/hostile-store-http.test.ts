@@ -189,7 +189,44 @@ describe('HARD-04 a store with hostile lists', () => {
     60_000,
   )
 
-  test('HARD-04 when pages never end, configuring stops at the maximum number of objects and a list stops at the maximum size of a reply', async () => {
+  test.each([
+    ['one key', (query: URLSearchParams) => nextPage(query, 1)],
+    ['no key', () => list('<NextContinuationToken>more</NextContinuationToken>', true)],
+  ])(
+    'HARD-04 a list in pages of %s ends with an error that says so, after few replies',
+    async (_what, page) => {
+      await newOwner()
+      onLists((response, query) => xml(response, page(query)))
+      for (const path of ['list', 'list?limit=100', 'list?author=user:1', 'search?q=x']) {
+        const before = evil.requests.length
+        const reply = await app.call('GET', `/v1/me/memory/${path}`, undefined, { token: owner.key })
+        expect([codesOf([reply]), reply.json.error.message]).toEqual([
+          ['502 memory_store_failed'],
+          expect.stringMatching(/smaller pages than the gateway asks for/),
+        ])
+        expect(evil.requests.length - before).toBeLessThanOrEqual(25)
+      }
+      const before = evil.requests.length
+      const compared = await app.call('POST', '/v1/me/memory/reconcile', undefined, { token: owner.key })
+      expect([codesOf([compared]), compared.json.error.message]).toEqual([['502 memory_store_failed'], expect.stringMatching(/smaller pages/)])
+      expect(evil.requests.length - before).toBeLessThanOrEqual(25)
+    },
+    60_000,
+  )
+
+  test('HARD-04 a store that sends some short and empty pages is listed to its end', async () => {
+    await newOwner()
+    onLists((response, query) => {
+      const token = query.get('continuation-token')
+      if (query.get('start-after') === null && token === null) xml(response, list(entry(keyAt(1)), true))
+      else if (token === null) xml(response, list('<NextContinuationToken>more</NextContinuationToken>', true))
+      else xml(response, list(token === 'more' ? entry(keyAt(2)) + entry(keyAt(3)) : ''))
+    })
+    const { status, json } = await app.call('GET', '/v1/me/memory/list?prefix=agents/', undefined, { token: owner.key })
+    expect([status, json.keys.map(({ key }: { key: string }) => key)]).toEqual([200, [1, 2, 3].map(at => keyAt(at).replace(/^org-\d+\//, ''))])
+  }, 60_000)
+
+  test('HARD-04 endless pages stop at the number of objects that can be taken over, and lists stop at the size of one reply', async () => {
     await newOwner()
     onLists((response, query) => xml(response, nextPage(query)))
     const before = evil.requests.length
@@ -219,12 +256,12 @@ describe('HARD-04 a store with hostile lists', () => {
     let pages = 0
     onLists((response, query) => {
       pages++
-      const timer = setTimeout(() => xml(response, nextPage(query, 1)), 600)
+      const timer = setTimeout(() => xml(response, nextPage(query)), 600)
       response.once('close', () => clearTimeout(timer))
     })
     const moved = { endpoint: evil.endpoint.replace('127.0.0.1', 'localhost'), confirm_path_change: true }
     const slow = configure(owner.key, evil, moved)
-    const slowList = app.call('GET', '/v1/me/memory/list?author=user:1', undefined, { token: owner.key })
+    const slowList = app.call('GET', '/v1/me/memory/list', undefined, { token: owner.key })
     await until(() => pages > 2)
     const second = await configure(owner.key, evil, moved)
     expect([second.status, second.json.error.code, second.headers.get('retry-after')]).toEqual([409, 'memory_conflict', '5'])

@@ -118,7 +118,8 @@ describe('endless replies', () => {
 describe('invalid lists', () => {
   test('a list that repeats the same page is an error, not an endless call', async () => {
     listOf(entry('org-1/agents/a') + entry('org-1/agents/b'), true)
-    expect(await store.list({ prefix: 'org-1/' })).toMatchObject({ next: 'org-1/agents/b' })
+    expect(await store.list({ prefix: 'org-1/', limit: 2 })).toMatchObject({ next: 'org-1/agents/b' })
+    expect(await kindOf(store.list({ prefix: 'org-1/' }))).toBe('unavailable')
     expect(await kindOf(store.list({ prefix: 'org-1/', startAfter: 'org-1/agents/b' }))).toBe('unavailable')
   })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { joinKey, parseKey, parsePrefix, relativeKey } from '../../src/memory/memory-key.ts'
-import { segmentName } from '../../src/memory/stores/object-store-folder.ts'
+import { segmentName } from '../../src/memory/stores/folder-names.ts'
 import { propertyRuns } from '../harness/property-runs.ts'
 import { errorCode } from './service.ts'
 

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/platform/clock.ts'
 import { Cancellation } from '../../src/platform/loop/cancellation.ts'
 import { AudioLengths, assumedBytesPerSecond } from '../../src/platform/media/audio-length.ts'
 import { lyingRecordings } from '../harness/lying-recordings.ts'
-import { amrOf, flacOf, m4aOf, mp3Of, oggOpusOf, webmOf } from '../harness/recordings.ts'
+import { amrCafOf, amrOf, flacOf, m4aOf, mp3Of, oggOpusOf, opusMp4Of, plainCafOf, threeGpOf, webmOf, wideThreeGpOf } from '../harness/recordings.ts'
 import { wavOf } from '../harness/wav.ts'
 
 const formats = [
@@ -16,9 +16,14 @@ const formats = [
   ['wav', wavOf, 'audio/wav'],
   ['amr', amrOf, 'audio/amr'],
   ['amr wide', (seconds: number) => amrOf(seconds, true), 'audio/amr-wb'],
+  ['3gp', threeGpOf, 'audio/3gpp'],
+  ['3gp with wide amr', wideThreeGpOf, 'audio/3gpp'],
+  ['mp4 with opus', opusMp4Of, 'audio/mp4'],
+  ['caf with amr', amrCafOf, 'audio/x-caf'],
+  ['caf', plainCafOf, 'audio/x-caf'],
 ] as const
 
-/** Returns sound data in addition to the data that the header of the file describes. */
+/** Returns more audio data than the head of the file announces. */
 function m4aData(count: number): Buffer {
   const data = Buffer.alloc(count + 8)
   data.writeUInt32BE(data.length)
@@ -31,7 +36,7 @@ describe('the length of recordings', () => {
   const measure = (bytes: Buffer, contentType = '', filename = '') =>
     lengths.measure({ bytes, contentType, filename }, { orgId: 1, signal: new Cancellation() })
 
-  test.each(formats)('%s: the length is counted in whole seconds, rounded up, for any name and type from the sender', async (name, made, type) => {
+  test.each(formats)('%s: the length is counted in whole seconds, rounded up, whatever type the sender names', async (name, made, type) => {
     for (const [seconds, counted] of [
       [0.3, 1],
       [7.3, 8],
@@ -65,7 +70,7 @@ describe('the length of recordings', () => {
     expect(await measure(wavOf(2.5))).toEqual({ seconds: 3, isRead: true })
   })
 
-  test.each(lyingRecordings)('%s: a header with too short a length does not shorten the result', async (_name, made) => {
+  test.each(lyingRecordings)('%s: a header that states too short a length does not shorten the result', async (_name, made) => {
     for (const seconds of [30, 200]) {
       const length = await measure(made(seconds))
       expect(length.seconds).toBeGreaterThanOrEqual(seconds - 1)
@@ -74,7 +79,7 @@ describe('the length of recordings', () => {
     }
   })
 
-  test('a WAV file with an impossible rate gets at least the length that its size gives', async () => {
+  test('a WAV file with an impossible rate counts at least the length that follows from its size', async () => {
     for (const rate of [1000, 4_000_000, 0]) {
       const file = wavOf(60)
       file.writeUInt32LE(rate, 24)
@@ -83,21 +88,21 @@ describe('the length of recordings', () => {
     }
   })
 
-  test('a recording in a format that cannot be counted gets at least the length that its size gives', async () => {
-    // The header of a Core Audio file that states one packet of one frame.
+  test('formats that are not parsed count at least the length that follows from their size', async () => {
+    // The head of a Core Audio file that announces one packet of one frame.
     const head = Buffer.alloc(52)
     head.write('caff', 0, 'latin1')
     expect((await measure(Buffer.concat([head, Buffer.alloc(50_000)]))).seconds).toBe(101)
   })
 
-  test('a length in a header that is too short for the size of the file is ignored', async () => {
+  test('a header that states less than the shortest possible length for that size is ignored', async () => {
     const file = Buffer.concat([flacOf(0.01), Buffer.alloc(10 * 768_000)])
     expect((await measure(file)).seconds).toBe(11)
-    // Formats with few bytes a second have their own bound.
+    // Formats with a low bit rate have a higher minimum.
     expect((await measure(Buffer.concat([m4aOf(2), m4aData(20 * 64_000)]))).seconds).toBe(21)
   })
 
-  test('an unreadable file is measured by its size', async () => {
+  test('the length of an unreadable file follows from its size', async () => {
     expect(await measure(Buffer.alloc(10 * assumedBytesPerSecond + 1))).toEqual({ seconds: 11, isRead: false })
     expect(await measure(Buffer.from('x'))).toEqual({ seconds: 1, isRead: false })
   })
@@ -126,7 +131,7 @@ describe('recordings that come together', () => {
   const settled = (of: readonly Promise<unknown>[]) =>
     Promise.all(of.map(one => one.catch((error: { errorName?: string; message: string }) => ({ errorName: error.errorName ?? error.message }))))
 
-  test('concurrent recordings are all measured, and the founders take turns', async () => {
+  test('all recordings are measured, and those of several founders take turns', async () => {
     const lengths = new AudioLengths(systemClock)
     const order: number[] = []
     const send = async (orgId: number) => {
@@ -139,7 +144,7 @@ describe('recordings that come together', () => {
     expect(order.indexOf(2)).toBeLessThan(3)
   })
 
-  test('a founder above its share of waiting recordings is refused, and other founders are not', async () => {
+  test('a founder beyond its share is refused, and other founders are not', async () => {
     const lengths = new AudioLengths(systemClock, { founderOf: orgId => (orgId < 10 ? 'one' : 'other') })
     const send = (orgId: number) => lengths.measure(file, { orgId, signal: new Cancellation() })
     const own = Array.from({ length: 200 }, (_, at) => send(at % 10))
@@ -151,7 +156,7 @@ describe('recordings that come together', () => {
     expect(await send(0)).toEqual(read)
   })
 
-  test('a slow recording, and recordings that wait too long, are refused without a guess, and the next one is measured', async () => {
+  test('recordings that are slow, or that wait too long, are refused and not guessed, and the next one is measured again', async () => {
     const { clock, due, fire } = timers()
     const lengths = new AudioLengths(clock)
     const send = () => lengths.measure(file, { orgId: 1, signal: new Cancellation() })
@@ -163,7 +168,7 @@ describe('recordings that come together', () => {
     expect(due.size).toBe(0)
   })
 
-  test('a waiting recording gives its place back when its sender disconnects', async () => {
+  test('a recording whose sender has disconnected gives its place back', async () => {
     const { clock, due } = timers()
     const lengths = new AudioLengths(clock)
     const leaving = new Cancellation()

@@ -10,7 +10,7 @@ const isTaken = (name: string): boolean => {
   }
 }
 
-test('EDGE-13 a name with invisible characters or characters that change the direction of text is refused, because two such names look the same', () => {
+test('EDGE-13 a name with invisible characters, or characters that change the direction of text, is refused because two such names look the same', () => {
   const unseen = [
     '\u200b',
     '\u200c',

@@ -32,9 +32,9 @@ export interface Driver {
   readonly child: ChildProcess
   /** Returns the complete lines that it has printed so far. */
   lines(): string[]
-  /** Resolves when it has ended and all its output has arrived. The value is the exit code, or null after a signal. */
+  /** Resolves to the exit code after all output has arrived. The code is null after a signal. */
   readonly closed: Promise<number | null>
-  /** Sends kill -9. Resolves when the process has ended. */
+  /** Kills the process with kill -9. Resolves when the process has ended. */
   kill(): Promise<void>
 }
 

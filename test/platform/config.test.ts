@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ConfigError, loadConfig, settings } from '../../src/platform/config.ts'
 
 describe('the configuration', () => {
-  test('without any variable every setting has its default', () => {
+  test('without any environment variable, every setting has its default', () => {
     const config = loadConfig({})
     expect(config.PORT).toBe(8787)
     expect(config.HOST).toBe('127.0.0.1')
@@ -29,7 +29,7 @@ describe('the configuration', () => {
     expect(baseUrl).toBe('http://127.0.0.1:1/v1')
   })
 
-  test('a database URL does not print', () => {
+  test('a printed database URL is hidden', () => {
     expect(JSON.stringify(loadConfig({ DATABASE_URL: 'postgres://u:hunter2@h/db' }))).not.toContain('hunter2')
   })
 })

@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 afterAll(() => database.dispose())
 
-/** A poll interval that is longer than any test, so that only notifications can deliver news. */
+/** Longer than any test, so only a notification can have brought an event. */
 const neverMs = 3_600_000
 
 async function started(on: Db, pollMs: number): Promise<{ log: ControlLog; news: News[]; others: string[] }> {
@@ -32,14 +32,14 @@ async function started(on: Db, pollMs: number): Promise<{ log: ControlLog; news:
 
 const refs = (news: readonly News[], kind: string): string[] => news.filter(row => row.kind === kind).map(row => row.ref)
 
-test('the process that commits a change receives its news before `change` returns', async () => {
+test('the event of a committed change reaches its own process before the change returns', async () => {
   const { log, news } = await started(db, neverMs)
   const value = await log.change(async () => ({ value: 'done', news: [{ kind: 'own', ref: '1', epoch: 7 }] }))
   expect(value).toBe('done')
   expect(news.filter(row => row.kind === 'own')).toMatchObject([{ ref: '1', epoch: 7 }])
 })
 
-test('a change that is rolled back writes no news', async () => {
+test('a change that rolls back produces no event', async () => {
   const { log, news } = await started(db, 20)
   const failing = log.change(async tx => {
     await log.append(tx, [{ kind: 'undone', ref: '1' }])
@@ -51,14 +51,14 @@ test('a change that is rolled back writes no news', async () => {
   expect(refs(news, 'undone')).toEqual([])
 })
 
-test('a notification delivers news of another writer before the next poll', async () => {
+test("a notification brings another writer's event without waiting for the poll", async () => {
   const { news } = await started(db, neverMs)
   const writer = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: neverMs })
   await writer.change(async () => ({ value: null, news: [{ kind: 'told', ref: '5' }] }))
   await until(() => refs(news, 'told').length === 1, 'the news by notification')
 })
 
-test('the poll delivers news whose notification was lost', async () => {
+test('the poll brings an event whose notification was lost', async () => {
   const { news } = await started(db, 20)
   const insertSilently = statement<[kind: string, ref: string]>('test.insert_news_silently', 'insert into control_log (kind, ref) values ($1::text, $2::text)')
   await db.exec(insertSilently, 'unheard', '9')
@@ -80,7 +80,7 @@ test('every row is delivered once, even when it is read several times', async ()
   expect(refs(news, 'once').sort()).toEqual(['a', 'b'])
 })
 
-test('a subscriber that throws does not stop the news for others', async () => {
+test('a subscriber that throws does not keep events from others', async () => {
   const log = new ControlLog({ db, clock: systemClock, log: silentLog, pollMs: neverMs })
   const heard: string[] = []
   log.on(() => {
@@ -97,7 +97,7 @@ test('notifications with another prefix go to their own listeners', async () => 
   await until(() => others.includes('recall:1,2,3'), 'the other notification')
 })
 
-test('the age of the news counts from the last successful read', async () => {
+test('the age of the control log counts from the last successful read', async () => {
   const clock = movableClock()
   const log = new ControlLog({ db, clock, log: silentLog, pollMs: 20 })
   logs.push(log)
@@ -107,7 +107,7 @@ test('the age of the news counts from the last successful read', async () => {
   await until(() => log.lastSyncAgeMs() < 30_000, 'a fresh read')
 })
 
-test('rows older than an hour are deleted, and younger ones stay', async () => {
+test('rows older than an hour are deleted, and younger rows stay', async () => {
   const insertOld = statement<[age: string, ref: string]>(
     'test.insert_old_news',
     `insert into control_log (at, kind, ref) values (clock_timestamp() - $1::interval, 'old', $2::text)`,
@@ -120,7 +120,7 @@ test('rows older than an hour are deleted, and younger ones stay', async () => {
   expect((await db.many(left)).map(row => row.ref)).toEqual(['kept'])
 })
 
-test.runIf(onPostgres)('two processes notify each other, also of rows that commit out of order', async () => {
+test.runIf(onPostgres)('two processes notify each other, even of rows that commit out of order', async () => {
   const otherDb = await database.open()
   try {
     const a = await started(db, neverMs)
@@ -149,4 +149,29 @@ test.runIf(onPostgres)('two processes notify each other, also of rows that commi
     for (const log of logs.splice(0)) await log.stop()
     await otherDb.close()
   }
+})
+
+test('however many notifications arrive, the log rests after each read for as long as the read took', async () => {
+  const readMs = 40
+  const reads: { startMs: number; endMs: number }[] = []
+  let notify = (_payload: string): void => {}
+  const slow = {
+    listen: async (_channel: string, onPayload: (payload: string) => void) => {
+      notify = onPayload
+      return async () => {}
+    },
+    many: async () => {
+      const startMs = performance.now()
+      await systemClock.sleep(readMs)
+      reads.push({ startMs, endMs: performance.now() })
+      return [{ now: new Date(), seq: null, kind: null, ref: null, epoch: null }]
+    },
+  } as unknown as Db
+  await started(slow, neverMs)
+  const flood = setInterval(() => notify('c:1'), 1)
+  await until(() => reads.length >= 6, 'six reads')
+  clearInterval(flood)
+  // The read at the start is not followed by a rest.
+  const rests = reads.slice(2).map(({ startMs }, at) => startMs - (reads[at + 1]?.endMs ?? 0))
+  for (const restMs of rests) expect(restMs).toBeGreaterThan(readMs / 2)
 })

@@ -1,4 +1,4 @@
-/** The contract of both databases. It runs on the embedded database, and with TEST_DATABASE=postgres on PostgreSQL. */
+/** What both databases promise. The tests run on the embedded database, and on PostgreSQL with TEST_DATABASE=postgres. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isUniqueViolation, type SqlValue, statement, type Tx } from '../../src/platform/db/db.ts'
 import { TransactionOverError } from '../../src/platform/db/db-session.ts'
@@ -53,12 +53,12 @@ describe('values', () => {
     ['timestamptz[]', [[instant, null]]],
     ['numeric[]', [['0.10', null]]],
   ]
-  test.each(cases)('a value of type %s is read as it was written', async (type, values) => {
+  test.each(cases)('values of type %s are read as they were written', async (type, values) => {
     const same = statement<[SqlValue], { value: SqlValue }>(`test.contract_same_${type}`, `select $1::${type} as "value"`)
     for (const value of [...values, null]) expect((await db.one(same, value)).value).toEqual(value)
   })
 
-  test.each(['json', 'jsonb'])('a value of type %s is written as text and read as a parsed value', async type => {
+  test.each(['json', 'jsonb'])('values of type %s are passed as text and returned parsed', async type => {
     const same = statement<[string | null], { value: unknown }>(`test.contract_same_${type}`, `select $1::${type} as "value"`)
     for (const value of [{ a: [1, null, 'x'], b: { c: false } }, [1, 2], 'text', 0, null]) {
       expect((await db.one(same, JSON.stringify(value))).value).toEqual(value)
@@ -66,7 +66,7 @@ describe('values', () => {
     expect((await db.one(same, null)).value).toBeNull()
   })
 
-  test('a bytea value does not change when its source buffer changes', async () => {
+  test('a bytea value is separate from its source buffer', async () => {
     const same = statement<[Buffer], { value: Buffer }>('test.contract_bytes', 'select $1::bytea as "value"')
     const sent = Buffer.from('abc')
     const { value } = await db.one(same, sent)
@@ -75,7 +75,7 @@ describe('values', () => {
     expect(value.toString()).toBe('abc')
   })
 
-  test('count and sum return the documented types', async () => {
+  test('the values of count and sum have the types of the table', async () => {
     const sums = statement<[], { count: bigint; sum: bigint; wide: string; mean: string }>(
       'test.contract_sums',
       'select count(*) as "count", sum(n) as "sum", sum(n::bigint) as "wide", avg(n) as "mean" from generate_series(1, 3) as n',
@@ -83,7 +83,7 @@ describe('values', () => {
     expect(await db.one(sums)).toEqual({ count: 3n, sum: 6n, wide: '6', mean: expect.stringMatching(/^2\.0*$/) })
   })
 
-  test('dates do not depend on the time zone of the process', async () => {
+  test('date values do not depend on the time zone of the process', async () => {
     const zone = statement<[at: Date], { zone: string; day: string; india: string }>(
       'test.contract_zone',
       `select current_setting('timezone') as "zone", $1::timestamptz::date as "day", ($1::timestamptz at time zone 'Asia/Kolkata')::date as "india"`,
@@ -93,7 +93,7 @@ describe('values', () => {
 })
 
 describe('statements', () => {
-  test('the four functions return all rows, one row or null, exactly one row, or a count', async () => {
+  test('statements return all rows, one or none, exactly one, or a count', async () => {
     expect(await db.many(some, 3)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
     expect(await db.many(some, 0)).toEqual([])
     expect(await db.maybe(some, 0)).toBeNull()
@@ -107,7 +107,7 @@ describe('statements', () => {
     expect(await namesAfter(true)).toEqual(['n1', 'n2', 'n3'])
   })
 
-  test('a statement with a WITH clause also returns the number of affected rows', async () => {
+  test('statements count affected rows even with a with-clause before', async () => {
     const chain = statement<[]>(
       'test.contract_chain',
       `with made as (insert into contract_rows (id, name) select n, 'row ' || n from generate_series(1, 5) as n returning id)
@@ -117,30 +117,30 @@ describe('statements', () => {
     expect(await namesAfter(true)).toHaveLength(5)
   })
 
-  test('a named statement can run repeatedly with other values', async () => {
+  test('a statement runs repeatedly under its name with other values', async () => {
     for (let n = 0; n < 20; n++) expect(await db.many(some, n)).toHaveLength(n)
     const all = await Promise.all(Array.from({ length: 50 }, (_, n) => db.many(some, n)))
     expect(all.map(rows => rows.length)).toEqual(Array.from({ length: 50 }, (_, n) => n))
   })
 
-  test('a statement can run again after a failure', async () => {
+  test('a statement runs again after a failure', async () => {
     expect(await errorOf(db.one(fails))).toMatchObject({ code: '22012' })
     expect(await errorOf(db.one(fails))).toMatchObject({ code: '22012' })
     expect(await db.one(some, 1)).toEqual({ n: 1 })
   })
 
-  test('a statement with an error in its SQL fails each time', async () => {
+  test('a statement with a mistake in its SQL reports it each time', async () => {
     const wrong = statement<[], never>('test.contract_wrong', 'select nothing_of_that_name from contract_rows')
     expect(await errorOf(db.many(wrong))).toMatchObject({ code: '42703' })
     expect(await errorOf(db.many(wrong))).toMatchObject({ code: '42703' })
     expect(await db.one(some, 1)).toEqual({ n: 1 })
   })
 
-  test('two statements cannot have the same name', () => {
+  test('a statement name cannot be declared twice', () => {
     expect(() => statement('test.contract_some', 'select 1')).toThrow('test.contract_some')
   })
 
-  test('the error of a violated constraint has its kind and name', async () => {
+  test('a statement that violates a constraint reports the kind and name of the constraint', async () => {
     await db.exec(insert, 1, 'taken')
     const sameName = await errorOf(db.exec(insert, 2, 'taken'))
     expect(isUniqueViolation(sameName)).toBe(true)
@@ -156,7 +156,7 @@ describe('statements', () => {
 })
 
 describe('transactions', () => {
-  test('a transaction commits when its function returns, and returns the value', async () => {
+  test("a transaction commits when its function returns, and returns the function's value", async () => {
     const value = await db.tx(async tx => {
       await tx.exec(insert, 1, 'kept')
       return tx.many(names)
@@ -177,7 +177,7 @@ describe('transactions', () => {
     expect(await namesAfter(false)).toEqual([])
   })
 
-  test('a transaction with a failed statement throws, even when its function continues', async () => {
+  test('a transaction does not report a commit after a statement failed, even when its function continued', async () => {
     const work = db.tx(async tx => {
       await tx.exec(insert, 1, 'lost')
       await tx.one(fails).catch(() => null)
@@ -187,7 +187,7 @@ describe('transactions', () => {
     expect(await namesAfter(false)).toEqual([])
   })
 
-  test('a statement on a transaction that has ended is refused', async () => {
+  test('a transaction refuses statements after its end', async () => {
     let leaked: Tx | null = null
     await db.tx(async tx => {
       leaked = tx
@@ -204,7 +204,7 @@ describe('transactions', () => {
     expect(await namesAfter(true)).toEqual(['a', 'b', 'c'])
   })
 
-  test('when one of the concurrent statements of a transaction fails, all fail', async () => {
+  test('a transaction fails all concurrent statements when one of them fails', async () => {
     const rest: Promise<unknown>[] = []
     const thrown = await errorOf(
       db.tx(async tx => {
@@ -218,7 +218,7 @@ describe('transactions', () => {
     expect(await namesAfter(false)).toEqual([])
   })
 
-  test('changes of a transaction are invisible outside before the commit, and queries outside do not wait', async () => {
+  test('the changes of a transaction are invisible outside before the commit, and do not block queries outside', async () => {
     let isCommitted = false
     let outside: Promise<{ names: string[]; isCommitted: boolean }> | null = null
     await db.tx(async tx => {
@@ -233,7 +233,7 @@ describe('transactions', () => {
     expect(await namesAfter(true)).toEqual(['inside', 'inside too'])
   })
 
-  test('concurrent transactions of many callers all end', async () => {
+  test('the transactions of many concurrent callers all end', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 40 }, (_, n) =>
         db.tx(async tx => {
@@ -249,26 +249,26 @@ describe('transactions', () => {
 })
 
 describe('scripts', () => {
-  test('a script can contain several statements and its own transaction', async () => {
+  test('a script runs several statements, even with a transaction of its own', async () => {
     await db.script(`begin; insert into contract_rows (id, name) values (1, 'a'); insert into contract_rows (id, name) values (2, 'b;c'); commit;`)
     expect(await namesAfter(true)).toEqual(['a', 'b;c'])
   })
 
-  test('a script that fails leaves no change, no open transaction and no changed setting', async () => {
+  test('a script that fails leaves no change, no open transaction and no setting', async () => {
     const script = `begin; set local statement_timeout = 0; insert into contract_rows (id, name) values (1, 'a'); insert into contract_rows (id, name) values (1, 'b'); commit;`
     expect(isUniqueViolation(await errorOf(db.script(script)), 'contract_rows_pkey')).toBe(true)
     await db.exec(insert, 5, 'after')
     expect(await namesAfter(true)).toEqual(['after'])
   })
 
-  test('a script without a commit leaves no transaction open for the next caller', async () => {
+  test('a script that does not commit leaves no transaction open for the next caller', async () => {
     await db.script(`begin; insert into contract_rows (id, name) values (1, 'forgotten');`)
     await db.exec(insert, 2, 'next')
     await errorOf(db.tx(() => Promise.reject(new Error('undo'))))
     expect(await namesAfter(true)).toEqual(['next'])
   })
 
-  test('a script that changes a session setting does not change it for the next caller', async () => {
+  test('a script that changes a setting of its session does not change it for the next caller', async () => {
     const settings = statement<[], { zone: string; style: string; limit: string }>(
       'test.contract_settings',
       `select current_setting('timezone') as "zone", current_setting('datestyle') as "style", current_setting('lock_timeout') as "limit"`,
@@ -281,7 +281,7 @@ describe('scripts', () => {
 })
 
 describe('notifications', () => {
-  test('notifications reach every listener of their channel in order, and no other listener', async () => {
+  test('notifications reach every listener of their channel and no other, in order', async () => {
     const first: string[] = []
     const second: string[] = []
     const others: string[] = []
@@ -322,7 +322,7 @@ describe('notifications', () => {
     await stop()
   })
 
-  test('when one listener stops, the other listeners still receive notifications', async () => {
+  test('one listener can stop, and the others still receive notifications', async () => {
     const stopped: string[] = []
     const going: string[] = []
     const stop = await db.listen('contract_stop', payload => stopped.push(payload))
@@ -340,7 +340,7 @@ describe('notifications', () => {
     await stopAgain()
   })
 
-  test('a notification can have a payload of 7,999 bytes, and a longer one is refused', async () => {
+  test('notifications accept payloads of 7,999 bytes and refuse longer ones', async () => {
     const heard: string[] = []
     const stop = await db.listen('contract_long', payload => heard.push(payload))
     await db.notify('contract_long', 'x'.repeat(7999))
@@ -350,7 +350,7 @@ describe('notifications', () => {
     await stop()
   })
 
-  test('a channel name that would need quoting is refused', async () => {
+  test('a channel needs a name that is safe to write into a command', async () => {
     await expect(db.listen('a"; drop table x; --', () => {})).rejects.toThrow('channel name')
   })
 })
@@ -362,7 +362,7 @@ describe('round trips', () => {
     return db.roundTrips - before
   }
 
-  test('a statement makes one round trip, and a transaction makes two more', async () => {
+  test('a statement takes one round trip, and a transaction takes two more', async () => {
     await db.one(some, 1)
     expect(await tripsOf(() => db.one(some, 1))).toBe(1)
     expect(await tripsOf(() => db.many(some, 100))).toBe(1)

@@ -14,7 +14,7 @@ import { onPostgres } from '../harness/database.ts'
 import { until } from '../harness/until.ts'
 import { compileDriver, type Driver, startDriver } from './compiled-driver.ts'
 
-// Each of these tests starts databases or processes, which takes long on a busy machine.
+// Each of these tests starts databases, and some of them start processes. On a busy machine that takes long.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const createNotes = 'create table notes (text text not null)'
@@ -38,7 +38,7 @@ let folders = 0
 
 const emptyFolder = (): string => join(parent, `folder-${++folders}`)
 
-/** Returns a folder with a database that was opened and closed before, because making new files takes seconds. */
+/** Returns a copy of a folder that was opened and closed before. Creating the files of a new database would take seconds. */
 function newFolder(): string {
   const folder = emptyFolder()
   cpSync(join(parent, 'template', 'postgres'), join(folder, 'postgres'), { recursive: true })
@@ -64,7 +64,7 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     error => error,
   )
 
-// These tests make their own embedded databases, so they run only in the run on the embedded database.
+// These tests create their own databases, so they run only once, together with the embedded database.
 describe.skipIf(onPostgres)('the embedded database', () => {
   beforeAll(async () => {
     driverFile = compileDriver('test/platform/folder-driver')
@@ -102,7 +102,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(await texts(db)).toEqual(['before'])
   })
 
-  test('a second open in the same process is refused and names the process', async () => {
+  test('a second open in the same process is refused, and the error names the process', async () => {
     const folder = newFolder()
     const db = await open(folder)
     const refusal = await errorOf(open(folder))
@@ -111,7 +111,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(await db.one(selectOne)).toEqual({ one: 1 })
   })
 
-  test('an open in another process is refused and names the process that has the folder', async () => {
+  test('an open in another process is refused, and the error names the process that has the folder', async () => {
     const folder = newFolder()
     const holder = start('hold', folder)
     await until(() => holder.lines().includes('ready'), 'the holder')
@@ -159,7 +159,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
   test.each([
     { rounds: 5, count: 1 },
     { rounds: 3, count: 2 },
-  ])('kill -9 loses no acknowledged transaction and leaves no partial one, in $rounds rounds with $count open databases', async ({ rounds, count }) => {
+  ])('kill -9 loses no acknowledged transaction and keeps no part of another one, $rounds times with $count open concurrently', async ({ rounds, count }) => {
     const all = Array.from({ length: count }, newFolder)
     const acknowledged = all.map(() => new Set<number>())
     for (let round = 0; round < rounds; round++) {
@@ -196,7 +196,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     }
   })
 
-  test('a close refuses waiting callers, lets the running transaction end and resolves', async () => {
+  test('a close refuses waiting callers, lets the running transaction end, and resolves', async () => {
     const folder = newFolder()
     const db = await open(folder)
     await db.script(createNotes)
@@ -218,7 +218,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     expect(await texts(await open(folder))).toEqual(['ran', 'running'])
   })
 
-  /** Returns a list that receives every database thread that this process starts from now on, in order. */
+  /** Returns the database threads that this process starts from now on, in order. */
   const threadsFromNow = (): Worker[] => {
     const threads: Worker[] = []
     const add = (worker: Worker): void => void threads.push(worker)
@@ -231,9 +231,9 @@ describe.skipIf(onPostgres)('the embedded database', () => {
     for (const stop of stopWatching.splice(0)) stop()
   })
 
-  test('when the thread dies, running queries fail, waiting ones continue, listeners are notified of the gap, and no acknowledged data is lost', async () => {
+  test('when its thread dies, running queries fail, waiting ones continue, and listeners are notified of the gap. No acknowledged data is lost', async () => {
     const threads = threadsFromNow()
-    // Waiting callers have no time limit here, because a thread may start slowly on a busy machine.
+    // Waiting callers have no timeout here, because a thread may take long to start on a busy machine.
     const clock: Clock = { ...systemClock, after: () => () => {} }
     const db = await openEmbedded(newFolder(), { clock, log: silentLog })
     opened.add(db)
@@ -308,7 +308,7 @@ describe.skipIf(onPostgres)('the embedded database', () => {
 })
 
 describe.skipIf(onPostgres)('the lock of a folder', () => {
-  test('when many processes concurrently lock a folder, exactly one succeeds', async () => {
+  test('the lock of a folder is given to one of many concurrent processes', async () => {
     const folder = emptyFolder()
     const answers = await Promise.allSettled(Array.from({ length: 12 }, () => lockFolder(folder)))
     const held = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
@@ -317,7 +317,7 @@ describe.skipIf(onPostgres)('the lock of a folder', () => {
     await (await lockFolder(folder)).release()
   })
 
-  test('a folder whose path is too long for a socket can be locked', async () => {
+  test('the lock works in a folder whose path is too long for a socket', async () => {
     const folder = join(emptyFolder(), 'a'.repeat(90), 'b'.repeat(90))
     mkdirSync(folder, { recursive: true })
     const lock = await lockFolder(folder)
@@ -327,7 +327,7 @@ describe.skipIf(onPostgres)('the lock of a folder', () => {
   })
 })
 
-/** Returns a clock whose timers fire when the test calls `fire`. */
+/** A clock whose timers fire only when the test says so. */
 function handClock(): Clock & { fire(): void } {
   const timers = new Set<() => void>()
   return {
@@ -368,7 +368,7 @@ describe('the queue of the one session', () => {
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(['served']))
   })
 
-  test('the queue refuses a caller whose turn does not come in time, and serves later callers', async () => {
+  test('the queue refuses a caller whose turn does not come in time, and serves later ones', async () => {
     const clock = handClock()
     const turns = new Turns(clock)
     let finish = (): void => {}

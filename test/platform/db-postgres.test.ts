@@ -1,4 +1,4 @@
-/** Failures that only a PostgreSQL server causes: it ends connections, reaches time limits, or stops. */
+/** What only a PostgreSQL server can do to its clients: end connections, time out, and become unavailable. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -53,7 +53,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     return db
   }
 
-  test('after the server ends the listening connection, a new one listens, reports the reconnect and receives later notifications', async () => {
+  test('after the server ends the listening connection, the client listens again, reports the gap, and receives later notifications', async () => {
     const db = await open(2)
     const heard: string[] = []
     let reconnects = 0
@@ -73,16 +73,16 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     expect(heard).toEqual(['before', 'after 1', 'after 2'])
   })
 
-  test('after the server ends an idle connection, queries use a new one', async () => {
+  test('after the server ends an idle connection, queries use a new connection', async () => {
     const db = await open(1)
     const { pid } = await db.one(backendPid)
     await database.db.many(terminate, pid)
-    // The pool may learn of the end after the next query took the connection. Then that query fails, and the one after it works.
+    // The pool may notice the end only after the next query took the connection. That query fails, and the one after it does not.
     await until(async () => (await db.one(backendPid).catch(() => ({ pid }))).pid !== pid, 'a new connection')
     expect((await db.one(backendPid)).pid).not.toBe(pid)
   })
 
-  test('when the server ends a connection inside a transaction, the transaction fails as unavailable and the next one works', async () => {
+  test('when the server ends a connection inside a transaction, the transaction fails as unavailable and the next one is served', async () => {
     const db = await open(1)
     const work = db.tx(async tx => {
       const { pid } = await tx.one(backendPid)
@@ -93,7 +93,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     expect(await db.tx(tx => tx.one(limits))).toMatchObject({ statement: '30s' })
   })
 
-  test('the server ends a statement at its time limit, and the connection is still usable', async () => {
+  test('a statement ends at its time limit, and the connection stays usable', async () => {
     const db = await open(1)
     const { pid } = await db.one(backendPid)
     const work = db.tx(async tx => {
@@ -104,7 +104,7 @@ describe.runIf(onPostgres)('PostgreSQL', () => {
     expect(await db.one(backendPid)).toEqual({ pid })
   })
 
-  test('statements and idle transactions have time limits on the server, and scripts have none', async () => {
+  test('statements and idle transactions have time limits, and scripts have none', async () => {
     const db = await open(1)
     expect(await db.one(limits)).toEqual({ statement: '30s', idle: '10s' })
     await db.script(`do $$ begin if current_setting('statement_timeout') <> '0' then raise exception 'a limit'; end if; end $$`)

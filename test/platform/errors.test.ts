@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { errorTable, fail, toGatewayError } from '../../src/platform/errors.ts'
 
 describe('the error table', () => {
-  test('every error has a known status, a message that is a sentence, and the type for its status', () => {
+  test('every row of the error table has a known status, a sentence and the type of its status', () => {
     const types: Record<number, string[]> = {
       401: ['authentication_error'],
       402: ['billing_error'],
@@ -23,7 +23,7 @@ describe('the error table', () => {
     expect(fail('rate_limit_exceeded', { retryAfterSeconds: 0.2 }).toHeaders()['retry-after']).toBe('1')
   })
 
-  test('extra fields are next to `error` in the body and never replace it', () => {
+  test('extra fields are next to the error and never replace it', () => {
     expect(fail('memory_conflict', { extra: { error: 'x', current_etag: 'e' } }).toBody()).toMatchObject({
       current_etag: 'e',
       error: { code: 'memory_conflict' },

@@ -16,7 +16,7 @@ describe('the expiring cache', () => {
     expect(cache.get('a')).toBe('a1')
   })
 
-  test('a value is cached for its time to live, and a missing value for a tenth of it', async () => {
+  test('a value is cached for its time to live, and a missing value for a tenth of that time', async () => {
     let loads = 0
     const { cache, advance } = fixture(async key => {
       loads++
@@ -42,7 +42,7 @@ describe('the expiring cache', () => {
     expect(cache.peek('a')).toBeUndefined()
   })
 
-  test('while the source fails, the old value is returned for a limited time', async () => {
+  test('while the source fails, the old value is returned, but only for a limited time', async () => {
     let isAway = false
     const { cache, advance } = fixture(async key => {
       if (isAway) throw new Error('away')
@@ -56,7 +56,7 @@ describe('the expiring cache', () => {
     await expect(cache.get('a')).rejects.toThrow('away')
   })
 
-  test('matching values are dropped, others stay, and a load that began before does not restore an old value', async () => {
+  test('matching values are dropped and others stay, also values that were being loaded', async () => {
     let loads = 0
     const waiting: ((value: string) => void)[] = []
     const { cache } = fixture(key => (key === 'slow' && loads < 100 ? new Promise(resolve => waiting.push(resolve)) : Promise.resolve(`${key}${++loads}`)))
@@ -66,19 +66,49 @@ describe('the expiring cache', () => {
     expect(['a', 'b', 'c', 'd'].map(key => cache.peek(key))).toEqual([undefined, 'b2', 'c3', undefined])
     waiting[0]?.('old')
     expect(await slow).toBe('old')
-    expect(cache.peek('slow')).toBeUndefined()
+    expect(cache.peek('slow')).toBe('old')
     expect(await cache.get('a')).toBe('a5')
     expect(loads).toBe(5)
   })
 
-  test('when a source does not answer, callers with an old value wait only briefly, and a late failure does no harm', async () => {
+  test('a load that began before a matching invalidation is neither stored nor given to later requests', async () => {
+    const answers: ((value: string) => void)[] = []
+    const { cache } = fixture(() => new Promise(resolve => answers.push(resolve)))
+    const before = cache.get('a')
+    cache.invalidateWhere(value => value.startsWith('old'))
+    const after = cache.get('a')
+    expect(answers).toHaveLength(2)
+    answers[0]?.('old value')
+    answers[1]?.('new value')
+    expect([await before, await after]).toEqual(['old value', 'new value'])
+    expect(cache.peek('a')).toBe('new value')
+  })
+
+  test('missing values drop no value, however many keys are asked for', async () => {
+    const { cache } = fixture(async key => (key.startsWith('none') ? null : key))
+    await cache.get('a')
+    for (let at = 0; at < 30; at++) await cache.get(`none ${at}`)
+    expect([cache.peek('a'), cache.peek('none 29'), cache.peek('none 0')]).toEqual(['a', null, undefined])
+  })
+
+  test('invalidations of other keys while a value loads do not keep it out of the cache', async () => {
+    const answers: ((value: string) => void)[] = []
+    const { cache } = fixture(() => new Promise(resolve => answers.push(resolve)))
+    const loading = cache.get('a')
+    for (let at = 0; at < 10; at++) cache.invalidate(`other ${at}`)
+    answers[0]?.('a')
+    await loading
+    expect(cache.peek('a')).toBe('a')
+  })
+
+  test('a source that does not answer delays no caller that has an old value, and its late failure has no effect', async () => {
     const answers: { resolve(value: string): void; reject(error: Error): void }[] = []
     const { cache, advance } = fixture(() => new Promise((resolve, reject) => answers.push({ resolve, reject })))
     const first = cache.get('a')
     answers[0]?.resolve('old')
     await first
     advance(1500)
-    // The first caller waits for its full patience. The second one does not wait, because the load is already overdue.
+    // The source does not answer within the time that the first caller waits. The second caller finds the answer overdue and does not wait.
     expect(await cache.get('a')).toBe('old')
     advance(1000)
     expect(cache.get('a')).toBe('old')

@@ -1,6 +1,6 @@
 /**
- * A separate process that uses embedded databases. `hold <folder>` opens a database and keeps it open. `write <folder> ...` opens all of them and writes
- * pairs of rows in turn, endlessly. A line `<folder index> <pair>` says that the transaction of the pair was acknowledged.
+ * A separate process that opens embedded databases. `hold <folder>` opens one and stays. `write <folder> ...` opens all of them and writes pairs of
+ * rows to them in turn, without end. A printed line `<folder index> <pair>` means that the pair's transaction was acknowledged.
  */
 import { writeSync } from 'node:fs'
 import { systemClock } from '../../src/platform/clock.ts'

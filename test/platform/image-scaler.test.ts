@@ -10,7 +10,7 @@ const mebibyte = 1024 * 1024
 describe('images that are made smaller, and images that are not changed', () => {
   const scaler = new ImageScaler(systemClock)
 
-  test('scaling removes the metadata of an image: place, author, thumbnail', async () => {
+  test('scaling removes the metadata of an image: place, author and thumbnail', async () => {
     const noted = await sharp(await picture(600, 400, 'jpeg'))
       .withExif({ IFD0: { Copyright: 'Asha of 12 Lake Road', ImageDescription: 'at home' } })
       .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/"><secret/></x:xmpmeta>')
@@ -24,7 +24,7 @@ describe('images that are made smaller, and images that are not changed', () => 
     expect(made?.bytes.toString('latin1')).not.toMatch(/Lake Road|secret/)
   })
 
-  test('scaling keeps the look of images with other colour models and transparency', async () => {
+  test('images with other colour models or transparency look the same after scaling', async () => {
     const ink = await sharp(await picture(600, 400, 'jpeg'))
       .toColourspace('cmyk')
       .jpeg()
@@ -42,7 +42,7 @@ describe('images that are made smaller, and images that are not changed', () => 
     expect(await sizeOf((await scaler.shrink(line, 100, caller))?.bytes)).toEqual([100, 1])
   })
 
-  test('files over 24 MiB, more than 64 million pixels, and aborted calls are not changed', async () => {
+  test('files over 24 MiB, images over 64 million pixels, and images of aborted calls are not changed', async () => {
     const small = await picture(600, 400)
     expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte - small.length)]), 300, caller)).not.toBeNull()
     expect(await scaler.shrink(Buffer.concat([small, Buffer.alloc(24 * mebibyte + 1 - small.length)]), 300, caller)).toBeNull()
@@ -53,7 +53,7 @@ describe('images that are made smaller, and images that are not changed', () => 
     expect(await scaler.shrink(small, 300, { ...caller, signal: AbortSignal.abort() })).toBeNull()
   })
 
-  test('one founder can have two images in work and fifty-eight waiting, and more are not changed until places are free again', async () => {
+  test('for one founder, two images are processed and fifty-eight wait. Further ones are refused immediately, and later ones are accepted again', async () => {
     const bytes = await picture(400, 300)
     const all = await Promise.all(Array.from({ length: 70 }, () => scaler.shrink(bytes, 100, caller)))
     expect(all.map(made => made !== null)).toEqual([...Array(60).fill(true), ...Array(10).fill(false)])

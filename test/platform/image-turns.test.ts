@@ -4,7 +4,7 @@ import { ImageTurns } from '../../src/platform/media/image-turns.ts'
 const { signal } = new AbortController()
 
 describe('turns of images', () => {
-  /** Makes work that notes its start and ends when the test says so. */
+  /** Returns work that ends when the test says so, and that records its start. */
   const started = () => {
     let runOut = (): void => {}
     const begun: string[] = []
@@ -41,7 +41,7 @@ describe('turns of images', () => {
     expect([await Promise.all(few), (await Promise.all(many)).length]).toEqual([['few', 'few'], 20])
   })
 
-  test('one founder gets only a share of the places, so another founder finds a free place', async () => {
+  test('a founder has only a share of the places, so another founder finds one', async () => {
     const { run, endOne } = started()
     const many = Array.from({ length: 70 }, () => run('many'))
     const other = run('other')
@@ -50,7 +50,7 @@ describe('turns of images', () => {
     expect(await other).toBe('other')
   })
 
-  test('an image stops waiting when its call is cancelled, or when the wait is too long', async () => {
+  test('an image stops waiting when its call is cancelled or when the wait is too long', async () => {
     const { begun, run, endOne, runOut } = started()
     const running = [run('one'), run('one')]
     const left = new AbortController()

@@ -15,7 +15,7 @@ describe('Indian Standard Time', () => {
     expect(endOfIstMonthMs(Date.UTC(2026, 11, 31, 18, 0))).toBe(Date.UTC(2026, 11, 31, 18, 30))
   })
 
-  test('a minute is that of a wall clock in India', () => {
+  test('a minute is a minute on a wall clock in India', () => {
     expect(istMinute(Date.UTC(2026, 10, 21, 3, 45, 59))).toBe('2026-11-21T09:15')
     expect(endOfIstMinuteMs(Date.UTC(2026, 10, 21, 3, 45, 59))).toBe(Date.UTC(2026, 10, 21, 3, 46))
   })
@@ -26,7 +26,7 @@ describe('Indian Standard Time', () => {
     expect(startOfIstDayMs('2028-02-29')).toBe(Date.UTC(2028, 1, 28, 18, 30))
   })
 
-  test('every instant is inside the day that istDay returns for it', () => {
+  test('every instant is within the day to which it is assigned', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4_102_444_800_000 }), ms => {
         const start = startOfIstDayMs(istDay(ms)) ?? Number.NaN

@@ -11,9 +11,9 @@ const database = await testDatabase()
 const { db } = database
 
 interface HandClock extends Clock {
-  /** Returns the pauses of the pending timers, in the order in which they were set. */
+  /** Returns the pauses of the waiting timers, in the order in which they were set. */
   pauses(): number[]
-  /** Fires every pending one-time timer. */
+  /** Fires every waiting one-time timer. */
   fire(): void
   /** Fires every repeating timer once. */
   beat(): void
@@ -48,7 +48,7 @@ function handClock(): HandClock {
 interface Process {
   readonly jobs: Jobs
   readonly clock: HandClock
-  /** Names of the jobs whose failure was logged. */
+  /** The names of the jobs whose failure was logged. */
   readonly failed: string[]
 }
 
@@ -63,7 +63,7 @@ function makeProcess(on: Db = db, random = 0.5): Process {
   return { jobs, clock, failed }
 }
 
-/** A promise and the function that resolves it. */
+/** Returns a promise and the function that resolves it. */
 function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => {}
   const opened = new Promise<void>(done => (open = done))
@@ -82,7 +82,7 @@ afterEach(async () => {
 afterAll(() => database.dispose())
 
 describe('a job', () => {
-  test('a job runs repeatedly, and each pause begins at the end of a run', async () => {
+  test('a job runs repeatedly, and each pause begins at the end of the previous run', async () => {
     const { jobs, clock } = makeProcess()
     const gates = [gate(), gate()]
     let runs = 0
@@ -98,7 +98,7 @@ describe('a job', () => {
     gates[1]?.open()
   })
 
-  test('the pauses of a job vary randomly by up to a tenth', () => {
+  test('the pauses of a job are up to a tenth shorter or longer, at random', () => {
     const shortest = makeProcess(db, 0)
     const longest = makeProcess(db, 1)
     for (const { jobs } of [shortest, longest]) jobs.every('sweep', 1000, async () => {})
@@ -106,7 +106,7 @@ describe('a job', () => {
     expect(longest.clock.pauses()).toEqual([1100])
   })
 
-  test('the failure of a job is logged, and the job runs again', async () => {
+  test('a job that fails is logged and runs again', async () => {
     const { jobs, clock, failed } = makeProcess()
     let runs = 0
     jobs.every('broken', 1000, async () => {
@@ -121,7 +121,7 @@ describe('a job', () => {
     await until(() => clock.pauses().length === 1, 'the second pause')
   })
 
-  test('`runOnce` throws the error of the job to the caller, and waits for a run in progress', async () => {
+  test('a job that is run by hand throws its error to the caller, and joins a run that is in progress', async () => {
     const { jobs, failed } = makeProcess()
     const go = gate()
     let runs = 0
@@ -140,7 +140,7 @@ describe('a job', () => {
     expect(() => jobs.every('sweep', 1, async () => {})).toThrow('sweep')
   })
 
-  test('jobs of one line run one after the other, so many jobs need no more connections than one', async () => {
+  test('a job waits until the other jobs of its queue have ended, so that many jobs need only one connection', async () => {
     const { jobs } = makeProcess()
     let running = 0
     let mostRunning = 0
@@ -156,7 +156,7 @@ describe('a job', () => {
     expect(mostRunning).toBe(1)
   })
 
-  test('a job of the line `stores` that does not end blocks only jobs of its line', async () => {
+  test('a job in the queue of stores that does not end blocks the next job of that queue, and no other job', async () => {
     const { jobs } = makeProcess()
     const go = gate()
     const events: string[] = []
@@ -171,7 +171,7 @@ describe('a job', () => {
     expect(events).toEqual(['sweep', 'next store'])
   })
 
-  test('`stop` aborts the signal of a running job, waits for its end, and starts no other job', async () => {
+  test('a stop aborts the running job, waits for its end, and starts no other job', async () => {
     const { jobs, clock, failed } = makeProcess()
     const events: string[] = []
     jobs.every('long', 1000, async signal => {
@@ -202,7 +202,7 @@ describe('a job with a stored last run', () => {
     `update job_runs set ran_at = clock_timestamp() - $2::float8 * interval '1 hour' where name = $1::text`,
   )
   let made = 0
-  /** Starts a process with a job that runs every hour and counts its runs. */
+  /** Creates a process in which an hourly job counts its runs. */
   const started = async (name: string, run: () => Promise<void> = async () => {}) => {
     const process = makeProcess()
     const counts = { runs: 0 }
@@ -214,7 +214,7 @@ describe('a job with a stored last run', () => {
     return { ...process, counts }
   }
 
-  test('a job with a stored last run is due one interval after the first start that knows it, also after restarts', async () => {
+  test('a job is due one interval after the first start that knows it, and keeps its schedule over restarts', async () => {
     const name = `kept ${made++}`
     const first = await started(name)
     first.clock.fire()
@@ -237,7 +237,7 @@ describe('a job with a stored last run', () => {
     expect(third.counts.runs).toBe(1)
   })
 
-  test('a job that failed or was stopped stays due and is tried again after ten minutes', async () => {
+  test('a job that failed or was stopped stays due, and is tried again after ten minutes', async () => {
     const name = `kept ${made++}`
     await (await started(name)).jobs.stop()
     await db.exec(setAge, name, 2)
@@ -257,14 +257,14 @@ describe('a job with a stored last run', () => {
     expect((await started(name)).clock.pauses()).toEqual([2500])
   })
 
-  test('`runOnce` runs a job that is not due', async () => {
+  test('a job can be run by hand when it is not due', async () => {
     const name = `kept ${made++}`
     const { jobs, counts } = await started(name)
     expect(await jobs.runOnce(name)).toBe(true)
     expect(counts.runs).toBe(1)
   })
 
-  test.runIf(onPostgres)('when several processes find a job due, it runs in one of them', async () => {
+  test.runIf(onPostgres)('when several processes find a job due, one of them runs it', async () => {
     const name = `kept ${made++}`
     await (await started(name)).jobs.stop()
     await db.exec(setAge, name, 2)
@@ -276,7 +276,7 @@ describe('a job with a stored last run', () => {
 })
 
 describe.runIf(onPostgres)('a job of several processes', () => {
-  test('a job runs in one process at a time, and in another one after that', async () => {
+  test('a job runs in one process at a time, and in the other when the first run is done', async () => {
     const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
     const go = gate()
     const events: string[] = []
@@ -304,7 +304,7 @@ describe.runIf(onPostgres)('a job of several processes', () => {
     expect(await b.jobs.runOnce('shared')).toBe(true)
   })
 
-  test('when a process loses the connection with the lock, its job is aborted and can run in another process', async () => {
+  test('a job whose process lost the connection of the lock is aborted, and may run in another process', async () => {
     const [a, b] = [makeProcess(await database.open()), makeProcess(await database.open())]
     let isTold = false
     let isRunning = false
@@ -343,7 +343,7 @@ describe('due rows', () => {
   beforeAll(() => db.script('create table due (id int primary key, due_at timestamptz not null)'))
   afterEach(() => db.script('delete from due'))
 
-  test('due rows are processed in rounds until no row is due', async () => {
+  test('due rows are processed in rounds until none is due', async () => {
     await db.exec(put, 7)
     const worked: number[] = []
     expect(
@@ -367,7 +367,7 @@ describe('due rows', () => {
     ).toBe(0)
   })
 
-  test('due rows above the maximum number of rounds wait for the next run', async () => {
+  test('rows that are due after the last round wait for the next run', async () => {
     await db.exec(put, 7)
     expect(
       await claimDue(
@@ -381,7 +381,7 @@ describe('due rows', () => {
     expect(await dueIds()).toHaveLength(3)
   })
 
-  test('when the work on one row fails, the error is thrown and the rest of the round waits for its new due time', async () => {
+  test('when a row of a round fails, the rows of that round wait for their new due time, and the error is thrown', async () => {
     await db.exec(put, 4)
     const work = claimDue(
       db,
@@ -394,7 +394,7 @@ describe('due rows', () => {
     expect(await dueIds()).toHaveLength(1)
   })
 
-  test('concurrent claimers process each due row once', async () => {
+  test('concurrent processes each claim different due rows', async () => {
     await db.exec(put, 60)
     const handles = onPostgres ? [db, await database.open(), await database.open()] : [db, db, db]
     const worked: number[] = []

@@ -10,7 +10,7 @@ test('a latency is in the bucket whose bounds contain it', () => {
   }
 })
 
-test('a quantile from buckets differs by at most 4.5 % from the measured value, for any order of the buckets', () => {
+test('a quantile from buckets is at most 4.5 % away from the measurement, for any order of the buckets', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 3_600_000 }), { minLength: 1, maxLength: 300 }), fc.constantFrom(0.5, 0.95, 1), (latencies, share) => {
       const counts = new Map<number, number>()
@@ -21,7 +21,7 @@ test('a quantile from buckets differs by at most 4.5 % from the measured value, 
           [...counts].map(([bucket, count]) => ({ bucket, count })),
           share,
         ) ?? 0
-      // In addition, the result is rounded to whole milliseconds.
+      // Rounding to whole milliseconds adds to the error.
       return estimate <= exact * 2 ** (1 / 16) + 0.5 && estimate >= exact / 2 ** (1 / 16) - 0.5
     }),
   )

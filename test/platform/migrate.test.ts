@@ -49,7 +49,7 @@ describe('migrations', () => {
   const run = (files: Readonly<Record<string, string>>, on = db): Promise<{ applied: string[] }> => migrate(on, folderOf(files), silentLog)
   const steps = async (): Promise<string[]> => (await db.many(listSteps)).map(row => row.step)
 
-  test('migrations are applied once each, in the order of their names', async () => {
+  test('migrations are applied in the order of their names, each once', async () => {
     const files = {
       '0002_b.sql': add('b'),
       '0010_c.sql': add('c'),
@@ -71,7 +71,7 @@ describe('migrations', () => {
     expect(await steps()).toEqual(['a', 'b', 'c'])
   })
 
-  test('a migration that fails leaves no change and can be corrected', async () => {
+  test('a migration that fails leaves no trace and can be corrected', async () => {
     const files = { '0001_a.sql': first + add('a'), '0002_b.sql': `${add('half')}select 1 / 0;` }
     expect(await errorOf(run(files))).toMatchObject({ code: '22012' })
     expect(await steps()).toEqual(['a'])
@@ -87,12 +87,12 @@ describe('migrations', () => {
     expect(await steps()).toEqual([])
   })
 
-  test('a migration with Windows line ends has the same checksum', async () => {
+  test('a migration with Windows line ends counts as the same', async () => {
     await run({ '0001_a.sql': first + add('a') })
     expect(await run({ '0001_a.sql': (first + add('a')).replaceAll('\n', '\r\n') })).toEqual({ applied: [] })
   })
 
-  test('an unknown migration of a newer version is refused unless it is marked as additive', async () => {
+  test('migrations of a newer version are refused, unless they are marked as additive', async () => {
     const known = { '0001_a.sql': first }
     const additive = { ...known, '0002_b.sql': `-- Why.\n-- Additive: binaries from before this migration run against it.\n\n${add('b')}` }
     await run(additive)
@@ -116,7 +116,7 @@ describe('migrations', () => {
     expect(await errorOf(pendingMigrations(db, folderOf({})))).toBeInstanceOf(ConfigError)
   })
 
-  test('the migrations of the gateway make the schema in migrations/schema.sql, also when they run a second time', async () => {
+  test("the product's migrations produce the schema in migrations/schema.sql, also on a second run", async () => {
     const { applied } = await migrate(db, migrationsFolder, silentLog)
     expect(applied.length).toBeGreaterThan(0)
     expect(await migrate(db, migrationsFolder, silentLog)).toEqual({ applied: [] })
@@ -126,7 +126,7 @@ describe('migrations', () => {
     expect(dump).toBe(existsSync(golden) ? readFileSync(golden, 'utf8').replaceAll('\r\n', '\n') : 'migrations/schema.sql, which UPDATE_GOLDEN=1 writes')
   })
 
-  test('the migrations keep the data of an older database, including workspaces whose names differ only in case', async () => {
+  test("the product's migrations keep the data of an older database, even workspaces whose names differ only in upper and lower case", async () => {
     const names = readdirSync(migrationsFolder).filter(name => /^\d{4}_.*\.sql$/.test(name) && name < '0007')
     await run(Object.fromEntries(names.map(name => [name, readFileSync(join(migrationsFolder, name), 'utf8')])))
     await db.script(`

@@ -1,4 +1,4 @@
-/** Names that users give are resolved without threads of the pool. A real name server on loopback answers or stays silent. */
+/** Names from users are resolved without the threads of the process. In these tests, a real name server on loopback answers or stays silent. */
 import { createSocket, type Socket } from 'node:dgram'
 import type { LookupAddress } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns/promises'
@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Returns the name, the type and the end of the only question of a message (RFC 1035). */
+/** Returns the name, the type and the end of the only question in a message (RFC 1035). */
 function questionOf(message: Buffer): { name: string; isIpv6: boolean; end: number } {
   const labels: string[] = []
   let at = 12
@@ -56,7 +56,7 @@ function ask(name: string, options: Asked = { all: true }, timeoutMs = 300): Pro
   })
 }
 
-test('the hosts file has priority over the name server, and a name without an address gives another error than a missing answer', async () => {
+test('the hosts file takes precedence over the name server, and a name without an address differs from a missing answer', async () => {
   const loopback = [
     { address: '127.0.0.1', family: 4 },
     { address: '::1', family: 6 },
@@ -73,7 +73,7 @@ test('the hosts file has priority over the name server, and a name without an ad
   expect([await ask('none.example'), await ask('broken.example'), await ask('silent.example')]).toEqual(['ENOTFOUND', 'EAI_AGAIN', 'EAI_AGAIN'])
 })
 
-test('look-ups at a name server that does not answer delay neither file access nor other look-ups', async () => {
+test('look-ups at a silent name server delay neither files nor other names', async () => {
   let ended = 0
   const silent = Array.from({ length: 50 }, (_, n) => ask(`silent${n}.example`, { all: true }, 2_000).finally(() => ended++))
   expect(await readFile(join(folder, 'hosts'), 'utf8')).toContain('localhost')

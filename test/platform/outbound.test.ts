@@ -39,7 +39,7 @@ describe('outbound', () => {
   })
   const get = (path: string) => ({ method: 'GET' as const, url: `http://127.0.0.1:${port}${path}`, headers: {} })
 
-  test('a provider is called at the configured address, even on loopback, and its body is read whole or in chunks', async () => {
+  test('a provider is called as the operator configured it, even on loopback, and its body can be read whole or in chunks', async () => {
     const { status, body } = await outbound().toProvider(get('/chunks'))
     expect(status).toBe(200)
     expect((await body.buffer(100)).toString()).toBe('one two')
@@ -54,7 +54,7 @@ describe('outbound', () => {
     await expect(body.buffer(3)).rejects.toThrow('larger')
   })
 
-  test('an aborted call rejects with the reason of its signal, also while the body is read', async () => {
+  test('an aborted call rejects with the reason of its signal, even while the body is read', async () => {
     const controller = new AbortController()
     const { body } = await outbound().toProvider({ ...get('/hang'), signal: controller.signal })
     const reading = body.buffer(100)
@@ -63,7 +63,7 @@ describe('outbound', () => {
     await expect(outbound().toProvider({ ...get('/'), signal: AbortSignal.abort(new Error('too late')) })).rejects.toThrow('too late')
   })
 
-  test('a URL from a user to a private address is refused before anything is sent', async () => {
+  test('a URL from a user with a private address is refused before any request is sent', async () => {
     const before = hits
     for (const url of [
       `https://127.0.0.1:${port}/`,
@@ -81,7 +81,7 @@ describe('outbound', () => {
     expect(hits).toBe(before)
   })
 
-  test('OUTBOUND_ALLOW permits one host and port, and the refusal of plain http names it', async () => {
+  test('OUTBOUND_ALLOW allows one host and port, and the refusal of plain http names it', async () => {
     const { status } = await outbound([`127.0.0.1:${port}`]).toUserUrl(get('/ok'))
     expect(status).toBe(200)
     expect(() => outbound().guard.check(new URL('http://example.test/'))).toThrow('OUTBOUND_ALLOW')
@@ -100,7 +100,7 @@ describe('outbound', () => {
       socket.destroy()
     })
     let at = 0
-    /** Returns a resolver that answers each query with the next list of addresses, and repeats the last list. */
+    /** Answers each look-up with the next list of addresses. The last list is used repeatedly. */
     const answering = (...answers: string[][]) => {
       const asked: string[] = []
       const lookup: LookupFunction = (hostname, _given, callback) => {
@@ -121,7 +121,7 @@ describe('outbound', () => {
     })
     afterAll(() => new Promise(done => listener.close(done)))
 
-    test('a name is refused without a connection when any of its addresses is this machine', async () => {
+    test('a name that resolves to this machine is refused without a connection, even when only one of its addresses does', async () => {
       const out = outbound(
         [],
         answering(['127.0.0.1'], ['::1'], ['93.184.216.34', '127.0.0.1'], ['::ffff:127.0.0.1'], ['64:ff9b::7f00:1'], ['::7f00:1']).lookup,
@@ -132,8 +132,8 @@ describe('outbound', () => {
       expect(connections).toBe(0)
     })
 
-    test('a name that was public and later becomes private is refused at the next call', async () => {
-      // The first address is in a range that is assigned to nobody, so nothing answers there.
+    test('a name that was public and later resolves to a private address is refused at the next call', async () => {
+      // The first address is in an unassigned part of the internet, so nothing answers there.
       const { lookup, asked } = answering(['2d00::1'], ['127.0.0.1'])
       const out = createOutbound({ ...options, connectTimeoutMs: 200, allow: [], lookup })
       opened.push(out)
@@ -143,7 +143,7 @@ describe('outbound', () => {
       expect(connections).toBe(0)
     })
 
-    test('each connection makes one look-up, so the checked address is the one that is used', async () => {
+    test('each connection makes one look-up, and uses the address that was checked', async () => {
       const { lookup, asked } = answering(['127.0.0.1'])
       const out = outbound([`models.test:${port}`], lookup)
       const before = accepted
@@ -154,7 +154,7 @@ describe('outbound', () => {
       await until(() => asked.length === accepted - before, 'as many questions as connections')
     })
 
-    test('permission for one port does not permit another port, even over an open connection', async () => {
+    test('permission for one port does not allow another port, whatever connections are open', async () => {
       const before = connections
       const { lookup } = answering(['127.0.0.1'])
       const out = outbound([`models.test:${port}`], lookup)

@@ -1,6 +1,6 @@
 import { type Db, statement } from '../../src/platform/db/db.ts'
 
-/** Monthly partitions of usage. Running processes make them in advance, so their names depend on the day. */
+/** Partitions of usage that running processes create in advance. Their names depend on the day. */
 const monthly = `'^usage_events_[0-9]'`
 
 const tables = statement<[], { table: string; tail: string }>(
@@ -26,7 +26,7 @@ const columns = statement<[], { table: string; line: string }>(
    where n.nspname = 'public' and c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped order by c.relname collate "C", a.attnum`,
 )
 
-// Type 'n' is NOT NULL. Newer servers list it as a constraint, but the columns already show it.
+// Leaves out 'n' (NOT NULL), which newer servers also list as a constraint. The columns already show it.
 const constraints = statement<[], { table: string; line: string }>(
   'test.schema_constraints',
   `select c.relname as "table", 'constraint ' || k.conname || ' ' || pg_get_constraintdef(k.oid) as "line"
@@ -54,10 +54,7 @@ const others = statement<[], { line: string }>(
    ) as o order by line collate "C"`,
 )
 
-/**
- * Returns the schema of the public namespace as text: tables by name, columns in order, then constraints and indexes. The text is the same for every server
- * version.
- */
+/** Returns the schema of the public namespace as text, equal on every server: tables by name, columns in order, then constraints and indexes. */
 export async function schemaDump(db: Db): Promise<string> {
   const grouped = (rows: readonly { table: string; line: string }[]): Map<string, string[]> => {
     const lines = new Map<string, string[]>()

@@ -18,32 +18,32 @@ describe('secrets', () => {
     const sealed = sealer.seal('hunter2', 'row')
     for (let i = 12; i < sealed.length; i++) {
       const changed = sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1)
-      // The last character of base64url can have unused bits, so another character may mean the same bytes.
+      // The last character of base64url may contain bits that have no meaning.
       if (Buffer.from(changed.split('.')[2] ?? '', 'base64url').equals(Buffer.from(sealed.split('.')[2] ?? '', 'base64url'))) continue
       expect(() => sealer.open(changed, 'row')).toThrow()
     }
   })
 
-  test('values under an older master key can be opened, and values under an unknown key cannot', () => {
+  test('an older master key still opens its values, and an unknown key does not', () => {
     const [old, current] = [randomBytes(32), randomBytes(32)]
     const sealed = makeSealer(old).seal('value', 'row')
     expect(makeSealer(current, [old]).open(sealed, 'row')).toBe('value')
     expect(() => makeSealer(current).open(sealed, 'row')).toThrow('master key')
   })
 
-  test('a master key is 32 bytes as base64 or hex and nothing else', () => {
+  test('a master key is 32 bytes as base64 or hex, and any other text is refused', () => {
     expect(parseMasterKey(newMasterKey())).toHaveLength(32)
     expect(parseMasterKey(randomBytes(32).toString('hex'))).toHaveLength(32)
     expect(parseMasterKey('short')).toBeNull()
   })
 
-  test('a Secret does not print', () => {
+  test('a printed Secret is hidden', () => {
     const secret = new Secret('sk-live')
     expect(`${secret} ${JSON.stringify({ secret })} ${inspect({ secret })}`).not.toContain('sk-live')
     expect(secret.reveal()).toBe('sk-live')
   })
 
-  test('a mask shows the first and last characters of a long credential and nothing of a short one', () => {
+  test('a masked credential shows the ends of a long one and nothing of a short one', () => {
     expect(maskSecret('AKIAIOSFODNN7EXAMPLE')).toBe('AKIA…MPLE')
     expect(maskSecret('short')).toBe('****')
     expect(hashKey('br-x')).toHaveLength(32)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Shares } from '../../src/platform/shares.ts'
 
 describe('shares of places', () => {
-  test('greedy holders get a half, a quarter and so on of nine tenths of the places, and the next holder still gets one', () => {
+  test('holders that take all the places they can get a half, a quarter and so on of nine tenths. The next holder still gets its first place', () => {
     const places = new Shares<string>(100, 50)
     const greedy = (holder: string): number => {
       let count = 0
@@ -19,7 +19,7 @@ describe('shares of places', () => {
     expect([places.take('a'), places.take('one more')]).toEqual(['share', null])
   })
 
-  test('for any sequence of takes, gives and moves, a new holder gets a place while there are fewer holders than reserved places', () => {
+  test('for any sequence of taking, giving and moving, a holder without a place gets one while fewer holders have some than the reserve has places', () => {
     const step = fc.record({ kind: fc.constantFrom('take', 'take', 'take', 'give', 'move'), by: fc.nat(8), to: fc.nat(8) })
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 300 }), fc.integer({ min: 1, max: 100 }), fc.array(step, { maxLength: 800 }), (total, percent, steps) => {

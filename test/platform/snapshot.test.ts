@@ -3,7 +3,7 @@ import { Snapshot } from '../../src/platform/loop/snapshot.ts'
 import { namesEtag, publicPage, replyWithPage } from '../../src/platform/public-page.ts'
 import { movableClock } from '../harness/clock.ts'
 
-/** Makes a snapshot whose loads the test ends one by one. */
+/** Returns a snapshot whose loads the test ends one by one. */
 function staged(maxAgeMs = 60_000) {
   const clock = movableClock()
   const loads: { answer: (value: string) => void; refuse: (error: Error) => void }[] = []
@@ -23,7 +23,7 @@ function staged(maxAgeMs = 60_000) {
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('a snapshot', () => {
-  test('a snapshot is loaded once for many requests, and returned without a wait until it is too old', async () => {
+  test('many requests share one load, and the value is returned without a wait until it is too old', async () => {
     const { clock, loads, snapshot } = staged()
     const asked = Array.from({ length: 50 }, () => snapshot.get())
     loads[0]?.answer('one')
@@ -38,7 +38,7 @@ describe('a snapshot', () => {
     expect(loads.length).toBe(2)
   })
 
-  test('when the clock is set back, a snapshot counts as old', async () => {
+  test('when the clock is set back, the snapshot counts as old', async () => {
     const { clock, loads, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.answer('one')
@@ -48,7 +48,7 @@ describe('a snapshot', () => {
     expect(loads.length).toBe(2)
   })
 
-  test('while loads fail, a snapshot returns the last or the empty value and pauses before the next load', async () => {
+  test('while loads fail, the last value or the empty one is returned, and the next load does not start immediately', async () => {
     const { clock, loads, warnings, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.refuse(new Error('away'))
@@ -76,7 +76,7 @@ describe('a snapshot', () => {
     expect(snapshot.get()).toBe('late')
   })
 
-  test('requests wait for a new value after an invalidation, and an older load does not replace it', async () => {
+  test('requests wait for a new value after an invalidation, and a load that began earlier does not replace it', async () => {
     const { loads, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.answer('one')
@@ -92,7 +92,7 @@ describe('a snapshot', () => {
     expect(snapshot.get()).toBe('after the change')
   })
 
-  test('a value that was not requested for a long time is loaded before it is returned', async () => {
+  test('a value that was not requested for a long time is loaded again before it is returned', async () => {
     const { clock, loads, snapshot } = staged()
     const first = snapshot.get()
     loads[0]?.answer('one')

@@ -1,4 +1,4 @@
-/** Checks every statement of the gateway. The database can prepare it, and it is limited to an organisation unless this file gives the reason. */
+/** Checks every statement of the product against the schema. Each must parse, and must be limited to an organisation unless this file gives a reason. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -11,12 +11,10 @@ const database = await testDatabase()
 const { db } = database
 const src = fileURLToPath(new URL('../../src/', import.meta.url))
 
-/**
- * Patterns that show that the caller passes the organisation: a comparison with a parameter, a column of inserted rows, or a column of an array parameter.
- */
+/** What limits a statement to the caller's organisation: a comparison with a parameter, a column of inserted rows, or a column of the requested rows. */
 const scopedBy = [/\borg_id = \$1::int\b/, /\binsert into \w+( as \w+)? \([^)]*\borg_id\b/, /\bunnest\([^)]*\)( with ordinality)? as \w+ ?\(org_id\b/]
 
-/** Statements on tables of organisations without such a pattern, each with the reason. An unnecessary entry fails the test. */
+/** Statements on tables of organisations without such a limit, each with its reason. A row that is no longer needed fails the test too. */
 const exceptions: Readonly<Record<string, string>> = {
   'webhooks.count_backlog': 'for the operator, over the whole installation',
   'access.find_session': 'the hash of a presented cookie says which session it is',
@@ -161,9 +159,9 @@ const withoutComments = (sql: string): string => sql.replace(/\/\*.*?\*\/|--[^\n
 beforeAll(async () => {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
   const declaring = files.filter(name => /\bstatement(<|\()/.test(readFileSync(join(src, name), 'utf8')))
-  // master-keys.ts is added, because its list of sealed columns declares statements for each column.
+  // The list of sealed columns declares a set of statements for each column.
   for (const name of [...declaring, 'operations/master-keys.ts']) await import(pathToFileURL(join(src, name)).href)
-  // Every queries.ts must have been found, because otherwise the search above misses a way to declare statements.
+  // If a queries.ts declared no statement, the search above would not recognise how its statements are declared.
   expect(files.filter(name => /(^|[\\/])queries\.ts$/.test(name)).filter(name => !declaring.includes(name))).toEqual([])
 })
 afterAll(() => database.dispose())
@@ -185,7 +183,7 @@ test('the name of every statement begins with its domain', () => {
   ).toEqual([])
 })
 
-test('every statement on a table of organisations has the organisation as a parameter, or is a listed exception', async () => {
+test('every statement on a table of organisations takes the organisation as a parameter, or is listed as an exception', async () => {
   const owned = await orgOwnedTables(db)
   expect(owned).toEqual(expect.arrayContaining(['agents', 'api_keys', 'memory_objects', 'usage_events']))
   const touched = new RegExp(`\\b(from|join|into|update|using)\\s+(only\\s+)?(${owned.join('|')})\\b`, 'i')

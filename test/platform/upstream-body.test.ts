@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/platform/outbound/upstream-body.ts'
 
-test('HARD-03 the socket of a provider is paused above 128 KiB of unread bytes, and continues when the reader reads', async () => {
+test('HARD-03 the socket of a provider is paused above 128 KiB of unread bytes, and resumed when the reader continues', async () => {
   let isPaused = false
   const controller = {
     get paused() {
@@ -42,13 +42,13 @@ test('HARD-03 the socket of a provider is paused above 128 KiB of unread bytes, 
   expect(isPaused).toBe(false)
   come()
   expect((await next).value?.length).toBeGreaterThan(0)
-  // Bytes that were read no longer count.
+  // Bytes that were read do not count any more.
   come()
   expect(isPaused).toBe(false)
   await reader.return?.()
 })
 
-test('a nudge ends a waiting read with an empty chunk, and the body continues after it', async () => {
+test('a nudge ends a waiting read with an empty chunk, and the body continues afterwards', async () => {
   let handler: Dispatcher.DispatchHandler = {}
   const dispatcher = {
     dispatch: (_options: unknown, given: Dispatcher.DispatchHandler) => {
@@ -68,10 +68,117 @@ test('a nudge ends a waiting read with an empty chunk, and the body continues af
   body.nudge()
   expect(await waiting).toEqual({ done: false, value: new Uint8Array() })
   handler.onResponseData?.(controller, Buffer.from('more'))
-  // Without a waiting read, a nudge ends the next read that would wait.
+  // A nudge without a waiting read applies to the next read that would wait.
   body.nudge()
   expect(String((await reader.next()).value)).toBe('more')
   expect((await reader.next()).value?.length).toBe(0)
   handler.onResponseEnd?.(controller, {})
   expect([(await reader.next()).done, isAborted]).toEqual([true, false])
+})
+
+/** A dispatched reply whose data the test brings itself. */
+async function scripted() {
+  let handler: Dispatcher.DispatchHandler = {}
+  const seen = { isPaused: false, isAborted: false, resumes: 0 }
+  const dispatcher = {
+    dispatch: (_options: unknown, given: Dispatcher.DispatchHandler) => {
+      handler = given
+      return true
+    },
+  } as unknown as Dispatcher
+  const controller = {
+    get paused() {
+      return seen.isPaused
+    },
+    pause: () => {
+      seen.isPaused = true
+    },
+    resume: () => {
+      seen.isPaused = false
+      seen.resumes++
+    },
+    abort: () => {
+      seen.isAborted = true
+    },
+  } as unknown as Dispatcher.DispatchController
+  const reply = dispatch(dispatcher, { path: '/', method: 'GET' }, undefined)
+  handler.onRequestStart?.(controller, null)
+  handler.onResponseStart?.(controller, 200, {}, 'OK')
+  const { body } = await reply
+  return {
+    body,
+    seen,
+    come: (chunk: Uint8Array) => handler.onResponseData?.(controller, Buffer.from(chunk)),
+    end: () => handler.onResponseEnd?.(controller, {}),
+    fail: (error: Error) => handler.onResponseError?.(controller, error),
+  }
+}
+
+test('a chunk flows to its reader in the call in which it arrives, until the reader stops the flow', async () => {
+  const { body, come, end } = await scripted()
+  const taken: string[] = []
+  let isOpen = true
+  const take = (chunk: Uint8Array): boolean => {
+    taken.push(String(chunk))
+    return isOpen
+  }
+  come(Buffer.from('early'))
+  const first = body.flow(take)
+  expect(taken).toEqual(['early'])
+  come(Buffer.from('now'))
+  expect(taken).toEqual(['early', 'now'])
+  isOpen = false
+  come(Buffer.from('last'))
+  come(Buffer.from('kept'))
+  expect(taken).toEqual(['early', 'now', 'last'])
+  expect(await first).toBe('stopped')
+  isOpen = true
+  const second = body.flow(take)
+  expect(taken.at(-1)).toBe('kept')
+  body.nudge()
+  expect(await second).toBe('nudged')
+  const third = body.flow(take)
+  end()
+  expect([await third, taken.length]).toEqual(['ended', 4])
+})
+
+test('a flow passes on what has arrived before it reports that the body broke off', async () => {
+  const { body, come, fail } = await scripted()
+  come(Buffer.from('a'))
+  fail(new Error('broken'))
+  const taken: string[] = []
+  await expect(body.flow(chunk => taken.push(String(chunk)) > 0)).rejects.toThrow('broken')
+  expect(taken).toEqual(['a'])
+})
+
+test('a flow rejects with the error of its reader, and with the reason of a body that its reader destroys', async () => {
+  const { body, come } = await scripted()
+  const failing = body.flow(() => {
+    throw new RangeError('too deep')
+  })
+  come(Buffer.from('a'))
+  await expect(failing).rejects.toThrow('too deep')
+  const destroying = body.flow(() => {
+    body.destroy()
+    return true
+  })
+  come(Buffer.from('b'))
+  await expect(destroying).rejects.toThrow('abandoned')
+})
+
+test('a burst flows in turns of about 32 KiB, and the socket is paused while it waits for its turn', async () => {
+  const { body, seen, come, end } = await scripted()
+  let takenBytes = 0
+  const flow = body.flow(chunk => {
+    takenBytes += chunk.length
+    return true
+  })
+  const chunk = Buffer.alloc(16 * 1024, 'x')
+  for (let count = 0; count < 20; count++) come(chunk)
+  expect(takenBytes).toBeLessThanOrEqual(48 * 1024)
+  expect(seen.isPaused).toBe(true)
+  while (seen.isPaused) await new Promise(resolve => setImmediate(resolve))
+  expect([takenBytes, seen.resumes]).toEqual([20 * chunk.length, 1])
+  end()
+  expect(await flow).toBe('ended')
 })

@@ -6,7 +6,7 @@ import { ConfigError, loadConfig } from '../../src/platform/config.ts'
 import { BlockedAddressError, isBlockedAddress, makeUrlGuard } from '../../src/platform/outbound/url-guard.ts'
 import { propertyRuns } from '../harness/property-runs.ts'
 
-/** Special addresses, copied from the IANA registries and not from the table that the guard uses. */
+/** The special ranges, copied from the registries of special addresses. The guard has its own table. */
 const special = new BlockList()
 for (const [network, bits] of [
   ['0.0.0.0', 8],
@@ -37,7 +37,7 @@ const numberOf = ([a, b, c, d]: Octets): number => ((a << 24) | (b << 16) | (c <
 const pair = (high: number, low: number): string => ((high << 8) | low).toString(16)
 const tail = ([a, b, c, d]: Octets): string => `${pair(a, b)}:${pair(c, d)}`
 
-/** Notations of one IPv4 address as a host of at most four parts. Some programs accept only a few of them. */
+/** Ways to write one IPv4 address as a host of at most four parts. Only some programs accept some of them. */
 const notations: readonly ((at: Octets) => string)[] = [
   at => at.join('.'),
   at => `${at.join('.')}.`,
@@ -80,7 +80,7 @@ const refuses = (url: string): boolean => {
 }
 
 describe('addresses', () => {
-  test('every IPv4 address of a special range is blocked, and addresses next to these ranges are allowed', () => {
+  test('every IPv4 address of a special range is blocked, and the addresses next to these ranges are allowed', () => {
     fc.assert(
       fc.property(anyIpv4, at => {
         const text = at.join('.')
@@ -103,7 +103,7 @@ describe('addresses', () => {
     )
   })
 
-  test('only IPv6 addresses that are assigned for the public internet are allowed', () => {
+  test('of IPv6, only addresses that are assigned to the internet are allowed', () => {
     for (const blocked of [
       '::',
       '::1',
@@ -127,12 +127,12 @@ describe('addresses', () => {
 })
 
 describe('URLs', () => {
-  test('an address that the resolver of the machine reads as private is refused in every notation, or is not a valid URL', async () => {
+  test("an address that the machine's resolver reads as private is refused in every notation, or is not a valid URL", async () => {
     await fc.assert(
       fc.asyncProperty(privateIpv4, fc.constantFrom(...notations), async (at, write) => {
         const host = write(at)
-        // Only notations that the resolver reads as this address count. A text with a % or a dot at its end is left out, because it would cause a DNS
-        // query.
+        // The resolver must read the text as that address. Otherwise the text is no notation of the address. Texts with a % or a dot at the end are
+        // left out, because resolving them would use the network.
         const taken = /[%\uff10-\uff19]|\.$/.test(host) ? null : await lookup(host, { family: 4 }).catch(() => null)
         if (taken !== null) expect(isBlockedAddress(taken.address), host).toBe(true)
         expect(refuses(`https://${host}/v1`), host).toBe(true)
@@ -148,7 +148,7 @@ describe('URLs', () => {
     )
   })
 
-  test('hosts that attackers try are refused', () => {
+  test('hosts that attackers use are refused', () => {
     for (const host of ['2130706433', '0x7f.1', '127.1', '017700000001', '127.0.0.1.', '0', '0.0.0.0', '%31%32%37.0.0.1', '[::]', '[::1]', '169.254.169.254'])
       expect(refuses(`https://${host}/`), host).toBe(true)
   })
@@ -163,7 +163,7 @@ describe('URLs', () => {
 })
 
 describe('names', () => {
-  /** Returns a resolver that answers each query with the next list. */
+  /** Returns a resolver that answers each look-up with the next list. */
   const answering = (...answers: readonly (readonly string[])[]): LookupFunction => {
     const left = [...answers]
     return (_hostname, _options, callback) =>
@@ -186,7 +186,7 @@ describe('names', () => {
     expect(answers).toEqual(['93.184.216.34', blocked, blocked, blocked, blocked])
   })
 
-  test('a name in OUTBOUND_ALLOW may resolve to any address, but only for the port of the entry', async () => {
+  test('with OUTBOUND_ALLOW, one name may resolve to any address, on the port in the entry only', async () => {
     const permissive = makeUrlGuard(['Models.Internal:8000', '10.0.0.5:80', '[::1]:9000'], answering(['10.0.0.7'], ['10.0.0.7'], ['10.0.0.7'], ['10.0.0.7']))
     const url = new URL('http://models.internal:8000/v1')
     permissive.check(url)

@@ -9,7 +9,7 @@ import { itself } from './children.ts'
 
 const row = endpointOf<{ agents: Agents }>()
 
-/** The fields that the endpoints about an agent below the caller share. A token without the scope for model calls cannot stop an agent either. */
+/** The fields that the endpoints about an agent below the caller share. A token without the scope for model calls cannot stop agents. */
 const below = {
   auth: 'key',
   access: { agentOnly: true, agentScope: 'inference' },
@@ -93,7 +93,10 @@ export const childrenEndpoints = {
   }),
 }
 
-/** Returns the id of the agent below the caller that the address names. Throws `forbidden` for the address of another agent, and `not_found`. */
+/**
+ * Returns the id of the agent below the caller that the URL names. Throws `forbidden` when the URL names another agent as the parent. Throws
+ * `not_found` when the agent is not below the caller.
+ */
 function descendantOf(agents: Agents, principal: Principal, path: { id: string; childId: string }): Promise<number> {
   itself(principal, idOf(path))
   return agents.descendant(principal.orgId, idOf(path), idOf({ id: path.childId }))

@@ -47,8 +47,8 @@ const generationsMax = 3
 /** Maximum number of active children of one agent. */
 const childrenMax = 1_000
 /**
- * Maximum number of tries to create a child. A try fails when the name is taken and revoked between two statements. More failures than this are no
- * coincidence.
+ * Maximum number of tries to create a child. A try fails when another request creates or revokes an agent of that name between two statements. After
+ * this many failures, chance is not the cause.
  */
 const attemptsMax = 5
 
@@ -59,9 +59,9 @@ interface Made {
 }
 
 /**
- * Creates children. Everything of a child is within what its parent has: the scopes and the life of the requesting token, the rules of all agents
- * above, and the parent's budget. The parent's row is locked while a child is created. A revocation that comes first prevents the child, and a later
- * revocation ends the child too.
+ * Creates children. A child never exceeds what its parent has: the scopes and the life of the requesting token, the rules of all agents above, and
+ * the parent's budget. The parent's row is locked while a child is created. If a revocation of the parent comes first, the child is not created. A
+ * later revocation ends the child too.
  */
 export class Children {
   readonly #deps: ChildrenDeps
@@ -72,8 +72,8 @@ export class Children {
 
   /**
    * Returns the active child of that name with a new token, and creates the child when there is none. The rights of an existing child can only
-   * shrink, and its budget can only move within the parent's budget. A token without the scope `inference` changes neither. Throws `forbidden`,
-   * `bad_name`, `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and, when the parent was revoked meanwhile, 401.
+   * shrink. Its budget can only change within the parent's budget. A token without the scope `inference` cannot change rights or budget. Throws
+   * `forbidden`, `bad_name`, `bad_request`, `agent_name_taken`, `budget_not_available`, `cap` and, when the parent was revoked meanwhile, 401.
    */
   async create(principal: Principal, agentId: number, params: ChildParams): Promise<MadeChild> {
     const { controlLog, tokens } = this.#deps
@@ -104,7 +104,7 @@ export class Children {
     checkFamily([self, ...(ancestorIds.length === 0 ? [] : await tx.many(findAgents, orgId, ancestorIds))], params.rules)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const found = await tx.maybe(findActiveByName, orgId, forms)
-      // This check comes before the lock, because rows of a family are locked from the top and this agent may be above the other one.
+      // Rows of a family are locked from the top. This check comes before the lock, because an agent found elsewhere may be above this agent.
       if (found !== null && found.parentId !== agentId) throw fail('agent_name_taken')
       const child = found === null ? null : await tx.maybe(lockAgent, orgId, found.id)
       const made = child === null ? await this.#insert(tx, parent, self, name, params) : await this.#reuse(tx, parent, self, child, params)
@@ -169,8 +169,8 @@ export class Children {
   }
 
   /**
-   * Throws `forbidden` when the request changes an existing child. It is called for a token without a scope for model calls: rules and budgets are
-   * about such calls, so the token cannot change them.
+   * Throws `forbidden` when the request changes an existing child. It is called for a token without a scope for model calls. Rules and budgets
+   * control such calls, so the token cannot change them.
    */
   async #checkUnchanged(tx: Tx, parent: AgentPrincipal, child: AgentRow, { rules, capUinr }: ChildParams): Promise<void> {
     const isAsItWas = isAsRequested(child, rules) && (capUinr === undefined || capUinr === (await this.#deps.agentBudgets.capIn(tx, parent.orgId, child.id)))
@@ -178,7 +178,7 @@ export class Children {
   }
 }
 
-/** Returns the calling agent when the address names it. Throws `forbidden` otherwise. */
+/** Returns the calling agent when the URL names that agent. Throws `forbidden` otherwise. */
 export function itself(principal: Principal, agentId: number): AgentPrincipal {
   if (principal.kind === 'agent' && principal.agentId === agentId) return principal
   throw fail('forbidden', {
@@ -193,7 +193,7 @@ function checkRaising(parent: AgentPrincipal, self: AgentRow, child: AgentRow): 
     throw fail('forbidden', { message: `An owner or admin of the organisation set the budget of agent ${child.id}, and only they raise it.` })
 }
 
-/** Throws `forbidden` unless this family may grow by a child with these rules. The first member is the parent. */
+/** Throws `forbidden` unless this family may get another child with these rules. The first member is the parent. */
 function checkFamily(family: readonly AgentRow[], rules: AgentParams): void {
   const barred = family.find(member => !member.mayDelegate)
   if (barred !== undefined)

@@ -19,14 +19,15 @@ export interface ExternalSignInDeps {
 /** The single scope that a client requests from the issuer. */
 const resourceScope = 'mcp'
 
-/** Maximum number of cached grants. Above it, the tokens that were used least recently are exchanged again. */
+/** Maximum number of cached grants. Above this number, the grants that were used least recently are dropped, and their tokens are exchanged again. */
 const rememberedMax = 10_000
 /** A token of the gateway is renewed this long before it expires, so that it does not expire right after a call begins. */
 const renewBeforeMs = 60_000
 
 /**
  * Signs in callers with tokens of another issuer, as an OAuth resource server does. The trust rules of the organisation decide which agent a token
- * acts as. Each external token has a matching token of the gateway, so the kill switch, rules, budgets and the end of the trust rule bind every call.
+ * acts as. Each external token is exchanged for a token of the gateway. The kill switch, rules, budgets and the end of the trust rule therefore bind
+ * every call.
  */
 export class ExternalSignIn {
   readonly scope = resourceScope
@@ -41,7 +42,7 @@ export class ExternalSignIn {
     return this.#deps.issuer
   }
 
-  /** Returns the URL of the organisation's protected resource. The tokens of the organisation must name it as their audience. */
+  /** Returns the URL of the organisation's protected resource. Tokens for the organisation must have this URL as their audience. */
   resourceOf(orgId: number): string {
     return `${this.#deps.baseUrl()}/orgs/${orgId}/mcp`
   }
@@ -56,8 +57,8 @@ export class ExternalSignIn {
   }
 
   /**
-   * Returns the agent that this token acts as in the organisation. Throws `invalid_api_key` for a refused token, `forbidden` for a token without a
-   * scope that works here, `issuer_unavailable`, `rate_limit_exceeded` and `database_unavailable`.
+   * Returns the agent that this token acts as in the organisation. Throws `invalid_api_key` for a refused token, and `forbidden` for a token without
+   * a scope of this gateway. Also throws `issuer_unavailable`, `rate_limit_exceeded` and `database_unavailable`.
    */
   async principalOf(token: string, orgId: number, call: ExchangeCall): Promise<AgentPrincipal> {
     const name = createHash('sha256').update(`${orgId} ${token}`).digest('base64url')
@@ -66,14 +67,14 @@ export class ExternalSignIn {
       return await this.#deps.tokens.principalOf(grant.minted.access_token)
     } catch (error) {
       if (!(error instanceof GatewayError) || error.status !== 401) throw error
-      // The rule, agent or key of the grant has ended. The rules are checked again, because another rule may accept the token. If no rule does, the
-      // error says why.
+      // The rule, agent or key of the grant has ended. The rules are checked again, because another rule may accept the token. Otherwise the new
+      // error says why the token is refused.
       const renewed = await this.#grant(name, token, orgId, call, grant)
       return this.#deps.tokens.principalOf(renewed.minted.access_token)
     }
   }
 
-  /** Returns the grant of the token. `ended` is a grant that no longer counts. */
+  /** Returns the grant of the token. The grant `ended` is not returned again. */
   async #grant(name: string, token: string, orgId: number, call: ExchangeCall, ended: ResourceGrant | null): Promise<ResourceGrant> {
     const nowMs = this.#deps.clock.nowMs()
     const current = this.#granted.get(name)
@@ -102,8 +103,8 @@ export class ExternalSignIn {
 }
 
 /**
- * Returns the scopes of a token at this gateway. With the scope `mcp`, it gets all scopes of its rule. With scope names of the gateway, it gets only
- * those. Throws `forbidden` when no scope is left.
+ * Returns the scopes that an external token gets at this gateway. A token with the scope `mcp` gets all scopes of its rule. A token with scope names
+ * of the gateway gets only those of them that the rule gives. Throws `forbidden` when no scope is left.
  */
 function scopesFor(claims: Readonly<Record<string, unknown>>, given: readonly AgentScope[]): readonly AgentScope[] {
   const words = [claims['scope'], claims['scp']].flat().flatMap(each => (typeof each === 'string' ? each.split(' ') : []))

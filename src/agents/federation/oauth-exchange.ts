@@ -30,7 +30,7 @@ export interface ExchangeDeps {
   readonly baseUrl: () => string
   /** Counts an exchange as a call of its key. Throws `rate_limit_exceeded`. */
   takeRate(principal: AgentPrincipal): void | Promise<void>
-  /** Writes the audit line. When it cannot, it throws and no token is issued. */
+  /** Writes the audit line. When the write fails, it throws and no token is issued. */
   record(line: ExchangeLine): Promise<void>
 }
 
@@ -47,22 +47,22 @@ export interface ResourceGrant {
   readonly subjectEndsAtMs: number
 }
 
-/** Returns the scopes to give, out of the scopes of the rule, by the claims of the incoming token. */
+/** Returns the scopes of the new token: those scopes of the rule that the claims of the incoming token allow. */
 type ScopesOf = (claims: JWTPayload, given: readonly AgentScope[]) => readonly AgentScope[]
 
 type Subject = JWTPayload & { readonly sub: string }
 
 const actDepthMax = 3
 /**
- * Maximum number of places of keys that one exchange tries. Each place costs a check of the signature, and the author of the rules can create many
+ * Maximum number of places of keys that one exchange tries. Each place costs one signature check, and the author of the rules can name any number of
  * places.
  */
 const placesTriedMax = 4
 
 /**
  * Exchanges tokens (RFC 8693). A token of another issuer becomes a token of the agent that a trust rule names. A token of the gateway becomes a token
- * with fewer rights. The issued token never has more scopes than the rule or the incoming token of the gateway gives, and a token made from a token
- * of the gateway never lives longer than it.
+ * with fewer rights. The issued token has at most the scopes of the rule, or of the incoming token of the gateway. A token that is made from a token
+ * of the gateway never outlives it.
  */
 export class TokenExchange {
   readonly #deps: ExchangeDeps
@@ -79,7 +79,7 @@ export class TokenExchange {
     return (await this.#ofIssuer(form, said, scopesOf, call)).minted
   }
 
-  /** Returns the grant of the rules for a token of this issuer and this audience. Throws the errors of `exchange` and of `scopesOf`. */
+  /** Returns the grant that the trust rules give to a token of this issuer and this audience. Throws the errors of `exchange` and of `scopesOf`. */
   async forResource(token: string, resource: { readonly issuer: string; readonly audience: string }, scopesOf: ScopesOf, call: ExchangeCall) {
     const said = readUnverified(token)
     if (said.issuer !== resource.issuer) throw notTaken(`its issuer is not ${resource.issuer}`)
@@ -88,8 +88,8 @@ export class TokenExchange {
   }
 
   /**
-   * Exchanges a token of the gateway for a token with fewer rights. The new token belongs to the same agent and key, and ends with the token that it
-   * was made from.
+   * Exchanges a token of the gateway for a token with fewer rights. The new token belongs to the same agent and key. It ends when the incoming token
+   * ends.
    */
   async #narrow(form: ExchangeForm): Promise<MintedToken> {
     const { clock, tokens, takeRate } = this.#deps
@@ -150,8 +150,8 @@ export class TokenExchange {
   }
 
   /**
-   * Returns the principal of the new token. When its rule, key or agent has ended meanwhile, the error does not say that the caller's credential is
-   * wrong.
+   * Returns the principal of the new token. When the rule, key or agent of the token has ended meanwhile, the error does not say that the caller's
+   * credential is wrong.
    */
   async #admitted(token: string): Promise<AgentPrincipal> {
     try {
@@ -163,8 +163,8 @@ export class TokenExchange {
   }
 
   /**
-   * Returns the oldest rule whose conditions hold. When rules for different agents hold, only `agent_id` distinguishes them. An audience that
-   * belonged to another organisation before always needs `agent_id`. Decision 0464 says why.
+   * Returns the oldest rule whose conditions hold. When rules for different agents hold, the request must choose one with `agent_id`. `agent_id` is
+   * always necessary for an audience that belonged to another organisation before. Decision 0464 says why.
    */
   async #choose(
     { subject_token: token, agent_id: agentId }: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
@@ -187,13 +187,13 @@ export class TokenExchange {
         const subject = await checking
         if (claimsHold(rule, subject)) held.push({ rule, subject })
       } catch (error) {
-        // Keys that are unavailable now may be the right ones, so this error wins over an error that other keys gave.
+        // The token may be signed with keys that are unavailable now, so this error wins over an error from other keys.
         if (refusal === null || isUnavailable(error)) refusal = error
       }
     }
     const asked = agentId === undefined ? held : held.filter(({ rule }) => rule.agentId === agentId)
     const [first] = asked
-    // The audience belonged to another organisation before. A job of that organisation does not know the agents of the present one.
+    // The audience belonged to another organisation before. A job of that organisation cannot know the agents of the present organisation.
     if (first?.rule.hadOthers === true && agentId === undefined)
       throw fail('bad_request', { message: 'agent_id: must be sent with tokens for this audience. Name the agent that the token is for.' })
     if (first !== undefined && asked.every(({ rule }) => rule.agentId === first.rule.agentId)) return first
@@ -229,8 +229,8 @@ export class TokenExchange {
 }
 
 /**
- * Returns the rules whose conditions hold by the unverified claims of the token. Returns all rules when no rule holds, so that a forged token is
- * distinguished from a token of another issuer.
+ * Returns the rules whose conditions hold for the unverified claims of the token. Returns all rules when no rule holds. The verification then tells a
+ * forged token from a genuine token that fits no rule.
  */
 function possibleRules(token: string, rules: readonly MatchingTrustRow[]): readonly MatchingTrustRow[] {
   const said = decodeJwt(token)
@@ -253,7 +253,7 @@ function narrowed(requested: string | undefined, given: readonly AgentScope[]): 
 const externalAct: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().max(500).optional(), sub: z.string().max(500), act: externalAct.optional() }))
 
 /**
- * Returns the actors before this token. They come from the external token if its `act` claim has the usual shape and depth, and otherwise from the
+ * Returns the actors before this token. They come from the external token's `act` claim if it has the usual shape and depth. Otherwise they are the
  * agents above the agent.
  */
 function innerActOf(subject: Subject, ancestorIds: readonly number[]): { act?: Act } {
@@ -280,8 +280,8 @@ export function matchesGlob(pattern: string, text: string): boolean {
 }
 
 /**
- * Returns whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts matches. Numbers that JSON
- * represents exactly and booleans are compared as text.
+ * Returns whether the subject and every claim of the rule hold. A claim that is a list holds when one of its texts matches. Booleans, and numbers
+ * that JSON represents exactly, are compared as text.
  */
 export function claimsHold(rule: Pick<TrustRow, 'subject' | 'claims'>, payload: Readonly<Record<string, unknown>>): boolean {
   return valueHolds(rule.subject, payload['sub']) && Object.entries(rule.claims).every(([name, pattern]) => valueHolds(pattern, ownValue(payload, name)))
@@ -292,7 +292,7 @@ const ownValue = (payload: Readonly<Record<string, unknown>>, name: string): unk
 
 function valueHolds(pattern: string, value: unknown): boolean {
   if (typeof value === 'string') return matchesGlob(pattern, value)
-  // Beyond this bound several integers are parsed as the same number, which may be the id of another account.
+  // Beyond this bound, JSON parsing gives different integers the same value, so a claim could match the id of another account.
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) return false
   if (typeof value === 'number' || typeof value === 'boolean') return pattern === String(value)
   return Array.isArray(value) && value.some(each => typeof each === 'string' && matchesGlob(pattern, each))

@@ -7,7 +7,7 @@ import type { Log } from '../../platform/observe/log.ts'
 import type { Outbound } from '../../platform/outbound/outbound.ts'
 import { isCheapKey } from './trust-checks.ts'
 
-/** Where the keys of an issuer are: named in its discovery document, or at a URL. */
+/** The place of an issuer's keys: the URL that its discovery document names, or a given URL. */
 export type KeySource = { readonly issuer: string } | { readonly jwksUri: string }
 
 /** The keys as a look-up function for jose. */
@@ -20,16 +20,16 @@ export interface IssuerKeysDeps {
   readonly outbound: Pick<Outbound, 'toUserUrl'>
 }
 
-/** How long keys are used before the issuer is asked again. */
+/** How long cached keys are used before the gateway fetches them again. */
 const freshMs = 10 * 60_000
 /** The maximum age of keys while the issuer does not answer. */
 const staleMaxMs = 60 * 60_000
-/** How long the issuer is not asked again after a failure. */
+/** How long the gateway waits after a failed fetch before it asks the issuer again. */
 const coolDownMs = 10_000
 /** The minimum time between two requests that unknown key ids cause, so that invented ids do not make the gateway call the issuer. */
 const refetchMs = 30_000
 const timeoutMs = 5_000
-/** The deadline of the whole request. Slowly arriving bytes keep a timeout from firing. */
+/** The deadline of the whole request. `timeoutMs` alone would not end a reply whose bytes arrive slowly. */
 const deadlineMs = 10_000
 const discoveryMaxBytes = 64 * 1024
 const keysMaxBytes = 256 * 1024
@@ -47,7 +47,7 @@ interface Source {
   loading: Promise<KeySet> | null
 }
 
-/** The public keys of other issuers. They are fetched once for all concurrent callers, cached, and fetched again when a key id is not among them. */
+/** The public keys of other issuers. Concurrent callers share one fetch. Keys are cached, and fetched again when a token names an unknown key id. */
 export class IssuerKeys {
   readonly #deps: IssuerKeysDeps
   readonly #sources = new LRUCache<string, Source>({ max: sourcesMax })
@@ -56,7 +56,7 @@ export class IssuerKeys {
     this.#deps = deps
   }
 
-  /** Returns the keys. Throws `issuer_unavailable` when it has no keys. */
+  /** Returns the keys. Throws `issuer_unavailable` when no keys are cached and the issuer does not send any. */
   async of(source: KeySource): Promise<KeySet> {
     const state = this.#stateOf(source)
     const ageMs = this.#nowMs - state.loadedAtMs
@@ -124,7 +124,7 @@ export class IssuerKeys {
     }
   }
 
-  /** Returns the URL of the keys from the discovery document, which must name the requested issuer. */
+  /** Returns the URL of the keys from the discovery document. The document must name the requested issuer. */
   async #keysUrl(issuer: string, signal: AbortSignal): Promise<string> {
     const found = discovery.parse(await this.#json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, discoveryMaxBytes, signal))
     if (found.issuer !== issuer) throw new Error('the discovery document is that of another issuer')

@@ -13,7 +13,7 @@ const tokenLengthMax = 16_384
 const subjectLengthMax = 1_000
 /** Maximum difference between the clocks of issuer and gateway. */
 const skewSeconds = 30
-/** Maximum age of an accepted token, because some tokens live long. Kubernetes issues tokens that live for years when that is requested. */
+/** Maximum age of an accepted token. Some tokens live long: Kubernetes issues tokens that live for years on request. */
 const ageMax = '24h'
 
 /** The unverified claims of a token. */
@@ -43,8 +43,8 @@ type Place = Pick<TrustRow, 'issuer' | 'jwksUri' | 'jwks'>
 export const placeOf = ({ issuer, jwksUri, jwks }: Place): string => JSON.stringify([issuer, jwksUri, jwks])
 
 /**
- * Returns the claims of a genuine token that is valid now, of the rule's issuer and for the rule's audience. It does not check whether the claims
- * meet the rule. Throws `bad_request` that says what is wrong, and `issuer_unavailable`.
+ * Returns the claims of a genuine token that is valid now and has the rule's issuer and audience. It does not check whether the claims meet the rule.
+ * Throws `issuer_unavailable`, and `bad_request` with a message that says what is wrong.
  */
 export async function verifySubject(
   token: string,
@@ -73,7 +73,7 @@ export async function verifySubject(
   }
 }
 
-/** Runs the check with the keys of a place. When the key id of the token is not among the keys, the gateway fetches them again. */
+/** Runs the check with the keys of a place. When the key id of the token is unknown, the gateway fetches the keys again. */
 async function checked({ issuer, jwksUri, jwks }: Place, keys: IssuerKeys, check: (set: KeySet) => Promise<JWTPayload>): Promise<JWTPayload> {
   if (jwks !== null) return check(createLocalJWKSet({ keys: pasted.parse(jwks).keys.filter(isCheapKey) }))
   const source: KeySource = jwksUri === null ? { issuer } : { jwksUri }
@@ -87,8 +87,8 @@ async function checked({ issuer, jwksUri, jwks }: Place, keys: IssuerKeys, check
 }
 
 /**
- * Returns the error for the holder of a refused token. An error about odd keys and texts, from jose or the crypto library below it, is not a failure
- * of the gateway.
+ * Returns the error for the holder of a refused token. Errors of jose or the crypto library about malformed keys and texts count as refusals, not as
+ * failures of the gateway.
  */
 function asRefusal(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return notTaken('it has expired or was issued more than a day ago. Get a new one from its issuer', error)

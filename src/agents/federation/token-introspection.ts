@@ -23,8 +23,8 @@ export class TokenIntrospection {
   }
 
   /**
-   * Returns a description of a token of the caller's organisation. For every other text it returns `{active: false}`. Throws 503 while the state of
-   * the token is not known.
+   * Returns a description of a token of the caller's organisation. Returns `{active: false}` for every other text. Throws 503 while the state of the
+   * token is unknown.
    */
   async introspect(caller: Principal, token: string) {
     const { tokens, baseUrl } = this.#deps
@@ -60,10 +60,10 @@ export class TokenIntrospection {
   }
 
   /**
-   * Ends one token and the tokens made from it. They are refused and their running calls are cut, on this process when the promise resolves, on other
-   * processes within a second. An expired token is revoked too, because tokens made from it may still live. A text that is not a token, or a token of
-   * another organisation, changes nothing. Throws `unsupported_token_type` for an API key, `forbidden` for callers who may not end this token, and
-   * 503 while the state is not known.
+   * Ends one token and the tokens made from it. They are refused and their running calls are cut. The change is in force on this process when the
+   * promise resolves, and on other processes within a second. An expired token is revoked too, because tokens made from it may still be valid. A text
+   * that is not a token, or a token of another organisation, changes nothing. Throws `unsupported_token_type` for an API key, `forbidden` for callers
+   * who may not end this token, and 503 while the state of the token is unknown.
    */
   async revoke(caller: BearerPrincipal, token: string): Promise<void> {
     const { tokens, revokedTokens, looksLikeKey } = this.#deps
@@ -78,7 +78,7 @@ export class TokenIntrospection {
   }
 }
 
-/** Returns the result of `ask`, or null when the token is refused. Failures of the gateway itself are thrown. */
+/** Returns the result of `ask`, or null when `ask` refuses the token. Throws failures of the gateway itself. */
 async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask()

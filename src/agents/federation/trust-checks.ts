@@ -12,7 +12,7 @@ const keysMax = 50
 const keysTextMax = 32 * 1024
 /** Minimum size of an RSA key in bits. Signatures of smaller keys are not accepted. */
 const rsaBitsMin = 2048
-/** Maximum size of an RSA key in bits. Larger keys, and long exponents, make the check of every signature expensive. */
+/** Maximum size of an RSA key in bits. Larger keys and long exponents make every signature check expensive. */
 const rsaBitsMax = 4096
 const rsaExponentBitsMax = 32
 
@@ -25,8 +25,8 @@ const number = z
   .optional()
 
 /**
- * The schema of a pasted JWK Set. The result contains only keys that can verify, with only the fields that verifying needs. A set that contains a
- * secret was pasted by mistake and is refused. An incomplete key is refused too, because a set with it would refuse every token.
+ * The schema of a pasted JWK Set. The result contains only keys that can verify, with only the fields that verification needs. A set that contains a
+ * secret was pasted by mistake and is refused. A set with an incomplete key is refused too, because every token would fail with it.
  */
 export const pastedKeys = z.object({
   keys: z
@@ -54,10 +54,7 @@ export const pastedKeys = z.object({
     .refine(keys => JSON.stringify(keys).length <= keysTextMax, `at most ${keysTextMax} characters together. Leave out keys that do not sign any more`),
 })
 
-/**
- * Returns whether the check of a signature with this key takes little time. Only RSA keys can be too large, because the curve of another key
- * determines its size.
- */
+/** Returns whether a signature check with this key takes little time. Only RSA keys can be too large. For other keys, the curve determines the size. */
 export function isCheapKey({ kty, n, e }: { readonly kty: string; readonly n?: unknown; readonly e?: unknown }): boolean {
   return kty !== 'RSA' || (bitsOf(n) <= rsaBitsMax && bitsOf(e) <= rsaExponentBitsMax)
 }
@@ -89,8 +86,8 @@ export interface KeyPlaces {
 }
 
 /**
- * Checks that the gateway may fetch the keys of the issuer. It fetches keys only from addresses that users may send it to. An issuer whose keys are
- * elsewhere may be any text.
+ * Checks that the gateway may fetch the keys of the issuer. The gateway fetches keys only from addresses to which users may direct requests. With
+ * `jwks_uri` or pasted keys, the issuer may be any text.
  */
 export function checkPlaces({ issuer, jwksUri, hasKeys }: KeyPlaces, guard: UrlGuard, baseUrl: string): void {
   if (jwksUri !== null && hasKeys) throw fail('bad_request', { message: 'Give jwks_uri or jwks, not both.' })
@@ -111,7 +108,10 @@ function checkUrl(field: string, text: string, guard: UrlGuard): URL {
   return url
 }
 
-/** Issuers that sign tokens for every account on their service. A rule for them needs the given beginning of the subject, or one of the given claims. */
+/**
+ * Issuers that sign tokens for every account on their service. A rule for such an issuer must begin its subject as given here, or name one of the
+ * claims given here.
+ */
 const sharedIssuers = [
   {
     issuer: 'https://token.actions.githubusercontent.com',
@@ -140,16 +140,19 @@ const sharedIssuers = [
   { issuer: 'https://accounts.google.com', subject: /^[^*]+$/, claims: ['hd', 'email'], example: 'the number of one account, without *' },
 ] as const
 
-/** Returns whether everybody can get tokens of the issuer. For such tokens only the audience says which organisation they are for. */
+/** Returns whether everybody can get tokens of the issuer. Only the audience of such a token shows its organisation. */
 export const isShared = (issuer: string): boolean => sharedOf(issuer) !== undefined
 
-/** Returns the entry of a shared issuer. Some issuers write their own name with and without the scheme (Google does), or with a slash at the end. */
+/**
+ * Returns the entry of a shared issuer. Some issuers (Google, for example) write their own name with and without the scheme, or with a slash at the
+ * end.
+ */
 const sharedOf = (issuer: string) => sharedIssuers.find(each => bareIssuer(each.issuer) === bareIssuer(issuer))
 const bareIssuer = (issuer: string): string => issuer.replace(/^https:\/\//, '').replace(/\/$/, '')
 
 /**
- * Throws `bad_request` unless the rule names somebody. A rule may not accept everybody whom the issuer knows, and a rule for a public issuer may not
- * accept accounts of others.
+ * Throws `bad_request` when the rule accepts too many identities. A rule may not accept everybody whom the issuer knows. A rule for a public issuer
+ * may not accept other people's accounts.
  */
 export function checkConditions(issuer: string, subject: string, claims: Readonly<Record<string, string>>): void {
   if (subject.startsWith('*')) throw fail('bad_request', { message: 'subject: must begin with something other than *, so that the rule names somebody.' })

@@ -36,7 +36,7 @@ export const countTrust = statement<[orgId: number], { count: number }>(
   `select count(*)::int as "count" from agent_trust where org_id = $1::int`,
 )
 
-/** Keeps other writers away from the rules of an organisation until the end of the transaction. */
+/** Locks the rules of an organisation against other writers until the end of the transaction. */
 export const lockTrust = statement<[orgId: number], { done: unknown }>(
   'trust.lock',
   `select pg_advisory_xact_lock(hashtext('brigade.agent_trust'), $1::int)::text as "done"`,
@@ -54,7 +54,7 @@ export const lockAudience = statement<[issuer: string, audience: string], { orgI
   `select org_id as "orgId" from agent_trust_audiences where issuer = $1::text and audience = $2::text for update`,
 )
 
-/** Gives the organisation a pair that no rule uses any more. It is a separate statement that runs after `lockAudience`. */
+/** Gives the organisation a pair of issuer and audience that no rule uses any more. It is a separate statement that runs after `lockAudience`. */
 export const takeFreeAudience = statement<[orgId: number, issuer: string, audience: string, now: Date], { orgId: number }>(
   'trust.take_free_audience',
   `update agent_trust_audiences a set org_id = $1::int, changed_hands_at = $4::timestamptz where a.issuer = $2::text and a.audience = $3::text
@@ -94,8 +94,8 @@ export const deleteTrust = statement<[orgId: number, id: number], { id: number }
 )
 
 /**
- * Returns the rules for an issuer and audiences, oldest first. It names no organisation, because only one organisation has a pair of issuer and
- * audience.
+ * Returns the rules for an issuer and audiences, oldest first. The query needs no organisation, because a pair of issuer and audience belongs to one
+ * organisation.
  */
 export const matchingTrust = statement<[issuer: string, audiences: readonly string[]], MatchingTrustRow>(
   'trust.matching',
@@ -111,7 +111,7 @@ export const insertRevocation = statement<[orgId: number, tokenId: string, revok
    values ($1::int, $2::text, $3::timestamptz, $4::timestamptz) on conflict (token_id) do nothing`,
 )
 
-/** Returns the revocations of all organisations, which a process must know before it accepts tokens. */
+/** Returns the revocations of all organisations. A process must know them before it accepts tokens. */
 export const liveRevocations = statement<[expiresAfter: Date], { tokenId: string }>(
   'revoked_tokens.live',
   'select token_id as "tokenId" from revoked_tokens where expires_at > $1::timestamptz',

@@ -49,14 +49,14 @@ export interface TrustParams {
   readonly ttl_s?: number | undefined
 }
 
-/** Returns the `via` entry of tokens of a rule. Its revocation ends all these tokens. */
+/** Returns the id that tokens of a rule carry in `via`. Revoking this id ends all these tokens. */
 export const trustTokenId = (ruleId: number): string => `trust:${ruleId}`
 
 const rulesMax = 100
 
 /**
- * The trust rules: which tokens of other issuers an organisation exchanges for tokens of its agents. They are read from the database at each
- * exchange, so a rule begins and ends immediately on every process. Decision 0196 says why.
+ * The trust rules: they say which tokens of other issuers an organisation exchanges for tokens of its agents. Each exchange reads the rules from the
+ * database, so a rule begins and ends immediately on every process. Decision 0196 says why.
  */
 export class TrustRules {
   readonly #deps: TrustRulesDeps
@@ -70,7 +70,7 @@ export class TrustRules {
     return (await this.#deps.db.many(listTrust, orgId)).map(viewOf)
   }
 
-  /** Creates a rule. Throws `bad_name`, `bad_request`, `not_found` for an agent or key that is not the caller's, `agent_revoked`, and `cap`. */
+  /** Creates a rule. Throws `bad_name`, `bad_request`, `agent_revoked` and `cap`. Throws `not_found` for an agent or key that is not the caller's. */
   async create({ orgId, userId }: Pick<Principal, 'orgId' | 'userId'>, params: TrustParams) {
     const { controlLog, clock, agents, guard, baseUrl } = this.#deps
     const { issuer, subject, claims = {} } = params
@@ -112,8 +112,8 @@ export class TrustRules {
   }
 
   /**
-   * Deletes a rule. Its tokens end and its running calls are cut, on this process when the promise resolves, on other processes within a second.
-   * After the last rule of an audience is deleted, any organisation may use that audience. Throws `not_found`.
+   * Deletes a rule. The tokens of the rule end and its running calls are cut. The change is in force on this process when the promise resolves, and
+   * on other processes within a second. When the last rule of an audience is deleted, any organisation may use that audience. Throws `not_found`.
    */
   async remove(orgId: number, ruleId: number): Promise<void> {
     const { controlLog, agents } = this.#deps
@@ -129,8 +129,8 @@ export class TrustRules {
   }
 
   /**
-   * Gives the pair to the organisation. This also works after another organisation deleted its last rule for the pair. Throws `bad_request`.
-   * Decision 0464 says why.
+   * Gives the pair of issuer and audience to the organisation. This also works when another organisation deleted its last rule for the pair. Throws
+   * `bad_request`. Decision 0464 says why.
    */
   async #takeAudience(tx: Tx, orgId: number, issuer: string, audience: string): Promise<void> {
     await tx.exec(claimAudience, orgId, issuer, audience)
@@ -147,15 +147,15 @@ export class TrustRules {
   }
 
   /**
-   * Returns the audience that tokens must name. The default is an audience that only this organisation can use. For an issuer where everybody can get
-   * tokens, only an audience of the organisation is accepted. Throws `bad_request` for another audience in that case, and for an audience of another
-   * organisation.
+   * Returns the audience that tokens must name. The default is an audience that only this organisation can use. If everybody can get tokens of the
+   * issuer, only an audience of the organisation is accepted. Throws `bad_request` for every other audience of such an issuer, and for an audience of
+   * another organisation.
    */
   #audience(orgId: number, issuer: string, requested: string | undefined): string {
     const own = this.#ownAudience(orgId)
     if (requested === undefined || requested === own || requested.startsWith(`${own}/`)) return requested ?? own
-    // Jobs that set no audience get the default audience of their issuer. An organisation that claimed this default would receive the tokens of such
-    // jobs of others.
+    // A job that sets no audience gets the default audience of its issuer. If an organisation could claim this default, it would receive the tokens
+    // of other organisations' jobs.
     if (isShared(issuer))
       throw fail('bad_request', { message: `audience: everybody has tokens of this issuer, so have yours made for ${own}, and leave this field out.` })
     if (requested.startsWith(`${this.#deps.baseUrl()}/orgs/`))
@@ -163,7 +163,10 @@ export class TrustRules {
     return requested
   }
 
-  /** Returns the id of a key that the author of the rule may let others act with, because its tokens read the memory of the key's user. */
+  /**
+   * Returns the id of a key that the tokens of the rule may use. The key must belong to the author or to no user, because the tokens read the memory
+   * of the key's user.
+   */
   async #liveFullKey(orgId: number, userId: number | null, requested: number): Promise<number> {
     const keyId = idOf(requested, 'There is no such key.')
     const key = await this.#deps.keys.byId(keyId)

@@ -27,20 +27,20 @@ export interface AgentTokensDeps {
   readonly pauses: Pick<Pauses, 'check'>
   /**
    * Returns the rules of the agent's calls: its own rules and those of all agents above it. Returns null when one of these agents does not exist. The
-   * result is synchronous when it is cached.
+   * result is synchronous when the rules are cached.
    */
   policiesOf(agentId: number, ancestorIds: readonly number[]): readonly CallPolicy[] | null | Promise<readonly CallPolicy[] | null>
-  /** Public base URL without a trailing slash. It is read at each use, because a free port is known only after listening. */
+  /** Public base URL without a trailing slash. It is a function because a port that the system chooses is known only after listening. */
   readonly baseUrl: () => string
   /** The setting AGENT_TOKEN_TTL_S. */
   readonly ttlSeconds: number
 }
 
-/** The requested scopes and life of a token. Both can only narrow what may be given. */
+/** The requested scopes and life of a token. Neither can exceed what the caller may give. */
 export interface TokenParams {
   /** Scopes with spaces between them. When it is left out, the token gets all scopes that may be given. */
   readonly scope?: string | undefined
-  /** Seconds, at most AGENT_TOKEN_TTL_S, which is also the default. */
+  /** Life in seconds. The maximum and the default are AGENT_TOKEN_TTL_S. */
   readonly ttlSeconds?: number | undefined
 }
 
@@ -54,9 +54,9 @@ export interface TokenGrant {
   readonly keyId: number
   readonly scopes: readonly AgentScope[]
   readonly ttlSeconds: number
-  /** The actors that let the agent act, outermost first. When it is left out, they are the agents above it. */
+  /** The actors that let the agent act, outermost first. The default is the agents above it. */
   readonly act?: Act
-  /** The tokens that this token was made from. The revocation of one of them ends this token too. */
+  /** The ids of the tokens that this token was made from. The revocation of one of them ends this token too. */
   readonly via?: readonly string[]
 }
 
@@ -72,16 +72,16 @@ export interface MintedToken {
 }
 
 const tokenType = 'at+jwt'
-/** Maximum difference between the clocks of two replicas when a token is used right after its mint. Expiry has no such tolerance. */
+/** Maximum difference between the clocks of two processes when a token is used right after its mint. The check of the expiry allows no difference. */
 const skewSeconds = 30
-/** Maximum number of verified tokens in the cache. A signature check costs a tenth of a millisecond, so it is made once for each token. */
+/** Maximum number of verified tokens in the cache. A signature check costs a tenth of a millisecond, so each token is verified once. */
 const verifiedMax = 20_000
 /** Maximum length of a token of the gateway. A longer text is refused. */
 const tokenLengthMax = 8_192
 
 /**
- * Mints and checks the short-lived tokens of agents (RFC 9068). A full API key mints them. They are verified without the database, and compared with
- * the kill switch at every call.
+ * Mints and checks the short-lived tokens of agents (RFC 9068). A full API key mints them. The gateway verifies a token without the database. The
+ * kill switch checks the token at every call.
  */
 export class AgentTokens {
   readonly #deps: AgentTokensDeps
@@ -103,8 +103,8 @@ export class AgentTokens {
   }
 
   /**
-   * Returns the life of a token in seconds, from the requested life and the longest life that may be given. Throws `bad_request` when the request is
-   * above AGENT_TOKEN_TTL_S, and `forbidden` when it is above the life of the requesting token.
+   * Returns the life of a token in seconds. The inputs are the requested life and the longest life that may be given. Throws `bad_request` when the
+   * requested life is above AGENT_TOKEN_TTL_S, and `forbidden` when it is above the life of the requesting token.
    */
   lifeOf(requestedSeconds: number | undefined, givenSeconds = this.#deps.ttlSeconds): number {
     const { ttlSeconds } = this.#deps
@@ -164,8 +164,8 @@ export class AgentTokens {
   }
 
   /**
-   * Returns the principal of a token that is valid now. Throws 401 with a `reason`, or 503 when the news is stale. The result is synchronous when the
-   * token was seen before and its key and agent are cached.
+   * Returns the principal of a token that is valid now. Throws 401 with a `reason`, or 503 when the control log was last read too long ago. The
+   * result is synchronous when the token was seen before and its key and agent are cached.
    */
   principalOf(token: string): AgentPrincipal | Promise<AgentPrincipal> {
     const claims = this.verify(token)
@@ -191,8 +191,8 @@ export class AgentTokens {
   }
 
   /**
-   * Throws when the caller's agent or key was ended after its admission, or when the agent is paused. It is called again just before each attempt
-   * dials its provider.
+   * Throws when the caller's agent or key was ended after its admission, or when the agent is paused. It runs again just before each attempt dials
+   * its provider.
    */
   recheck(principal: BearerPrincipal): void {
     if (principal.kind === 'agent') {
@@ -202,8 +202,8 @@ export class AgentTokens {
     }
     const key = this.#deps.keys.byId(principal.keyId)
     if (key instanceof Promise) {
-      // The result comes too late for this check, so it cuts the call that continued without it. If the look-up fails, the next call reports the
-      // failure.
+      // The call continues before this look-up ends. If the key turns out to be revoked, the call is cut. If the look-up fails, the next call reports
+      // the failure.
       key.then(
         found => (found === null || found.state === 'revoked') && this.#deps.killSwitch.cutKey(principal.keyId),
         () => undefined,
@@ -225,7 +225,7 @@ export class AgentTokens {
     const claims = claimsShape.safeParse(await this.#payloadOf(token))
     if (!claims.success || claims.data.sub !== `agent:${claims.data.agent.id}`) throw refused('token_invalid')
     const { exp, iat } = claims.data
-    // No token outlives the present setting, because revocations are remembered, and signing keys kept, for exactly that long.
+    // No token outlives the present setting. Revocations and signing keys are kept for exactly that long.
     return { ...claims.data, exp: Math.min(exp, iat + this.#deps.ttlSeconds) }
   }
 
@@ -251,7 +251,7 @@ export class AgentTokens {
       )
       return payload
     } catch (error) {
-      // Expiry is checked last, so all other checks have passed here.
+      // Expiry is checked last, so the token has passed all other checks here.
       if (error instanceof errors.JWTExpired) return error.payload
       if (error instanceof errors.JOSEError) throw refused('token_invalid', error)
       throw error
@@ -302,7 +302,7 @@ export class AgentTokens {
   }
 }
 
-/** Returns the rules of the key and of the agent. Callers without rules share the cached arrays. */
+/** Returns the rules of the key and of the agent. When one of the two lists is empty, the other cached list is returned without a copy. */
 function bothOf(ofKey: readonly CallPolicy[], ofAgent: readonly CallPolicy[]): readonly CallPolicy[] {
   if (ofAgent.length === 0) return ofKey
   return ofKey.length === 0 ? ofAgent : [...ofKey, ...ofAgent]

@@ -21,9 +21,9 @@ const slackMs = 5 * 60_000
 const pruneEveryMs = 60_000
 
 /**
- * Remembers single tokens that were revoked, by `jti`, and trust rules whose tokens were revoked, as `trust:<id>`. Every process knows all
- * revocations that still matter: it reads them at start, and the control log adds new ones. The kill switch watches the age of the news.
- * Decision 0198 says why.
+ * Remembers revoked tokens by their `jti`, and trust rules whose tokens were revoked as `trust:<id>`. Every process knows all revocations that still
+ * matter. It reads them at start, and the control log adds new ones. The kill switch checks that the control log was read recently. Decision 0198
+ * says why.
  */
 export class RevokedTokens {
   readonly #deps: RevokedTokensDeps
@@ -54,18 +54,18 @@ export class RevokedTokens {
   }
 
   /**
-   * Revokes a token. It is refused and its running calls are cut, on this process when the promise resolves, on other processes within a second. A
-   * second call changes nothing.
+   * Revokes a token. The token is refused and its running calls are cut. The change is in force on this process when the promise resolves, and on
+   * other processes within a second. A second call changes nothing.
    */
   async revoke(orgId: number, tokenId: string): Promise<void> {
     await this.#deps.controlLog.change(async tx => ({ value: undefined, news: await this.revokeIn(tx, orgId, tokenId) }))
   }
 
-  /** Does the same as `revoke` inside a transaction of the caller, who appends the event. */
+  /** Revokes a token as `revoke` does, inside the caller's transaction. The caller appends the returned event to the control log. */
   async revokeIn(tx: Tx, orgId: number, tokenId: string): Promise<NewsItem[]> {
     const { clock, tokenTtlMs } = this.#deps
     const nowMs = clock.nowMs()
-    // A token that was made from this one just now may outlive it by this time. No token can be made from it any more.
+    // Tokens that were made from this token just before the revocation have expired by this time. No token can be made from it afterwards.
     await tx.exec(insertRevocation, orgId, tokenId, new Date(nowMs), new Date(nowMs + tokenTtlMs + slackMs))
     return [{ kind: 'token_revoked', ref: tokenId }]
   }

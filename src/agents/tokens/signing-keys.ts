@@ -11,9 +11,9 @@ import { deleteNextKey, insertSigningKey, keyAges, loadSigningKeys, lockRotation
 export const tokenAlgorithm = 'ES256'
 /** How long a verifier may cache the published keys. */
 export const jwksMaxAgeSeconds = 300
-/** How long a key is published before it signs. This is longer than a verifier that obeys the max-age keeps an older list. */
+/** How long a key is published before it signs. The time is twice the max-age, so every verifier that obeys the max-age has read the key by then. */
 const publishLeadMs = 2 * jwksMaxAgeSeconds * 1000
-/** A retired key verifies for the life of a token plus this time. */
+/** A retired key verifies tokens for the life of a token plus this time. */
 const slackMs = 5 * 60_000
 const reloadEveryMs = 30_000
 /** The minimum time between two loads that unknown key ids cause in this process. */
@@ -54,8 +54,8 @@ export interface SigningKeysDeps {
 }
 
 /**
- * The result of a rotation. `not_due` means that the current key is younger than requested. `too_early` means that the next key has not been public
- * long enough. `next_replaced` means that the next key was sealed under a master key that this process does not have, so a new next key replaces it.
+ * The result of a rotation. `not_due` means that the current key is younger than `minAgeMs`. `too_early` means that the next key has not been public
+ * long enough. `next_replaced` means that a new next key replaces one that was sealed under another master key, because this process cannot open it.
  */
 export type Rotation =
   | { readonly kind: 'rotated'; readonly kid: string }
@@ -63,8 +63,8 @@ export type Rotation =
   | { readonly kind: 'too_early' | 'next_replaced'; readonly waitMs: number }
 
 /**
- * The keys of agent tokens. One key signs. The next key is published already, so after a rotation no verifier lacks the key that it needs. Private
- * keys are stored sealed. The first use creates both keys, and this is safe with any number of processes. Decision 0199 says why.
+ * The keys of agent tokens. One key signs. The next key is already published, so after a rotation every verifier has the key that it needs. Private
+ * keys are stored sealed. The first use creates both keys, and any number of processes may do so concurrently. Decision 0199 says why.
  */
 export class SigningKeys {
   readonly #deps: SigningKeysDeps
@@ -81,14 +81,14 @@ export class SigningKeys {
     })
   }
 
-  /** Returns the key that signs now. Throws `internal_error` with an explanation when it was sealed under another master key. */
+  /** Returns the key that signs now. Throws `internal_error` with an explanation when that key was sealed under another master key. */
   async current(): Promise<{ kid: string; key: VerifyingKey }> {
     await this.#fresh(reloadEveryMs)
     if (this.#signing === null) throw fail('internal_error', { message: notOpened, cause: this.#whyNotOpened })
     return this.#signing
   }
 
-  /** Returns the key of that id, or null when it is unknown or its last token has expired. */
+  /** Returns the key of that id. Returns null when the key is unknown or its last token has expired. */
   async verifying(kid: string): Promise<VerifyingKey | null> {
     const find = (): VerifyingKey | null => this.#keys.find(key => key.kid === kid)?.verifying ?? null
     const known = find()
@@ -104,16 +104,16 @@ export class SigningKeys {
     return this.#opens(current)
   }
 
-  /** Returns the keys of /.well-known/jwks.json: the current key, the next key, and retired keys that may have signed valid tokens. */
+  /** Returns the keys of /.well-known/jwks.json: the current key, the next key, and the retired keys whose tokens may still be valid. */
   async published(): Promise<readonly PublicJwk[]> {
     await this.#fresh(reloadEveryMs)
     return this.#keys.map(key => key.jwk)
   }
 
   /**
-   * Makes the next key the signing key, and publishes a new next key. When several processes try, it happens once. The result is `too_early` until
-   * the next key has been public long enough, and `not_due` while the current key has signed for less than `minAgeMs`. Throws `internal_error` when
-   * the next key was sealed under another master key, unless `replacesNext` is true.
+   * Makes the next key the signing key, and publishes a new next key. When several processes rotate concurrently, one rotation happens. The result is
+   * `too_early` until the next key has been public long enough, and `not_due` while the current key has signed for less than `minAgeMs`. Throws
+   * `internal_error` when the next key was sealed under another master key, unless `replacesNext` is true.
    */
   async rotate({ minAgeMs = 0, replacesNext = false }: { readonly minAgeMs?: number; readonly replacesNext?: boolean } = {}): Promise<Rotation> {
     const made = await this.#makeKey()

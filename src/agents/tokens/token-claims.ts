@@ -1,4 +1,4 @@
-/** The claims of agent tokens, and the names by which a token refers to the tokens before it. */
+/** The claims of agent tokens, and the ids by which a token refers to the tokens that it was made from. */
 import { z } from 'zod'
 import { fail } from '../../platform/errors.ts'
 import type { AgentPrincipal } from '../../platform/security/principal.ts'
@@ -11,7 +11,7 @@ export interface Act {
   readonly act?: Act | undefined
 }
 
-/** Maximum length of the sequence that a token is made from. The sequence consists of tokens, and of at most one trust rule. */
+/** Maximum length of the sequence that a token is made from. The sequence consists of tokens and at most one trust rule. */
 const viaMax = 8
 
 const actShape: z.ZodType<Act> = z.lazy(() => z.object({ iss: z.string().optional(), sub: z.string(), act: actShape.optional() }))
@@ -36,13 +36,16 @@ export const claimsShape = z
 /** The claims of a token after its signature, issuer, audience, type and times were verified. */
 export type AgentClaims = z.output<typeof claimsShape>
 
-/** Returns the `via` of a token that is made from this one. Throws `bad_request` when the sequence is too long. */
+/** Returns the `via` list of a token that is made from this one. Throws `bad_request` when the list would be too long. */
 export function viaOf({ tokenIds }: Pick<AgentPrincipal, 'tokenIds'>): readonly string[] {
   if (tokenIds.length > viaMax) throw fail('bad_request', { message: 'This token was made of too many others in a row. Use one of those before it.' })
   return tokenIds
 }
 
-/** Returns the actors that let the agent act: the agent above it, which contains the agent above that one (RFC 8693). */
+/**
+ * Returns the actors that let the agent act, nested as RFC 8693 requires. The agent directly above is the outermost actor and contains the agent
+ * above that one.
+ */
 export function actOf(ancestorIds: readonly number[]): { act?: Act } {
   const [nearest, ...above] = ancestorIds
   return nearest === undefined ? {} : { act: { sub: `agent:${nearest}`, ...actOf(above) } }

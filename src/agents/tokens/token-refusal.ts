@@ -1,8 +1,8 @@
 import { fail, type GatewayError } from '../../platform/errors.ts'
 
 /**
- * Why an agent token is refused. After `token_expired` the caller should mint a new token. After the other reasons neither a new mint with the same
- * key or agent nor a retry helps.
+ * Why an agent token is refused. After `token_expired`, the caller should mint a new token. After every other reason, neither a retry nor a new mint
+ * with the same key and agent helps.
  */
 export type RefusalReason = 'token_expired' | 'agent_revoked' | 'key_revoked' | 'token_revoked' | 'token_invalid'
 
@@ -17,7 +17,7 @@ const messages: Record<RefusalReason, string> = {
 /** Returns the error for ids that do not exist and for ids of other organisations. */
 export const noAgent = (): GatewayError => fail('not_found', { message: 'There is no such agent.' })
 
-/** Returns the 401 of an agent token: `invalid_api_key` with the reason next to the error and in the challenge (RFC 6750). */
+/** Returns the 401 for an agent token: `invalid_api_key`, with the reason as a field of the body and in the `WWW-Authenticate` challenge (RFC 6750). */
 export function refused(reason: RefusalReason, cause?: unknown): GatewayError {
   return fail('invalid_api_key', {
     message: messages[reason],

@@ -18,7 +18,7 @@ export function narrowedScopes(requested: string | undefined, given: readonly Ag
   return given.filter(scope => words.includes(scope))
 }
 
-/** The claim `ver` of tokens whose `scope` is complete. Older tokens name only `inference` and have every scope. */
+/** The value of the claim `ver` in tokens whose `scope` lists every scope. Older tokens name only `inference` but have every scope. */
 export const scopedTokenVersion = 2
 
 /** Returns the scopes of a genuine token. Unknown words in its `scope` grant nothing. */

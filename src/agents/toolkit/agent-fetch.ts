@@ -5,8 +5,8 @@ import { type Credential, checkedSecret, sourceOf, type TokenSource } from './to
 /** Options for the signing of requests. */
 export interface AgentFetchOptions {
   /**
-   * Only requests to this gateway are signed. Other requests go out unchanged, and paths such as `/v1/models` are resolved against this address. When
-   * it is left out, every request is signed.
+   * The address of the gateway. Only requests to this address are signed, and other requests go out unchanged. Paths such as `/v1/models` are
+   * resolved against it. When it is left out, every request is signed.
    */
   readonly baseUrl?: string | undefined
   /** The User-Agent that is sent when the caller sets none. Browsers do not send it. */
@@ -19,14 +19,14 @@ export interface AgentFetchOptions {
 export const placeholderKey = 'set-by-brigade-fetch'
 
 const standardUserAgent = 'brigade-agents/0.1'
-/** Headers for keys. Adapters of other providers put the placeholder into them. */
+/** Headers that carry keys. Adapters of other providers put the placeholder into these headers. */
 const keyHeaders = ['x-api-key', 'api-key', 'x-goog-api-key']
 
 /**
  * Returns a `fetch` that signs each request with the bearer of `credential`, whatever Authorization the caller sets. After a 401 that a new token may
- * resolve, it repeats the request with a new token, if the body can be sent again. When it can get no token, the error comes as a reply in the
- * gateway's form, so that the calling SDK decides as usual. A revoked agent gets a 401 `agent_revoked` that no SDK repeats, and afterwards nothing is
- * sent. Every other reply is returned unchanged. Throws TypeError for options that cannot be sent. Decision 0261 says why.
+ * resolve, it repeats the request with a new token, if the body can be sent again. When it gets no token, it returns the error as a reply in the
+ * gateway's form, so that the calling SDK handles it as usual. A revoked agent gets a 401 `agent_revoked` that no SDK repeats, and later calls send
+ * no request. Every other reply is returned unchanged. Throws TypeError for options that cannot be sent. Decision 0261 says why.
  */
 export function agentFetch(credential: Credential, inner: typeof fetch = fetch, options: AgentFetchOptions = {}): typeof fetch {
   checkHeaders(options)
@@ -46,7 +46,7 @@ export function agentFetch(credential: Credential, inner: typeof fetch = fetch, 
       const refusal = await refusalOf(reply)
       if (refusal !== 'token') return refusal === 'revoked' ? revokedReply(reply, source) : reply
       const renewed = unlessAborted(source.getToken({ forceRefresh: true, refused: token }), request.signal)
-      // This request cannot be sent again, so its refusal is returned. The next call gets the new token.
+      // This request cannot be sent again, so the refusal is returned. The next call gets the new token.
       if (!request.mayRepeat)
         return await renewed.then(
           () => reply,
@@ -112,7 +112,7 @@ function signedHeaders(given: Headers, token: string, { userAgent = standardUser
   return headers
 }
 
-/** Returns whether the program runs in a browser. Browsers name themselves, and an own header would cause a preflight request. */
+/** Returns whether the program runs in a browser. A browser sends its own User-Agent, and a custom header would cause a preflight request. */
 const isBrowser = (): boolean => 'document' in globalThis || 'importScripts' in globalThis
 
 /** Waits for a token until the signal of the waiting call fires. The mint itself continues for other callers. */
@@ -127,7 +127,7 @@ function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | null): Prom
 }
 
 /**
- * Returns the reply that the gateway would have sent for an error. The envelope is readable for the SDKs of both families. `x-should-retry` is set
+ * Returns the reply that the gateway would have sent for an error. The SDKs of OpenAI and Anthropic can both read its body. `x-should-retry` is set
  * for SDKs that do not decide by the status. For a revoked agent, the reply is 401 with `agent_revoked` in code and message.
  */
 export function refusalReply(error: BrigadeError): Response {
@@ -165,7 +165,7 @@ export interface Sendable {
   /** The headers that the caller set. */
   readonly headers: Headers
   readonly signal: AbortSignal | null
-  /** False for streams, which can be read only once. */
+  /** False for streams, because they can be read only once. */
   readonly mayRepeat: boolean
   /** Returns the arguments of one fetch. Each call returns a request that can be sent. */
   next(): [target: string | URL | Request, init: RequestInit]
@@ -179,7 +179,7 @@ export function sendableOf(target: string | URL | Request, init: RequestInit = {
     headers: new Headers(init.headers ?? request?.headers),
     signal: init.signal ?? request?.signal ?? null,
     mayRepeat: isOfRequest || isKept(init.body),
-    // The request is cloned each time, because a request whose body was sent cannot be cloned.
+    // The request is cloned for each use, because a request whose body was sent cannot be cloned.
     next: () => [isOfRequest && request.body !== null ? request.clone() : target, init],
   }
 }

@@ -31,20 +31,20 @@ export class BrigadeError extends Error {
   }
 }
 
-/** The error for an agent that was ended permanently. Every further call fails in the same way, so a run should stop. `code` is `agent_revoked`. */
+/** The error for an agent that was ended permanently. Every later call fails in the same way, so the program should stop. `code` is `agent_revoked`. */
 export class AgentRevokedError extends BrigadeError {
   override readonly name = 'AgentRevokedError'
 }
 
 /**
- * Returns the error of a reply that is not ok, and reads its body to the end. A body that the gateway did not send, such as a page of a proxy,
- * becomes the code `http_<status>`.
+ * Reads the body of a reply that is not ok, and returns its error. A body that the gateway did not send, such as a proxy's error page, becomes the
+ * code `http_<status>`.
  */
 export async function errorOf(reply: Response): Promise<BrigadeError> {
   const text = await reply.text()
   const body = recordOf(text)
   const envelope = asRecord(body['error'])
-  // The endpoints for OAuth clients use two fields of their own.
+  // The OAuth endpoints use the two fields of RFC 6749 for their errors.
   const [oauthCode, oauthMessage] = typeof body['error'] === 'string' ? [body['error'], body['error_description']] : []
   const shouldRetry = reply.headers.get('x-should-retry')
   const fields = {
@@ -59,12 +59,12 @@ export async function errorOf(reply: Response): Promise<BrigadeError> {
   return isRevoked(fields.code, body) ? new AgentRevokedError({ ...fields, code: 'agent_revoked' }) : new BrigadeError(fields)
 }
 
-/** Returns whether a refusal says that the agent is revoked. A stream or tool says it in `code`, and a 401 says it in `reason`. */
+/** Returns whether a refusal says that the agent is revoked. A stream or tool says so in `code`, and a 401 says so in `reason`. */
 export function isRevoked(code: string, body: Readonly<Record<string, unknown>>): boolean {
   return code === 'agent_revoked' || body['reason'] === 'agent_revoked'
 }
 
-/** Returns Retry-After in seconds. A proxy may send a date, which is compared with the `date` of the reply. */
+/** Returns Retry-After in seconds. A proxy may send a date. The date is compared with the `date` header of the reply. */
 function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? ''
   if (/^\d+(\.\d+)?$/.test(text)) return Number.isFinite(Number(text)) ? Number(text) : null

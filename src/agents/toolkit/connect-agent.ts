@@ -13,8 +13,8 @@ export interface ConnectOptions {
   /** Address of the gateway, such as https://gateway.example.com. */
   readonly baseUrl: string
   /**
-   * With `agent`, it is an API key of scope full, or a function that returns the current key. With `exchange`, it is a token of a trusted issuer.
-   * With neither, it is the bearer itself (an API key or an agent token), or a source of tokens.
+   * With `agent`, an API key of scope full, or a function that returns the current key. With `exchange`, a token of a trusted issuer. With neither,
+   * the bearer itself (an API key or an agent token), or a source of tokens.
    */
   readonly credential: Secret | TokenSource
   /** Name or id of the agent. Its tokens are minted and renewed as long as the program runs. */
@@ -50,7 +50,7 @@ export interface AgentIdentity {
   readonly scope: string
   readonly token_expires_at: string | null
   readonly limits: { readonly rpm_limit: number | null; readonly daily_limit: number | null }
-  /** The binding budget that has the least left. Null without a budget. */
+  /** The budget that binds the agent and has the least left. Null without a budget. */
   readonly budget: Pick<AgentBudget, 'scope' | 'id' | 'cap_inr' | 'spent_inr' | 'remaining_inr' | 'state' | 'resets_at'> | null
   /** Prepaid credit of the organisation. Null when nothing is prepaid. A trial key is free only on the platform's models in India. */
   readonly credit: { readonly balance_inr: number; readonly trial: boolean } | null
@@ -72,7 +72,7 @@ export interface AgentBudget {
   readonly resets_at: string
 }
 
-/** A connection to a gateway as one agent. All clients made from it share its token. */
+/** A connection to a gateway as one agent. All clients of the connection share its token. */
 export interface ConnectedAgent {
   readonly baseUrl: string
   /** Signs requests to the gateway, and no other requests. It accepts paths such as `/v1/models`. */

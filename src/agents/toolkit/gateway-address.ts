@@ -1,6 +1,6 @@
 /**
- * Returns the address of a gateway without the slash at the end and without the /v1 that OpenAI clients append. Throws TypeError for a text that is
- * not one HTTP address.
+ * Returns the address of a gateway, without the trailing slash and without the /v1 that OpenAI clients append. Throws TypeError unless the text is an
+ * HTTP address.
  */
 export function gatewayAddress(baseUrl: string): string {
   const address = String(baseUrl).trim().replace(/\/+$/, '')
@@ -13,8 +13,8 @@ export function gatewayAddress(baseUrl: string): string {
 }
 
 /**
- * Returns whether a request goes to the gateway of that address. It must have the same scheme, host and port, and be below the path of the address
- * when there is one.
+ * Returns whether a request goes to the gateway at that address. Scheme, host and port must be the same. When the address has a path, the request
+ * must be below that path.
  */
 export function isAtGateway(baseUrl: string, target: string | URL | Request): boolean {
   const text = String(typeof target === 'object' && 'url' in target ? target.url : target)

@@ -17,19 +17,19 @@ export interface GatewayOptions {
 export interface GatewayRequest {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
   readonly headers?: Readonly<Record<string, string>>
-  /** The body, which is sent unchanged. Use `json` for a value. */
+  /** The body. It is sent unchanged. Use `json` for a value. */
   readonly body?: string | Uint8Array
   readonly json?: unknown
   readonly signal?: AbortSignal
 }
 
 /**
- * The management API of a gateway. Paths begin with a slash. Every reply that is not ok is thrown as BrigadeError. Without a reply, the error of
- * fetch is thrown with the address in it.
+ * The management API of a gateway. Paths begin with a slash. Every reply that is not ok is thrown as BrigadeError. When there is no reply, the error
+ * of fetch is thrown with the address in its message.
  */
 export interface GatewayClient {
   readonly baseUrl: string
-  /** Returns the reply, which is ok. */
+  /** Sends a request and returns the reply. Throws unless the reply is ok. */
   send(method: string, path: string, request?: GatewayRequest): Promise<Response>
   /** Returns the JSON of the reply. The caller names its type. */
   json<T>(method: string, path: string, request?: GatewayRequest): Promise<T>
@@ -63,7 +63,7 @@ export function gatewayClient({ baseUrl: given, credential, fetch: inner }: Gate
   }
 }
 
-/** Returns the text of a parameter. Throws TypeError for a lone surrogate, because an address cannot contain it and would name something else. */
+/** Returns the text of a parameter. Throws TypeError for a lone surrogate. A URL cannot contain it, so the request would name something else. */
 function wellFormed(name: string, text: string): string {
   if (/\p{Cs}/u.test(text)) throw new TypeError(`${name} has half a character (a surrogate without its pair).`)
   return text
@@ -73,7 +73,7 @@ function wellFormed(name: string, text: string): string {
 function unreachable(baseUrl: string, cause: TypeError): TypeError {
   const inner = cause.cause
   const code = typeof inner === 'object' && inner !== null && 'code' in inner ? String(inner.code) : ''
-  // The gateway does not read a far too large body to its end, so its error reply may never arrive.
+  // The gateway closes the connection before it has read a body that is far too large, so its error reply may never arrive.
   if (['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code))
     return new TypeError(`fetch failed: the connection to ${baseUrl} was cut (${code}). Try again; a body that is far too large is cut each time.`, { cause })
   return new TypeError(`fetch failed: no gateway answers at ${baseUrl}. Is it running, and is that its address?`, { cause })

@@ -26,13 +26,13 @@ export interface TokenMintOptions {
   /** Address of the gateway. */
   readonly baseUrl: string
   /**
-   * Id of the agent, or name of an active agent. A text of digits is an id. It may be left out only with `exchange`, where the trust rule names the
+   * Id of the agent, or name of an active agent. A text of digits is an id. It may be left out with `exchange`, because the trust rule names the
    * agent.
    */
   readonly agent?: number | string | undefined
   /**
-   * An API key of scope full. With `exchange`, it is a token of an issuer that a trust rule accepts, such as a token of a CI job or a pod, or an
-   * agent token whose rights should be narrowed.
+   * An API key of scope full. With `exchange`, a token of an issuer that a trust rule accepts, such as the token of a CI job or a pod. With
+   * `exchange`, it can also be an agent token whose rights should be narrowed.
    */
   readonly credential: Secret
   /** True when the credential is not an API key but a token to exchange at POST /oauth/token. */
@@ -43,8 +43,8 @@ export interface TokenMintOptions {
    */
   readonly create?: boolean | undefined
   /**
-   * Some of `inference memory:read memory:write usage:read`, with spaces between them. When it is left out, the token gets all scopes that may be
-   * given.
+   * Some of `inference memory:read memory:write usage:read`, with spaces between them. When it is left out, the token gets all scopes that the
+   * credential may give.
    */
   readonly scope?: string | undefined
   /** Life in seconds. The maximum of the gateway (900) is also the default. In an exchange, the trust rule sets the life. */
@@ -68,11 +68,11 @@ interface Minted {
 
 /** The timeout of a mint. */
 const mintTimeoutMs = 20_000
-/** Maximum number of pages of 200 agents that are searched for a name. */
+/** Maximum number of pages, of 200 agents each, that are searched for a name. */
 const pagesMax = 50
 
 /**
- * Returns a function that requests a token each time it is called. It looks up the agent's id once. The function throws BrigadeError,
+ * Returns a function that requests a token each time it is called. A name is resolved to an id once. The function throws BrigadeError,
  * AgentRevokedError, and the errors of fetch.
  */
 export function tokenMint(options: TokenMintOptions): () => Promise<AgentToken> {
@@ -154,7 +154,7 @@ function anotherAgent(asked: string, given: string | undefined): BrigadeError {
   return new BrigadeError({ status: 400, code: 'invalid_request', message })
 }
 
-/** Returns the agent that a token names. The token is not verified, because the gateway just sent it, and only the gateway makes decisions by it. */
+/** Returns the agent that a token names. The token is not verified here, because the gateway just sent it. Only the gateway decides by its content. */
 function agentIn(token: string): { readonly id: number; readonly name: string } | null {
   try {
     const payload = token.split('.')[1] ?? ''

@@ -2,9 +2,9 @@ import { AgentRevokedError, BrigadeError } from './brigade-error.ts'
 import { type AgentToken, type TokenMintOptions, tokenMint } from './token-mint.ts'
 import type { TokenParams, TokenSource } from './token-source.ts'
 
-/** The agent whose tokens to provide, and options. */
+/** The agent that needs tokens, and options. */
 export interface AgentTokenOptions extends TokenMintOptions {
-  /** Is called once, when the gateway says that the agent is revoked. It can end the run. */
+  /** Is called once, when the gateway says that the agent is revoked. The function can end the run. */
   readonly onRevoked?: ((error: AgentRevokedError) => void) | undefined
   /** Returns milliseconds of a clock that never jumps. Tests replace it. */
   readonly now?: (() => number) | undefined
@@ -22,32 +22,32 @@ export interface AgentTokenProvider extends TokenSource {
 
 interface Held {
   readonly token: AgentToken
-  /** From this time on a new token is fetched in the background, and calls use the present token. */
+  /** After this time, a new token is fetched in the background, while calls use the present token. */
   readonly refreshAtMs: number
-  /** From this time on calls wait for the new token. */
+  /** After this time, calls wait for the new token. */
   readonly mustAtMs: number
   readonly endsAtMs: number
 }
 
 /**
- * How long before its expiry a token is renewed. If a fifth of its life is longer, that time applies instead. A token is never renewed in the first
- * half of its life.
+ * How long before its expiry a token is renewed. For a long-lived token, the time is a fifth of its life if that is longer. A token is never renewed
+ * in the first half of its life.
  */
 const earlyMs = 60_000
-/** How long before its expiry a token is no longer used, because it may be too old when the gateway reads it. */
+/** How long before its expiry a token is not used any more. It might expire on its way to the gateway. */
 const mandatoryMs = 30_000
 const backoffFirstMs = 500
 const backoffMaxMs = 30_000
-/** Maximum wait that is accepted from a reply. A page of a proxy may ask for a longer one. */
+/** A longer wait that a reply asks for is reduced to this one. The reply may come from a proxy. */
 const askedMaxMs = 15 * 60_000
-/** Maximum number of tries of one call that has no valid token. The next constant is the longest wait between two tries. */
+/** Maximum number of tries of one call that has no valid token, and the longest wait between two tries. */
 const attemptsMax = 3
 const waitMaxMs = 5_000
 
 /**
- * Returns a provider of tokens of one agent for as long as the program runs. One mint runs at a time for all callers. A new token is fetched before
- * the old token expires. While the gateway cannot mint, the old token is used until it expires. Once the agent is revoked, the provider sends nothing
- * more. There are no timers: a token is renewed when a caller asks for it. Throws TypeError for options that cannot work.
+ * Returns a provider of tokens of one agent for as long as the program runs. All callers share one mint at a time. A new token is fetched before the
+ * old token expires. While the gateway cannot mint, the old token is used until it expires. Once the agent is revoked, the provider sends no more
+ * requests. There are no timers: a token is renewed when a caller asks for it. Throws TypeError for options that cannot work.
  */
 export function createAgentTokenProvider(options: AgentTokenOptions): AgentTokenProvider {
   return new Provider(options)
@@ -86,14 +86,14 @@ class Provider implements AgentTokenProvider {
     const now = this.#now()
     const isUnwanted = held === null || (forceRefresh && (refused === undefined || refused === held.token.token))
     if (isUnwanted || now >= held.endsAtMs) return this.#patiently()
-    // The clock of `now` may not run while the machine sleeps, so the wall clock is checked too. If somebody set the wall clock, this costs no more
-    // than a mint.
+    // The clock of `now` may not run while the machine sleeps, so the wall clock is checked too. If somebody changed the wall clock, one extra mint
+    // follows.
     const hasSlept = Date.now() >= held.token.expiresAtMs
     if (now < held.refreshAtMs && !hasSlept) return held.token
     if (this.#minting === null && now < this.#notBeforeMs) return held.token
     const fresh = this.#mint()
     if (now >= held.mustAtMs || hasSlept) return fresh.catch(error => this.#stillGood(held, error))
-    // A caller that needs the outcome asks again, and the failure is remembered for it.
+    // The failure is remembered, and a caller that needs the token gets it then. This handler only prevents an unhandled rejection.
     fresh.catch(() => undefined)
     return held.token
   }
@@ -102,7 +102,7 @@ class Provider implements AgentTokenProvider {
     if (this.#revoked !== null) return
     this.#revoked = error
     this.#held = null
-    // An error of the callback, now or later, neither lets the run continue nor ends the program with another error.
+    // An error of the callback, synchronous or later, must not let the run continue and must not end the program.
     new Promise(resolve => resolve(this.#onRevoked?.(error))).catch(() => undefined)
   }
 
@@ -160,7 +160,7 @@ class Provider implements AgentTokenProvider {
   }
 }
 
-/** Returns the token with its times. Its life counts from the start of the request, so that the duration of the reply is never added to it. */
+/** Returns the token with its times. Its life counts from the start of the request. A slow reply therefore never makes the token seem to live longer. */
 function heldFrom(token: AgentToken, askedAtMs: number): Held {
   const lifeMs = token.expiresInS * 1000
   const endsAtMs = askedAtMs + lifeMs

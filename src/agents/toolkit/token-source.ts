@@ -2,7 +2,7 @@ import { type AgentRevokedError, BrigadeError } from './brigade-error.ts'
 
 /** The parameters of a request for a token. */
 export interface TokenParams {
-  /** True when the gateway refused the last token, so that another token is needed although this one seems valid. Concurrent calls share one mint. */
+  /** True when the gateway refused the last token although it seems valid here. Concurrent calls share one mint. */
   readonly forceRefresh?: boolean
   /** The token that was refused. A source that already has another token returns that token instead of minting. */
   readonly refused?: string
@@ -19,7 +19,7 @@ export interface TokenSource {
 /** An API key (`br-…`), an agent token, or a source of tokens. */
 export type Credential = string | TokenSource
 
-/** Returns the source of a credential. A plain string is always the token itself. */
+/** Returns the source of a credential. A plain string is used as the token itself. */
 export function sourceOf(credential: Credential): TokenSource {
   return isTokenSource(credential) ? credential : { getToken: async () => credential }
 }
@@ -31,7 +31,7 @@ export function isTokenSource(credential: unknown): credential is TokenSource {
 
 /**
  * Returns a key or token without the space around it. Throws BrigadeError `invalid_credential` for an invalid text. The message never contains the
- * text. Fetch would refuse the text too, but with the whole text in its error.
+ * text. Fetch would refuse the text too, but its error would contain the text.
  */
 export function checkedSecret(secret: unknown): string {
   const text = typeof secret === 'string' ? secret.trim() : ''

@@ -18,7 +18,7 @@ export function auditServices({ audit, jobs }: AppParts) {
   return { audit }
 }
 
-/** Returns the functions that find the address of a request, and that limit how often anonymous and signed-in callers may call. */
+/** Returns functions that find the address of a request and limit the rate of anonymous and signed-in callers. */
 export function strangers(
   { config, clock, ids, dataDir, masterKey }: AppDeps,
   baseUrl: () => string,

@@ -9,7 +9,7 @@ export function billingServices(parts: AppParts): Billing {
   return createBilling({ ...parts, journal: parts.limits, capture: captureDepsOf(parts) })
 }
 
-/** Returns what the capture or the return of a payment does in addition to moving the money. */
+/** Returns what happens, in addition to moving the money, when a payment is captured or returned. */
 export function captureDepsOf({
   clock,
   ids,

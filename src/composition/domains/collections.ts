@@ -4,7 +4,7 @@ import { isProbed, probeStep } from '../../gateway/inference/probe/probe.ts'
 import type { Chains } from '../../gateway/routing/chains.ts'
 import type { AppParts } from '../parts.ts'
 
-/** Connects collections to inference, which makes their canaries, and to founders, who share the places for canaries. */
+/** Connects collections to inference and to founders. Inference makes their canary calls. Founders share the places for canaries. */
 export function collectionServices(parts: AppParts, chains: Chains, inference: InferenceDeps): CollectionServices {
   const { config, catalog, founders } = parts
   const kinds = { kindOf: (modelId: string) => catalog.snapshot.models.get(modelId)?.kind ?? null }

@@ -1,4 +1,4 @@
-/** Constructs the budgets of an organisation, and connects them to the domains that have budget targets. */
+/** Constructs the budgets of an organisation, and connects them to the domains whose keys, members and workspaces can have budgets. */
 
 import { namesOfActiveKeys } from '../../gateway/keys/active-names.ts'
 import { type BudgetTargets, OrgBudgets } from '../../gateway/limits/budgets/org-budgets.ts'

@@ -29,8 +29,8 @@ export function profileServices({ db, clock, catalog }: AppParts) {
 }
 
 /**
- * The form of a discovered model, `provider/model`. The provider must be known. The rest only has to be printable, because providers change their lists and
- * keys are added and removed.
+ * The form of a discovered model, `provider/model`. The provider must be known. The rest only has to be printable, because a provider's list of
+ * models changes, and so do the saved keys.
  */
 const discoveredId = /^([a-z0-9][a-z0-9._-]{0,63})\/[\x21-\x7e]{1,200}$/
 

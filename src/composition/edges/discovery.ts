@@ -10,7 +10,7 @@ import type { RouteCircuits } from '../../gateway/routing/circuits/route-circuit
 import { openApiWebhooks } from '../../gateway/webhooks/events/openapi-webhooks.ts'
 import { version } from '../../version.ts'
 
-/** Constructs discovery: the endpoint table as OpenAPI and as text, and the live state of providers and routes. */
+/** Constructs discovery: the endpoint table as OpenAPI and as text, and the current state of providers and routes. */
 export function discoveryOf(catalog: Catalog, circuits: RouteCircuits, bindings: readonly Binding[], readiness: () => Readiness): Discovery {
   return {
     openApi: new PublicDocument(url => JSON.stringify(openApiOf(bindings, openApiWebhooks(), url, version))),
@@ -31,7 +31,7 @@ export function discoveryOf(catalog: Catalog, circuits: RouteCircuits, bindings:
   }
 }
 
-/** Returns the state of the process for /health, as one word. The first check that fails decides. */
+/** Returns the state of the process for /health, as one word. The first failed check decides. */
 function statusOf({ checks }: Readiness): 'ok' | 'draining' | 'database_away' | 'journal_full' {
   if (checks.process === 'draining') return 'draining'
   if (checks.database === 'away') return 'database_away'

@@ -17,7 +17,7 @@ const dayMs = 24 * 3600_000
 /** The interval of the jobs that rotate due signing keys and delete expired revocations. */
 const lookMs = 3600_000
 
-/** Returns the MCP handler for clients that sign in at the issuer that the operator configured; null: there is no issuer. */
+/** Returns the MCP handler for clients that sign in at the configured issuer. Returns null when the operator has configured no issuer. */
 export function mcpOfOrg({ SERVICE_ID: realm }: Config, mcp: Mcp, signIn: ExternalSignInPort | null, { baseUrl, authenticate }: EdgeDeps): McpPaths['ofOrg'] {
   if (signIn === null) return null
   const deps = { signIn, baseUrl, realm, bearerOf: bearerToken, authenticate }

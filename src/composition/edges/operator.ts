@@ -1,4 +1,4 @@
-/** Constructs the services with which the operator reads and changes money, webhooks and usage of all organisations. */
+/** Constructs the operator's services. With them, the operator reads and changes money, webhooks and usage of all organisations. */
 
 import { onDebitedOf } from '../../gateway/billing/low-balance.ts'
 import { OperatorCredits } from '../../gateway/billing/operator/operator-credits.ts'
@@ -18,7 +18,7 @@ export interface OperatorServices {
   readonly webhooks: OperatorWebhooks
   /** The sums that reports read. */
   readonly usage: UsageRollups
-  /** True: payments are configured. Without them the balance is kept, but no call is checked against it. */
+  /** True when payments are configured. Otherwise the balance is kept, but no call is checked against it. */
   readonly isBilling: boolean
 }
 

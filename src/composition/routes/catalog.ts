@@ -26,10 +26,13 @@ export interface StartedCatalog {
   stopSandbox(): Promise<void>
 }
 
-/** The largest list of models that is read from a local server. */
+/** Maximum size in bytes of a model list from a local server. */
 const listMaxBytes = 1024 * 1024
 
-/** Returns the catalog of this process: its data, the operator's file, local servers that answer, and the sandbox if it is wanted. */
+/**
+ * Returns the catalog of this process. It consists of the catalog's data, the operator's file, the local servers that answer, and the sandbox if it
+ * is enabled.
+ */
 export async function startCatalog(start: CatalogStart): Promise<StartedCatalog> {
   const { config, clock, ids, outbound } = start
   const getJson = async (url: string, timeoutMs: number): Promise<unknown> => {
@@ -48,13 +51,13 @@ export async function startCatalog(start: CatalogStart): Promise<StartedCatalog>
   return { catalog: new Catalog(snapshot), stopSandbox: () => sandbox.close() }
 }
 
-/** The public data about models: their performance, how much they are used, and their prices elsewhere. */
+/** The public data about models: performance, usage, and prices at another router. */
 interface PublicDataServices {
   readonly publicUsage: PublicUsage
   readonly priceComparison: PriceComparison
 }
 
-/** Constructs the services for public data, and registers the job that fetches price feeds if there are any. */
+/** Constructs the services for public data. When there are price feeds, it also registers the job that fetches them. */
 export function publicDataServices({ db, clock, log, config, catalog, outbound, jobs }: AppParts): PublicDataServices {
   const everyMs = config.PRICE_FEED_EVERY_S * 1000
   const feeds = new PriceFeeds({

@@ -1,4 +1,4 @@
-/** Constructs the state of routes, which is circuits, averages and withheld routes, and shares it with other processes. */
+/** Constructs the state of routes and shares it with other processes. The state consists of circuits, averages and quarantined routes. */
 
 import { serverOwner } from '../../gateway/byok/custom-servers/custom-servers.ts'
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
@@ -18,7 +18,7 @@ export interface RouteState {
   readonly health: RouteHealth
   readonly maintenance: Maintenance
   readonly observer: DialObserver
-  /** Reads the withheld routes and the open circuits, and starts to look for failing routes. */
+  /** Reads the quarantined routes and the open circuits, and begins to watch for failing routes. */
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -38,7 +38,7 @@ export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: 
   })
   const founderOf = (orgId: number) => founders.of(orgId)
   const circuits = new RouteCircuits(kept, { failuresToOpen: config.CIRCUIT_FAILURES, founderOf })
-  // Organisations are never removed. So if there are several once, there are always several.
+  // Organisations are never deleted, so once there are several, there are always several.
   let isOne = true
   const hasOneFounder = async (): Promise<boolean> => {
     if (!isOne) return false
@@ -47,7 +47,7 @@ export function createRouteState(deps: AppDeps, { controlLog, jobs, founders }: 
     isOne = counted.founders < 2
     return isOne
   }
-  // The embedded database has only one process, so there is no other process to notify.
+  // An installation with the embedded database has only one process, so there is no other process to notify.
   const opened = (routeId: string): void => quarantine.opened(routeId)
   const news = db.kind === 'embedded' ? null : new CircuitNews(circuits, { clock, log, controlLog, processName: ids.requestId(), opened })
   const maintenance = new Maintenance({ db, clock, log, controlLog, health, catalog })

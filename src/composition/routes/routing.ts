@@ -1,4 +1,4 @@
-/** Constructs the services that decide where calls of an organisation may go: saved chains, saved keys, own servers, the retention window. */
+/** Constructs the services that decide where calls of an organisation may go: saved chains, saved keys, own servers and the retention window. */
 
 import type { CustomServers } from '../../gateway/byok/custom-servers/custom-servers.ts'
 import type { ProviderKeys } from '../../gateway/byok/provider-keys.ts'
@@ -37,7 +37,7 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
     orgRouting: orgId => orgRoutings.get(orgId),
     policiesOf: (caller, agentLabel) => policiesOf(caller, agentLabel, parts),
   })
-  // The public catalog must work without the database. If the database is away, the caller's own models are missing until it is back.
+  // The public catalog must work without the database. While the database is unavailable, the list omits the caller's own models.
   const ownModels = {
     of: async (caller: Principal | null) => {
       if (caller === null) return []
@@ -48,7 +48,10 @@ export function routingServices(parts: AppParts, providerKeys: ProviderKeys, cus
   return { chains, orgRoutings, routePreview, ownModels }
 }
 
-/** Returns the policies of a real call: those of an agent token; those of both for a key's call in the name of an agent; none for a signed-in person. */
+/**
+ * Returns the policies that apply to a real call. An agent token has the policies of its agent. When a key calls in the name of an agent, the
+ * policies of both apply. A signed-in person has none.
+ */
 async function policiesOf(caller: Principal, agentLabel: string | null, { agents }: AppParts): Promise<readonly CallPolicy[]> {
   if (caller.kind === 'session') return []
   const named = caller.kind === 'agent' || agentLabel === null ? null : await agents.byLabel(caller.orgId, agentLabel)

@@ -1,4 +1,4 @@
-/** Counters of requests and calls. All of them are plain numbers. Each set of labels is made only once. */
+/** Counters of requests and calls. All counters are plain numbers. Each set of labels is created only once. */
 import type { EdgeWatch } from '../../gateway/http/edge-watch.ts'
 import type { CallWatch } from '../../gateway/inference/call-watch.ts'
 import type { Outcome, UsageEvent, UsageKind } from '../../gateway/usage/events/record.ts'
@@ -15,17 +15,17 @@ const shortBounds = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const uinrPerRupee = 1_000_000
 
-/** A row of the endpoint table. All requests to it share one object. */
+/** A row of the endpoint table. All requests to one row share this object. */
 type Address = Parameters<EdgeWatch['ended']>[0]
 
 /** The counts of one row of the table. */
 interface RowCounts {
-  /** Counts by class of status: 0 for no answer, 1 to 5 for the classes. */
+  /** Counts by the first digit of the status, 1 to 5. Index 0 counts requests without an answer. */
   readonly statuses: (Cell | undefined)[]
   readonly duration: Distribution
 }
 
-/** Counts requests by the row that they reach, never by their path. */
+/** Counts requests by the endpoint row that they reach, never by their path. */
 export class EdgeCounts implements EdgeWatch {
   /** The number of running requests. */
   inFlight = 0
@@ -97,7 +97,7 @@ export class EdgeCounts implements EdgeWatch {
 
 const className = (family: number): string => (family === 0 ? 'gone' : `${family}xx`)
 
-/** Returns names that may be labels. Only names from the catalog may be. */
+/** Returns the label for a name. Only names from the catalog may be labels. */
 export interface LabelNames {
   model(id: string): string
   provider(id: string): string
@@ -116,7 +116,7 @@ interface CallCounts {
   readonly cost: Cell
 }
 
-/** Counts calls of models, with the values from their usage events. */
+/** Counts model calls, using the values from their usage events. */
 export class InferenceCounts implements CallWatch {
   readonly #names: LabelNames
   readonly #calls: Series<Cell>
@@ -126,7 +126,7 @@ export class InferenceCounts implements CallWatch {
   readonly #rupees = new Map<string, { readonly labels: Readonly<Record<string, string>>; readonly value: Cell; readonly cost: Cell }>()
   readonly #failures: Series<Cell>
   readonly #doubts: Series<Cell>
-  /** The counts by the event's provider, model and kind. Only names that may be labels are stored. */
+  /** The counts by the event's provider, model and kind. Only names that may be labels are keys of these maps. */
   readonly #known = new Map<string, Map<string, Map<UsageKind, CallCounts>>>()
 
   constructor(metrics: Metrics, names: LabelNames) {
@@ -204,7 +204,7 @@ export class InferenceCounts implements CallWatch {
       value: rupees.value,
       cost: rupees.cost,
     }
-    // Organisations can choose any number of names, so these counts are not cached.
+    // Organisations can choose any names, so the counts for other names are not cached.
     if (provider !== event.provider || model !== event.model) return made
     const models = this.#known.get(provider) ?? new Map<string, Map<UsageKind, CallCounts>>()
     this.#known.set(provider, models)
@@ -222,7 +222,7 @@ export class InferenceCounts implements CallWatch {
   }
 }
 
-/** Counts calls of tools by name. The gateway knows all of these names. */
+/** Counts tool calls by name. The gateway defines all of these names, so their number is bounded. */
 export class ToolCounts {
   readonly #calls: Series<Cell>
   readonly #durations: Series<Distribution>

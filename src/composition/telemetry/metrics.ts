@@ -1,4 +1,4 @@
-/** The metrics of this process: the counters, the values that are read on request, and the check of who may read them. */
+/** The metrics of this process: counters, values that are read on request, and the check of who may read the metrics. */
 import { timingSafeEqual } from 'node:crypto'
 import { challenge } from '../../gateway/access/authenticate.ts'
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
@@ -28,7 +28,10 @@ export interface GatewayMetrics {
   exportFailed(signal: string): void
 }
 
-/** Returns the names that may be labels: those of the catalog, and `other`. Names that organisations give to their own servers and models may not be labels. */
+/**
+ * Returns the names that may be labels: the names of the catalog, and `other`. Names that organisations give to their own servers and models become
+ * `other`.
+ */
 export function labelNames(catalog: () => CatalogSnapshot): LabelNames {
   return {
     model: id => (catalog().models.has(id) ? id : 'other'),
@@ -36,7 +39,7 @@ export function labelNames(catalog: () => CatalogSnapshot): LabelNames {
   }
 }
 
-/** Constructs the counters; null: METRICS is off. */
+/** Constructs the counters. Returns null when METRICS is off. */
 export function createMetrics({ config, clock }: AppDeps, names: LabelNames): GatewayMetrics | null {
   if (!config.METRICS) return null
   const metrics = new Metrics()
@@ -53,7 +56,7 @@ export function createMetrics({ config, clock }: AppDeps, names: LabelNames): Ga
   }
 }
 
-/** The sources of values that are read on request. */
+/** The sources of the values that are read on request. */
 export interface MetricSources extends Pick<Domains, 'inflight' | 'limits' | 'controlLog' | 'jobs' | 'heldReplies'> {
   readonly bounds: ProcessBounds
   readonly db: AppDeps['db']
@@ -64,7 +67,7 @@ export interface MetricSources extends Pick<Domains, 'inflight' | 'limits' | 'co
 
 const one = (value: number): readonly Sample[] => [{ labels: {}, value }]
 
-/** Adds the values that are in memory anyway. It sends no query to the database. */
+/** Registers the values that are already in memory. No metric sends a query to the database. */
 export function readMetrics({ metrics }: GatewayMetrics, sources: MetricSources): void {
   const { inflight, limits, controlLog, jobs, db, readiness, bounds, heldReplies } = sources
   const { bodies } = bounds
@@ -143,7 +146,7 @@ function poolStates({ pool }: AppDeps['db']): readonly Sample[] {
   ]
 }
 
-/** Counts open circuits by provider of the catalog. Those of organisations' own servers are counted together. */
+/** Counts open circuits by provider of the catalog. The circuits of organisations' own servers are counted together as `other`. */
 function openCircuits({ circuits, catalog }: MetricSources): readonly Sample[] {
   const counts = new Map<string, number>()
   for (const id of catalog().providers.keys()) counts.set(id, 0)
@@ -155,7 +158,7 @@ function openCircuits({ circuits, catalog }: MetricSources): readonly Sample[] {
   return [...counts].map(([provider, value]) => ({ labels: { provider }, value }))
 }
 
-/** The number of seconds after which a process that serves no calls should be asked again. */
+/** The number of seconds after which a prober should ask again when this process accepts no calls. */
 const retrySeconds = 2
 
 /** Returns a function that says whether this process may receive calls. It reads only values in memory. */
@@ -203,7 +206,7 @@ function checkToken({ authorization }: MetricsCaller, token: Buffer): void {
 }
 
 /**
- * Throws `forbidden` unless the caller is on this machine. A proxy on this machine also calls from here, but for anybody, so forwarded requests are refused. A
+ * Throws `forbidden` unless the caller is on this machine. A proxy on this machine calls for other people, so forwarded requests are refused. A web
  * page in a browser may point its own domain name at this machine, so the host name is checked too.
  */
 function checkLocal({ host, isForwarded, clientIp }: MetricsCaller): void {

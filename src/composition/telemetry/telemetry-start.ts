@@ -1,4 +1,4 @@
-/** Constructs the observation of this process: metrics, traces and probes, each if it is switched on. A part that is off costs a call nothing. */
+/** Starts the enabled parts of observation for this process: metrics, traces and probes. A part that is off costs a call nothing. */
 
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
 import type { Probes } from '../../gateway/http/documents/health-endpoints.ts'
@@ -23,13 +23,13 @@ export interface ProcessWatch {
   readonly stores: StoreWatch | undefined
   readonly edge: Pick<EdgeDeps, 'watch' | 'placeOf'>
   readonly tools: ToolWatch | undefined
-  /** Constructs the rest, when its sources exist. */
+  /** Constructs the remaining observers, once their sources exist. */
   begin(sources: Omit<MetricSources, 'db' | 'catalog' | 'readiness'> & { isDraining(): boolean }): ServiceWatch
   /** Sends the remaining traces. */
   stop(): Promise<void>
 }
 
-/** Constructs counters and, if there is a collector, traces. `catalog` is called only when there are calls. Throws ConfigError. */
+/** Constructs counters and, if a collector is configured, traces. `catalog` is first called when there are calls. Throws ConfigError. */
 export async function watchProcess(deps: AppDeps, catalog: () => CatalogSnapshot): Promise<ProcessWatch> {
   const names = labelNames(catalog)
   const figures = createMetrics(deps, names)

@@ -1,4 +1,4 @@
-/** Sends traces and GenAI distributions to an OpenTelemetry collector, if there is one. Without a collector, no OpenTelemetry package is loaded. */
+/** Sends traces and GenAI distributions to an OpenTelemetry collector, if one is configured. Without a collector, no OpenTelemetry package is loaded. */
 
 import { type CallTraces, callTraces } from '../../gateway/inference/call-trace.ts'
 import type { ToolWatch } from '../../mcp/tools/toolbox/tool-watch.ts'
@@ -15,14 +15,14 @@ export interface AppTelemetry {
   readonly telemetry: Telemetry
   readonly calls: CallTraces
   readonly placeOf: typeof placeOf
-  /** Sends what is left. It waits for at most a few seconds. */
+  /** Sends the remaining data. It waits for at most a few seconds. */
   stop(): Promise<void>
 }
 
-/** The time that a stop waits for the collector. */
+/** How long a stop waits for the collector. */
 const lastExportMs = 3000
 
-/** Starts the telemetry; null: there is no endpoint. Throws ConfigError. */
+/** Starts the telemetry. Returns null when no endpoint is configured. Throws ConfigError. */
 export async function startTelemetry({ config, clock, ids, log }: AppDeps, names: LabelNames, figures: GatewayMetrics | null): Promise<AppTelemetry | null> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = config
   if (endpoint === null) return null
@@ -37,11 +37,11 @@ export async function startTelemetry({ config, clock, ids, log }: AppDeps, names
     samplePercent: config.OTEL_TRACES_SAMPLE_PERCENT,
     onExport(signal, wasSent) {
       if (!wasSent) figures?.exportFailed(signal)
-      // The log has one line when the failures begin and one when they end, not one for every batch.
+      // The log gets one line when failures begin and one when they end, not one for every batch.
       if (wasSent === isSent[signal]) return
       isSent[signal] = wasSent
       if (wasSent) log.info('telemetry export works again', { code: signal })
-      // Only the origin is logged, because the address may have a password before the host or a token in the path.
+      // Only the origin is logged, because the URL may contain a password or a token.
       else log.warn('telemetry export failed', { code: signal, url: new URL(endpoint).origin })
     },
   })
@@ -57,7 +57,7 @@ export async function startTelemetry({ config, clock, ids, log }: AppDeps, names
   }
 }
 
-/** Reads headers in the form `name=value,name=value`, with percent-encoded values, which every OpenTelemetry program accepts. Throws ConfigError. */
+/** Reads headers in the form `name=value,name=value`, with percent-encoded values. Every OpenTelemetry program accepts this form. Throws ConfigError. */
 export function headersOf(text: string): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const item of text.split(',')) {
@@ -78,7 +78,7 @@ function decoded(value: string): string {
   }
 }
 
-/** Counts and traces calls of tools, each if it is on. */
+/** Returns a watch that counts and traces tool calls. Undefined when both are off. */
 export function toolWatch(clock: Clock, tools: ToolCounts | undefined, telemetry: Telemetry | undefined): ToolWatch | undefined {
   if (tools === undefined && telemetry === undefined) return undefined
   return {

@@ -9,6 +9,7 @@ import type { SessionPrincipal } from '../../platform/security/principal.ts'
 import { deriveKey, hashKey } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { Founders } from '../orgs/founders.ts'
+import { isOfMember } from '../orgs/members/member-news.ts'
 import { deleteOldSessions, findSession, insertSession, moveSession, revokeSession, type SessionRow } from './queries.ts'
 
 /** The cookie of a signed-in person. Decision 0100 says why. */
@@ -67,7 +68,7 @@ export class Sessions {
     })
     deps.controlLog.on(news => {
       if (news.kind === sessionChanged) this.#rows.invalidate(news.ref)
-      else if (news.kind === 'member_changed') this.#rows.invalidateWhere(({ orgId, userId }) => news.ref === `${orgId}:${userId}`)
+      else if (news.kind === 'member_changed') this.#rows.invalidateWhere(isOfMember(news.ref))
     })
     deps.controlLog.onGap(() => this.#rows.clear())
   }

@@ -5,9 +5,9 @@ import { presetOf } from './virtual-models.ts'
 
 /** The combined rules. Something is allowed only if every rule allows it. */
 export interface Allowance {
-  /** Takes catalog ids and `provider/model` ids. */
+  /** Returns whether the model is allowed. Takes catalog ids and `provider/model` ids. */
   model(id: string): boolean
-  /** Takes provider ids and `byoe:<slug>`. */
+  /** Returns whether the provider is allowed. Takes provider ids and `byoe:<slug>`. */
   provider(id: string): boolean
   /** Returns true when the virtual id may pick that model. */
   pick(virtualId: string, modelId: string): boolean
@@ -16,11 +16,11 @@ export interface Allowance {
 interface Lists {
   readonly models: ReadonlySet<string> | null
   readonly providers: ReadonlySet<string> | null
-  /** True when the list of models has only virtual ids. Then they may pick any model, because otherwise the list would allow nothing. */
+  /** True when the list of models contains only virtual ids. These may then pick any model, because otherwise the list would allow nothing. */
   readonly isPresetsOnly: boolean
 }
 
-/** Policies live as long as the cached key or agent, so their lists are converted to sets once. */
+/** A policy lives as long as the cached key or agent. The sets that are made from its lists are kept here. */
 const listsByPolicy = new WeakMap<CallPolicy, Lists | null>()
 
 /** Combines the lists of all policies. Returns null when no policy names models or providers. */
@@ -36,7 +36,7 @@ export function allowanceOf(policies: readonly CallPolicy[]): Allowance | null {
   }
 }
 
-/** Returns the rules of the caller. A request without a credential and a signed-in person have none. */
+/** Returns the rules of the caller. Requests without a credential and signed-in persons have none. */
 export const allowanceOfCaller = (caller: Principal | null): Allowance | null =>
   caller === null || caller.kind === 'session' ? null : allowanceOf(caller.policies)
 

@@ -2,23 +2,23 @@ import { inrFromUinr } from '../../platform/values/money.ts'
 import { type Allowance, allowedPart, allowedProviders } from './allowance.ts'
 import { type CatalogSnapshot, cheapestRoute, type Model, type Route, type RouteId, stateKeyOf } from './model.ts'
 
-/** Live state of a route from routing. The two flags are independent of each other and of `byok_only`. */
+/** The current state of a route, from routing. The two flags are independent of each other and of `byok_only`. */
 export interface RouteState {
   /** False while the circuit is open. */
   readonly available: boolean
-  /** True while the operator withholds the platform's route. */
+  /** True while the platform's route is quarantined. */
   readonly maintenance: boolean
 }
 
 export interface RouteView extends RouteState {
   readonly provider: string
-  /** The concrete model of the route. Only on virtual models. */
+  /** The concrete model of the route. Only virtual models have it. */
   readonly model?: string
   readonly residency: 'india' | 'global'
   readonly inputINRPerMtok: number
   readonly outputINRPerMtok: number
   readonly byok_only: boolean
-  /** True when calls are served now, without a saved key. */
+  /** True when the gateway serves calls on this route now without a saved key. */
   readonly configured: boolean
   readonly context_length: number | null
 }
@@ -65,7 +65,7 @@ export class Catalog {
     this.#healthOf = healthOf
   }
 
-  /** Sets the source of the live state of routes. It is set later, because routing needs the catalog first. */
+  /** Sets the source of the current state of routes. It is set later, because routing needs the catalog first. */
   showHealth(healthOf: (routeId: RouteId) => RouteState): void {
     this.#healthOf = healthOf
   }
@@ -79,7 +79,10 @@ export class Catalog {
     this.#snapshot = snapshot
   }
 
-  /** Returns every listed model that has all of these modalities, then those of `own`. With an allowance, only allowed models are returned. */
+  /**
+   * Returns every listed model that has all of these modalities, followed by such models of `own`. With an allowance, only allowed models are
+   * returned.
+   */
   publicModels(modalities: readonly string[] = [], allowance: Allowance | null = null, own: readonly Model[] = []): readonly ModelView[] {
     return [...this.#snapshot.models.values(), ...own].flatMap(model => {
       const listed = modalities.every(modality => model.modalities.includes(modality)) ? this.#allowed(model, allowance) : null
@@ -148,19 +151,19 @@ export class Catalog {
       outputINRPerMtok: tokens ? inrFromUinr(route.price.outputUinrPerMtok) : 0,
       ...this.#healthOf(stateKeyOf(route)),
       byok_only: route.byokOnly,
-      // A model outside the catalog depends on a key or server of the organisation.
+      // A model outside the catalog needs a key or server of the organisation.
       configured: !this.#snapshot.models.has(model.id) || (route.provider.configured && !route.byokOnly),
       context_length: route.contextLength,
     }
   }
 }
 
-/** A route counts as global unless it is known to be in India. */
+/** A route is shown as global unless it is known to be in India. */
 const shown = (residency: Route['residency']): 'india' | 'global' => (residency === 'india' ? 'india' : 'global')
 
 const pricedInTokens = (model: Model): boolean => model.kind === 'chat' || model.kind === 'embedding' || model.kind === 'virtual'
 
-/** Returns the prices of the cheapest route. Audio has its own unit in addition to the two token prices, which are 0 then. */
+/** Returns the prices of the cheapest route. Audio has a price in its own unit. Its two token prices are 0. */
 function pricing(model: Model): Record<string, number> {
   const cheapest = cheapestRoute(model)
   if (!cheapest) return { inputINRPerMtok: 0, outputINRPerMtok: 0 }

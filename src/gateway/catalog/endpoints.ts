@@ -6,7 +6,7 @@ import { allowanceOfCaller } from './allowance.ts'
 import type { Catalog } from './catalog.ts'
 import type { Model } from './model.ts'
 
-/** The models of the caller's organisation that are not in the catalog: those found with its saved keys. */
+/** The models that the caller's organisation can use and that are not in the catalog. They were found with its saved keys. */
 export interface OwnModels {
   of(caller: Principal | null): readonly Model[] | Promise<readonly Model[]>
 }
@@ -89,7 +89,7 @@ const listModels = row({
   async handle({ catalog, ownModels }, { query }, call) {
     const own = await ownModels.of(call.principal)
     const data = catalog.publicModels(words(query.modality), allowanceOfCaller(call.principal), own)
-    // Without this field, Codex reports the whole list as an error at every start.
+    // Codex requires this field. Without it, Codex reports the whole list as an error at every start.
     return { object: 'list', data, ...(query.client_version === undefined ? {} : { models: [] }) }
   },
 })

@@ -7,8 +7,9 @@ export const panelMembers = ['flux-1-schnell', 'flux-1-dev', 'sdxl'] as const
 export const panelSize = panelMembers.length
 
 /**
- * Returns the catalog entry of the image panel `<service>/image-sangam`: the routes of its members, priced as their sum. Returns null while a member
- * is missing. The routes of `standIn` come last; only callers who can reach no other route use them (see `isSandbox`).
+ * Returns the catalog entry of the image panel `<service>/image-sangam`. It has the routes of all panel members, and its price is the sum of their
+ * prices. Returns null while a member is missing. The routes of `standIn` come last. They serve only callers who can reach no other route (see
+ * `isSandbox`).
  */
 export function panelModel(models: ReadonlyMap<string, Model>, serviceId: string, standIn?: Model): Model | null {
   const members = panelMembers.flatMap(id => models.get(id) ?? [])

@@ -5,29 +5,37 @@ import type { Rankings } from './rankings.ts'
 
 export type ModelKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'
 
-/** Prices of a route in micro-rupees per million units; ₹1/Mtok = 1,000,000n. For audio, `input…` is per million seconds or characters. */
+/** Prices of a route in micro-rupees per million units. ₹1 per million tokens is 1,000,000n. For audio, `input…` is per million seconds or characters. */
 export interface RoutePrice {
   readonly inputUinrPerMtok: bigint
   readonly outputUinrPerMtok: bigint
-  /** Price of cached prompt tokens; null = as input. */
+  /** Price of cached prompt tokens. Null means the input price. */
   readonly cachedInputUinrPerMtok: bigint | null
-  /** Price of prompt tokens that the provider writes to its cache; null = as input. */
+  /** Price of prompt tokens that the provider writes to its cache. Null means the input price. */
   readonly cacheWriteUinrPerMtok: bigint | null
-  /** Price of writes that the provider caches for an hour. Omitted: the price of other writes. */
+  /** Price of cache writes that the provider keeps for an hour. When it is left out, the price of other cache writes applies. */
   readonly cacheWriteLongUinrPerMtok?: bigint
-  /** Price of prompt tokens that are sound. Omitted: there is no such price. */
+  /** Price of prompt tokens that represent audio. When it is left out, the input price applies. */
   readonly audioInputUinrPerMtok?: bigint
-  /** Price of one generated image; 0n for models of other kinds. */
+  /** Price of one generated image. 0n for other models. */
   readonly uinrPerImage: bigint
-  /** Price of an image that is larger, better or made with more steps than a plain one. Omitted: there is no such price. */
+  /** Price of an image that is larger or better, or takes more steps, than a plain one. When it is left out, there is no such price. */
   readonly uinrPerImageMost?: bigint
-  /** Price of a picture in the request, in addition to the delivered ones. Omitted: it is included in their price. */
+  /** Price of a picture in the request, in addition to the delivered pictures. When it is left out, their price includes it. */
   readonly uinrPerInputImage?: bigint
-  /** The provider chooses the quality of a picture when the request does not, and charges for pictures in the request. */
+  /** True when the provider chooses the quality of a picture that the request leaves open. Such a provider also charges for pictures in the request. */
   readonly picksQuality?: true
-  /** The source of the price and its date, for people. They are never shown as a quote. */
+  /** Prices of calls with long prompts, by rising length. Each tier replaces all prices above. When it is left out, the length of a prompt changes no price. */
+  readonly tiers?: readonly PriceTier[]
+  /** The source of the price and its date, for people to read. They are not a quote. */
   readonly source: string
   readonly asOf: string
+}
+
+/** The price of every token of a call whose prompt is longer than `abovePromptTokens`. */
+export interface PriceTier {
+  readonly abovePromptTokens: number
+  readonly price: Omit<RoutePrice, 'tiers'>
 }
 
 /** One way to serve a model: a provider, its name for the model, and a price. */
@@ -36,20 +44,23 @@ export interface Route {
   readonly provider: Provider
   /** The id that the provider knows. */
   readonly upstreamModel: string
-  /** Wire format of this route. By default it is the provider's. */
+  /** Wire format of this route. The default is the provider's format. */
   readonly dialect: DialectId
-  /** Form of image requests on this route. Omitted: the provider's. */
+  /** Form of image requests on this route. When it is left out, the provider's form applies. */
   readonly imageStyle?: ImageStyleId
   readonly residency: Residency
   readonly price: RoutePrice
   /** True when the platform key never serves this route. */
   readonly byokOnly: boolean
-  /** The caller named the provider's own id of the model, so only that caller's key serves it. Left out: the catalog has the row. */
+  /** True when the caller named the model by the provider's own id. Such a route needs the caller's own key. Left out for routes of the catalog. */
   readonly isOwnId?: true
   readonly contextLength: number | null
-  /** Curated quality rank, 1 is best; null = unranked. */
+  /** Curated quality rank. 1 is best. Null means that the route is not ranked. */
   readonly rank: number | null
-  /** Key of the route's circuit and averages where `provider/model` is not unique, because two organisations may have servers with the same slug. */
+  /**
+   * Key of the route's circuit and averages. It is set where `provider/model` is not unique, because two organisations may have servers with the same
+   * slug.
+   */
   readonly stateKey?: string
 }
 
@@ -71,14 +82,14 @@ export interface Model extends ModelTraits {
   readonly openness: 'open' | 'permissive' | 'closed' | null
   readonly inrPerImage: number | null
   readonly dimensions: number | null
-  /** Longest useful edge of an input image, in pixels; null = not known, so images are passed on unchanged. */
+  /** Largest useful edge of an input image, in pixels. Null means that it is not known. Images are then passed on unchanged. */
   readonly imageMaxEdge: number | null
   /** True for an image model that edits given images. */
   readonly edits: boolean
   readonly gated: boolean
-  /** Speech: the voice of calls that name none. Omitted: the provider's own default. */
+  /** For speech: the voice of calls that name none. When it is left out, the provider's default applies. */
   readonly defaultVoice?: string
-  /** Id in the list for price comparisons; null: no comparison. Omitted: the id with the same name. */
+  /** Id in the price list of the other router. Null means that there is no comparison. When it is left out, the id with the same name is used. */
   readonly comparedWith?: string | null
   readonly routes: readonly Route[]
 }
@@ -90,7 +101,7 @@ export interface CatalogSnapshot {
   readonly rankings: Rankings
 }
 
-/** Returns the route with the lowest sum of the prices of an input and an output token; undefined when the model has no route. */
+/** Returns the route with the lowest sum of input price and output price. Undefined when the model has no route. */
 export function cheapestRoute({ routes }: Pick<Model, 'routes'>): Route | undefined {
   const [first, ...rest] = routes
   return rest.reduce((best, route) => (best && bothPrices(best) <= bothPrices(route) ? best : route), first)

@@ -1,11 +1,11 @@
-/** Finds routes by the model names in replies. */
+/** Finds routes by the model names that replies contain. */
 import type { CatalogSnapshot, Route, RoutePrice } from './model.ts'
 
 const indexes = new WeakMap<CatalogSnapshot, ReadonlyMap<string, Route>>()
 
 /**
- * Returns the route of the model that a reply names, at the same provider, when it costs more than the requested route. Returns null when the reply
- * names the same model, a cheaper one, or one without a price in the catalog.
+ * Returns the route of the model that a reply names, if it costs more than the requested route of the same provider. Returns null when the reply
+ * names the same model, a cheaper model, or a model without a price in the catalog.
  */
 export function dearerRoute(catalog: CatalogSnapshot, asked: Route, model: string): Route | null {
   const name = plainName(model)
@@ -23,7 +23,7 @@ const plainName = (name: string): string =>
 
 const sumOf = ({ inputUinrPerMtok, outputUinrPerMtok }: RoutePrice): bigint => inputUinrPerMtok + outputUinrPerMtok
 
-/** Indexes routes by provider and name. Of several routes with one name it takes the cheapest, so that nobody pays more than the lowest price there. */
+/** Indexes routes by provider and name. When several routes have one name, the cheapest is used, so that nobody pays more than the lowest price. */
 function indexOf(catalog: CatalogSnapshot): ReadonlyMap<string, Route> {
   const known = indexes.get(catalog)
   if (known !== undefined) return known

@@ -1,4 +1,4 @@
-/** Curated orders of models for quality-prediction routing and the presets. They are data, and the operator's file may override each list. */
+/** Curated orders of models, for the presets and for routing by predicted quality. They are data, and the operator's file may override each list. */
 import { z } from 'zod'
 
 /** The capabilities by which models are ranked. */
@@ -11,7 +11,7 @@ export interface Rankings {
   readonly toolCalls: readonly string[]
   /** Routes (`provider/model`) that are known to corrupt the arguments of tool calls. */
   readonly corruptsToolCalls: ReadonlySet<string>
-  /** The tier of a model: 3 is one of the best, 2 is good, and a model that is not listed is 1. */
+  /** The tier of a model. 3 is one of the best, and 2 is good. A model that is not listed has tier 1. */
   readonly tiers: ReadonlyMap<string, 2 | 3>
 }
 

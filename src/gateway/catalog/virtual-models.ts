@@ -31,12 +31,12 @@ export const presets: readonly Preset[] = [
   { id: 'auto:sovereign', preset: 'sovereign', admits: (_, route) => route.residency === 'india', modalities: text },
 ]
 
-/** Returns the preset of a model id. `best` means `auto:best`; it is accepted and not listed. */
+/** Returns the preset of a model id. `best` means `auto:best`. It is accepted but not listed. */
 export const presetOf = (modelId: string): Preset | undefined => presets.find(entry => entry.id === (modelId === 'best' ? 'auto:best' : modelId))
 
 /**
- * Returns the listed entries of the virtual ids. Each entry has the routes that it may take on platform keys. Without any, it has the routes that it
- * could take once their providers are configured. So every listed model has a real route.
+ * Returns the listed entries of the virtual ids. Each entry has the routes that it may take on platform keys. When there are none, it has the routes
+ * that it could take once their providers are configured. Every listed model therefore has a real route.
  */
 export function virtualModels(concrete: Iterable<Model>, ownedBy: string): readonly Model[] {
   const chats = [...concrete].filter(model => model.kind === 'chat')

@@ -5,7 +5,7 @@ import type { OrgRouting } from '../routing/org-routing.ts'
 import { resolveAsPaid, resolveWithoutBalance } from '../routing/payer.ts'
 import type { Plan, ResolveRequest } from '../routing/plan.ts'
 import type { UsageEvent } from '../usage/events/record.ts'
-import { withinCallCaps, withinStrictHold } from './charge/call-caps.ts'
+import { withinBalance, withinCallCaps, withinStrictHold } from './charge/call-caps.ts'
 import { holdOf } from './charge/estimate.ts'
 import type { ChargedAgent } from './charge/meter.ts'
 import type { InferenceDeps } from './deps.ts'
@@ -79,7 +79,7 @@ function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall
   })
   const admitted = (granted: Permit<UsageEvent>): AdmittedCall => ({
     plan,
-    request: withinStrictHold(kind, request, plan, granted.strictUinr),
+    request: withinBalance(kind, withinStrictHold(kind, request, plan, granted.strictUinr), plan, granted.balanceLeftUinr),
     permit: granted,
   })
   return permit instanceof Promise ? permit.then(admitted) : admitted(permit)

@@ -1,4 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
+import type { CancelSignal } from '../../platform/loop/cancellation.ts'
 import type { HeavyTurns } from '../../platform/loop/heavy-turns.ts'
 import type { Inflight } from '../../platform/loop/inflight.ts'
 import type { AudioLengths } from '../../platform/media/audio-length.ts'
@@ -87,8 +88,11 @@ export interface InferenceDeps {
   readonly heldReplies: Pick<HeldReplies, 'open' | 'run'>
   /** Turns for calls with heavy bodies. */
   readonly heavyTurns: Pick<HeavyTurns, 'run'>
-  /** Does work in a turn of the call's organisation. Absent when the body is light. */
-  readonly inTurn?: (<T>(work: () => T) => Promise<T>) | undefined
+  /**
+   * Does work in a turn of the call's organisation. Absent when the body is light. Without a signal of its own, the work gives up its place when the
+   * caller leaves.
+   */
+  readonly inTurn?: (<T>(work: () => T, signal?: CancelSignal) => Promise<T>) | undefined
   /** The numbers of the body that a double cannot represent. Absent when there are none. */
   readonly exact?: ExactNumbers | undefined
   /** Makes large inline images smaller. */

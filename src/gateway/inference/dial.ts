@@ -71,17 +71,15 @@ export async function dial(
     onRoute?.(stepOf(attempt, 'dialed'))
     const startedMs = deps.clock.monotonicMs()
     let result: Performed
+    let thrown: unknown = null
     try {
       result = await kind.perform(attempt, { kind, request, orgId: meter.orgId, signal, deps, bill, priceAs })
     } catch (error) {
       if (isUnread(error) && !signal.aborted && attempt.route.provider.userGiven !== true) throw await unread(error, attempt, meter, deps)
       result = failureOf(error, attempt, signal, meter, deps)
-      const silence = silenceOf(error, kind, request, attempt, deps)
-      if (silence !== null && meter.timesOut(silence === 'at work')) {
-        deps.observer.undecided(attempt, meter.orgId)
-        throw lateReply(result, request)
-      }
+      thrown = error
     }
+    if ('failure' in result) endLate(result, thrown, deps.clock.monotonicMs() - startedMs, { kind, request, meter }, deps)
     if ('answer' in result) onRoute?.(stepOf(attempt, 'answered'))
     if ('answer' in result) return begun(result.answer, result.replyHeaders, deps.clock.monotonicMs() - startedMs, meter, deps)
     if (result.kind === 'client-error') {
@@ -123,22 +121,46 @@ function begun(
 }
 
 /**
+ * Notes a reply that a provider may have made without giving it in time. Throws the error for the caller when the provider may still be at work.
+ * Decisions 0483 and 0503 give the reasons.
+ */
+function endLate(result: Failed, thrown: unknown, elapsedMs: number, { kind, request, meter }: Omit<DialedCall, 'plan'>, deps: InferenceDeps): void {
+  const { attempt, failure } = result
+  const gaveUp = isEdgeEnd(thrown, failure.status) && elapsedMs >= deps.timeouts.firstByteMs / edgePatienceParts
+  const silence = silenceOf(gaveUp ? edgeEnd : errorCode(thrown), kind, request, attempt, deps)
+  if (silence === null || !meter.timesOut(silence === 'at work')) return
+  // An edge that gives up may be the edge of a dead provider, so its circuit counts the failure.
+  if (gaveUp) note(result, meter, deps)
+  else deps.observer.undecided(attempt, meter.orgId)
+  throw lateReply(result, request)
+}
+
+/** The statuses of a proxy in front of a provider that has waited long enough for it: 524 is Cloudflare's. */
+const edgeStatuses: ReadonlySet<number | null> = new Set([408, 504, 524])
+/** The errors of a connection that ends after the request was written and before the reply is complete. */
+const closedCodes: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+/** The name under which `silenceOf` knows both. */
+const edgeEnd = 'edge'
+/** A proxy waits for at least FIRST_BYTE_TIMEOUT_MS divided by this (30 s) before it gives up. A provider that is down fails faster. */
+const edgePatienceParts = 4
+
+const isEdgeEnd = (thrown: unknown, status: number | null): boolean => (thrown === null ? edgeStatuses.has(status) : closedCodes.has(errorCode(thrown)))
+
+/**
  * Returns what the silence of a provider that bills the operator means, or null when the error is another one. A provider is at work when it was asked for
  * more than can come in time, or has begun a stream of a model that thinks unseen. Otherwise it is taken for one that hangs, although it may have made the reply.
  */
-function silenceOf(
-  error: unknown,
-  kind: Kind,
-  request: ParsedRequest,
-  { byok, route, model }: Attempt,
-  { timeouts }: InferenceDeps,
-): 'at work' | 'hangs' | null {
+function silenceOf(code: string, kind: Kind, request: ParsedRequest, { byok, route, model }: Attempt, { timeouts }: InferenceDeps): 'at work' | 'hangs' | null {
   if (byok || route.provider.userGiven === true) return null
-  switch (errorCode(error)) {
+  switch (code) {
     case 'UND_ERR_HEADERS_TIMEOUT':
       return replyWait(kind, request, model, timeouts)?.isShort === true ? 'at work' : 'hangs'
     case 'UND_ERR_BODY_TIMEOUT':
       return request.stream && kind.hasOutput && thinksUnseen(request, model) ? 'at work' : 'hangs'
+    case edgeEnd: {
+      const wait = replyWait(kind, request, model, timeouts)
+      return wait === null ? null : wait.isShort ? 'at work' : 'hangs'
+    }
     default:
       return null
   }

@@ -18,7 +18,7 @@ import type { CallInput } from './kinds/request.ts'
 import { responsesKind } from './kinds/responses.ts'
 import { servePanel } from './panel/image-panel.ts'
 import { panelIdOf } from './panel/panel-id.ts'
-import { bearer, inTurnOf, serve } from './pipeline.ts'
+import { bearer, inTurnOf, parsedInTurns, serve } from './pipeline.ts'
 
 const noHeaders: CallInput['headers'] = Object.freeze({})
 const noBytes = Buffer.alloc(0)
@@ -64,9 +64,9 @@ export class Inference {
 
   async images(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
     const { serviceId } = this.#deps.images
-    const inTurn = inTurnOf({ bytes }, bearer(call.principal), this.#deps)
+    const inTurn = inTurnOf({ bytes }, call, this.#deps)
     const read = (): ImagesRequest => imagesRequest(bytes, serviceId)
-    const request = inTurn === undefined ? read() : await inTurn(read)
+    const request = inTurn === undefined ? read() : await parsedInTurns(bytes, inTurn, read)
     const deps = { ...this.#deps, exact: exactNumbersOf(bytes) }
     if (panelIdOf(request.modelId, serviceId) === null) return this.#serve(imagesKind(request), bodyOnly(bytes), call)
     const chargeTotal = new ChargeTotal()

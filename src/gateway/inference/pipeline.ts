@@ -7,7 +7,7 @@ import { assertNever } from '../../platform/values/assert.ts'
 import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
 import type { Outcome } from '../usage/events/record.ts'
-import { exactNumbersOf, isHeavy } from '../wire/json/json-body.ts'
+import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
 import { admitCall, isDebited } from './admit-call.ts'
@@ -58,8 +58,8 @@ async function serveCall(
 ): Promise<Reply> {
   const principal = bearer(call.principal)
   const startedAtMs = base.clock.monotonicMs()
-  const inTurn = inTurnOf(input, principal, base)
-  const parsed = inTurn === undefined ? kind.parse(input) : await inTurn(() => kind.parse(input))
+  const inTurn = inTurnOf(input, call, base)
+  const parsed = inTurn === undefined ? kind.parse(input) : await parsedInTurns(input.bytes, inTurn, () => kind.parse(input))
   if (parsed.stream) call.holdStream?.()
   const exact = exactNumbersOf(input.bytes)
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
@@ -132,8 +132,18 @@ async function serveCall(
 }
 
 /** Returns the function that does work on a heavy body. Undefined when the body is light. Throws `bad_request`. */
-export function inTurnOf({ bytes }: Pick<CallInput, 'bytes'>, { orgId }: BearerPrincipal, { heavyTurns }: InferenceDeps): InferenceDeps['inTurn'] {
-  return isHeavy(bytes, inferenceBounds) ? work => heavyTurns.run(orgId, work) : undefined
+export function inTurnOf(
+  { bytes }: Pick<CallInput, 'bytes'>,
+  { principal: { orgId }, signal: left }: Pick<Call<Principal>, 'principal' | 'signal'>,
+  { heavyTurns }: InferenceDeps,
+): InferenceDeps['inTurn'] {
+  return isHeavy(bytes, inferenceBounds) ? (work, signal = left) => heavyTurns.run(orgId, work, signal) : undefined
+}
+
+/** Returns the result of `parse`, which parses a heavy body. Its JSON is parsed before, in many turns. Throws `bad_request`. */
+export async function parsedInTurns<T>(bytes: Buffer, inTurn: NonNullable<InferenceDeps['inTurn']>, parse: () => T): Promise<T> {
+  await parseAhead(bytes, inferenceBounds, inTurn)
+  return inTurn(parse)
 }
 
 /** Returns the approximate size of the part of a call that is kept. For a form that is its text fields without the files. */
@@ -282,7 +292,7 @@ function withRemaining(error: unknown, meter: Meter): unknown {
 
 function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {
   const { plan, meter } = leavable
-  const { chunks, keepAlive } = relayStream(answer, {
+  const { pump, keepAlive } = relayStream(answer, {
     ...chargingOf(answer, leavable, watch.departure, deps),
     clock: deps.clock,
     signal: watch.signal,
@@ -292,7 +302,7 @@ function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'st
       else answer.served()
     },
   })
-  return reply.livingStream(chunks, keepAlive, {
+  return reply.livingStream(pump, keepAlive, {
     ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
@@ -301,7 +311,7 @@ function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'st
 }
 
 function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, meter: Meter, watch: Watch, deps: InferenceDeps): Reply {
-  const chunks = relayBytes(answer, {
+  const pump = relayBytes(answer, {
     meter,
     signal: watch.signal,
     onEnd(broke) {
@@ -312,5 +322,5 @@ function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, mete
   })
   // The cost header is sent when the cost is known before the first byte.
   const cost = answer.reading.exact ? { [brHeader.costInr]: String(meter.billOf(answer.reading.usage()).cost_inr) } : {}
-  return reply.stream(chunks, { ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
+  return reply.stream(pump, { ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
 }

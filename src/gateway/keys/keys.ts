@@ -7,6 +7,7 @@ import type { KeyLimits } from '../../platform/security/principal.ts'
 import { hashKey, hashKeyText } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { Founders } from '../orgs/founders.ts'
+import { isOfMember } from '../orgs/members/member-news.ts'
 import { KeyUse } from './inactivity/key-use.ts'
 import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
 import { asPresented, type KeyRecord, knowsSecret, recordOf } from './key-record.ts'
@@ -96,7 +97,7 @@ export class Keys {
     this.use = new KeyUse(db, clock)
     deps.controlLog.on(news => {
       if (news.kind === 'key_changed' || news.kind === 'key_revoked') this.#records.invalidate(Number(news.ref))
-      else if (news.kind === 'member_changed') this.#records.invalidateWhere(({ orgId, userId }) => news.ref === `${orgId}:${userId}`)
+      else if (news.kind === 'member_changed') this.#records.invalidateWhere(isOfMember(news.ref))
     })
     deps.controlLog.onGap(() => this.#records.clear())
   }

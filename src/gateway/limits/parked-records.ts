@@ -1,7 +1,7 @@
 /** Parked records: usage records that the database refused. The operator decides about them. Decision 0200 gives the reasons. */
 import type { ChargedEvent } from './engine/admission.ts'
 import { chargeLate, type FlushTools } from './journal/flush-batch.ts'
-import type { EventText, JournalRecord } from './journal/journal-records.ts'
+import type { JournalRecord } from './journal/journal-records.ts'
 import { deleteParked, findParked, listParked, type ParkedRow } from './journal/recovery-queries.ts'
 
 /** The most records of one list. */
@@ -30,9 +30,9 @@ export class ParkedRecords<E extends ChargedEvent> {
   /** The fields of an event that are bigints, for records that do not name them. */
   readonly #bigFields: readonly string[]
 
-  constructor(tools: FlushTools<E>, eventText: EventText<E> | undefined) {
+  constructor(tools: FlushTools<E>) {
     this.#tools = tools
-    this.#bigFields = eventText === undefined ? [] : (JSON.parse(eventText.bigFields) as string[])
+    this.#bigFields = tools.codec?.bigFields ?? []
   }
 
   /** Returns at most 100 records with ids above `aboveId`, the oldest first. */

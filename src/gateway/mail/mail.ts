@@ -6,7 +6,7 @@ import { isMailAddress } from './safe-text.ts'
 import { checkedMailData, type MailData, type MailTemplate } from './templates.ts'
 
 export interface MailDeps {
-  readonly db: Db
+  readonly db: Pick<Db, 'one'>
   readonly clock: Clock
 }
 

@@ -4,7 +4,7 @@ import type { AudioStyleId, Provider } from './provider.ts'
 
 const styles: Readonly<Record<AudioStyleId, AudioStyle>> = { openai: openAiAudio }
 
-/** Returns the audio style of a provider. Left out in its row, it is `openai`. */
+/** Returns the audio style of a provider. The default is `openai`. */
 export function audioStyleOf({ audioStyle }: Provider): AudioStyle {
   return styles[audioStyle ?? 'openai']
 }

@@ -2,21 +2,21 @@ import type { Failure } from './dialect.ts'
 
 type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/** The longest retry-after of a provider that is respected, in seconds. A longer one is cut. */
+/** Maximum retry-after in seconds that the gateway accepts from a provider. Longer values are reduced to it. */
 const retryAfterMaxSeconds = 86_400
 
-/** Matches what providers write if the account of a credential has no money: first codes, then sentences. */
+/** Matches what providers write when the account of a credential has no money: first codes, then sentences. */
 const billingWords =
   /insufficient_quota|insufficient_credits?|insufficient[_ ]balance|billing_(?:error|hard_limit|not_active)|credit balance|out of credits|exceeded your current quota|payment required|account (?:is )?(?:not active|suspended)|(?:does not|doesn't) have any credits|arrearage/i
 
-/** Matches what providers write with a 403 if the reason is the content and not the key. */
+/** Matches what providers write with a 403 when they refuse the content and not the key. */
 const moderationWords =
   /flagged|requires moderation|content[_ -](?:policy|filter|moderation|violation|violates)|violat\w{0,10} (?:of )?(?:the |our )?(?:usage|content)|usage guidelines|safety[_ ]check|inappropriate content|data_inspection/i
 
 /**
- * Classifies a non-2xx reply of a provider. 400, 404, 422, and 403 with moderation words, are the caller's fault. 402, and 403 or 429 with billing words, mean
- * that money is missing. 401 and 403 mean a bad credential. 408, 409, 425 and 5xx may pass by themselves. Every other 4xx concerns only this route; another one
- * may accept the request. Decision 0032 gives the reasons.
+ * Classifies a non-2xx reply of a provider. 400, 404, 422, and 403 with moderation words, are the caller's fault. 402, and 403 or 429 with billing
+ * words, mean that the account has no money. Other 401 and 403 replies mean a bad credential. 408, 409, 425 and 5xx may be temporary. Every other 4xx
+ * concerns only this route, and another route may accept the request. Decision 0032 gives the reasons.
  */
 export function classifyFailure(status: number, headers: ReplyHeaders, bodyText: string): Failure {
   if (status === 402) return { kind: 'billing', status }
@@ -29,8 +29,8 @@ export function classifyFailure(status: number, headers: ReplyHeaders, bodyText:
 }
 
 /**
- * Returns whole seconds of `retry-after-ms` or `retry-after`, at least 1, or null if both are absent. The date form counts as absent, because this code does
- * not read the clock.
+ * Returns whole seconds of `retry-after-ms` or `retry-after`, at least 1. Returns null if both are missing. A date counts as missing, because this
+ * code does not read the clock.
  */
 function retryAfterSeconds(headers: ReplyHeaders): number | null {
   const inMs = positive(headers['retry-after-ms'])

@@ -1,13 +1,13 @@
 /**
- * Decides which fields of a request are sent to a provider on the platform's key. These are the fields of the format's public reference, except those that
- * choose models, routes, stored files, retention or paid extras. A catalog row can add fields of its provider, or allow all fields. Decision 0385 gives the
- * reasons.
+ * Decides which fields of a request are sent to a provider on the platform's key. These are the fields of the format's public reference, with
+ * exceptions. Fields that choose models, routes, stored files, retention or paid extras are not sent. A catalog row can add fields of its provider,
+ * or allow all fields. Decision 0385 gives the reasons.
  */
 import type { Provider } from './provider.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** true: the field is sent with any value. A function: the field is sent if the function returns true for the value and the whole body. */
+/** A rule of `true` sends the field with any value. A function is called with the value and the whole body, and returns whether the field is sent. */
 type FieldRule = true | ((value: unknown, body: Fields) => boolean)
 export type FieldRules = ReadonlyMap<string, FieldRule>
 
@@ -16,15 +16,15 @@ const passing = (...names: readonly string[]): [string, FieldRule][] => names.ma
 /** Service tiers that cost the listed price or less. */
 const plainTiers: readonly unknown[] = ['auto', 'default', 'standard', 'standard_only', 'flex']
 const isPlainTier = (value: unknown): boolean => plainTiers.includes(value)
-/** True for the short cache time. With any other value the provider keeps prompts for hours. */
+/** Returns whether the value is the short cache time. With any other value, the provider keeps prompts for hours. */
 const isShortCache = (value: unknown): boolean => value === 'in_memory' || value === 'in-memory'
 const isFalse = (value: unknown): boolean => value === false
-/** True if only text is requested. Audio and pictures cost more than the single text price. */
+/** Returns whether only text is requested. Audio and pictures cost more than text, and the model has only the price of text. */
 const isTextAlone = (value: unknown): boolean => Array.isArray(value) && value.every(each => each === 'text')
 
 /**
- * Fields outside of the reference that nearly every server of open models knows. They change how tokens are drawn or how the model thinks, and those tokens are
- * counted.
+ * Fields outside the public reference that nearly every server of open models knows. They change how tokens are sampled or how the model thinks. The
+ * resulting tokens are counted.
  */
 const sampling = passing(
   'top_k',
@@ -44,21 +44,21 @@ const sampling = passing(
 )
 
 /**
- * Fields of OpenAI chat completions. Some fields are left out on purpose: `web_search_options` (billed by the search), `audio` and `modalities` other than text
- * (more expensive tokens), `store` (keeps the answer in the operator's account, with `metadata` as its label), and tiers and cache times above the listed
- * price.
+ * Fields of OpenAI chat completions. Some fields are missing on purpose. `web_search_options` is billed by the search. `audio`, and `modalities`
+ * other than text, produce more expensive tokens. `store` keeps the answer in the operator's account, with `metadata` as its label. Some tiers and
+ * cache times cost more than the listed price.
  */
 export const chatFields: FieldRules = new Map<string, FieldRule>([
   // The prompt and the model. Parts and tools are checked separately.
   ...passing('model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call'),
-  // The amount and the form of the answer. All of it is counted as tokens.
+  // The length and the form of the answer. All of it is counted as tokens.
   ...passing('max_tokens', 'max_completion_tokens', 'n', 'stop', 'stream', 'stream_options', 'response_format', 'verbosity', 'prediction'),
-  // The drawing of tokens, and thinking.
+  // Sampling and thinking.
   ...passing('temperature', 'top_p', 'seed', 'frequency_penalty', 'presence_penalty', 'logit_bias', 'logprobs', 'top_logprobs', 'reasoning_effort'),
   ...sampling,
-  // The end user, for the provider's own protection, and a content check that costs nothing.
+  // The end user, for the provider's abuse protection, and a content check that costs nothing.
   ...passing('user', 'safety_identifier', 'moderation'),
-  // The place where cached prompts are looked up.
+  // The key under which the provider looks up cached prompts.
   ...passing('prompt_cache_key', 'prompt_cache_options'),
   ['prompt_cache_retention', isShortCache],
   ['service_tier', isPlainTier],
@@ -67,10 +67,10 @@ export const chatFields: FieldRules = new Map<string, FieldRule>([
   ['metadata', (_value, body) => body['store'] !== true],
 ])
 
-/** Fields of OpenAI embeddings, and the kind of text (`input_type`), which many models use. */
+/** Fields of OpenAI embeddings. `input_type`, the kind of text, is an addition that many models use. */
 export const embeddingFields: FieldRules = new Map(passing('model', 'input', 'dimensions', 'encoding_format', 'user', 'input_type'))
 
-/** Fields of relayed OpenAI responses. The relay sets `store` to false. Earlier code refuses features that the provider stores or runs. */
+/** Fields of relayed OpenAI responses. The relay sets `store` to false. The gateway has already refused features that the provider stores or runs. */
 export const responsesFields: FieldRules = new Map<string, FieldRule>([
   ...passing('model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tool_calls', 'context_management'),
   ...passing('max_output_tokens', 'stream', 'stream_options', 'include', 'text', 'truncation', 'store', 'background', 'metadata'),
@@ -79,14 +79,14 @@ export const responsesFields: FieldRules = new Map<string, FieldRule>([
   ['service_tier', isPlainTier],
 ])
 
-/** Fields of relayed Anthropic messages. `container` and `mcp_servers` name things that the provider stores or runs. */
+/** Fields of relayed Anthropic messages. `container` and `mcp_servers` are missing, because they name things that the provider stores or runs. */
 export const messagesFields: FieldRules = new Map<string, FieldRule>([
   ...passing('model', 'messages', 'system', 'tools', 'tool_choice', 'max_tokens', 'stop_sequences', 'stream', 'metadata', 'cache_control'),
   ...passing('temperature', 'top_p', 'top_k', 'thinking', 'output_config', 'output_format', 'context_management', 'mcp_servers', 'speed', 'inference_geo'),
   ['service_tier', isPlainTier],
 ])
 
-/** Names of `anthropic-beta` that change the form of requests and answers, but not the cost of tokens and not what the provider stores. */
+/** Names of `anthropic-beta` that change the form of requests and answers. They change neither the cost of tokens nor what the provider stores. */
 export const plainBetas =
   /^(?:adaptive-thinking|advanced-tool-use|claude-code|computer-use|context-management|effort|fine-grained-tool-streaming|interleaved-thinking|max-tokens-3-5-sonnet|model-context-window-exceeded|output-128k|pdfs|prompt-caching|prompt-caching-scope|redact-thinking|structured-outputs|summarize-connector-text|token-counting|token-efficient-tools|tool-examples|tool-search-tool)-\d/
 
@@ -111,7 +111,7 @@ export const imageFields: FieldRules = new Map(
   ),
 )
 
-/** Fields of speech requests. A voice that is not a plain name would be a custom voice, which is stored in the provider's account. */
+/** Fields of speech requests. A voice that is not a plain name is a custom voice from the provider's account. */
 export const speechFields: FieldRules = new Map<string, FieldRule>([
   ...passing('model', 'input', 'instructions', 'response_format', 'speed', 'stream_format', 'language', 'sample_rate'),
   ['voice', value => typeof value === 'string'],
@@ -133,7 +133,7 @@ export const transcriptionFields: FieldRules = new Map(
 )
 
 /**
- * Hosts on which providers keep files of the calling account, in addition to the called host. A regional host has its region as a prefix
+ * Hosts on which providers store files of the calling account, other than the called host. A regional host has its region as a prefix
  * (`us-central1-aiplatform.googleapis.com`).
  */
 export const fileStoreHosts: readonly string[] = [
@@ -144,7 +144,10 @@ export const fileStoreHosts: readonly string[] = [
   'api.anthropic.com',
 ]
 
-/** Returns the names of a body that are not sent to this provider on the platform's key. If all are sent, it returns the same empty list each time. */
+/**
+ * Returns the names in a body that are not sent to this provider on the platform's key. When all names are sent, it returns the same empty list each
+ * time.
+ */
 export function heldBack(body: Fields, rules: FieldRules, { forwards, fields }: Pick<Provider, 'forwards' | 'fields'>): readonly string[] {
   if (forwards === 'all') return none
   let names: string[] | null = null
@@ -152,7 +155,7 @@ export function heldBack(body: Fields, rules: FieldRules, { forwards, fields }: 
     const rule = rules.get(name)
     if (rule === true) continue
     const value = body[name]
-    // null asks for nothing.
+    // Null means that the field requests nothing.
     if (value === null || value === undefined || rule?.(value, body) || fields?.has(name)) continue
     names ??= []
     names.push(name)

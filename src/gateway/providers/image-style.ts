@@ -1,12 +1,15 @@
-/** Image styles. Each style is one way to ask providers for images and to read their replies. It is pure: no clock, no network. */
+/**
+ * Image styles. A style is one way to request images from providers and to read their replies. The functions are pure: they use no clock and no
+ * network.
+ */
 import type { ImageParams } from '../wire/images.ts'
 import { objectOfBytes } from '../wire/json/json-bounds.ts'
 import type { Failure, Target, UpstreamRequest } from './dialect.ts'
 
-/** One picture of a reply. It has `url` or `b64_json`; other fields (revised_prompt, seed) come from the provider. */
+/** One picture of a reply. It has `url` or `b64_json`. Other fields, such as revised_prompt and seed, come from the provider. */
 export type MadeImage = Readonly<Record<string, unknown>> & ({ readonly url: string } | { readonly b64_json: string })
 
-/** A job that runs at the provider: the address of its state, and the address that cancels it if the provider has one. */
+/** A job that runs at the provider: the URL of its state, and the URL that cancels it if the provider has one. */
 export interface Job {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -15,11 +18,11 @@ export interface Job {
 
 /** The result of a 2xx reply. */
 export type ImageOutcome =
-  /** `whole`: the reply unchanged, if it already has the caller's format. */
+  /** The pictures. `whole` is the unchanged reply, if it already has the caller's format. */
   | { readonly kind: 'images'; readonly images: readonly MadeImage[]; readonly whole: Readonly<Record<string, unknown>> | null }
   | { readonly kind: 'job'; readonly job: Job }
   | { readonly kind: 'pending' }
-  /** A 2xx reply in which the provider reports a failure. With `client` the request itself is at fault. */
+  /** A 2xx reply in which the provider reports a failure. The kind `client` means that the request itself is wrong. */
   | { readonly kind: 'failed'; readonly failure: Failure; readonly message: string }
 
 export interface ImageReply {
@@ -28,11 +31,11 @@ export interface ImageReply {
 }
 
 export interface ImageStyle {
-  /** Returns the most pictures that one request makes. For more pictures, several requests run concurrently. */
+  /** Returns the maximum number of pictures of one request. For more pictures, several requests run concurrently. */
   imagesPerRequest(target: Target): number
   /**
-   * Returns the request. `boundary` separates the parts of a form and occurs in none of them. Throws `unsupported_operation` for edits that the style cannot
-   * express.
+   * Returns the request. `boundary` separates the parts of a form and occurs in none of them. Throws `unsupported_operation` for edits that the style
+   * cannot express.
    */
   request(params: ImageParams, target: Target, boundary: string): UpstreamRequest
   /** Reads a 2xx reply to `request`. */
@@ -42,7 +45,7 @@ export interface ImageStyle {
 }
 
 export const failedWith = (failure: Failure, message: string): ImageOutcome => ({ kind: 'failed', failure, message })
-/** Returns a failure of the route: the provider answered, but not with an image or a job. */
+/** Returns a failure of the route: the provider's answer contains neither an image nor a job. */
 export const unusable = (message: string): ImageOutcome => failedWith({ kind: 'transient', status: null }, message)
 /** Returns a refusal: the provider's rules forbid this picture. No other route is tried. */
 export const refused = (message: string): ImageOutcome => failedWith({ kind: 'client', status: 400 }, message)
@@ -54,7 +57,7 @@ export function madeOf(images: readonly MadeImage[]): ImageOutcome {
   return images.length === 0 ? unusable(noImage) : { kind: 'images', images, whole: null }
 }
 
-/** Returns the reply as a JSON object, or null if it is not one or is beyond the bounds. */
+/** Returns the reply as a JSON object. Returns null if it is not one, or exceeds the bounds. */
 export function objectOf({ bytes }: ImageReply): Readonly<Record<string, unknown>> | null {
   return objectOfBytes(bytes)
 }

@@ -2,33 +2,39 @@ import type { Secret } from '../../platform/security/secret.ts'
 import { roomBehind } from '../wire/json/json-room.ts'
 import { boundedObject } from '../wire/json/json-texts.ts'
 
-/** The longest message of a provider that is passed on. A longer one is cut. */
+/** Maximum length of a provider's message that is passed on. A longer message is cut. */
 const messageMaxChars = 300
-/** The longest part of an error message that is compared with the request: twice what is passed on, because a quote becomes shorter. */
+/**
+ * Maximum length of an error message that is compared with the request. It is twice the length that is passed on, because replacing a quote makes the
+ * message shorter.
+ */
 const comparedMaxChars = 600
-/** The longest quote that is searched for in one piece. The search of V8 takes quadratic time for a longer text. */
+/** Maximum length of a quote that is searched for in one piece. V8's search takes quadratic time for longer texts. */
 const quoteMaxChars = 200
-/** The most words that are joined until they are long enough to be a quote. */
+/** Maximum number of words that are joined to form the beginning of a quote. */
 const quoteStartWords = 24
-/** Requests with more text than this are not compared, because that takes time. Their errors are passed on without the provider's words. */
+/**
+ * Maximum length of the request's text for the comparison. The comparison takes time. For a longer request, the error is passed on without the
+ * provider's words.
+ */
 const comparedContentMaxChars = 256 * 1024
-/** A run of words of this length that also occurs in the request counts as a quote from it. */
+/** Minimum length of a quote. Words of this length that also occur in the request count as quoted from it. */
 const quoteMinChars = 12
 
 /**
- * Returns a provider's own sentence about its failure, for the caller. It is short, and has nothing that looks like a credential or quotes the request. Error
- * texts appear in logs and tickets, and a prompt must not appear there.
+ * Returns a provider's own sentence about its failure, for the caller. The sentence is short. It contains nothing that looks like a credential, and
+ * no quote from the request. Error texts appear in logs and tickets, and a prompt must not appear there.
  */
 export function publicMessage(text: string, credential: Secret | null, body: Readonly<Record<string, unknown>>): string {
   const secret = credential?.reveal() ?? ''
-  // A cut inside of the credential would leave a part of it.
+  // The cut allows for the length of the credential, because a cut inside the credential would leave a part of it.
   let message = sentenceOf(text).slice(0, comparedMaxChars + secret.length)
   if (secret !== '') message = message.replaceAll(secret, '[secret]')
   message = message.slice(0, comparedMaxChars)
   message = message.replace(/\b(?:sk|br|gsk|xai|key|pk|rk)-[A-Za-z0-9_*.-]{6,}/g, '[secret]').replace(/[^\x21-\x7e\u00a1-\uffff]+/g, ' ')
   const content = contentOf(body)
   message = content === null ? '[…]' : withoutQuotes(message, content)
-  // JSON in the database cannot store half a surrogate pair, which may come from the cut or from the provider.
+  // JSON in the database cannot contain an unpaired surrogate. The cut or the provider may produce one.
   return (message.length > messageMaxChars ? `${message.slice(0, messageMaxChars)}…` : message).toWellFormed()
 }
 
@@ -42,12 +48,12 @@ function sentenceOf(text: string): string {
   return text
 }
 
-/** Every field of any API in which the user may have written text. */
+/** All fields of any API in which the user may have written text. */
 const contentNames = ['messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'text', 'response_format', 'metadata', 'user'] as const
 
-/** Returns every text that the user may have written; null: the text is too long or nested too deeply to be searched. */
+/** Returns all text that the user may have written. Returns null when the text is too long or nested too deeply to be searched. */
 function contentOf(body: Readonly<Record<string, unknown>>): string | null {
-  // Checks the size first, so that a large body is not serialised in vain.
+  // The size is checked first, so that a large body is not serialised for nothing.
   let left = comparedContentMaxChars
   for (const name of contentNames) if (left >= 0) left = roomBehind(body[name], left)
   if (left < 0) return null
@@ -60,8 +66,8 @@ function contentOf(body: Readonly<Record<string, unknown>>): string | null {
 }
 
 /**
- * Replaces each longest run of words that also occurs in the content, if it is long enough to be a quote. It searches the content at most twice for each word,
- * and a message has at most half as many words as characters, so a hostile one takes some milliseconds.
+ * Replaces quotes: the longest runs of words that also occur in the content. It searches the content at most twice for each word. A message has at
+ * most half as many words as characters, so even a hostile message takes only some milliseconds.
  */
 function withoutQuotes(message: string, content: string): string {
   const words = message.split(' ').filter(word => word !== '')

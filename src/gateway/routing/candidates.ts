@@ -14,7 +14,7 @@ export interface Candidate {
 
 const byModel = new WeakMap<Model, readonly Candidate[]>()
 
-/** Returns every route of a model as candidates. The list is cached for each model object, which exists as long as its catalog snapshot. */
+/** Returns every route of a model as candidates. The list is cached for each model object. The object exists as long as its catalog snapshot. */
 export function candidatesOf(model: Model): readonly Candidate[] {
   const known = byModel.get(model)
   if (known !== undefined) return known
@@ -23,13 +23,13 @@ export function candidatesOf(model: Model): readonly Candidate[] {
   return made
 }
 
-/** Returns whether a route satisfies `india_only`. Only routes with proven residency in India do. */
+/** Returns whether the route satisfies `india_only`. A route does so only when its residency in India is proven. */
 export const meetsResidency = ({ route }: Candidate, fields: RouterFields): boolean => !fields.indiaOnly || route.residency === 'india'
 
 /**
- * Returns whether `exclude` names the route. An entry names a provider, or a provider with one of its models. The model can be given by the
- * catalog's id on this route, or by the provider's own name of it. A route on an own key, whose id is `provider/` plus that name, can also
- * be given by the catalog's id of the same model.
+ * Returns whether `exclude` names the route. An entry names a provider, or a provider with one of its models. The model may be named by its catalog
+ * id on this route, or by the provider's own name for it. A route on an own key has an id of the form `provider/name`. Its model may also be named by
+ * the catalog id of the same model.
  */
 export function isExcluded({ route }: Candidate, { exclude }: RouterFields): boolean {
   if (exclude.length === 0) return false
@@ -37,33 +37,33 @@ export function isExcluded({ route }: Candidate, { exclude }: RouterFields): boo
   return exclude.some(name => name === provider.id || name === routeId(route) || name === `${provider.id}/${upstreamModel}` || name === catalogIdOf(route))
 }
 
-/** The state key of a route is its catalog id, unless several routes share one state. Returns null for a shared state. */
+/** Returns the catalog id of a route: its state key, unless several routes share one state. Returns null for a shared state. */
 const catalogIdOf = (route: Route): RouteId | null => (stateKeyOf(route).endsWith('/*') ? null : stateKeyOf(route))
 
-/** What decides which credentials may serve a candidate. */
+/** The facts that decide which credentials may serve a candidate. */
 export interface Credentials {
   readonly savedKeys: OrgRouting['savedKeys']
-  /** True when a credential for native routes comes with the call. */
+  /** True when the call contains a credential that the gateway may forward to native routes. */
   readonly forwards: boolean
   /** True when the saved key may be tried after a forwarded credential. */
   readonly overflows: boolean
-  /** Where the platform's own account may pay. When absent, it may pay everywhere. */
+  /** The places where the platform's own account may pay. When it is left out, it may pay everywhere. */
   readonly platform?: 'india' | 'none' | undefined
   /** Returns whether the platform's route is quarantined now. */
   inMaintenance(stateKey: RouteId): boolean
 }
 
 /**
- * Returns whether a forwarded credential may be sent to the route. It goes only to the native provider, and only for models that run on
- * callers' own credentials alone.
+ * Returns whether a forwarded credential may be sent to the route. It may be sent only to the native provider, and only for models that need the
+ * caller's own credential.
  */
 const takesForwarded = ({ byokOnly, dialect, provider }: Route): boolean =>
   byokOnly && dialect === 'anthropic' && provider.dialect === 'anthropic' && provider.byok && !provider.userGiven
 
 /**
- * Appends the allowed attempts on a candidate to `attempts`. The organisation's saved key comes before the platform's key when the
- * organisation wants that, and replaces it where the platform's key may not be used. A forwarded credential comes before a saved key. A
- * server of the organisation is called with its own key.
+ * Appends the allowed attempts on a candidate to `attempts`. A server of the organisation is called with its own key. A forwarded credential comes
+ * before a saved key. The saved key of the organisation comes before the platform's key if the organisation chose that. Where the platform's key may
+ * not be used, only the saved key is tried.
  */
 export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, overflows, platform, inMaintenance }: Credentials, attempts: Attempt[]): void {
   const { provider } = route
@@ -84,10 +84,9 @@ export function addAttempts({ model, route }: Candidate, { savedKeys, forwards, 
 }
 
 /**
- * Returns the candidates that may use a key from the request. If the request names a provider or server, that one gets the key. Otherwise
- * the key goes to the providers whose key format it matches; when these are not among the candidates, nobody gets it. A key without a known
- * format may go to every provider that takes callers' keys. The caller of this function then uses only the first provider, so that the key
- * never reaches a second one.
+ * Returns the attempts that may use a key from the request. If the request names a provider or server, only that one gets the key. Otherwise the key
+ * goes to the providers whose key format it matches. If none of them is among the candidates, the key is not used. A key of unknown format may go to
+ * every provider that accepts callers' keys. The caller of this function keeps only the first provider, so the key never reaches a second one.
  */
 export function withRequestKey(candidates: readonly Candidate[], key: Secret, named: boolean, providers: Iterable<Provider>): readonly Attempt[] {
   const takers = candidates.filter(({ route }) => route.provider.byok && (named || !route.provider.userGiven))

@@ -15,7 +15,7 @@ export type { StoredStep }
 /** A chain that replaces the default routing of a model for a whole organisation. */
 export interface Chain {
   readonly model: string
-  /** Normalised: each step is an object and contains `provider` only when the step names one. */
+  /** The steps in normal form: each step is an object, and contains `provider` only when the step names one. */
   readonly steps: readonly StoredStep[]
 }
 
@@ -29,8 +29,8 @@ export interface ChainsDeps {
 }
 
 /**
- * Saved fallback chains: at most one for each model of the catalog and organisation. A change applies in this process immediately, and in
- * other processes within a second. Decision 0134 gives the reasons.
+ * Saved fallback chains: at most one for each model and organisation. A change applies in this process immediately, and in other processes within a
+ * second. Decision 0134 gives the reasons.
  */
 export class Chains {
   readonly #deps: ChainsDeps
@@ -65,7 +65,7 @@ export class Chains {
     return chain
   }
 
-  /** Saves a checked chain in the caller's transaction. The caller appends the returned news. */
+  /** Saves a checked chain in the caller's transaction. The caller appends the returned event to the control log. */
   async saveIn(tx: Tx, orgId: number, userId: number | null, { model, steps }: Chain): Promise<NewsItem> {
     await tx.exec(saveChain, orgId, model, JSON.stringify(steps), userId, new Date(this.#deps.clock.nowMs()))
     return changed(orgId)
@@ -85,14 +85,14 @@ export class Chains {
   }
 
   /**
-   * Returns the references (`byoe:<slug>`) of the servers that an organisation has registered. It reads the database, so do not call it
-   * inside a transaction.
+   * Returns the references (`byoe:<slug>`) of the servers that an organisation has registered. It reads the database and must not be called inside a
+   * transaction.
    */
   references(orgId: number): Promise<ReadonlySet<string>> {
     return this.#deps.customReferences(orgId)
   }
 
-  /** Like `stepsOf`, with references that the caller has read before. */
+  /** Does the same as `stepsOf`, with references that the caller has read before. */
   stepsWith(references: ReadonlySet<string>, steps: unknown): readonly StoredStep[] {
     const parsed = parseChainSteps(steps, 'steps')
     for (const [index, step] of parsed.entries()) this.#check(step, `steps[${index}]`, references)
@@ -108,8 +108,8 @@ export class Chains {
   }
 
   /**
-   * Throws `bad_steps` unless the ids of a step exist. It does not check whether the step can be served, because keys and servers change;
-   * each call checks that.
+   * Throws `bad_steps` unless the ids of a step exist. It does not check whether the gateway can serve the step, because keys and servers change.
+   * Each call checks that.
    */
   #check({ model, provider }: ChainStep, at: string, references: ReadonlySet<string>): void {
     const catalog = this.#deps.catalog()
@@ -126,7 +126,7 @@ export class Chains {
 }
 
 /**
- * Throws `bad_steps` when a step occurs twice, because the same step would fail again. Chains that were saved earlier stay, and a
+ * Throws `bad_steps` when a step occurs twice, because the same step would fail again. Chains that were saved before this rule stay valid, and a
  * collection may contain a step twice.
  */
 function checkDifferent(steps: readonly StoredStep[]): void {

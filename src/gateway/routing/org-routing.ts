@@ -1,7 +1,4 @@
-/**
- * The settings of an organisation that decide where its calls may go. They are cached as one value, so that a call waits for at most one
- * look-up.
- */
+/** The settings of an organisation that decide where its calls may go. They are cached as one value, so a call waits for at most one look-up. */
 import type { Clock } from '../../platform/clock.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
@@ -10,11 +7,11 @@ import type { ChainStep } from '../wire/chat/router-fields.ts'
 
 export interface OrgRouting {
   readonly orgId: number
-  /** Days for which a provider may keep content. With 0, models that need a retention window are refused. */
+  /** How many days a provider may keep content. With 0, models that require the provider to keep content are refused. */
   readonly retentionDays: number
-  /** Keyed by provider id. */
+  /** The saved keys by provider id. */
   readonly savedKeys: ReadonlyMap<string, SavedKey>
-  /** Keyed by reference: `byoe:<slug>`. */
+  /** The organisation's own servers by reference (`byoe:<slug>`). */
   readonly customRoutes: ReadonlyMap<string, CustomRoute>
   /** Saved chains by model id. */
   readonly chains: ReadonlyMap<string, readonly ChainStep[]>
@@ -25,7 +22,7 @@ export interface OrgRoutingsDeps {
   readonly controlLog: ControlLog
   /** CACHE_TTL_MS. */
   readonly cacheTtlMs: number
-  /** Kind of the news that settings of an organisation changed. The ref is the organisation's id. */
+  /** The kind of event that reports changed settings of an organisation. Its ref is the organisation's id. */
   readonly settingsChanged: string
   retentionDays(orgId: number): Promise<number>
   savedKeys(orgId: number): Promise<ReadonlyMap<string, SavedKey>>
@@ -36,8 +33,8 @@ export interface OrgRoutingsDeps {
 const orgsCachedMax = 20_000
 
 /**
- * Caches the routing settings by organisation. This process sees a change immediately. Other processes see it within a second, or within
- * the cache lifetime when the news is lost.
+ * Caches the routing settings of each organisation. This process sees a change immediately. Other processes see it within a second. If the event is
+ * lost, they see it after the lifetime of the cache.
  */
 export class OrgRoutings {
   readonly #cache: ExpiringCache<number, OrgRouting>
@@ -50,7 +47,7 @@ export class OrgRoutings {
     deps.controlLog.onGap(() => this.#cache.clear())
   }
 
-  /** Returns the settings of an organisation. Synchronous when they are cached. */
+  /** Returns the settings of an organisation. The result is synchronous when the settings are cached. */
   get(orgId: number): OrgRouting | Promise<OrgRouting> {
     const found = this.#cache.get(orgId)
     return found instanceof Promise ? found.then(value => value ?? nothingOf(orgId)) : (found ?? nothingOf(orgId))

@@ -1,4 +1,4 @@
-/** Models and routes that exist for one organisation only: ids of the form `provider/model-id`, and the organisation's own servers. */
+/** Models and routes that exist for one organisation only: models with ids of the form `provider/model-id`, and the organisation's own servers. */
 import { routeOfCustom } from '../byok/custom-servers/custom-route.ts'
 import { type CatalogSnapshot, type Model, type Route, type RoutePrice, routeId } from '../catalog/model.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -7,14 +7,14 @@ import type { OrgRouting } from './org-routing.ts'
 import type { ResolveRequest } from './plan.ts'
 
 /**
- * Model ids are sent in requests and headers and are stored with usage. They must be printable, without spaces, and short enough for a
- * database index.
+ * The form of model ids. Requests and headers contain model ids, and usage is stored with them. An id must be printable, without spaces, and short
+ * enough for a database index.
  */
 const upstreamModelShape = /^[\x21-\x7e]{1,200}$/
 
 /**
- * Splits `provider/model-id`. The model id may contain slashes. Returns null unless the part before the first slash is a provider that
- * takes callers' keys and the rest is a valid model id.
+ * Splits `provider/model-id`. The model id may contain slashes. Returns null unless the part before the first slash is a provider that accepts
+ * callers' keys, and the rest is a valid model id.
  */
 export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonly provider: Provider; readonly upstreamModel: string } | null {
   const slash = modelId.indexOf('/')
@@ -26,9 +26,9 @@ export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonl
 type OwnRequest = Pick<ResolveRequest, 'org' | 'kind'> & { readonly fields: Pick<ResolveRequest['fields'], 'upstreamKey'> }
 
 /**
- * Returns the model of `provider/model-id` with one route on the caller's own key. The provider must have listed the model for the saved
- * key; with a key in the request, any model is accepted. Also accepts a `claude-*` id that the catalog does not contain yet, on the
- * provider of the catalog's `claude-*` models; the check for a credential comes later. Returns null otherwise.
+ * Returns the model of `provider/model-id`, with one route on the caller's own key. With a saved key, the provider must have listed the model for
+ * that key. With a key in the request, any model is accepted. A `claude-*` id that the catalog does not contain yet is accepted too, on the provider
+ * of the catalog's `claude-*` models. Whether there is a credential is checked later. Returns null for every other id.
  */
 export function ownModel(modelId: string, { org, fields, kind }: OwnRequest, catalog: CatalogSnapshot): Model | null {
   const parts = splitOwnId(modelId, catalog)
@@ -48,14 +48,13 @@ export function ownModel(modelId: string, { org, fields, kind }: OwnRequest, cat
     isOwnId: true,
     contextLength: twin?.route.contextLength ?? null,
     rank: null,
-    // Callers choose these ids freely. All ids that the catalog does not contain share one state, so that the number of states stays
-    // bounded.
+    // Callers choose these ids freely. All ids that the catalog does not contain share one state, so the number of states stays bounded.
     stateKey: twin ? routeId(twin.route) : `${provider.id}/*`,
   }
   return { ...(twin?.model ?? unknownModel(kind)), id: modelId, ownedBy: provider.id, routes: [route] }
 }
 
-/** Ids of models that run only on callers' own credentials, in the provider's own format. */
+/** Ids of models that are called only with the caller's own credential, in the provider's own format. */
 const claudeId = /^claude-[\x21-\x7e]{1,120}$/
 
 function unlistedClaude(modelId: string, catalog: CatalogSnapshot): Model | null {
@@ -79,7 +78,7 @@ function unlistedClaude(modelId: string, catalog: CatalogSnapshot): Model | null
 
 const claudeProviders = new WeakMap<CatalogSnapshot, { readonly provider: Provider | null }>()
 
-/** Returns the native provider of the catalog's `claude-*` models, or null. */
+/** Returns the native provider of the catalog's `claude-*` models. Returns null when there is none. */
 function claudeProvider(catalog: CatalogSnapshot): Provider | null {
   const known = claudeProviders.get(catalog)
   if (known !== undefined) return known.provider
@@ -89,7 +88,7 @@ function claudeProvider(catalog: CatalogSnapshot): Provider | null {
   return provider
 }
 
-/** Returns every model that the organisation's saved keys can reach according to the providers' lists, as `provider/model-id`. */
+/** Returns every model that the providers' lists show for the organisation's saved keys, as `provider/model-id`. */
 export function discoveredModels(org: OrgRouting, catalog: CatalogSnapshot): readonly Model[] {
   const asking = { org, fields: { upstreamKey: null }, kind: 'chat' } as const
   const ids = [...org.savedKeys].flatMap(([providerId, { models }]) => models.map(model => `${providerId}/${model}`))
@@ -97,8 +96,8 @@ export function discoveredModels(org: OrgRouting, catalog: CatalogSnapshot): rea
 }
 
 /**
- * Returns the organisation's own server with this reference as a candidate for the model. Null when there is no such server or it serves
- * another model.
+ * Returns the organisation's own server with this reference as a candidate for the model. Returns null when there is no such server, or when it
+ * serves another model.
  */
 export function customCandidate(reference: string, model: Model, org: OrgRouting): Candidate | null {
   const custom = org.customRoutes.get(reference)
@@ -138,7 +137,7 @@ const unknownModel = (kind: ResolveRequest['kind']): Omit<Model, 'id' | 'ownedBy
   gated: false,
 })
 
-/** For each snapshot, the catalog's routes by provider and the provider's name of the model. */
+/** The catalog's routes by provider and by the provider's name for the model, for each snapshot. */
 const twins = new WeakMap<CatalogSnapshot, ReadonlyMap<string, Candidate>>()
 
 function twinOf(providerId: string, upstreamModel: string, catalog: CatalogSnapshot): Candidate | undefined {

@@ -1,6 +1,6 @@
 /**
- * The payer of a call decides where the call may go: the platform's account, the caller's own credentials, or nowhere. Decision 0325 gives
- * the reasons.
+ * Decides who pays for a call: the platform's account, the caller's own credentials, or nobody. The payer limits where the call may go. Decision 0325
+ * gives the reasons.
  */
 import { type ErrorName, fail, GatewayError } from '../../platform/errors.ts'
 import type { Plan, ResolveRequest } from './plan.ts'
@@ -14,8 +14,8 @@ const withoutRoute: readonly ErrorName[] = ['no_route', 'no_route_virtual', 'byo
 const isWithoutRoute = (error: unknown): boolean => error instanceof GatewayError && withoutRoute.includes(error.errorName)
 
 /**
- * Returns the plan of a caller's request. A trial key may use the platform's models in India, which are free for it, and the caller's own
- * credentials. Throws `insufficient_credits` when only the platform's account could pay. Throws all errors of `resolve`.
+ * Returns the plan of a caller's request. A trial key may use the platform's models in India free of charge, and the caller's own credentials. Throws
+ * `insufficient_credits` when only the platform's account could pay. Throws all errors of `resolve`.
  */
 export function resolveAsPaid(isTrial: boolean | undefined, request: ResolveRequest, resolve: Resolve): Plan {
   if (isTrial !== true) return resolve(request)
@@ -23,7 +23,7 @@ export function resolveAsPaid(isTrial: boolean | undefined, request: ResolveRequ
     return resolve({ ...request, platform: 'india' })
   } catch (error) {
     if (!isWithoutRoute(error)) throw error
-    // If credit would not help, this throws the error that the request gets with credit.
+    // When credit would not help either, this throws the error that the request would get with credit.
     resolve(request)
     throw fail('insufficient_credits', {
       message:
@@ -33,8 +33,8 @@ export function resolveAsPaid(isTrial: boolean | undefined, request: ResolveRequ
 }
 
 /**
- * Returns the plan when the platform's account pays nothing, so that only the organisation's own credentials serve. Null when there is no
- * such route.
+ * Returns the plan for a call for which the platform's account pays nothing. Only the organisation's own credentials may serve the call. Returns null
+ * when no route has such a credential.
  */
 export function resolveWithoutBalance(request: ResolveRequest, resolve: Resolve): Plan | null {
   try {

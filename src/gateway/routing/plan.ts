@@ -10,29 +10,29 @@ export interface Attempt {
   /** The model of the route. In a chain it can differ between attempts. */
   readonly model: Model
   readonly credential: Secret | null
-  /** True for the caller's own provider key. Its usage is metered, but nothing is debited. */
+  /** True for the caller's own provider key. Its usage is metered, but not debited. */
   readonly byok: boolean
-  /** True when the gateway sends the credential that the caller forwards, and no other. */
+  /** True when the gateway sends the caller's forwarded credential and no other credential. */
   readonly forwarded?: true
-  /** True when the attempt is made only after the attempt before it was refused with 429. */
+  /** True when the attempt is made only after a 429 on the previous attempt. */
   readonly afterRateLimit?: true
 }
 
 /** The kind of inference that a call asks for. */
 export type ServedKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech'
 
-/** Abilities that a model needs to be picked for a request. */
+/** Abilities that a model needs for a request. */
 export interface Needs {
   readonly tools: boolean
   readonly vision: boolean
 }
 
-/** Where a call may go, in order. The list is finite and has no duplicates. No provider has been contacted yet. */
+/** The attempts that a call may make, in order. The list is finite and has no duplicates. No provider has been contacted yet. */
 export interface Plan {
   /** The model of the first attempt. */
   readonly model: Model
   readonly attempts: readonly Attempt[]
-  /** The x-br-* headers that explain the choice of a model. Printable ASCII. */
+  /** The x-br-* headers that explain the choice of a model, in printable ASCII. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -46,19 +46,19 @@ export interface ResolveRequest {
   readonly policies: readonly CallPolicy[]
   /** Approximate size of the prompt in tokens, compared with context windows. */
   readonly promptTokens: number
-  /** What the request contains, for presets that choose a model. When absent, it is plain text. */
+  /** What the request contains, for presets that choose a model. When it is left out, the request is plain text. */
   readonly needs?: Needs
-  /** Returns the user's last text, which presets classify. When absent, there is no text. */
+  /** Returns the user's last text. Presets classify it. When the function is left out, there is no text. */
   promptText?(): string
-  /** True when a credential for native routes comes with the request. */
+  /** True when the request contains a credential that the gateway may forward to native routes. */
   readonly forwards?: boolean
-  /** True when the saved key may be tried after that credential has reached its rate limit. */
+  /** True when the saved key may be tried after the forwarded credential has reached its rate limit. */
   readonly overflows?: boolean
   /**
-   * Where the platform's own account may pay. Absent: everywhere. `india`: only in India, for trial keys. `none`: nowhere, for an empty
-   * balance.
+   * Where the platform's own account may pay. When it is left out, it may pay everywhere. `india` means only in India, for trial keys. `none` means
+   * nowhere, for an empty balance.
    */
   readonly platform?: 'india' | 'none'
-  /** Throws when a known model cannot do what the request asks. It is called before the checks of residency and credentials. */
+  /** Throws when a known model cannot do what the request asks. It runs before the checks of residency and credentials. */
   accepts?(model: Model): void
 }

@@ -12,17 +12,17 @@ import type { Preference, RankMode } from './selection/rank.ts'
 import { chainCandidates, checkPin, isMedia, namedModel, ownCandidates, type Steps } from './steps.ts'
 
 /**
- * Returns where a call may go, in order. A pinned provider comes before `fallbacks`, these before the organisation's saved chain, and the
- * chain before the model's own routes. Throws `model_not_found`, `model_not_allowed`, `model_gated`, `no_route_virtual`, `no_route`,
- * `no_route_residency` or `byok_required`. The first cause applies in this order: look-up, rules of the credential, gate, pin, residency,
- * exclude, credentials. Decision 0043 gives the reasons.
+ * Returns the attempts that a call may make, in order. A pinned provider takes precedence over `fallbacks`, `fallbacks` over the organisation's saved
+ * chain, and the chain over the model's own routes. Throws `model_not_found`, `model_not_allowed`, `model_gated`, `no_route_virtual`, `no_route`,
+ * `no_route_residency` or `byok_required`. When several apply, the first in this order of checks wins: look-up, rules of the credential, gate, pin,
+ * residency, exclude, credentials. Decision 0043 gives the reasons.
  */
 export function resolve(request: ResolveRequest, world: RoutingWorld): Plan {
   const { fields, kind, org } = request
   const allowance = allowanceOf(request.policies)
   const chain = fields.provider === null ? fields.fallbacks : null
   const entry = presetFor(request)
-  // Image and audio models must be named. For them a virtual id is an unknown id.
+  // Image and audio models must be named. For these kinds, a virtual id counts as unknown.
   if (entry && isMedia(kind)) throw fail('model_not_found_media', { message: 'Virtual ids choose chat models. GET /v1/models lists the models of this kind.' })
   if (entry) {
     if (kind !== 'chat' || chain === null) return resolveVirtual(entry, request, world, allowance)
@@ -52,20 +52,18 @@ function resolveVirtual(entry: Preset, request: ResolveRequest, world: RoutingWo
   return planOfPick(picked, { optimize: modeOf(entry, request) }, request, world, presetHeaders(entry, picked, request))
 }
 
-/** Returns how the preset orders the routes of its model. The caller's `optimize` wins, unless it has its default value. */
+/** Returns how the preset orders the routes of its model. An `optimize` of the caller takes precedence, unless it has the default value. */
 function modeOf(entry: Preset, { fields }: ResolveRequest): RankMode {
   if (fields.optimize !== 'price') return fields.optimize
   return entry.preset === 'fastest' ? 'latency' : entry.preset === 'long-context' ? 'window' : 'price'
 }
 
-/** Makes the plan from the admitted routes only, so that failover reaches no other route. */
+/** Makes the plan from the routes that the preset admits. Failover therefore reaches no other route. */
 function planOfPick(picked: Picked, { optimize }: Pick<Preference, 'optimize'>, request: ResolveRequest, world: RoutingWorld, headers: Plan['headers']): Plan {
   return planOf([picked.candidates], request, world, headers, { optimize, weights: request.fields.weights, probe: picked.probe })
 }
 
-/**
- * Returns `model_not_allowed` when the preset could pick a model without the rules of the credential. Otherwise returns `no_route_virtual`.
- */
+/** Returns `model_not_allowed` when only the rules of the credential keep the preset from choosing a model. Otherwise returns `no_route_virtual`. */
 function nothingPicked(entry: Preset, request: ResolveRequest, world: RoutingWorld, allowance: Allowance | null): GatewayError {
   if (allowance === null || request.kind !== 'chat' || pick(entry, { ...request, policies: [] }, world) === null) return fail('no_route_virtual')
   return fail('model_not_allowed', { message: `This credential may use no model that "${entry.id}" could pick now.` })
@@ -92,17 +90,17 @@ function attemptsOf(steps: Steps, request: ResolveRequest, world: RoutingWorld, 
   if (ready.every(step => step.length === 0)) throw withoutCredential(allowed.flat(), request, world)
   const ordered = unique(ready.flatMap(step => inOrder(step, request, preference, world)))
   if (fields.upstreamKey === null) return ordered
-  // A caller's key goes to one provider only.
+  // A key from the request goes to one provider only.
   return ordered.filter(attempt => attempt.route.provider.id === ordered[0]?.route.provider.id)
 }
 
-/** Removes simulated routes when a real one is reachable, so that the failure of a provider does not lead to a simulated image. */
+/** Removes simulated routes when a real route is reachable. Otherwise the failure of a provider could lead to a simulated image. */
 function beforeSandbox(step: readonly Attempt[]): readonly Attempt[] {
   const real = step.filter(({ route }) => !isSandbox(route.provider))
   return real.length > 0 ? real : step
 }
 
-/** Removes the routes that hard constraints forbid. Throws `no_route_residency` when none is left. */
+/** Removes the routes that `india_only` and `exclude` forbid. Throws `no_route_residency` when no route is left. */
 function within(steps: Steps, { fields }: ResolveRequest): Steps {
   if (!fields.indiaOnly && fields.exclude.length === 0) return steps
   const resident = steps.map(step => step.filter(candidate => meetsResidency(candidate, fields)))
@@ -114,7 +112,7 @@ function within(steps: Steps, { fields }: ResolveRequest): Steps {
 
 /** Returns the error for routes that no credential can serve: `byok_required` or `no_route`. The message says what the caller can do. */
 export function withoutCredential(left: readonly Candidate[], { fields, kind }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
-  // These models can also be called in the provider's own wire format, with a credential that the caller forwards.
+  // These models can also be called in the provider's own wire format, with a credential that the gateway forwards.
   const native = left.find(({ route }) => route.byokOnly && route.provider.dialect === 'anthropic')
   if (native) return fail('byok_required', { message: byokRequired(native.route.provider.id) })
   const ids = [...new Set(left.map(({ route }) => route.provider.id))]

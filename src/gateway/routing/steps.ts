@@ -10,12 +10,12 @@ import type { ResolveRequest, ServedKind } from './plan.ts'
 import type { RoutingWorld } from './routing-world.ts'
 import { pick } from './selection/pick-candidates.ts'
 
-/** Groups of candidates. All attempts of one group come before those of the next. */
+/** Groups of candidates. All attempts of one group come before those of the next group. */
 export type Steps = readonly (readonly Candidate[])[]
 
 /**
- * Returns the model that a request names. Throws `model_not_found` (`model_not_found_media` for images and audio), `model_not_allowed`,
- * `no_route` for a model of another kind, `model_gated`, and whatever `accepts` throws.
+ * Returns the model that a request names. Throws `model_not_found` (`model_not_found_media` for images and audio), `model_not_allowed`, `no_route`
+ * for a model of another kind, `model_gated`, and the errors of `accepts`.
  */
 export function namedModel(request: ResolveRequest, world: RoutingWorld, allowance: Allowance | null): Model {
   const { modelId, kind, org } = request
@@ -47,8 +47,8 @@ export function checkPin({ fields }: ResolveRequest, allowance: Allowance | null
 }
 
 /**
- * Returns the error for an unknown id. An id of the form `provider/model` needs the caller's own key: without a saved key the error is
- * `no_route`, with one the id is unknown.
+ * Returns the error for an unknown id. An id of the form `provider/model` needs the caller's own key. Without a saved key, the error is `no_route`.
+ * With a saved key, the id is unknown.
  */
 function unknownModel({ modelId, kind, org }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
   const parts = splitOwnId(modelId, catalog)
@@ -65,8 +65,8 @@ export const notFound = (kind: ServedKind): 'model_not_found' | 'model_not_found
 export const isMedia = (kind: ServedKind): boolean => kind !== 'chat' && kind !== 'embedding'
 
 /**
- * Returns the routes of a model, or only the pinned one. An organisation's own server is used only when a pin or a chain names it. Throws
- * `no_route`, `model_not_allowed`.
+ * Returns the routes of a model, or only the pinned route. An organisation's own server is used only when a pin or a chain names it. Throws
+ * `no_route` and `model_not_allowed`.
  */
 export function ownCandidates(model: Model, { fields, org }: ResolveRequest, allowance: Allowance | null): readonly Candidate[] {
   const { provider: pinned } = fields
@@ -89,8 +89,8 @@ function onProvider(model: Model, providerId: string, org: ResolveRequest['org']
 }
 
 /**
- * Returns the candidates of each step of a chain. Throws `no_route` when no step has one. Throws `model_not_allowed` or
- * `no_route_residency` when rules or constraints remove them all.
+ * Returns the candidates of each step of a chain. Throws `no_route` when no step has a candidate. Throws `model_not_allowed` or `no_route_residency`
+ * when rules or constraints removed all candidates.
  */
 export function chainCandidates(chain: readonly ChainStep[], request: ResolveRequest, world: RoutingWorld): Steps {
   const steps = chain.map(step => stepCandidates(step, request, world))
@@ -98,7 +98,7 @@ export function chainCandidates(chain: readonly ChainStep[], request: ResolveReq
   const withoutRules = { ...request, policies: [] }
   if (request.policies.length > 0 && chain.some(step => stepCandidates(step, withoutRules, world).length > 0))
     throw fail('model_not_allowed', { message: 'This credential may use no step of the chain.' })
-  // A preset in a step picks within the hard constraints, so these may be the reason for the empty result.
+  // A preset in a step also obeys the hard constraints, so they may be the reason for the empty result.
   const withoutConstraints = { ...request, fields: { ...request.fields, indiaOnly: false, exclude: [] } }
   if (chain.some(step => stepCandidates(step, withoutConstraints, world).length > 0))
     throw fail('no_route_residency', { message: '"data_policy" and "exclude" leave no step of the chain. No provider was called.' })
@@ -106,8 +106,8 @@ export function chainCandidates(chain: readonly ChainStep[], request: ResolveReq
 }
 
 /**
- * Returns the candidates of a step. Empty for a step that cannot be resolved or is not allowed, so that the step is skipped. A saved chain
- * of the step's model is not used.
+ * Returns the candidates of a step. The list is empty for a step that cannot be resolved or is not allowed, and the step is skipped. A saved chain of
+ * the step's model is ignored.
  */
 function stepCandidates(step: ChainStep, request: ResolveRequest, world: RoutingWorld): readonly Candidate[] {
   const { kind, org, policies } = request
@@ -123,7 +123,7 @@ function stepCandidates(step: ChainStep, request: ResolveRequest, world: Routing
   return allowance === null ? candidates : candidates.filter(({ route }) => allowance.provider(route.provider.id))
 }
 
-/** Returns whether the model can do what the request asks. A step whose model cannot is skipped. */
+/** Returns whether the model can do what the request asks. Otherwise its step is skipped. */
 function isAccepted(model: Model, { accepts }: ResolveRequest): boolean {
   if (accepts === undefined) return true
   try {

@@ -17,7 +17,7 @@ export interface Usage {
   readonly activityEvents: ActivityEvents
 }
 
-/** Constructs the usage reports, and registers the jobs that look for anomalies and that delete events that are too old. */
+/** Constructs the usage reports. Also registers the jobs that find anomalies and delete old events. */
 export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs }: UsageDeps): Usage {
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
   jobs.every('usage.retention', retentionEveryMs, async signal => {

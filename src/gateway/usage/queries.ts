@@ -1,8 +1,8 @@
 import { statement } from '../../platform/db/db.ts'
 
 /**
- * Inserts the events that do not exist yet. Returns the number of new events. Returns their ids only when some of the events existed
- * already, which is rare. Each column is passed as one array.
+ * Inserts the events that do not exist yet. Returns the number of new events. When some of the events existed already, it also returns the ids of the
+ * new ones. That is rare. Each column is passed as one array.
  */
 export const insertEvents = statement<
   [
@@ -53,8 +53,8 @@ export const insertEvents = statement<
 )
 
 /**
- * Returns the statements that make the partition of an IST month. Every flush waits while they wait for their lock, so they give up soon.
- * An existing partition needs no lock. The text contains only numbers, so it is safe to build it here.
+ * Returns the statements that create the partition of an IST month. While they wait for their lock, every flush waits too, so they give up soon. An
+ * existing partition needs no lock. The text contains only numbers, so it is safe to build it here.
  */
 export function partitionSql(year: number, month: number): string {
   const first = (y: number, m: number): string => `${y}-${String(m).padStart(2, '0')}-01`

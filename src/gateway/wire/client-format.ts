@@ -1,5 +1,6 @@
 /** The port of the client formats. Each client format converts replies from the hub format to the format of one API. */
 import type { ChatChunk, StreamFault } from './chat/chat-stream.ts'
+import type { EventFrame } from './sse/repeated-events.ts'
 import type { TokenUsage } from './usage.ts'
 
 /** The API formats that clients use. A route whose dialect has the same name is relayed, not translated. */
@@ -37,6 +38,11 @@ export interface ReplyContext {
 /** Writes one stream in a client's format. Each stream has its own writer. Every method returns the text to send, or '' for nothing. */
 export interface StreamWriter {
   chunk(chunk: ChatChunk): string
+  /**
+   * Returns the bytes before and after the text with which `chunk` would write a chunk with only a text now. Null when it would write more. Left out: each chunk is
+   * written differently.
+   */
+  textFrame?(): EventFrame | null
   /** Ends a stream that succeeded, with the final usage. */
   finish(usage: TokenUsage): string
   /** Ends a stream that failed or was cut, with exactly one terminal event. Nothing may be written after it. */

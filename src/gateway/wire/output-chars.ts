@@ -1,9 +1,10 @@
 /**
- * Counts the output of a model in UTF-8 bytes, for the case that its provider reports no usage. Prompts are counted in the same unit. Every text of a reply
- * counts, in any field. Ids, types, roles, names of tools and signatures do not count. Media count by the size of their base64. Thinking that is repeated
- * under several names counts once. Decision 0376 gives the reasons.
+ * Counts the output of a model in UTF-8 bytes, like a prompt, when its provider reports no usage. Every text of a reply counts, in any field, and so do
+ * names of tools. Ids, types, roles and signatures do not count. A digit counts as a token. Media count by the size of their base64. Thinking that is
+ * repeated under several names counts once. Decisions 0376 and 0507 give the reasons.
  */
 import { isObject } from '../../platform/values/json.ts'
+import { bytesPerToken } from './usage.ts'
 
 /**
  * This number of base64 characters counts as one character of text. For one token, speech in PCM has 3,200 base64 characters, MP3 about 500, and a picture
@@ -11,12 +12,24 @@ import { isObject } from '../../platform/values/json.ts'
  */
 export const mediaCharsPerChar = 256
 
+/** Bytes that a digit counts in addition to its own, so that it counts as a token. */
+export const digitExtraBytes = bytesPerToken - 1
+
+/** Returns 1 for the code of a digit, otherwise 0. */
+export const isDigit = (code: number): 0 | 1 => (code >= 48 && code <= 57 ? 1 : 0)
+
+/** Returns the bytes of a text as it counts. */
+export function spokenBytes(text: string): number {
+  let digits = 0
+  for (let at = 0; at < text.length; at++) digits += isDigit(text.charCodeAt(at))
+  return Buffer.byteLength(text) + digits * digitExtraBytes
+}
+
 /** Members whose text does not count. */
 const silentNames: ReadonlySet<string> = new Set([
   'id',
   'type',
   'role',
-  'name',
   'format',
   'signature',
   'call_id',
@@ -96,5 +109,5 @@ function charsUnder(name: string, value: unknown, depth: number): number {
 function charsOf(name: string, text: string): number {
   if (silentNames.has(name)) return 0
   const isMedia = name === 'data' || name === 'b64_json' || (name === 'url' && text.startsWith('data:'))
-  return isMedia ? Math.ceil(Buffer.byteLength(text) / mediaCharsPerChar) : Buffer.byteLength(text)
+  return isMedia ? Math.ceil(Buffer.byteLength(text) / mediaCharsPerChar) : spokenBytes(text)
 }

@@ -24,6 +24,11 @@ const sealedCharsPerChar = 2
 /** Only this many characters of a text are examined to see whether it is a data URL. */
 const dataUrlHeadMaxChars = 200
 const dataUrlHead = /^data:([a-z0-9.+-]*\/?[a-z0-9.+-]*)(?:;[^,;]*)*;base64,/i
+const anyDataUrl = /^\s*data:/i
+const imageDataUrl = /^\s*data:image\//i
+/** The base64 of the first bytes of a PDF, of a ZIP file (as of Office), and of the older Office formats. */
+const fileBytes = /^\s*(?:JVBERi|UEsDB|0M8R4K)/
+const fileHeadMaxChars = 200
 /** Characters that base64 does not have. */
 const noBase64 = /[^A-Za-z0-9+/_=\r\n-]/g
 /** File types whose bytes are text. */
@@ -42,6 +47,8 @@ export interface PromptMedia {
   readonly hasAudio: boolean
   /** True for a file, a film, or sound by its address. Only the model's context window bounds their tokens. */
   readonly isOpen: boolean
+  /** True for anything that a provider may read as a file, also when it counts as text. */
+  readonly hasFile: boolean
   /** The part of the estimate that is for media. */
   readonly tokens: number
 }
@@ -62,6 +69,7 @@ export class PromptSize {
   #audioBytes = 0
   #hasAudio = false
   #isOpen = false
+  #hasFile = false
   #mediaTokens = 0
 
   /** `tokens` is the assumed number of tokens around the messages, for roles and separators. */
@@ -74,15 +82,16 @@ export class PromptSize {
     return estimateTokens(this.#bytes) + this.#tokens + this.#mediaTokens
   }
 
-  /** The media of the prompt; undefined if it is only text. */
+  /** The media of the prompt; undefined if it is only text. A file of text has no tokens of media. */
   get media(): PromptMedia | undefined {
-    if (this.#mediaTokens === 0) return undefined
+    if (this.#mediaTokens === 0 && !this.#hasFile) return undefined
     return {
       images: this.#images,
       linkedImages: this.#linkedImages,
       audioBytes: this.#audioBytes,
       hasAudio: this.#hasAudio,
       isOpen: this.#isOpen,
+      hasFile: this.#hasFile,
       tokens: this.#mediaTokens,
     }
   }
@@ -194,6 +203,8 @@ export class PromptSize {
       this.link(url)
       return
     }
+    // A data URL that is not base64, or that the gateway cannot read, has its content in the address.
+    if (typeof url === 'string' && anyDataUrl.test(url) && !imageDataUrl.test(url)) this.#hasFile = true
     this.#image(detail)
     this.#linkedImages++
     this.#address(url)
@@ -217,14 +228,18 @@ export class PromptSize {
 
   /** Adds media of the given type. The base64 begins at offset `from` of the text. A text that is not base64 counts as text. */
   payload(mediaType: string, text: string, from = 0, detail?: unknown): void {
+    const type = mediaType.toLowerCase()
+    // The provider decides by the bytes what it reads, whatever their type says.
+    const isFile = fileBytes.test(text.slice(from, from + fileHeadMaxChars))
+    if (isFile || !/^(?:image|audio)\//.test(type)) this.#hasFile = true
     noBase64.lastIndex = from
     if (noBase64.test(text)) {
       this.text(text)
       return
     }
     const bytes = Math.ceil(((text.length - from) * 3) / 4)
-    const type = mediaType.toLowerCase()
-    if (type.startsWith('image/')) this.#image(detail)
+    if (isFile) this.#file(filePartTokens)
+    else if (type.startsWith('image/')) this.#image(detail)
     else if (type.startsWith('audio/')) this.#audio(bytes)
     else if (textType.test(type)) this.#bytes += bytes
     else this.#file(filePartTokens)
@@ -243,6 +258,7 @@ export class PromptSize {
 
   #file(tokens: number): void {
     this.#isOpen = true
+    this.#hasFile = true
     this.#mediaTokens += tokens
   }
 

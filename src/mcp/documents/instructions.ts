@@ -8,7 +8,7 @@ export interface McpIdentity {
 
 /**
  * Instructions for the model, under 2 kB, because clients put them into the prompt of every conversation. They name only tools that every full
- * credential has.
+ * credential may use.
  */
 const instructions = `A model gateway with shared memory, budgets and an identity for you.
 

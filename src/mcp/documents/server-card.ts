@@ -1,6 +1,6 @@
 /**
- * The server card says where the MCP server is and how to sign in. It is readable without a credential. One document serves two drafts: it has the
- * fields of SEP-2127, and `serverInfo`, `transport` and `authentication` of the older SEP-1649, which scanners still look for.
+ * The server card says where the MCP server is and how to sign in. It needs no credential. One document serves two drafts: it has the fields of
+ * SEP-2127, and `serverInfo`, `transport` and `authentication` of the older SEP-1649, because scanners still look for them.
  */
 import { z } from 'zod'
 import { mcpIdentity } from './instructions.ts'
@@ -16,7 +16,10 @@ const nameValue = z.looseObject({
   placeholder: z.string().optional(),
 })
 
-/** The published rules of a card, for the fields that this server uses: lengths, the form of the name, no version range, an absolute remote URL. */
+/**
+ * The published rules of a card, for the fields that this server uses. They bound lengths and the form of the name, forbid version ranges, and
+ * require absolute remote URLs.
+ */
 export const serverCardShape = z.looseObject({
   $schema: z.literal('https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'),
   name: z
@@ -50,7 +53,7 @@ export const serverCardShape = z.looseObject({
 export type ServerCard = z.output<typeof serverCardShape>
 
 /**
- * Returns the card of the gateway at `baseUrl`. The address comes from the configuration, never from a Host header, and has no trailing slash. The
+ * Returns the card of the gateway at `baseUrl`. `baseUrl` comes from the configuration, never from a Host header, and has no trailing slash. The
  * function is pure.
  */
 export function serverCard(baseUrl: string, serviceId: string, version: string): ServerCard {
@@ -85,8 +88,8 @@ export function serverCard(baseUrl: string, serviceId: string, version: string):
 }
 
 /**
- * Returns the host in reverse order: `https://gw.acme.com` becomes `com.acme.gw`. An IP address keeps its order, without brackets and with hyphens in
- * place of colons. A bare name does not change.
+ * Returns the host in reverse order: `https://gw.acme.com` becomes `com.acme.gw`. An IP address keeps its order, loses its brackets, and gets hyphens
+ * in place of colons. A host name without dots does not change.
  */
 function reverseDns(baseUrl: string): string {
   const host = new URL(baseUrl).hostname
@@ -94,7 +97,10 @@ function reverseDns(baseUrl: string): string {
   return host.split('.').reverse().join('.')
 }
 
-/** Returns the AI catalog that points at the card. `identifier` has the URN form that catalogs use: the publisher's domain, then the name of the server. */
+/**
+ * Returns the AI catalog that contains the card. `identifier` has the URN form that catalogs use: the publisher's domain, then the name of the
+ * server.
+ */
 export function aiCatalog(baseUrl: string, card: ServerCard): Record<string, unknown> {
   return {
     specVersion: '1.0',

@@ -1,4 +1,4 @@
-/** Serves the `server/discover` era (2026-07-28) with the 2.x SDK. The era is stateless, and each request brings its own envelope. */
+/** Serves the `server/discover` era (2026-07-28) with the 2.x SDK. This era is stateless: each request contains its own client information. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
@@ -21,9 +21,10 @@ export interface DiscoverEra {
   close(): Promise<void>
 }
 
-/** Returns the handler of this era. `bodyLimitBytes` only repeats the bound that the transport has already enforced. */
+/** Returns the handler of this era. The transport has already enforced `bodyLimitBytes`, and the SDK checks the same bound again. */
 export function makeDiscoverEra(identity: McpIdentity, bodyLimitBytes: number): DiscoverEra {
-  // The SDK builds the server of a request with a factory that gets only the Request object, so this map finds the caller's surface.
+  // The SDK calls a factory to build the server of a request, and passes only the Request object. This map finds the caller's surface for that
+  // object.
   const surfaces = new WeakMap<Request, Surface>()
   const factory: McpServerFactory = ({ requestInfo }) => {
     const surface = requestInfo && surfaces.get(requestInfo)
@@ -49,7 +50,7 @@ function isToolCall(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'method' in body && body.method === 'tools/call'
 }
 
-/** Returns a server of this protocol era for one request. It announces the capabilities and the change notifications of the surface. */
+/** Returns a server of this protocol era for one request. It announces the capabilities and change notifications that the surface has. */
 export function discoverServer(surface: Surface, identity: McpIdentity): Server {
   const server = new Server(
     { name: identity.name, title: identity.title, version: identity.version },
@@ -117,7 +118,7 @@ function servePrompts(server: Server, { prompts, complete }: Surface): void {
 
 const declaring = z.object({ [CLIENT_CAPABILITIES_META_KEY]: z.record(z.string(), z.unknown()) })
 
-/** Returns what the client of a request can be asked, and its answers to the questions of the last round. */
+/** Returns the kinds of questions that the client of a request can answer, and its answers to the questions of the last round. */
 function askedOf({ mcpReq }: ServerContext): Asked {
   const declared = declaring.safeParse(mcpReq.envelope).data?.[CLIENT_CAPABILITIES_META_KEY]
   return { can: kind => declared?.[kind] !== undefined, answers: mcpReq.inputResponses, state: mcpReq.requestState<string>() }

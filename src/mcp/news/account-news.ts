@@ -1,6 +1,6 @@
 /**
  * Reports changes of the account resources to one listener. The gateway has no event for a changed budget, because every call on every process
- * changes it. So the resources that a listener subscribed to are read from time to time and compared.
+ * changes one. The gateway therefore polls the resources that a listener subscribed to, and compares each value with the previous one.
  */
 import type { McpRows } from '../mcp-rows.ts'
 import { type AccountResource, accountResources } from '../resources/resources.ts'
@@ -11,7 +11,7 @@ import type { AccountPolls } from './account-polls.ts'
 export interface AccountNewsDeps {
   readonly polls: AccountPolls
   readonly rows: McpRows
-  /** Reads without a count against the caller's rate, because the gateway polls and not the caller. */
+  /** Reads rows without counting against the caller's rate, because the gateway polls and not the caller. */
   readonly reader: RowReader
 }
 
@@ -37,7 +37,7 @@ export class AccountNews {
   async listen(): Promise<() => void> {
     const { polls, reader } = this.#deps
     const { principal } = reader.call
-    // The content depends on the credential and, for a token of an agent, on its scopes. So streams share a poll only when both are equal.
+    // The content depends on the credential and, for an agent token, on its scopes. Streams share a poll only when both are equal.
     const owner = principal.kind === 'agent' ? `agent:${principal.agentId}:${principal.keyId}:${principal.scopes.join(' ')}` : `key:${principal.keyId}`
     const stops: (() => void)[] = []
     const stop = (): void => {
@@ -56,7 +56,7 @@ export class AccountNews {
     return stop
   }
 
-  /** Returns the resource as text. Returns null when it cannot be read now, and the next poll tries again. */
+  /** Returns the resource as text. Returns null when the read fails. The next poll tries again. */
   async #read(resource: AccountResource): Promise<string | null> {
     const { reader, rows } = this.#deps
     try {

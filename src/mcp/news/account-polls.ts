@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { NoPlace, Shares } from '../../platform/shares.ts'
 import { SurfaceError } from '../surface.ts'
 
-/** Maximum delay of a change of an account resource. It is also the minimum time between two notifications of one resource. */
+/** Maximum delay between a change of an account resource and its notification. It is also the minimum time between two notifications of one resource. */
 export const accountPollMs = 10_000
 
 /** A listener of one resource. */
@@ -20,8 +20,8 @@ interface Poll {
 }
 
 /**
- * Polls account resources from time to time. All streams of one credential that listen to the same resource share one poll, and the process has one
- * timer. Founders of organisations share the places for polls, and their polls run in turn.
+ * Polls account resources at a fixed interval. All streams of one credential that listen to the same resource share one poll. The process has one
+ * timer. The places for polls are shared among founders (people who created organisations), and the polls of the founders take turns.
  */
 export class AccountPolls {
   readonly #clock: Clock
@@ -38,7 +38,7 @@ export class AccountPolls {
     this.#places = places
   }
 
-  /** Listens until the returned function is called. `name` contains the credential and the resource. Throws SurfaceError when there is no place. */
+  /** Listens until the returned function is called. `name` names the credential and the resource. Throws SurfaceError when there is no place. */
   async watch(name: string, orgId: number, listener: PollListener): Promise<() => void> {
     const known = this.#polls.get(name)
     const founder = known?.founder ?? this.#founderOf(orgId)
@@ -84,7 +84,7 @@ export class AccountPolls {
   }
 }
 
-/** Returns the first poll of each founder, then the second poll of each, and so on. So no founder waits for all polls of another founder. */
+/** Returns the first poll of each founder, then the second poll of each, and so on. No founder therefore waits for all polls of another founder. */
 function inTurn(polls: readonly Poll[]): Poll[] {
   const counts = new Map<string, number>()
   const rounds: Poll[][] = []

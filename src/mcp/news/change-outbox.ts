@@ -1,7 +1,7 @@
 import type { ServerEvent } from '@modelcontextprotocol/server'
 import type { ChangeDetail, ChangeSink, SurfaceChange } from '../surface.ts'
 
-/** Maximum number of details in one notification. With more changes it contains the last ones. */
+/** Maximum number of details in one notification. When there are more changes, the notification contains the latest ones. */
 const detailsMax = 20
 
 interface Waiting {
@@ -11,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * The changes that a reader has not taken yet, with one entry for each thing that changed. A slow reader gets fewer notifications, and the queue
- * stays bounded.
+ * The changes that a reader has not taken yet, with one entry for each changed thing. Changes of one thing are merged, so a slow reader gets fewer
+ * notifications and the queue stays bounded.
  */
 export class ChangeOutbox implements ChangeSink {
   readonly #waiting = new Map<string, Waiting>()

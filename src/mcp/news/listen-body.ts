@@ -27,7 +27,7 @@ function isListOfTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every(each => typeof each === 'string')
 }
 
-/** Returns the body with only the part of its subscription that is granted. The SDK acknowledges this part. */
+/** Returns the body with its subscription reduced to the part that is granted. The SDK acknowledges this part. */
 export function narrowed(body: ListenBody, { lists: granted, uris }: ChangeParams): unknown {
   const filter = body.params?.notifications
   if (filter === undefined || typeof filter !== 'object') return body

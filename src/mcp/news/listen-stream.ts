@@ -1,4 +1,4 @@
-/** One `subscriptions/listen` stream. The frames of the SDK are sent as fast as the reader takes them. */
+/** One `subscriptions/listen` stream. It sends the frames of the SDK at the speed of the reader. */
 import { createMcpHandler, type McpServerFactory, type ServerEvent, type ServerEventBus } from '@modelcontextprotocol/server'
 import type { Clock } from '../../platform/clock.ts'
 import type { ChangeSurface, Listening } from '../surface.ts'
@@ -9,7 +9,7 @@ import { type ListenBody, narrowed, paramsOf } from './listen-body.ts'
 export interface Listener {
   /** The owner of the credential. Streams of the same owner are counted together. */
   readonly owner: string
-  /** The organisation. Organisations share the streams of a process. */
+  /** The organisation. All organisations share the streams that a process may have open. */
   readonly orgId: number
   /** Returns whether the credential would still be accepted. */
   isStillGood(): Promise<boolean>
@@ -25,9 +25,9 @@ export interface Listener {
 export const keepAliveMs = 15_000
 /** Maximum number of keep-alives that a reader may leave unread. */
 const unreadMax = 8
-/** Maximum time for a reader to read the end of a stream. */
+/** Maximum time that a reader gets to read the end of a stream. */
 const lastWordsMs = 1_000
-/** Longest span of a timer. */
+/** Longest delay that a timer accepts. */
 const timerMaxMs = 2 ** 31 - 1
 
 const keepAlive = new TextEncoder().encode(': keepalive\n\n')
@@ -68,7 +68,7 @@ export class ListenStream {
     this.#handler = createMcpHandler(factory, { legacy: 'reject', bus, keepAliveMs: 0, maxSubscriptions: 1 })
   }
 
-  /** Returns the reply to the POST. The stream receives changes from before its acknowledgement is sent. Throws SurfaceError. */
+  /** Returns the reply to the POST. The stream receives changes even before it sends its acknowledgement. Throws SurfaceError. */
   async open(request: Request, body: ListenBody, changes: ChangeSurface): Promise<Response> {
     try {
       this.#listening = await changes.listen(paramsOf(body), this.#outbox)
@@ -103,8 +103,8 @@ export class ListenStream {
   }
 
   /**
-   * Returns the frames at the pace of the reader. The SDK writes a frame for each notification that it gets, so it gets the next notification only
-   * when the reader has room for the frame.
+   * Returns the frames at the pace of the reader. The SDK writes one frame for each notification. It therefore gets the next notification only when
+   * the reader has room for another frame.
    */
   #paced(frames: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     const reader = frames.getReader()
@@ -119,7 +119,7 @@ export class ListenStream {
         }
         controller.close()
       } catch {
-        // The reader has disconnected and does not receive the end.
+        // The reader has disconnected and cannot receive the end of the stream.
       } finally {
         this.#over()
       }

@@ -6,12 +6,12 @@ import { type Surface, SurfaceError } from '../surface.ts'
 import type { ListenBody } from './listen-body.ts'
 import { type Listener, ListenStream } from './listen-stream.ts'
 
-/** Maximum number of streams that one credential may have open in one process. A client needs one stream, and the rest is room for reconnects. */
+/** Maximum number of streams that one credential may have open in one process. A client needs one stream. The others are for reconnects. */
 const perOwnerMax = 16
 
 /**
- * Takes one of the streams that an organisation may have open over all processes. Returns a function that gives it back, or null when all of them are
- * open.
+ * Reserves one of the streams that an organisation may have open over all processes. Returns a function that releases it. Returns null when all of
+ * them are open.
  */
 export type HoldStream = (orgId: number) => Promise<(() => void) | null>
 
@@ -20,18 +20,19 @@ export interface StreamRoom {
   readonly hold: HoldStream
   /** Maximum number of streams of one process (setting CHANGE_STREAMS_MAX). */
   readonly max: number
-  /** Returns the founder of an organisation. When it is left out, each organisation has a founder of its own. */
+  /** Returns the founder of an organisation. When it is left out, each organisation is its own founder. */
   readonly founderOf?: ((orgId: number) => string) | undefined
 }
 
-/** A listener with its founder. The stream counts for the founder as long as it is open. */
+/** A listener with its founder. The open stream counts against this founder. */
 interface Holder extends Listener {
   readonly founder: string
 }
 
 /**
  * The open `subscriptions/listen` streams of this process. While there is room, every listener gets a stream. In a full process, a new listener gets
- * the place of a stream of the founder that has the most streams. So nobody can use several organisations to keep others out.
+ * the place of a stream of the founder with the most streams. Because founders and not organisations are compared, nobody can use several
+ * organisations to keep others out.
  */
 export class ListenStreams {
   readonly #clock: Clock
@@ -85,8 +86,8 @@ export class ListenStreams {
   }
 
   /**
-   * Ends the newest stream of the founder that has the most streams. Throws SurfaceError unless that founder has more streams than the new listener's
-   * founder will have.
+   * Ends the newest stream of the founder with the most streams. Throws SurfaceError when that founder has no more streams than the new listener's
+   * founder would have.
    */
   #makeRoom(founder: string): void {
     const own = this.#byFounder.get(founder)?.size ?? 0
@@ -96,13 +97,13 @@ export class ListenStreams {
     if (newest === undefined || most.size <= own + 1)
       throw new SurfaceError('refused', 'This gateway has as many streams of changes open as it takes (CHANGE_STREAMS_MAX). Try again later.', tooMany)
     const listener = this.#open.get(newest)
-    // Its place is free from now on, although its client still reads the end.
+    // The stream's place is free from now on, although its client still reads the end.
     if (listener !== undefined) this.#remove(newest, listener)
     newest.end()
   }
 
   /**
-   * Returns a function that gives the stream back. Throws SurfaceError when the organisation has too many streams, and GatewayError when the database
+   * Returns a function that releases the stream. Throws SurfaceError when the organisation has too many streams, and GatewayError when the database
    * cannot be reached.
    */
   async #held(stream: ListenStream, listener: Holder): Promise<() => void> {

@@ -1,6 +1,6 @@
 /**
- * Reports changes of memory to one listener. It finds which of the listener's URIs a changed key belongs to, and checks whether the caller may still
- * read it. Rights are checked when the change is reported, so a share that just ended causes no more notifications.
+ * Reports changes of memory to one listener. It finds the listener's URIs that contain a changed key, and checks whether the caller may still read
+ * that key. The check runs when the change is reported, so a share that just ended causes no more notifications.
  */
 import type { Log } from '../../platform/observe/log.ts'
 import type { BearerPrincipal } from '../../platform/security/principal.ts'
@@ -18,13 +18,16 @@ export interface KeyChange {
 
 /** The source of changes, and the check of the prefixes that a caller may read. */
 export interface MemoryWatch {
-  /** Calls the listener for every change of the organisation that is made after the promise resolves, on any process. Returns a function that stops it. */
+  /**
+   * Calls the listener for every change of the organisation, on any process, that is made after the promise resolves. Returns a function that stops
+   * it.
+   */
   on(orgId: number, listener: (change: KeyChange) => void): Promise<() => void>
   /** Returns the prefixes that the caller may read now, each with its trailing slash. The list is empty when no memory is configured. */
   scopesOf(principal: BearerPrincipal): Promise<string[]>
 }
 
-/** Maximum number of changed keys that wait for a check of the caller's rights. Above it every URI counts as changed. */
+/** Maximum number of changed keys that wait for a check of the caller's rights. Above this number, every URI counts as changed. */
 const waitingMax = 500
 
 export class MemoryNews {
@@ -44,7 +47,7 @@ export class MemoryNews {
     this.#log = log
   }
 
-  /** Subscribes to the URIs that the caller may read now, whether or not they exist yet. Returns those URIs. */
+  /** Subscribes to the URIs that the caller may read now. The objects need not exist yet. Returns those URIs. */
   async take(uris: readonly string[]): Promise<string[]> {
     const scopes = await this.#watch.scopesOf(this.#principal)
     this.#places = uris.flatMap(uri => {
@@ -82,7 +85,7 @@ export class MemoryNews {
         for (const change of changes) if (isReadable({ kind: 'object', key: change.key }, scopes)) this.#notifyOne(change)
       }
     } catch (error) {
-      // The rights cannot be checked now. The next change checks them again, and then everything counts as changed.
+      // The rights cannot be checked now. The next change checks them again and reports every URI as changed.
       this.#log.warn('mcp.news_untold', { orgId: this.#principal.orgId, error })
       this.#waiting.clear()
       this.#isOverfull = true
@@ -101,12 +104,12 @@ export class MemoryNews {
   }
 }
 
-/** Returns whether a change of the key changes the place. */
+/** Returns whether the place contains the key. */
 function holds(place: MemoryPlace, key: string): boolean {
   return place.kind === 'object' ? place.key === key : key.startsWith(place.prefix)
 }
 
-/** Returns whether the place is readable. A key is readable strictly below a readable prefix. A folder is readable when a part of it is readable. */
+/** Returns whether the place is readable. A key is readable when it is below a readable prefix. A folder is readable when a part of it is readable. */
 function isReadable(place: MemoryPlace, scopes: readonly string[]): boolean {
   if (place.kind === 'object') return scopes.some(scope => place.key.startsWith(scope) && place.key.length > scope.length)
   return scopes.some(scope => place.prefix.startsWith(scope) || scope.startsWith(place.prefix))

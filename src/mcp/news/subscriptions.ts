@@ -7,19 +7,19 @@ import { AccountNews, type AccountNewsDeps } from './account-news.ts'
 import { MemoryNews, type MemoryWatch } from './memory-news.ts'
 
 export interface SubscriptionDeps extends AccountNewsDeps {
-  /** Reads with a count against the caller's rate. */
+  /** Reads rows and counts each read against the caller's rate. */
   readonly rated: RowReader
   readonly memory: MemoryWatch
   readonly log: Log
 }
 
-/** Maximum number of URIs of one stream. A folder counts as one, whatever the number of its keys. */
+/** Maximum number of URIs of one stream. A folder counts as one URI, whatever the number of its keys. */
 const urisMax = 100
-/** Maximum length of a URI. No key of memory makes a longer one, and every notification repeats its URI. */
+/** Maximum length of a URI. Every notification repeats its URI. The URI of the longest memory key is shorter than this. */
 const uriCharsMax = 4_096
 
 export class GatewayChanges implements ChangeSurface {
-  /** Changes of lists are not reported. Tools, prompts and resources of a credential change only with its rights, which every call checks. */
+  /** Changes of lists are not reported. A credential's tools, prompts and resources change only with its rights, and every call checks those. */
   readonly lists = [] as const
   readonly #deps: SubscriptionDeps
 
@@ -35,7 +35,7 @@ export class GatewayChanges implements ChangeSurface {
       )
     if (uris.some(uri => uri.length > uriCharsMax)) throw new SurfaceError('badParams', `The URI of a resource has at most ${uriCharsMax} characters.`)
     const { memory, reader, rated, rows, log } = this.#deps
-    // The opening of a stream counts as a call. The gateway's later reads for it do not count.
+    // Opening a stream counts as a call. The gateway's later reads for the stream do not count.
     await rated.value(rows.whoami, {}, new AbortController().signal)
     const wanted = [...new Set(uris)]
     const account = new AccountNews(this.#deps, sink)

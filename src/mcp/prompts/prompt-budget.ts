@@ -1,7 +1,7 @@
 import { fenced } from '../tools/memory/text/tool-memory-marking.ts'
 import type { Prompt } from './prompt.ts'
 
-/** The prompt budget_report shows the present figures and how to interpret them. */
+/** The prompt budget_report shows the present budget figures and explains how to interpret them. */
 export const budgetReport: Prompt = {
   entry: {
     name: 'budget_report',

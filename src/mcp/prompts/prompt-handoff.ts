@@ -2,8 +2,8 @@ import { keyText, quoted } from '../tools/memory/text/tool-memory-marking.ts'
 import type { Prompt } from './prompt.ts'
 
 /**
- * The prompt handoff leaves work to another agent or person. It sets where the note goes and what it contains. Only the model knows the conversation,
- * so the model writes the note.
+ * The prompt handoff passes work to another agent or person. It says where the model puts a note and what the note contains. The model writes the
+ * note, because only the model knows the conversation.
  */
 export const handoff: Prompt = {
   entry: {
@@ -41,7 +41,7 @@ export const handoff: Prompt = {
   },
 }
 
-/** Returns a name as a segment of a key. */
+/** Returns the name in a form that can be one segment of a memory key. */
 function slugOf(name: string): string {
   const slug = name
     .normalize('NFC')

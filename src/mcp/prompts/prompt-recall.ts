@@ -9,7 +9,7 @@ const found = z.looseObject({
 })
 type Match = z.output<typeof found>['matches'][number]
 
-/** The bounds of a search: words of the topic that are searched, matches that are ranked, and objects, lines and characters that are shown. */
+/** The bounds of a search: the words of the topic, the matches that are ranked, and the objects, lines and characters that are shown. */
 const wordsMax = 8
 const matchesMax = 200
 const objectsShown = 10
@@ -17,8 +17,8 @@ const linesShown = 3
 const snippetChars = 240
 
 /**
- * The prompt recall shows what memory contains about a topic. The search runs here with the caller's rights, so that the conversation begins with the
- * result even if the model would not search.
+ * The prompt recall shows what memory contains about a topic. The server searches with the caller's rights while it writes the prompt. The
+ * conversation therefore begins with the result, even if the model would not search.
  */
 export const recall: Prompt = {
   entry: {

@@ -10,10 +10,10 @@ export interface PromptDeps {
   readonly clock: Clock
 }
 
-/** A prompt of this server. The caller must be allowed to call the row that `rowOf` returns. */
+/** A prompt of this server. Only a caller that may call the row of `rowOf` sees the prompt. */
 export interface Prompt {
   readonly entry: PromptEntry
   rowOf(rows: McpRows): AnyRow
-  /** Returns the messages of the prompt. The arguments are those of `entry`, and the required ones are present. Throws SurfaceError. */
+  /** Returns the messages of the prompt. `args` are the arguments of `entry`, and all required ones are present. Throws SurfaceError. */
   write(args: Readonly<Record<string, string>>, deps: PromptDeps, signal: AbortSignal): Promise<PromptMessage[]>
 }

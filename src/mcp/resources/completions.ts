@@ -1,6 +1,6 @@
 /**
- * Completes keys of memory for the resource template, and names for the arguments of prompts. Every answer is bounded. A failure gives an empty
- * answer, because completion only helps to type.
+ * Completes memory keys for the resource template, and names for the arguments of prompts. Every answer is bounded. A failure gives an empty answer,
+ * because completion only helps the user to type.
  */
 import { z } from 'zod'
 import type { McpRows } from '../mcp-rows.ts'
@@ -17,7 +17,7 @@ export interface CompletionDeps {
   readonly promptNames: readonly string[]
 }
 
-/** Maximum number of values, which the protocol sets. */
+/** Maximum number of values. The protocol sets it. */
 const valuesMax = 100
 const nothing: CompletionAnswer = { values: [], total: 0, hasMore: false }
 
@@ -40,7 +40,7 @@ export async function complete({ ref, argument }: CompletionQuestion, deps: Comp
   return nothing
 }
 
-/** Returns one level: keys, and folders with a slash at the end, which can be completed further. */
+/** Returns one level of memory: keys, and folders with a slash at the end. The client can complete a folder further. */
 async function keysFor(typed: string, { rows, reader, memory }: CompletionDeps, signal: AbortSignal): Promise<CompletionAnswer> {
   if (!reader.may(rows.memory.list)) return nothing
   if (!typed.includes('/')) {

@@ -1,6 +1,6 @@
 /**
- * `memory://` URIs. The key is after the two slashes, percent-encoded where necessary. A URI that ends with a slash or has no key is a folder. Its
- * content is the list of the keys below it. The functions are pure.
+ * `memory://` URIs. The key comes after the two slashes, percent-encoded where necessary. A URI that ends with a slash, or that has no key, is a
+ * folder. The content of a folder is the list of the keys below it. The functions are pure.
  */
 
 const scheme = 'memory://'

@@ -22,10 +22,7 @@ export function readMemory(uri: string, place: MemoryPlace, reader: RowReader, r
   return place.kind === 'object' ? readObject(uri, place.key, reader, reading, signal) : readFolder(uri, place.prefix, reader, reading, signal)
 }
 
-/**
- * Reads one object. Text is shown in the same way as by memory_read: marked as written by others, with author and time. Other bytes are returned
- * unchanged.
- */
+/** Reads one object. Text looks the same as in memory_read: marked as written by others, with author and time. Other bytes are returned unchanged. */
 async function readObject(
   uri: string,
   key: string,

@@ -21,7 +21,7 @@ export interface AccountResource {
   rowOf(rows: McpRows): AnyRow
 }
 
-/** The resources of every caller. Resources that a token's scopes do not allow are not listed. */
+/** The resources of every caller. A token does not see the resources that its scopes do not allow. */
 export const accountResources: readonly AccountResource[] = [
   {
     uri: 'brigade://whoami',
@@ -56,8 +56,8 @@ export class GatewayResources implements ResourceSurface {
   }
 
   /**
-   * Returns the account resources, and a folder for each scope of memory that the caller may read. It does not list every key, because a list of
-   * thousands would cost a walk through the store and the context of every agent that reads it. A folder shows its keys when it is read.
+   * Returns the account resources, and a folder for each memory scope that the caller may read. It does not list every key: thousands of keys would
+   * need a walk through the store and would fill the context of every agent. Reading a folder lists its keys.
    */
   async list(cursor: string | undefined, _signal: AbortSignal): Promise<{ resources: ResourceEntry[]; nextCursor?: string }> {
     const start = offsetOf(cursor)
@@ -114,10 +114,7 @@ export class GatewayResources implements ResourceSurface {
   }
 }
 
-/**
- * Returns the position that a cursor names. It is a position in a short list that is made again for every page, so an invented cursor shows nothing
- * more.
- */
+/** Returns the position that a cursor names. Each page is cut from the same short list, so an invented cursor shows nothing more. */
 function offsetOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0
   const [, digits] = /^p(\d{1,6})$/.exec(cursor) ?? []

@@ -8,11 +8,11 @@ import { rowTool, type Tool, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
 
 const inputsMax = 64
-/** Maximum size of a reply that is read: 64 vectors of 4,096 numbers take less. The whole reply is checked and compared in one turn of the event loop. */
+/** Maximum size of a reply that is read. 64 vectors of 4,096 numbers take less. The whole reply is checked and compared in one turn of the event loop. */
 const replyMaxBytes = 8 * 1024 * 1024
-/** How many numbers of each vector a short answer contains. */
+/** How many numbers of each vector a shortened answer contains. */
 const previewNumbers = 8
-/** Maximum length of the part of an input that the text repeats. */
+/** Maximum number of characters of an input that the text of the answer repeats. */
 const quotedChars = 40
 
 const replyShape = z.looseObject({
@@ -32,7 +32,10 @@ const outputSchema = z.object({
   cost_inr: z.number().nullable(),
 })
 
-/** The tool embed turns texts into vectors and compares the texts. It shortens the vectors unless the request asks for whole vectors. */
+/**
+ * The tool embed turns texts into vectors and compares the texts. It returns only the beginning of each vector, unless the request asks for whole
+ * vectors.
+ */
 export function embedTool(row: McpRows['embeddings']): Tool {
   return rowTool({
     name: 'embed',
@@ -60,7 +63,7 @@ function resultOf(value: unknown, inputs: readonly string[], asked: string, isFu
   if (value instanceof Reply && value.body.kind === 'bytes' && value.body.bytes.byteLength > replyMaxBytes)
     throw unusable(`more than ${replyMaxBytes} bytes. Ask for fewer texts or dimensions`)
   const { model: said, data, usage } = providerAnswer(replyShape, value)
-  // Every vector is compared with every other vector, so a reply with another number of vectors than requested is refused.
+  // Every vector is compared with every other one, so a reply with more or fewer vectors than requested is refused.
   if (data.length !== inputs.length) throw unusable(`${counted(data.length, 'vector')} for ${counted(inputs.length, 'text')}`)
   const model = said ?? asked
   const headers = value instanceof Reply ? value.headers : {}

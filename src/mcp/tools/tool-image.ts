@@ -8,10 +8,7 @@ import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './toolbox/tool.ts'
 import { providerAnswer } from './toolbox/tool-errors.ts'
 
-/**
- * Maximum size of a picture in base64 characters. A larger picture is returned as a link if it has one, because clients refuse messages of many
- * megabytes.
- */
+/** Maximum size of a picture in base64 characters. A larger picture is returned as a link if it has one. Clients refuse messages of many megabytes. */
 const blockMaxChars = 4 * 1024 * 1024
 /** How often progress is reported. A picture may take a minute, and a client that receives nothing gives up. */
 const sayEveryMs = 5000
@@ -123,7 +120,7 @@ function resultOf(value: unknown, model: string, requestId: string): ToolResult 
   }
 }
 
-/** Returns a picture as a content block. Returns it as a link when it has an address and is large or has no bytes. */
+/** Returns a picture as a content block, or as a link. A link is used when the picture has a URL and either is too large or has no bytes. */
 function pictureOf({ url, b64_json: base64 }: z.output<typeof replyShape>['data'][number], index: number): { block: ContentBlock; entry: object } {
   if (base64 && (base64.length <= blockMaxChars || !url)) {
     const bytes = Buffer.from(base64, 'base64')

@@ -55,7 +55,7 @@ const outputSchema = z.object({
   unknown_ids: z.array(z.string()).optional().describe('Those of ids that this credential has no model of.'),
 })
 
-/** The tool models_list shows the catalog in pages, without the routes of each model, which would fill a context window. */
+/** The tool models_list shows the catalog in pages. It omits the routes of each model, because they would fill a context window. */
 export function modelsTool(row: McpRows['listModels']): Tool {
   return rowTool({
     name: 'models_list',
@@ -70,7 +70,7 @@ export function modelsTool(row: McpRows['listModels']): Tool {
     toResult: (value, args) => {
       const { data } = z.looseObject({ data: z.array(catalogEntry) }).parse(plainJson(jsonOf(value)))
       const found = data.filter(entry => matches(entry, args))
-      // Available models come first, because an agent takes one from the top.
+      // Available models come first, because an agent tends to take one from the top.
       const matching = [...found.filter(isAvailable), ...found.filter(entry => !isAvailable(entry))]
       const start = Number(args.cursor ?? 0)
       const page = matching.slice(start, start + args.limit)
@@ -149,7 +149,7 @@ function asLine(entry: CatalogEntry): string {
   )
 }
 
-/** Returns the entry with the ids of its providers in place of its routes. `available` is true when a call would be served now. */
+/** Returns the entry with the ids of its providers instead of its routes. `available` is true when the gateway could serve a call now. */
 function withoutRoutes(entry: CatalogEntry): { id: string; [field: string]: unknown } {
   const { routes: _routes, ...rest } = entry
   return { ...rest, providers: providersOf(entry), available: isAvailable(entry) }

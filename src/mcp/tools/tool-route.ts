@@ -4,11 +4,11 @@ import { jsonOf, plainJson, rowTool, type Tool } from './toolbox/tool.ts'
 
 const candidate = z.looseObject({ model: z.string(), provider: z.string().nullable(), eligible: z.boolean(), why: z.string() })
 
-/** Maximum number of routes in the text, and of routes with the same reason. The structured content has all of them. */
+/** Maximum number of routes in the text, and maximum number of routes listed for one reason. The structured content lists all routes. */
 const linesMax = 30
 const sameReasonMax = 8
 
-/** Returns the prompt in the field by which the row distinguishes the kinds of calls. */
+/** Returns the prompt as the field of a request body. The row tells the kinds of calls apart by this field. */
 function promptOf(kind: 'chat' | 'embedding' | 'image', prompt: string): object {
   if (kind === 'chat') return { messages: [{ role: 'user', content: prompt }] }
   return kind === 'image' ? { prompt } : { input: prompt }
@@ -72,7 +72,7 @@ export function routeTool(row: McpRows['previewRoute']): Tool {
   })
 }
 
-/** Returns one line for each reason, because many routes of a catalog are skipped for the same reason. */
+/** Returns one line for each reason. Many routes of a catalog are skipped for the same reason. */
 function byReason(excluded: readonly z.output<typeof candidate>[]): string[] {
   const groups = new Map<string, z.output<typeof candidate>[]>()
   for (const route of excluded) groups.set(route.why, [...(groups.get(route.why) ?? []), route])

@@ -45,7 +45,7 @@ const inputSchema = z.object({
 })
 type Wanted = z.output<typeof inputSchema>
 
-/** The sums in every list. The other sums are in totals. */
+/** The sums that every list shows. The other sums are only in totals. */
 const listed = { requests: z.number(), total_tokens: z.number(), cost_inr: z.number() }
 
 const outputSchema = z.looseObject({
@@ -58,7 +58,7 @@ const outputSchema = z.looseObject({
   rows: z.array(z.looseObject(listed)).optional().describe('With group_by or agent: one for each model, agent or day.'),
 })
 
-/** The tool usage_get shows the numbers of GET /v1/usage. Without arguments it returns exactly its reply. */
+/** The tool usage_get shows the numbers of GET /v1/usage. Without arguments, its structured content is exactly the reply of that endpoint. */
 export function usageTool(row: McpRows['usage']): Tool {
   return rowTool({
     name: 'usage_get',

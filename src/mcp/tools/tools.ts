@@ -1,4 +1,4 @@
-/** The tools of the MCP server, each on its endpoint row. A new tool is one line here. A tool without a row needs a row first. */
+/** The tools of the MCP server. Each tool calls an endpoint row. To add a tool, add one line here. An operation without a row needs a row first. */
 import { mcpRows } from '../mcp-rows.ts'
 import { chatTool } from './chat/tool-chat.ts'
 import { memoryTools } from './memory/tool-memory.ts'

@@ -4,31 +4,31 @@ import { surfaceErrorCodes } from '../surface.ts'
 import type { RefusedMessage } from './message-rate.ts'
 
 /**
- * Maximum number of bytes of all answers to one POST. Pictures may come in addition, because their caller has paid for each of them and their tool
- * has a bound of its own.
+ * Maximum number of bytes of all answers to one POST. Pictures do not count: their caller has paid for each of them, and their tool has its own
+ * bound.
  */
 export const answerBytesMax = 2 * 1024 * 1024
 /**
- * Maximum size of frames that are always sent. These are frames that are no answers, such as a keep-alive, and errors in the place of answers that
- * did not fit.
+ * Maximum size of the frames that are always sent. These are frames that are not answers, such as keep-alives, and errors that replace an answer that
+ * is too large.
  */
 const smallFrameBytes = 1024
 
 export interface AnswerParams {
   /** The JSON value of the body that is answered. */
   readonly body: unknown
-  /** Answers that are sent first. */
+  /** Refusals that are sent before the answers. */
   readonly refused: readonly RefusedMessage[]
-  /** Returns the number of bytes beyond `answerBytesMax` that may be sent, as far as it is known now. */
+  /** Returns the number of bytes beyond `answerBytesMax` that may be sent, as known at this moment. */
   extraBytes(): number
 }
 
-/** Returns the answer within its bound. A message whose answer does not fit is answered with an error, and a notification that does not fit is left out. */
+/** Returns the answer within its bound. An answer that does not fit is replaced with an error, and a notification that does not fit is dropped. */
 export async function boundedAnswer(answer: Response, params: AnswerParams): Promise<Response> {
   const { status, headers } = answer
   const mediaType = headers.get('content-type') ?? ''
   if (mediaType.startsWith('text/event-stream') && answer.body !== null) return new Response(boundedEvents(answer.body, params), { status, headers })
-  // The part of the batch that had room in the rate expects no answer.
+  // With status 202, the messages that ran expect no answer. The refusals of the other messages are the whole reply.
   if (params.refused.length > 0 && status === 202) return Response.json(params.refused)
   if (!mediaType.startsWith('application/json')) return answer
   const text = await answer.text()
@@ -61,7 +61,7 @@ function boundedEvents(events: ReadableStream<Uint8Array>, { refused, extraBytes
   })
 }
 
-/** Returns the error for an answer that did not fit. Returns null for a notification, which expects no answer. */
+/** Returns the error for an answer that did not fit. Returns null for a notification, because a notification expects no answer. */
 function inPlaceOf(event: Uint8Array): Uint8Array | null {
   const [, data] = /^data: (.*)$/m.exec(new TextDecoder().decode(event)) ?? []
   const id = data === undefined ? null : idOf(JSON.parse(data))

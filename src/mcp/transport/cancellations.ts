@@ -1,8 +1,8 @@
 /**
- * Cancels calls of the initialize era. There a client cancels with a notification in a separate POST and keeps the first POST open. Without sessions,
- * only the caller and the JSON-RPC id connect the two. Ids are small numbers that every client counts from 0, so a cancel counts only when it matches
- * exactly one running call of that caller. Otherwise it is ignored, as the protocol allows, and `max_wait_s` bounds the call. It works within one
- * process. Decision 0071 says why.
+ * Cancels calls of the initialize era. A client cancels a call with a notification in a separate POST and keeps the first POST open. Without
+ * sessions, only the caller and the JSON-RPC id connect the two POSTs. Ids are small numbers that every client counts from 0. A cancel therefore
+ * counts only when it matches exactly one running call of that caller. Otherwise it is ignored, as the protocol allows, and `max_wait_s` bounds the
+ * call. Cancelling works within one process. Decision 0071 says why.
  */
 export class Cancellations {
   readonly #running = new Map<string, Set<AbortController>>()
@@ -21,7 +21,7 @@ export class Cancellations {
     }
   }
 
-  /** Aborts the call of that owner and id. Returns false, and aborts nothing, unless there is exactly one. */
+  /** Aborts the call of that owner and id. When there is not exactly one such call, this aborts nothing and returns false. */
   cancel(owner: string, id: string | number): boolean {
     const [only, ...others] = this.#running.get(nameOf(owner, id)) ?? []
     if (!only || others.length > 0) return false

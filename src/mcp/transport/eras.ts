@@ -20,7 +20,7 @@ export interface Exchange {
   readonly response: ServerResponse
   /** The JSON value of the body. */
   readonly body: unknown
-  /** Messages of the same batch that do not run, with their answers. */
+  /** The answers to messages of the same batch that are refused and do not run. */
   readonly refused: readonly RefusedMessage[]
   readonly surface: Surface
   /** The owner of the running calls that a cancel of the initialize era may end. */
@@ -31,11 +31,11 @@ export interface Exchange {
 export interface ErasDeps {
   readonly clock: Clock
   readonly log: Log
-  /** Takes one of the streams that an organisation may have open. Returns null when all are open. */
+  /** Reserves one of the streams that an organisation may have open. Returns null when all are open. */
   readonly holdStream: (orgId: number) => Promise<(() => void) | null>
   /** Maximum number of streams of changes of this process. */
   readonly changeStreamsMax: number
-  /** Returns the founder of an organisation. When it is left out, each organisation has a founder of its own. */
+  /** Returns the founder of an organisation. When it is left out, each organisation is its own founder. */
   readonly founderOf?: ((orgId: number) => string) | undefined
 }
 
@@ -76,8 +76,7 @@ export class Eras {
     const bounded = (answer: Response): Promise<Response> => boundedAnswer(answer, { body, refused, extraBytes: () => surface.tools.pictureBytes ?? 0 })
     if (await isLegacyRequest(web, body))
       return bounded(await serveInitializeEra(web, body, surface, this.#identity, { cancellations: this.#cancellations, owner: cancelOwner }))
-    // The queue of a stream of changes is bounded already, and the stream lasts as long as its reader wants. So the bound of one answer does not
-    // apply.
+    // A stream of changes has a bounded queue and lasts as long as its reader wants. The bound of one answer therefore does not apply to it.
     return isListen(body) ? this.#listens.serve(web, body, surface, listener) : bounded(await this.#discover.serve(web, body, surface))
   }
 }

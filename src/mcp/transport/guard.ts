@@ -13,8 +13,8 @@ export function allowedHostNames(baseUrl: string, extra: readonly string[]): str
 }
 
 /**
- * Returns the host of an HTTP origin as a browser writes it (lower case, punycode, IPv6 in brackets), without the dot of a full name. Returns null
- * for an invalid origin.
+ * Returns the host of an HTTP origin as a browser writes it (lower case, punycode, IPv6 in brackets), without a trailing dot. Returns null for an
+ * invalid origin.
  */
 function hostNameOf(origin: string): string | null {
   if (!URL.canParse(origin)) return null
@@ -24,8 +24,9 @@ function hostNameOf(origin: string): string | null {
 }
 
 /**
- * Refuses requests that a web page in a browser could send here. Such a request has an Origin that is not served here, or a Host of a rebound name.
- * Programs send no Origin. X-Forwarded-Host is ignored, because anybody can send it. Throws `foreign_origin`.
+ * Refuses requests that a web page in a browser could send to this server. Such a request has an Origin that is not served here, or a Host that DNS
+ * rebinding points here. Programs other than browsers send no Origin. X-Forwarded-Host is ignored, because anybody can set it. Throws
+ * `foreign_origin`.
  */
 export function checkOrigin({ host, origin }: IncomingHttpHeaders, hostNames: readonly string[]): void {
   const served = (name: string | null): boolean => name !== null && hostNames.includes(name)
@@ -38,8 +39,8 @@ export function checkOrigin({ host, origin }: IncomingHttpHeaders, hostNames: re
 const gatewayShaped = /^(?:br-\S+|[\w-]+\.[\w-]+\.[\w-]+)$/
 
 /**
- * Returns the headers with the caller's credential in Authorization. Some clients cannot set that header, so x-br-api-key (first) and x-api-key
- * (last) count too, when their value has the shape of a gateway credential.
+ * Returns the headers with the caller's credential in Authorization, for clients that cannot set that header. x-br-api-key takes precedence over
+ * Authorization, and Authorization over x-api-key. The two other headers count only when their value looks like a gateway credential.
  */
 export function withBearer(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const own = headers['x-br-api-key']
@@ -50,8 +51,8 @@ export function withBearer(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 }
 
 /**
- * Returns a 401 with its challenge and with advice for a client of MCP. It names no resource metadata, because clients that see resource metadata
- * start an OAuth login and drop the bearer header that their user has configured.
+ * Returns a 401 with its challenge and with advice for an MCP client. The challenge names no resource metadata. Clients that find resource metadata
+ * start an OAuth login and drop the bearer that their user configured.
  */
 export function withChallenge(error: GatewayError, realm: string, headers: IncomingHttpHeaders): GatewayError {
   if (error.status !== 401) return error
@@ -62,8 +63,8 @@ export function withChallenge(error: GatewayError, realm: string, headers: Incom
 }
 
 /**
- * Returns a refusal with a bearer challenge of these parameters. The realm is the operator's text, so characters that no header can contain are left
- * out of it.
+ * Returns a refusal with a bearer challenge that has these parameters. The realm is text of the operator. Characters that a header cannot contain are
+ * removed from it.
  */
 export function challenged(error: GatewayError, realm: string, parameters: string, message = error.message): GatewayError {
   const challenge = `Bearer realm="${realm.replace(/[^\x20-\x7e]|["\\]/g, '')}", ${parameters}`
@@ -73,8 +74,8 @@ export function challenged(error: GatewayError, realm: string, parameters: strin
 const renewal = '`brigade mcp --agent <name>` renews tokens by itself for clients that read theirs once.'
 
 /**
- * Returns what is wrong when no credential of the gateway came, which is mostly an unfinished setting of the client. Returns null when a credential
- * came. The message repeats nothing of the header.
+ * Returns what is wrong when the request has no credential of the gateway. The usual cause is an unfinished setting of the client. Returns null when
+ * there is a credential. The message repeats nothing of the header.
  */
 function missingCredential({ authorization, ...headers }: IncomingHttpHeaders): string | null {
   if (headers['x-br-api-key'] !== undefined || headers['x-api-key'] !== undefined) return null
@@ -89,7 +90,7 @@ function missingCredential({ authorization, ...headers }: IncomingHttpHeaders): 
 const howToSend =
   'Send "Authorization: Bearer <API key br-… or agent token>"; there is no OAuth login at this address. `npx brigade connect <client> --write` writes it into the settings of Claude Code, Codex and others.'
 
-/** Throws `not_acceptable` and `unsupported_media_type`. A client of streamable HTTP must accept both forms of answer, because the server chooses. */
+/** Throws `not_acceptable` and `unsupported_media_type`. A streamable HTTP client must accept both JSON and event streams, because the server chooses. */
 export function checkMediaTypes(headers: IncomingHttpHeaders): void {
   const accept = headers.accept ?? ''
   if (!accept.includes('application/json') || !accept.includes('text/event-stream'))

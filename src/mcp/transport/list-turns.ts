@@ -1,4 +1,7 @@
-/** Makes lists in turns. The lists of one batch share the event loop with other requests, so the process makes one list in a turn of the event loop. */
+/**
+ * Makes lists in turns. A batch may request many lists, so the process makes only one list in each turn of the event loop. Other requests run in
+ * between.
+ */
 
 const waiting: (() => void)[] = []
 let isRunning = false

@@ -1,6 +1,6 @@
 /**
- * Counts what a POST to /mcp takes from the caller's rate: one unit for each JSON-RPC message. The calls of rows that a message needs use the units
- * of its POST first, so that a tool that calls one row pays once. Decision 0395 says why.
+ * Counts what a POST to /mcp takes from the caller's rate: one unit for each JSON-RPC message. A row that a message calls uses the units of its POST
+ * first, so a tool that calls one row pays once. Decision 0395 says why.
  */
 import { translate } from '../../gateway/http/translate.ts'
 import { toGatewayError } from '../../platform/errors.ts'
@@ -24,7 +24,7 @@ export class PaidUnits {
   }
 }
 
-/** The answer to a message of a batch that the rate had no room for. */
+/** The answer to a message of a batch that exceeds the caller's rate. */
 export interface RefusedMessage {
   readonly jsonrpc: '2.0'
   readonly id: string | number
@@ -38,11 +38,12 @@ export interface PaidBody {
 }
 
 /**
- * Takes a unit for each message of a batch after the first, whose unit was taken before the body was read. When a message has no room, it and all
- * later messages do not run, and each of them that expects an answer is refused separately. Throws the errors of `take` except `rate_limit_exceeded`.
+ * Takes one unit for each message of a batch after the first. The unit of the first message was taken before the body was read. When the rate has no
+ * unit left, that message and all later ones do not run. Each of them that expects an answer gets its own refusal. Throws the errors of `take` except
+ * `rate_limit_exceeded`.
  */
 export async function payForBatch(body: unknown, units: PaidUnits, take: () => void | Promise<void>, requestId: string): Promise<PaidBody> {
-  // A longer batch is refused as a whole by the SDK that serves it.
+  // The SDK refuses a longer batch as a whole.
   if (!Array.isArray(body) || body.length > messagesMax) return { body, refused: [] }
   const messages: readonly unknown[] = body
   for (let at = 1; at < messages.length; at++) {

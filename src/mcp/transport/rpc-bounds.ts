@@ -1,5 +1,5 @@
 /**
- * Bounds the number of members and values of a JSON-RPC body. The SDKs read each of them several times, so they are counted in the bytes, before a
+ * Bounds the members, values and names of a JSON-RPC body. The SDKs read each of them several times, so they are counted in the bytes, before a
  * parser makes objects of them. It does not check that the bytes are JSON, because the parser does. Decision 0460 says why. The functions are pure.
  */
 import { isWordAt, stringEnd } from '../../gateway/wire/json/json-bytes.ts'
@@ -8,12 +8,18 @@ import { isWordAt, stringEnd } from '../../gateway/wire/json/json-bytes.ts'
 export const envelopeMembersMax = 64
 /** Maximum number of members of any object. */
 export const objectMembersMax = 1000
-/** Maximum number of values of a body outside the `arguments` of its messages: members, items, objects and lists. The whole body has another bound. */
+/**
+ * Maximum number of values of a body, not counting the `arguments` of its messages. Members, items, objects and lists are values. The whole body has
+ * another bound.
+ */
 export const envelopeValuesMax = 5000
 
-/** Maximum depth. The parser's own bound is the same and refuses deeper bodies. */
+/** Maximum bytes of a name of a member, and of a text outside of `arguments`, as JSON writes them. Errors and the SDKs repeat them several times. */
+export const envelopeTextMaxBytes = 64 * 1024
+
+/** Maximum depth. The parser has the same bound and refuses deeper bodies. */
 const depthMax = 128
-/** Maximum length of a name below, with every character as an escape. */
+/** Maximum length in bytes of a known member name, when every character is written as an escape. */
 const nameMaxBytes = 64
 
 type Role = 'batch' | 'message' | 'params' | '_meta' | 'arguments' | 'other'
@@ -25,7 +31,7 @@ interface Open {
   members: number
 }
 
-/** Returns a sentence that says what a body has too many of. Returns null when no bound is exceeded. */
+/** Returns a sentence that names the exceeded bound. Returns null when no bound is exceeded. */
 export function excessOf(bytes: Uint8Array): string | null {
   const open: Open[] = []
   let top: Open | undefined
@@ -36,6 +42,8 @@ export function excessOf(bytes: Uint8Array): string | null {
     switch (bytes[at]) {
       case 34: {
         const end = stringEnd(bytes, at + 1, bytes.length)
+        if (end - at > envelopeTextMaxBytes && (isNameNext || top?.role !== 'arguments'))
+          return `a name, or a text outside of "arguments", has more than ${envelopeTextMaxBytes} bytes`
         if (isNameNext) name = roleNamed(bytes, at + 1, end)
         isNameNext = false
         at = end
@@ -75,7 +83,7 @@ export function excessOf(bytes: Uint8Array): string | null {
   return null
 }
 
-/** Returns the role of an object or a list. The role depends on its parent and on the name of the member whose value it is. */
+/** Returns the role of an object or list. The role depends on the role of the parent, and on the name of the member that contains it. */
 function roleOf(parent: Open | undefined, isObject: boolean, name: Role): Role {
   if (parent === undefined) return isObject ? 'message' : 'batch'
   if (parent.role === 'arguments') return 'arguments'
@@ -87,7 +95,7 @@ function roleOf(parent: Open | undefined, isObject: boolean, name: Role): Role {
 
 const names = (['params', '_meta', 'arguments'] as const).map(name => ({ name, bytes: Buffer.from(name) }))
 
-/** Returns the role of a member's name, with or without escapes in the name. */
+/** Returns the role that a member's name gives to its value. The name may contain escapes. */
 function roleNamed(bytes: Uint8Array, start: number, end: number): Role {
   if (end - start > nameMaxBytes) return 'other'
   const plain = names.find(each => isWordAt(bytes, start, end, each.bytes))

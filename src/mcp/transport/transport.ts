@@ -1,6 +1,6 @@
 /**
- * Serves POST /mcp, with both protocol eras on one URL. A new server answers every POST and keeps no state between two of them, so any process can
- * serve any call.
+ * Serves POST /mcp. One URL serves both protocol eras. Each POST gets a new server, and no state is kept between two POSTs, so any process can serve
+ * any call.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
@@ -27,12 +27,12 @@ import { mcpIdentity } from '../documents/instructions.ts'
 import { isListen } from '../news/listen-body.ts'
 import type { Listener } from '../news/listen-stream.ts'
 import type { SurfaceOf } from '../surface.ts'
-import { Eras } from './eras.ts'
+import type { Eras } from './eras.ts'
 import { allowedHostNames, checkMediaTypes, checkOrigin, withBearer, withChallenge } from './guard.ts'
 import { PaidUnits, payForBatch } from './message-rate.ts'
 import { parseRpcBody, writeRefusal } from './rpc-body.ts'
 
-/** The parts that MCP needs from the rest of the gateway. composition/edges/mcp.ts provides them. */
+/** What MCP needs from the rest of the gateway. composition/edges/mcp.ts provides it. */
 export interface McpDeps {
   /** Returns the surface of a caller. */
   readonly surfaceOf: SurfaceOf
@@ -46,21 +46,21 @@ export interface McpDeps {
   readonly connections: Connections
   /** Places for answers that may be streams. */
   readonly streamPlaces: StreamPlaces
-  /** Replies that wait for clients that read slowly. */
+  /** Replies whose clients read slowly. */
   readonly unread: UnreadReplies
   /** Maximum number of streams of changes of this process (setting CHANGE_STREAMS_MAX). */
   readonly changeStreamsMax: number
-  /** Returns the founder of an organisation. When it is left out, each organisation has a founder of its own. */
+  /** Returns the founder of an organisation. When it is left out, each organisation is its own founder. */
   readonly founderOf?: ((orgId: number) => string) | undefined
   readonly baseUrl: () => string
   /** Accepted host names in addition to the name of the base URL and loopback names (setting ALLOWED_HOSTS). */
   readonly allowedHosts: readonly string[]
-  /** Name of the server (setting SERVICE_ID). The next field is the version of the product. */
+  /** Name of the server (setting SERVICE_ID), and the version of the product. */
   readonly serviceId: string
   readonly version: string
   /** Returns the caller by the key or agent token in Authorization. Throws 401. */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal>
-  /** Checks the kill switch again, after the call was registered as in flight. */
+  /** Checks the kill switch again, after the call is registered as in flight. */
   recheck(principal: BearerPrincipal): void
   /** Returns the address of the client. */
   clientIp(request: IncomingMessage): string
@@ -69,8 +69,8 @@ export interface McpDeps {
   /** Takes one unit of the caller's rate. Throws `rate_limit_exceeded`. Returns no promise when the database is not needed. */
   takeRate(principal: BearerPrincipal): void | Promise<void>
   /**
-   * Takes one of the streams of changes that an organisation may have open over all processes. Returns a function that gives it back, or null when
-   * all are open.
+   * Reserves one of the streams of changes that an organisation may have open over all processes. Returns a function that releases it. Returns null
+   * when all are open.
    */
   holdStream(orgId: number): Promise<(() => void) | null>
   /** Returns the place of a request in traces, from its headers. When it is left out, nothing is traced. */
@@ -95,7 +95,7 @@ export interface McpMount {
 export interface Mcp {
   /** Serves any method on /mcp, or on the URL of another mount. It never throws. */
   handle(request: IncomingMessage, response: ServerResponse, mount?: McpMount): Promise<void>
-  /** Ends subscriptions in good order and accepts no new ones, while calls continue. It is for the beginning of a drain. */
+  /** Ends subscriptions in good order and accepts no new ones, while calls continue. It is called when a drain begins. */
   endSubscriptions(): void
   /** Ends the requests that are open. */
   close(): Promise<void>
@@ -106,7 +106,7 @@ const bodyLimitBytes = 4 * 1024 * 1024
 
 /** Returns the /mcp handler. */
 export function createMcp(deps: McpDeps): Mcp {
-  const eras = new Eras(mcpIdentity(deps.serviceId, deps.version), bodyLimitBytes, deps)
+  const eras = new LazyEras(deps)
   const bearer: McpMount = {
     authenticate: headers => deps.authenticate(withBearer(headers)),
     challenge: (error, headers) => withChallenge(error, deps.serviceId, headers),
@@ -127,7 +127,7 @@ export function createMcp(deps: McpDeps): Mcp {
       const noPlace = deps.connections.admit(request, principal.orgId)
       if (noPlace !== null) throw noPlace
       holdPlace(principal, response, deps)
-      // The first message pays before the body is read. A body that turns out to be invalid pays too.
+      // The first message pays before the body is read. The unit stays paid even when the body is invalid.
       const paid = new PaidUnits()
       const take = (): void | Promise<void> => deps.takeRate(principal)
       const wait = take()
@@ -156,12 +156,12 @@ export function createMcp(deps: McpDeps): Mcp {
         request.url,
       )
       cut.signal.addEventListener('abort', () => {
-        // A running tool answers with the reason. A stream on which no tool runs has no answer for it, so its connection is closed.
+        // A running tool answers with the reason of the cut. When no tool runs, no answer can carry the reason, so the connection is closed.
         if (surface.tools.running === 0 && !isListen(body)) response.destroy()
       })
       const isStillGood = () => isTaken(() => mount.authenticate(request.headers, from), deps)
       const listener = { ...listenerOf(principal, response), cut: cut.signal, isStillGood }
-      await eras.serve({ request, response, body, refused: unpaid, surface, cancelOwner: cancelOwner(principal, request), listener })
+      await (await eras.get()).serve({ request, response, body, refused: unpaid, surface, cancelOwner: cancelOwner(principal, request), listener })
     } catch (thrown) {
       refuse(thrown, { requestId, ...traceFields(trace) }, response, deps)
     } finally {
@@ -171,17 +171,50 @@ export function createMcp(deps: McpDeps): Mcp {
   return { handle, endSubscriptions: () => eras.endSubscriptions(), close: () => eras.close() }
 }
 
+/** The SDKs of the protocol. They are loaded at the first message, because they take 13 MiB of memory. Decision 0540 says why. */
+class LazyEras {
+  readonly #deps: McpDeps
+  #loading: Promise<Eras> | null = null
+  #isEnding = false
+
+  constructor(deps: McpDeps) {
+    this.#deps = deps
+  }
+
+  get(): Promise<Eras> {
+    this.#loading ??= this.#load()
+    return this.#loading
+  }
+
+  endSubscriptions(): void {
+    this.#isEnding = true
+    void this.#loading?.then(eras => eras.endSubscriptions())
+  }
+
+  async close(): Promise<void> {
+    this.#isEnding = true
+    await (await this.#loading)?.close()
+  }
+
+  async #load(): Promise<Eras> {
+    const { Eras } = await import('./eras.ts')
+    const eras = new Eras(mcpIdentity(this.#deps.serviceId, this.#deps.version), bodyLimitBytes, this.#deps)
+    if (this.#isEnding) eras.endSubscriptions()
+    return eras
+  }
+}
+
 const described = z.object({
   params: z.object({ _meta: z.object({ 'io.modelcontextprotocol/clientInfo': z.object({ name: z.string().min(1).max(1000) }) }) }),
 })
 
-/** Returns the name that the client gives itself. Only clients of the discover era send it with every request. */
+/** Returns the client's name as the client states it. Only clients of the discover era send it with every request. */
 function clientNameOf(body: unknown): { clientName?: string } {
   const found = described.safeParse(body)
   return found.success ? { clientName: found.data.params._meta['io.modelcontextprotocol/clientInfo'].name } : {}
 }
 
-/** Makes the checks that need no credential. A stateless server has no GET stream and no session to DELETE. */
+/** Makes the checks that need no credential. A stateless server offers no GET stream and has no session to DELETE. */
 function admit(request: IncomingMessage, deps: McpDeps): void {
   checkOrigin(request.headers, allowedHostNames(deps.baseUrl(), deps.allowedHosts))
   if (request.method !== 'POST') throw fail('method_not_allowed', { headers: { allow: 'POST' } })
@@ -198,9 +231,12 @@ async function signIn(request: IncomingMessage, from: McpCaller, mount: McpMount
   }
 }
 
-/** Takes a place for an answer that may be a stream, and counts its unread part, until the response has ended. Throws `places_taken`. */
+/**
+ * Takes a place for an answer that may be a stream, and watches the bytes of the response that the client has not read. The place is free again when
+ * the response has closed. Throws `places_taken`.
+ */
 function holdPlace({ orgId }: BearerPrincipal, response: ServerResponse, { streamPlaces, unread }: McpDeps): void {
-  // A listener that is added now would miss the close of the response.
+  // The response has already closed, so a listener that is added now would never run.
   if (response.destroyed) throw new ClientGoneError()
   const give = streamPlaces.take(orgId)
   response.once('close', give)
@@ -214,7 +250,7 @@ function uploadOf({ orgId }: BearerPrincipal, response: ServerResponse, { bodies
   return upload
 }
 
-/** Returns whether an accepted credential would be accepted again, because a stream may outlive it. */
+/** Returns whether the credential is still accepted, because a stream may outlive it. */
 async function isTaken(authenticate: () => BearerPrincipal | Promise<BearerPrincipal>, deps: McpDeps): Promise<boolean> {
   try {
     deps.recheck(await authenticate())
@@ -237,12 +273,12 @@ function ownerOf(principal: BearerPrincipal): string {
   return `${principal.kind}:${principal.kind === 'agent' ? principal.agentId : principal.keyId}`
 }
 
-/** Returns the owner of calls for cancels. A cancel must come with the same credential from the same address. */
+/** Returns the owner of calls that a cancel may end. A cancel must use the same credential and come from the same address. */
 function cancelOwner(principal: BearerPrincipal, request: IncomingMessage): string {
   return `${ownerOf(principal)}@${request.socket.remoteAddress ?? ''}`
 }
 
-/** Writes a failure. Failures of HTTP itself have the envelope of every other path. The SDKs write those of JSON-RPC. */
+/** Writes a failure. A failure of HTTP itself has the same envelope as on every other path. The SDKs write failures of JSON-RPC. */
 function refuse(thrown: unknown, call: Pick<LogFields, 'requestId' | 'traceId'>, response: ServerResponse, deps: McpDeps): void {
   if (thrown instanceof ClientGoneError) {
     response.destroy()

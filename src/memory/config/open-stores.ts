@@ -97,7 +97,7 @@ export class OpenStores {
     const { endpoint, bucket, region, access } = place
     const bounds = { timeoutMs, objectBytesMax }
     const inRoom: InRoom | undefined = heldReplies === undefined ? undefined : work => heldReplies.run(orgId, work)
-    const inTurn: InTurn | undefined = heavyTurns === undefined ? undefined : work => heavyTurns.runWithSequel(orgId, work)
+    const inTurn: InTurn | undefined = heavyTurns === undefined ? undefined : (work, signal) => heavyTurns.runWithSequel(orgId, work, signal)
     const reached = { keys: this.#keysOf(orgId, place), lookupFor: this.#lookupsOf(place) }
     return new S3Store({ endpoint, bucket, region, access, ...bounds, clock, ids, inRoom, inTurn, ...reached })
   }

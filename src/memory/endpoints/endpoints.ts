@@ -168,7 +168,7 @@ export const memoryEndpoints = {
     input: {
       query: z.object({
         prefix: z.string().default(''),
-        limit: z.coerce.number().int().min(1).max(1000).optional().describe('Keys of a page. Default 1000.'),
+        limit: z.coerce.number().int().min(1).max(1000).optional().describe('Keys of a page. Default 1000. A page with long keys has fewer.'),
         cursor: z.string().max(8000).optional().describe('next_cursor of the page before.'),
         delimiter: z.string().min(1).max(16).optional().describe('With /: the folders below the prefix come as prefixes, not all their keys.'),
         modified_since: z.string().max(40).optional().describe('A time or day; only keys written since then.'),
@@ -184,7 +184,8 @@ export const memoryEndpoints = {
     async handle({ memory }, { query }, call) {
       const from = memoryCall(call)
       const { prefix, limit, cursor, delimiter, modified_since: since, author } = query
-      if ([limit, cursor, delimiter, since, author].every(params => params === undefined)) return { keys: await memory.objects.list(from, prefix) }
+      if ([limit, cursor, delimiter, since, author].every(params => params === undefined))
+        return reply.bytes(await memory.objects.listWhole(from, prefix), { 'content-type': 'application/json; charset=utf-8' })
       await memory.configured(from.principal.orgId)
       return memory.objects.listPage(from, prefix, { limit: limit ?? 1000, cursor, delimiter, isWanted: wantedBy(since, author) })
     },

@@ -1,4 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
+import type { HeldReplies } from '../../platform/outbound/held-replies.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { MemoryCallers } from '../access/callers.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
@@ -17,7 +18,9 @@ export interface MemoryObjectsDeps {
   configured(orgId: number): Promise<ConfiguredStore>
   /** Drops the cached configuration, so that the next call reads it again. */
   forget(orgId: number): void
-  /** Returns the founder of an organisation. The places for concurrent lists are shared fairly between founders. */
+  /** Room for whole lists. When it is left out, there is no limit. */
+  readonly heldReplies?: Pick<HeldReplies, 'run'> | undefined
+  /** Returns the founder of an organisation. Founders have shares of the places for lists. */
   founderOf(orgId: number): string
   /** Returns the registered agent that a label names. Returns null when the label names no agent. */
   agentByLabel(orgId: number, label: string): { readonly status: 'active' | 'revoked' } | null | Promise<{ readonly status: 'active' | 'revoked' } | null>

@@ -73,6 +73,12 @@ function failureOf(error: ObjectStoreError, isInDoubt: boolean): GatewayError {
         shouldRetry: false,
         cause,
       })
+    case 'small-pages':
+      return fail('memory_store_failed', {
+        message: 'The memory store sends its list in far smaller pages than the gateway asks for. The owner of the bucket has to let it send full pages.',
+        shouldRetry: false,
+        cause,
+      })
     case 'full':
       return fail('memory_store_failed', {
         message:

@@ -1,5 +1,6 @@
 /** Reads and lists memory objects. */
 import { fail, type GatewayError } from '../../platform/errors.ts'
+import type { RoomOfReply } from '../../platform/outbound/held-replies.ts'
 import { Shares } from '../../platform/shares.ts'
 import type { ListEntry, MemoryCall, ReadResult } from '../access/memory-call.ts'
 import { isExpired, listPrefixes, mayRead } from '../access/path-rules.ts'
@@ -8,15 +9,20 @@ import { metaHeaders, writtenMsOf } from '../provenance.ts'
 import { withinStoreTime } from '../store-time.ts'
 import { isStoreError, type ObjectStore, type StoredObject } from '../stores/object-store.ts'
 import { isPosition, KeyWalk, type KeyWalkOptions } from './index/key-walk.ts'
+import { entryBytes, listJson } from './index/list-bytes.ts'
 import { entryOf, type ListPageView, type ListParams, pageOf } from './index/list-page.ts'
 import { cursorFrom, notOurCursor } from './index/page-cursor.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { noObject, outsideScope, storeFailure } from './object-failures.ts'
 
-/** Maximum number of keys of a list without pages, because the whole list is in memory. The next constant bounds the characters of all its keys together. */
+/** Maximum number of keys of a list without pages, because the whole list is in memory. The next constant is the maximum number of bytes of its JSON. */
 const listKeysMax = 100_000
-const listCharsMax = 20_000_000
-/** Maximum number of objects that one page with a filter or a delimiter examines. The cursor of the page continues after the last examined object. */
+const listMaxBytes = 32 * 1024 * 1024
+/** Room for a list is taken in parts of about this size. */
+const roomStepBytes = 64 * 1024
+/** An entry is in memory as an object, and then as JSON. */
+const copiesOfList = 2
+/** Maximum number of objects of the store that one page with a filter or a delimiter examines. Its cursor then continues after the last of them. */
 const lookMax = 2_000
 /** Maximum number of concurrent lists in one process. A further list is refused. */
 const listsAtOnce = 64
@@ -69,13 +75,23 @@ export class MemoryReads {
   }
 
   /**
+   * Returns the JSON of every readable key under the prefix. The list takes room for kept replies of its organisation's founder. Throws the errors of
+   * `list`, and `rate_limit_exceeded` when there is no room.
+   */
+  listWhole(call: MemoryCall, prefixText: string): Promise<Buffer> {
+    const { heldReplies } = this.#deps
+    const make = async (room?: RoomOfReply): Promise<Buffer> => listJson(await this.list(call, prefixText, room))
+    return heldReplies === undefined ? make() : heldReplies.run(call.principal.orgId, make)
+  }
+
+  /**
    * Returns every readable key under the prefix, by key. The list contains the objects of the store, and the index says who wrote them. Throws
    * `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`, `bad_request` when there are too many keys, and `rate_limit_exceeded`
    * when too many lists run.
    */
-  async list(call: MemoryCall, prefixText: string): Promise<ListEntry[]> {
+  async list(call: MemoryCall, prefixText: string, room?: RoomOfReply): Promise<ListEntry[]> {
     const prefix = parsePrefix(prefixText)
-    return this.#inPlace(call, async signal => allOf(await this.walk({ ...call, signal }, prefix, {})))
+    return this.#inPlace(call, async signal => allOf(await this.walk({ ...call, signal }, prefix, {}), room))
   }
 
   /** Returns one page of `list`, with filters and common prefixes. Throws the errors of `list`, and `bad_request` for a cursor of another list. */
@@ -117,15 +133,22 @@ export class MemoryReads {
 
 const tooMany = (why: string): GatewayError => fail('rate_limit_exceeded', { message: `${why} Try again in a second.`, retryAfterSeconds: 1 })
 
-/** Returns all objects of the walk. Throws `bad_request` when there are too many, and ObjectStoreError. */
-async function allOf(walk: KeyWalk): Promise<ListEntry[]> {
+/** Returns all objects of the walk. Throws `bad_request` when there are too many, `rate_limit_exceeded` when there is no room, and ObjectStoreError. */
+async function allOf(walk: KeyWalk, room: RoomOfReply | undefined): Promise<ListEntry[]> {
   const entries: ListEntry[] = []
-  let chars = 0
+  let bytes = 0
+  let takenBytes = 0
   for (let found = await walk.next(); found !== null; found = await walk.next()) {
-    chars += found.key.length
-    if (entries.length >= listKeysMax || chars > listCharsMax)
+    const entry = entryOf(found)
+    bytes += entryBytes(entry)
+    if (bytes - takenBytes >= roomStepBytes) {
+      if (room?.take(copiesOfList * (bytes - takenBytes)) === false)
+        throw tooMany("Whole lists of memory of this founder's organisations take too much memory now. Ask for pages with limit.")
+      takenBytes = bytes
+    }
+    if (entries.length >= listKeysMax || bytes > listMaxBytes)
       throw fail('bad_request', { message: 'There are too many objects under this prefix to list in one reply. Ask for pages with limit.' })
-    entries.push(entryOf(found))
+    entries.push(entry)
   }
   return entries
 }

@@ -26,6 +26,11 @@ export class MemoryObjects {
     return this.reads.list(call, prefixText)
   }
 
+  /** Returns the JSON of every readable key under a prefix. See `MemoryReads.listWhole`. */
+  listWhole(call: MemoryCall, prefixText: string): Promise<Buffer> {
+    return this.reads.listWhole(call, prefixText)
+  }
+
   /** Returns one page of a list. See `MemoryReads.listPage`. */
   listPage(call: MemoryCall, prefixText: string, params: ListParams): Promise<ListPageView> {
     return this.reads.listPage(call, prefixText, params)

@@ -9,9 +9,11 @@ import { dirname, join } from 'node:path'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import { KeyQueue } from '../access/key-queue.ts'
+import { codeOf, guarded } from './folder-failures.ts'
+import { firstKeys } from './folder-list.ts'
+import { placeOf, sidecarEnd } from './folder-names.ts'
 import {
   type CopyOptions,
-  compareKeys,
   type DeleteOptions,
   type GetOptions,
   type ListedObject,
@@ -123,20 +125,16 @@ export class FolderStore implements ObjectStore {
 
   async list(options: ListOptions): Promise<ListPage> {
     const limit = Math.min(options.limit ?? listPageMax, listPageMax)
-    const start = join(this.#root, ...directoriesOfPrefix(options.prefix))
-    const paths = await guarded(() => sidecarPathsBelow(start))
-    const found: ListedObject[] = []
-    for (let at = 0; at < paths.length; at += readsAtOnce) {
-      const batch = await Promise.all(paths.slice(at, at + readsAtOnce).map(path => guarded(() => readSidecar(path))))
-      for (const sidecar of batch) {
-        if (sidecar === null || !sidecar.key.startsWith(options.prefix)) continue
-        if (options.startAfter !== undefined && compareKeys(sidecar.key, options.startAfter) <= 0) continue
-        found.push({ key: sidecar.key, etag: sidecar.etag, sizeBytes: sidecar.sizeBytes, modifiedMs: sidecar.modifiedMs })
+    const { keys, next } = await firstKeys(this.#root, { ...options, limit }, readKey)
+    const objects: ListedObject[] = []
+    for (let at = 0; at < keys.length; at += readsAtOnce) {
+      options.signal?.throwIfAborted()
+      for (const found of await Promise.all(keys.slice(at, at + readsAtOnce).map(key => this.#sidecar(key)))) {
+        // An object may have been deleted since its name was read.
+        if (found !== null) objects.push({ key: found.key, etag: found.etag, sizeBytes: found.sizeBytes, modifiedMs: found.modifiedMs })
       }
     }
-    found.sort((a, b) => compareKeys(a.key, b.key))
-    const objects = found.slice(0, limit)
-    return { objects, next: found.length > limit ? (objects.at(-1)?.key ?? null) : null }
+    return { objects, next }
   }
 
   close(): void {}
@@ -255,64 +253,17 @@ async function readOrNull(path: string): Promise<Buffer | null> {
   }
 }
 
+/** Returns the key of the object that has this sidecar. Returns null when it is gone. */
+const readKey = async (path: string): Promise<string | null> => (await guarded(() => readSidecar(path)))?.key ?? null
+
 async function sidecarPathsBelow(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true, recursive: true }).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return []
     throw error
   })
-  return entries.filter(entry => entry.isFile() && entry.name.endsWith('~.json')).map(entry => join(entry.parentPath, entry.name))
+  return entries.filter(entry => entry.isFile() && entry.name.endsWith(sidecarEnd)).map(entry => join(entry.parentPath, entry.name))
 }
 
 function headOf({ etag, sizeBytes, modifiedMs, metadata }: Sidecar): ObjectHead {
   return { etag, sizeBytes, modifiedMs, metadata }
-}
-
-function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
-}
-
-/** Runs the work and converts file system errors to errors of the port. */
-async function guarded<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (cause) {
-    if (cause instanceof ObjectStoreError) throw cause
-    // biome-ignore lint/style/useErrorCause: the cause goes in the options of this error class.
-    if (['ENOSPC', 'EDQUOT'].includes(codeOf(cause))) throw new ObjectStoreError('full', 'the disk of the memory store is full', { cause })
-    // biome-ignore lint/style/useErrorCause: the cause goes in the options of this error class.
-    throw new ObjectStoreError('unavailable', 'the folder of the memory store cannot be used', { mayHaveHappened: true, cause })
-  }
-}
-
-/** Maximum length of an encoded segment. A longer segment is cut and ends in a hash, because file names have at most 255 bytes, and suffixes need room. */
-const segmentCharsMax = 150
-const reserved = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/
-
-/** Returns one segment of a key as a file name without `~`. Different segments get different names. */
-export function segmentName(segment: string): string {
-  let name = ''
-  for (const byte of Buffer.from(segment)) {
-    const char = String.fromCharCode(byte)
-    name += /[a-z0-9._-]/.test(char) ? char : percent(byte)
-  }
-  if (name.startsWith('.') || reserved.test(name)) name = percent(name.charCodeAt(0)) + name.slice(1)
-  if (name.endsWith('.')) name = name.slice(0, -1) + percent(0x2e)
-  if (name.length <= segmentCharsMax) return name
-  return `${name.slice(0, 80)}~~${createHash('sha256').update(segment).digest('hex').slice(0, 40)}`
-}
-
-/** Returns the place of a key's object: its directories below the root, and the stem of its files. */
-export function placeOf(key: string): { directories: string[]; stem: string } {
-  const names = key.split('/').map(segmentName)
-  const stem = names.pop() ?? ''
-  return { directories: names, stem: `${stem}~` }
-}
-
-/** Returns the directories that every key of this prefix shares. */
-export function directoriesOfPrefix(prefix: string): string[] {
-  return prefix.split('/').slice(0, -1).map(segmentName)
-}
-
-function percent(byte: number): string {
-  return `%${byte.toString(16).padStart(2, '0')}`
 }

@@ -99,6 +99,8 @@ export type ObjectStoreErrorKind =
   | 'unavailable'
   /** The store answered that it is overloaded. */
   | 'overloaded'
+  /** The store sends a list in far smaller parts than it is asked for. */
+  | 'small-pages'
   /** There is no room left in the store. */
   | 'full'
   | 'no-bucket'

@@ -8,6 +8,7 @@ import { writtenMsOf } from '../provenance.ts'
 import type { ObjectHead } from '../stores/object-store.ts'
 import { healKeys, type IndexedRow, indexedOf, takeKeys } from './reconcile-queries.ts'
 import type { ReconcileTurns } from './reconcile-turns.ts'
+import { RepairNews } from './repair-news.ts'
 
 /** Maximum number of keys that one check takes together. A writer of one of these keys waits until the check ends. */
 export const keysAtOnce = 64
@@ -40,9 +41,11 @@ interface Compared {
 
 export class Healing {
   readonly #deps: HealingDeps
+  readonly #news: RepairNews
 
   constructor(deps: HealingDeps) {
     this.#deps = deps
+    this.#news = new RepairNews(deps.clock)
   }
 
   /** Takes the keys, reads the store and the index again, and corrects the index where they still differ. */
@@ -59,7 +62,7 @@ export class Healing {
       wrong = (await this.#compare(configured, taken, signal)).filter(isWrong)
     } finally {
       const healed = wrong.map(({ key, head }) => ({ key, head, writtenAt: new Date(head === null ? 0 : writtenMsOf(head)) }))
-      await turns.heal(() =>
+      const made = await turns.heal(() =>
         db.maybe(
           healKeys,
           orgId,
@@ -70,8 +73,10 @@ export class Healing {
           healed.map(({ head }) => BigInt(head?.sizeBytes ?? 0)),
           healed.map(({ writtenAt }) => writtenAt),
           healed.map(({ head }) => writeIdOf(head)),
+          this.#news.left(orgId),
         ),
       )
+      this.#news.note(orgId, made?.news ?? 0)
     }
     for (const { known, head } of wrong) {
       if (known === null) counts.added++

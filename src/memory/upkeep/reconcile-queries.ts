@@ -42,8 +42,9 @@ export const takeKeys = statement<[orgId: number, keys: readonly string[], write
 )
 
 /**
- * Corrects the index for keys that were taken with that write id, and releases all of them. A null etag means that the object is gone. The author in the
- * index does not change when the object still comes from the same write. Returns the number of corrections.
+ * Corrects the index for keys that were taken with that write id, and gives all of them back. A null etag means that the object is gone. The author
+ * in the index stays when the object still comes from the same write. Another etag of the same write changes the index, and is no news for listeners. At most
+ * `newsMax` corrections become news. Returns the number of news.
  */
 export const healKeys = statement<
   [
@@ -55,8 +56,9 @@ export const healKeys = statement<
     sizes: readonly bigint[],
     written: readonly Date[],
     writeIds: readonly (string | null)[],
+    newsMax: number,
   ],
-  { healed: bigint }
+  { news: number }
 >(
   'memory.heal_keys',
   `with gone as (
@@ -78,11 +80,15 @@ export const healKeys = statement<
        agent_label = case when o.write_id = excluded.write_id then o.agent_label end
    ), news as (
      insert into memory_changes (org_id, key, action, etag)
-     select $1::int, key, case when etag is null then 'delete' else 'put' end, etag from found
+     select $1::int, f.key, case when f.etag is null then 'delete' else 'put' end, f.etag
+     from found f left join memory_objects o on o.org_id = $1::int and o.key = f.key
+     where f.etag is null or o.write_id is null or f.write_id is null or o.write_id <> f.write_id::uuid or o.size_bytes <> f.size_bytes
+     order by f.key limit $9::int
+     returning 1
    )
    update memory_usage u set used_bytes = greatest(u.used_bytes - old.size_bytes + (select coalesce(sum(size_bytes), 0)::bigint from found where etag is not null), 0)
    from old where u.org_id = $1::int
-   returning (select count(*) from found) as healed`,
+   returning (select count(*)::int from news) as news`,
 )
 
 /** Returns the names under .versions/ that belong to a version or a running write. */

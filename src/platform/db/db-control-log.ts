@@ -39,7 +39,12 @@ const overlapMs = 10_000
 /** When a process has not read the log for this time, rows may have been deleted before it read them. Subscribers must then load their state again. */
 const gapMs = 50 * 60_000
 const pruneEveryMs = 10 * 60_000
-/** The next read waits at most this time for a read that hangs, for example on a half-open connection. */
+/**
+ * After a read, the log rests as long as the read took, at most this long. A read looks back over all recent rows, so somebody who causes a lot of news
+ * would otherwise keep every process reading.
+ */
+const restMsMax = 200
+/** A read that hangs (half-open connection) blocks the next one only for this time. */
 const readPatienceMs = 2_000
 
 const append = statement<[kinds: readonly string[], refs: readonly string[], epochs: readonly (number | null)[]], News>(
@@ -85,6 +90,9 @@ export class ControlLog {
   #syncedAtMs: number
   #reading: { readonly done: Promise<void>; readonly sinceMs: number } | null = null
   #readAgain = false
+  #restsUntilMs = 0
+  /** Cancels the read that is planned for the end of the rest. */
+  #cancelPlanned: (() => void) | null = null
   #stopped = false
 
   constructor(options: ControlLogOptions) {
@@ -165,6 +173,7 @@ export class ControlLog {
 
   async stop(): Promise<void> {
     this.#stopped = true
+    this.#cancelPlanned?.()
     for (const stop of this.#stops.splice(0)) await stop()
     await this.#reading?.done.catch(() => {})
   }
@@ -182,6 +191,14 @@ export class ControlLog {
       this.#readAgain = true
       return
     }
+    const restMs = this.#restsUntilMs - this.#clock.monotonicMs()
+    if (restMs > 0) {
+      this.#cancelPlanned ??= this.#clock.after(restMs, () => {
+        this.#cancelPlanned = null
+        void this.#tick()
+      })
+      return
+    }
     const done = this.#read()
     const reading = { done, sinceMs: this.#clock.monotonicMs() }
     this.#reading = reading
@@ -191,6 +208,8 @@ export class ControlLog {
       this.#log.warn('control_log_read_failed', { error })
     } finally {
       if (this.#reading === reading) this.#reading = null
+      const nowMs = this.#clock.monotonicMs()
+      this.#restsUntilMs = nowMs + Math.min(nowMs - reading.sinceMs, restMsMax)
     }
     if (this.#readAgain) {
       this.#readAgain = false

@@ -18,6 +18,8 @@
  *
  * Decision 0002 says why there are two databases.
  */
+import type { Secret } from '../security/secret.ts'
+
 export type SqlValue = string | number | bigint | boolean | null | Date | Buffer | readonly (string | number | bigint | boolean | null | Date)[]
 
 /**
@@ -96,10 +98,15 @@ export interface Db extends Queryable {
   readonly roundTrips: number
   /** The state of the connection pool. Absent when there is no pool. */
   readonly pool?: PoolState
+  /** The address at which a thread can open this database itself. Absent on the embedded database, which has one session. */
+  readonly address?: Secret
   close(): Promise<void>
 }
 
-/** The database cannot be reached, or it dropped the connection. HTTP and MCP reply 503 `database_unavailable`. */
+/** The part of the port that runs statements and transactions. A thread has only this part. */
+export type StatementDb = Pick<Db, keyof Queryable | 'tx' | 'kind'>
+
+/** Is thrown when the database cannot be reached or dropped the connection. HTTP and MCP reply 503 `database_unavailable`. */
 export class DatabaseUnavailableError extends Error {
   override readonly name = 'DatabaseUnavailableError'
 }

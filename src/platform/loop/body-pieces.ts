@@ -67,7 +67,5 @@ export class BodyPieces {
 /** A longer piece is never copied. */
 const copiedMaxBytes = 16 * 1024
 
-/**
- * True for a piece that keeps a much larger buffer in memory. This can happen because a sender can put bytes between two pieces that the reader never gets.
- */
-const keepsMuchMore = ({ length, buffer }: Uint8Array): boolean => length <= copiedMaxBytes && buffer.byteLength > 4 * length
+/** Returns true for a piece that keeps far more memory than its bytes: a sender can put any number of bytes between two pieces that no reader gets. */
+export const keepsMuchMore = ({ length, buffer }: Uint8Array): boolean => length <= copiedMaxBytes && buffer.byteLength > 4 * length

@@ -2,13 +2,15 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 
 interface Entry<V> {
-  readonly value: V | null
+  readonly value: V
   readonly expiresAtMs: number
 }
 
 interface Loading<V> {
   readonly answer: Promise<V | null>
   readonly sinceMs: number
+  /** The invalidations that came since the load began. Its value is stored only when none of them matches. Null when there are none. */
+  doubts: ((value: V) => boolean)[] | null
 }
 
 /**
@@ -17,8 +19,14 @@ interface Loading<V> {
  */
 const patienceMs = 250
 
+/** Maximum number of invalidations that one load is compared with. Beyond it the value is not stored. */
+const doubtsMax = 100
+
 export interface ExpiringCacheOptions<K, V> {
-  /** Maximum number of entries. The least recently used is dropped first. */
+  /**
+   * Maximum number of values, and the same number of missing values. The least recently used is dropped first. Callers choose which names are missing, so
+   * these are counted apart and drop no value.
+   */
   readonly max: number
   readonly ttlMs: number
   /** How long a missing value is cached. The default is a tenth of `ttlMs`. */
@@ -34,57 +42,68 @@ export interface ExpiringCacheOptions<K, V> {
  */
 export class ExpiringCache<K extends string | number, V> {
   readonly #entries: LRUCache<K, Entry<V>>
+  /** The times until which keys have no value. */
+  readonly #missing: LRUCache<K, number>
   readonly #loading = new Map<K, Loading<V>>()
   readonly #options: ExpiringCacheOptions<K, V>
-  /** Increases with every invalidation, so that a load that began before the invalidation does not store an outdated value. */
-  #generation = 0
 
   constructor(options: ExpiringCacheOptions<K, V>) {
     this.#options = options
     this.#entries = new LRUCache({ max: options.max })
+    this.#missing = new LRUCache({ max: options.max })
   }
 
   /** Returns the value immediately when it is cached, otherwise a promise. Null means that there is no value. */
   get(key: K): V | null | Promise<V | null> {
     const entry = this.#entries.get(key)
     if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
-    const loading = this.#loading.get(key) ?? this.#load(key, entry)
+    if (this.#isMissing(key)) return null
+    const running = this.#loading.get(key)
+    // A load that an invalidation may concern is not good enough for a request that came after it.
+    const loading = running === undefined || running.doubts !== null ? this.#load(key, entry) : running
     return entry !== undefined && this.#mayServe(entry) ? this.#awaitPatiently(loading, entry.value) : loading.answer
   }
 
   /** Returns the cached value without loading. Undefined when it is not cached. */
   peek(key: K): V | null | undefined {
     const entry = this.#entries.get(key)
-    return entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs() ? entry.value : undefined
+    if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
+    return this.#isMissing(key) ? null : undefined
   }
 
+  /** Drops the value. A load that began earlier does not store an outdated one. Other keys are not concerned. */
   invalidate(key: K): void {
-    this.#generation++
     this.#entries.delete(key)
+    this.#missing.delete(key)
     this.#loading.delete(key)
   }
 
-  /** Drops the values that match. Also drops missing values and the results of running loads, because nobody can tell whether they match. */
+  /** Drops the values that match. Also drops missing values, because it is not known whether they match. A running load stores its value when it does not match. */
   invalidateWhere(matches: (value: V) => boolean): void {
-    this.#generation++
-    for (const [key, { value }] of [...this.#entries.entries()]) if (value === null || matches(value)) this.#entries.delete(key)
-    this.#loading.clear()
+    const matched: K[] = []
+    this.#entries.forEach(({ value }, key) => {
+      if (matches(value)) matched.push(key)
+    })
+    for (const key of matched) this.#entries.delete(key)
+    this.#missing.clear()
+    for (const loading of this.#loading.values()) {
+      if (loading.doubts === null) loading.doubts = [matches]
+      else loading.doubts = loading.doubts.length < doubtsMax ? [...loading.doubts, matches] : [() => true]
+    }
   }
 
   clear(): void {
-    this.#generation++
     this.#entries.clear()
+    this.#missing.clear()
     this.#loading.clear()
   }
 
   #load(key: K, stale: Entry<V> | undefined): Loading<V> {
-    const generation = this.#generation
     const { load, ttlMs, clock } = this.#options
     const answer = load(key)
       .then(
         value => {
-          if (generation === this.#generation)
-            this.#entries.set(key, { value, expiresAtMs: clock.monotonicMs() + (value === null ? this.#negativeTtlMs : ttlMs) })
+          if (this.#loading.get(key) === loading && !isDoubted(loading, value)) this.#store(key, value, ttlMs)
           return value
         },
         error => {
@@ -97,14 +116,30 @@ export class ExpiringCache<K extends string | number, V> {
       })
     // After an old value was returned, a slow load may fail later while no caller waits for it.
     answer.catch(() => undefined)
-    const loading = { answer, sinceMs: clock.monotonicMs() }
+    const loading: Loading<V> = { answer, sinceMs: clock.monotonicMs(), doubts: null }
     this.#loading.set(key, loading)
     return loading
   }
 
+  #store(key: K, value: V | null, ttlMs: number): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (value === null) {
+      this.#entries.delete(key)
+      this.#missing.set(key, nowMs + this.#negativeTtlMs)
+    } else {
+      this.#missing.delete(key)
+      this.#entries.set(key, { value, expiresAtMs: nowMs + ttlMs })
+    }
+  }
+
+  #isMissing(key: K): boolean {
+    const untilMs = this.#missing.get(key)
+    return untilMs !== undefined && untilMs > this.#options.clock.monotonicMs()
+  }
+
   /** Returns whether an expired entry may still be returned while there is no new value. */
   #mayServe(entry: Entry<V>): boolean {
-    return entry.value !== null && this.#options.clock.monotonicMs() - entry.expiresAtMs < 10 * this.#options.ttlMs
+    return this.#options.clock.monotonicMs() - entry.expiresAtMs < 10 * this.#options.ttlMs
   }
 
   /** Returns the new value if it arrives within `patienceMs` of the start of the load, otherwise the old one. */
@@ -121,4 +156,9 @@ export class ExpiringCache<K extends string | number, V> {
   get #negativeTtlMs(): number {
     return this.#options.negativeTtlMs ?? this.#options.ttlMs / 10
   }
+}
+
+/** A missing value is in doubt after any invalidation, because it is not known whether it matches. */
+function isDoubted<V>({ doubts }: Loading<V>, value: V | null): boolean {
+  return doubts !== null && (value === null || doubts.some(matches => matches(value)))
 }

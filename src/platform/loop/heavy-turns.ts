@@ -4,6 +4,7 @@
  * the reasons.
  */
 import type { Clock } from '../clock.ts'
+import type { CancelSignal } from './cancellation.ts'
 import { nextTurn } from './next-turn.ts'
 
 interface Job {
@@ -25,34 +26,52 @@ export class HeavyTurns {
     this.#clock = clock
   }
 
-  /** Runs `work` when it is the turn of the organisation's owner. Rejects with the error of `work`. */
-  run<T>(orgId: number, work: () => T): Promise<T> {
-    return this.#queue(orgId, work, false)
+  /**
+   * Runs `work` when it is the turn of the organisation's owner. Rejects with the error of `work`. When `signal` aborts before the turn, the work gives up
+   * its place and never runs, and the promise rejects with the signal's reason.
+   */
+  run<T>(orgId: number, work: () => T, signal?: CancelSignal): Promise<T> {
+    return this.#queue(orgId, work, false, signal)
   }
 
   /**
-   * Runs `work` as `run` does. The turn also includes the code that receives the result, until that code waits for a timer, a file or the network. Use it
-   * when a library processes the result. Rejects with the error of `work`.
+   * Runs `work` as `run` does. The turn also contains what the waiting code does with the result until it waits for a timer, a file or the network. It is
+   * for work that a library does with the result. Rejects as `run` does.
    */
-  runWithSequel<T>(orgId: number, work: () => T): Promise<T> {
-    return this.#queue(orgId, work, true)
+  runWithSequel<T>(orgId: number, work: () => T, signal?: CancelSignal): Promise<T> {
+    return this.#queue(orgId, work, true, signal)
   }
 
-  #queue<T>(orgId: number, work: () => T, withSequel: boolean): Promise<T> {
+  #queue<T>(orgId: number, work: () => T, withSequel: boolean, signal: CancelSignal | undefined): Promise<T> {
+    if (signal?.aborted) return Promise.reject(signal.reason)
     return new Promise((resolve, reject) => {
+      const owner = this.#ownerOf(orgId)
+      const leave = (): void => {
+        this.#remove(owner, job)
+        reject(signal?.reason)
+      }
       const run = (): void => {
+        signal?.removeEventListener('abort', leave)
         try {
           resolve(work())
         } catch (error) {
           reject(error)
         }
       }
-      const owner = this.#ownerOf(orgId)
+      const job: Job = { run, withSequel }
+      signal?.addEventListener('abort', leave, { once: true })
       const jobs = this.#waiting.get(owner)
-      if (jobs === undefined) this.#waiting.set(owner, [{ run, withSequel }])
-      else jobs.push({ run, withSequel })
+      if (jobs === undefined) this.#waiting.set(owner, [job])
+      else jobs.push(job)
       if (!this.#isBusy) void this.#work()
     })
+  }
+
+  #remove(owner: string, job: Job): void {
+    const jobs = this.#waiting.get(owner) ?? []
+    const at = jobs.indexOf(job)
+    if (at >= 0) jobs.splice(at, 1)
+    if (jobs.length === 0) this.#waiting.delete(owner)
   }
 
   async #work(): Promise<void> {

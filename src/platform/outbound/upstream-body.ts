@@ -12,6 +12,11 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
    * whenever there is no room for the bytes that have arrived.
    */
   buffer(maxBytes: number, room?: RoomOfReply): Buffer | Promise<Buffer>
+  /**
+   * Passes the next chunks to `take` as they arrive, without a wait in between. Resolves with 'stopped' when `take` returns false, with 'nudged' after a
+   * nudge, and with 'ended' at the end of the body. Rejects when the body breaks off, or with the error of `take`. Later chunks wait for the next read.
+   */
+  flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd>
   /** Closes the connection. A pending read rejects. */
   destroy(): void
   /**
@@ -22,6 +27,9 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   /** From now on, the request's signal does not close the connection. A relay that must end at an event boundary calls `destroy` itself. */
   detachSignal(): void
 }
+
+/** Why a flow of chunks has ended. */
+export type FlowEnd = 'stopped' | 'nudged' | 'ended'
 
 export interface OutboundReply {
   readonly status: number
@@ -53,9 +61,9 @@ const chunkMinBytes = 256
 const partMaxBytes = 16 * 1024
 
 /**
- * Sends a request with undici. Resolves with the status, the headers and a body that the reader pulls. `request()` of undici is not used, because its
- * stream costs more than the whole relay. For backpressure, the socket is paused above 16 unread chunks or 128 KiB. With `refusesFine`, a body with too
- * many small chunks fails.
+ * Sends a request with undici. Resolves with status, headers and a body that the reader pulls, or that flows to it. It is used instead of `request()`,
+ * because undici's stream costs more than the whole relay. Backpressure: the socket is paused above 16 unread chunks or 128 KiB of them. With `refusesFine`, a
+ * body that is cut too finely breaks off.
  */
 export function dispatch(
   dispatcher: Dispatcher,
@@ -68,6 +76,12 @@ export function dispatch(
     const exchange = new Exchange(resolve, reject, signal, refusesFine)
     dispatcher.dispatch(options, exchange)
   })
+}
+
+interface Flow {
+  readonly take: (chunk: Uint8Array) => boolean
+  readonly resolve: (why: FlowEnd) => void
+  readonly reject: (error: unknown) => void
 }
 
 class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
@@ -86,6 +100,14 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #failed = false
   #started = false
   #wake: (() => void) | null = null
+  /** Takes chunks as they arrive. Null while no flow is under way. */
+  #flow: Flow | null = null
+  /** True while a chunk is being taken. */
+  #isTaking = false
+  /** True while the flow waits for the next turn of the event loop. */
+  #isResting = false
+  /** Bytes that the reader got in this turn. */
+  #turnBytes = 0
   /** Ends a wait for room. */
   #wakeRoom: (() => void) | null = null
   #isNudged = false
@@ -123,6 +145,13 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
       this.#abort(new Error('the reply comes in pieces that are too small'))
       return
     }
+    if (this.#flow !== null && this.#chunks.length === 0 && !this.#isResting && chunk.length <= partMaxBytes) this.#take(this.#flow, chunk)
+    else this.#keep(controller, chunk)
+    this.#wakeReader()
+  }
+
+  /** Keeps a chunk for the next read, and pauses the socket when there are many. */
+  #keep(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#refusesFine && chunk.length <= smallChunkBytes && this.#chunks.length >= joinAboveChunks) this.#join(chunk)
     else {
       this.#chunks.push(chunk)
@@ -130,7 +159,6 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     }
     this.#unreadBytes += chunk.length
     if ((this.#unreadBytes > pauseAboveBytes || this.#chunks.length > pauseAboveChunks) && this.#wake === null) controller.pause()
-    this.#wakeReader()
   }
 
   /**
@@ -156,6 +184,63 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   onResponseEnd(): void {
     this.#ended = true
     this.#done()
+  }
+
+  flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd> {
+    return new Promise((resolve, reject) => {
+      this.#flow = { take, resolve, reject }
+      this.#pump()
+    })
+  }
+
+  #take({ take, reject }: Flow, chunk: Uint8Array): void {
+    this.#isTaking = true
+    try {
+      if (!take(chunk)) this.#stop('stopped')
+    } catch (error) {
+      this.#flow = null
+      reject(error)
+    }
+    this.#isTaking = false
+    this.#turnBytes += Math.max(chunk.length, chunkMinBytes)
+    if (this.#turnBytes > turnMaxBytes && this.#flow !== null) this.#rest()
+  }
+
+  /** Passes on what has arrived, and then waits for more. It ends the flow when nothing more can come. */
+  #pump(): void {
+    for (let flow = this.#flow; flow !== null && !this.#isResting; flow = this.#flow) {
+      const chunk = this.#nextPart()
+      if (chunk !== undefined) {
+        this.#unreadBytes -= chunk.length
+        this.#take(flow, chunk)
+      } else if (this.#failed) {
+        this.#flow = null
+        flow.reject(this.#error)
+      } else if (this.#ended) this.#stop('ended')
+      else if (this.#isNudged) {
+        this.#isNudged = false
+        this.#stop('nudged')
+      } else {
+        if (this.#controller?.paused) this.#controller.resume()
+        return
+      }
+    }
+  }
+
+  #stop(why: FlowEnd): void {
+    const flow = this.#flow
+    this.#flow = null
+    flow?.resolve(why)
+  }
+
+  /** Lets other work run. Otherwise a burst that has already arrived would be processed completely before it. */
+  #rest(): void {
+    this.#isResting = true
+    this.#turnBytes = 0
+    setImmediate(() => {
+      this.#isResting = false
+      this.#pump()
+    })
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -273,6 +358,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   }
 
   #wakeReader(): void {
+    if (this.#flow !== null && !this.#isTaking) this.#pump()
     const wake = this.#wake
     this.#wake = null
     wake?.()

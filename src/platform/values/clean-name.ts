@@ -1,5 +1,8 @@
 import { fail } from '../errors.ts'
+import { normalFormC } from './normal-form.ts'
 
+/** A longer text cannot be a name in any normal form. */
+const typedMaxChars = 10_000
 const nameShape = /^[^\p{Cc}]{1,100}$/u
 /** Characters that are invisible or change the direction of text. A name with such characters can look the same as another name. */
 const unseen = /[\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u
@@ -12,8 +15,8 @@ const joiners =
  * 100 characters and no control characters, invisible characters, or characters that change the direction of text. Throws `bad_name`.
  */
 export function cleanName(text: string): string {
-  const name = text.normalize('NFC').trim()
-  if (!nameShape.test(name)) throw fail('bad_name', { message: 'A name has 1 to 100 characters and no control characters.' })
+  const name = normalFormC(text.trim()).trim()
+  if (text.length > typedMaxChars || !nameShape.test(name)) throw fail('bad_name', { message: 'A name has 1 to 100 characters and no control characters.' })
   if (unseen.test(name.replace(joiners, '')))
     throw fail('bad_name', {
       message: 'A name cannot hold invisible characters or characters that change the direction of text. Type it instead of pasting it.',

@@ -1,4 +1,4 @@
-/** The fetch wrapper on a real gateway: what it signs, what it sends again, and what it leaves alone. */
+/** The fetch wrapper on a real gateway: which requests it signs, which it sends again, and which it leaves unchanged. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,10 +19,10 @@ const chat = JSON.stringify({ model: 'test-model', messages: [{ role: 'user', co
 const json = { 'content-type': 'application/json' }
 let app: TestApp
 let issuer: OidcIssuer
-/** Somebody else's server. */
+/** A server that is not the gateway. */
 let elsewhere: Server
 let seen: IncomingHttpHeaders[] = []
-/** What it answers with 401, in turn; after that 200. */
+/** The bodies of its next 401 replies, in order. After them it answers 200. */
 let refusals: object[] = []
 
 beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('a token that has expired', () => {
     ['a Request', () => [request()]],
     ['a Request whose body is a stream', () => [new Request(request(), { body: new Blob([chat]).stream(), duplex: 'half' } as RequestInit)]],
     ['a URL without a body', () => [new URL(`${app.baseUrl}/v1/me/whoami`)]],
-  ])('is replaced once, and %s is sent again', async (_name, argumentsOf) => {
+  ])('an expired token is replaced once, and %s is sent again', async (_name, argumentsOf) => {
     const { agent, sent } = await countedAgent(app)
     await agent.whoami()
     expire()
@@ -74,7 +74,7 @@ describe('a token that has expired', () => {
     expect(sent.slice(before)[1]).toBe('200 /v1/me/agents/:id/token')
   })
 
-  test('is replaced once for ten concurrent calls', async () => {
+  test('an expired token is replaced once for ten concurrent calls', async () => {
     const { agent, sent } = await countedAgent(app)
     await agent.whoami()
     expire()
@@ -83,7 +83,7 @@ describe('a token that has expired', () => {
     expect(sent.slice(before).filter(line => line.endsWith('/token'))).toHaveLength(1)
   })
 
-  test('is replaced, but a stream is not sent again, and the next call has a new token', async () => {
+  test('an expired token is replaced, but a stream is not sent again, and the next call has the new token', async () => {
     const { agent } = await countedAgent(app)
     await agent.whoami()
     expire()
@@ -96,14 +96,14 @@ describe('a token that has expired', () => {
     expect((await send()).status).toBe(200)
   })
 
-  test('is replaced too when only this token was revoked', async () => {
+  test('a token is replaced too when only this token was revoked', async () => {
     const { agent, sent } = await countedAgent(app)
     expect((await postForm(app, '/oauth/revoke', { token: await agent.tokens.getToken() }, { token: app.key })).status).toBe(200)
     expect(await agent.whoami()).toMatchObject({ principal: { kind: 'agent' } })
     expect(sent.filter(line => line.endsWith('/token'))).toHaveLength(2)
   })
 
-  test('is recognised by the body too, when a browser hides the header', async () => {
+  test("an expired token is recognised by the reply's body when a browser hides the header", async () => {
     const given: unknown[] = []
     const source = {
       getToken(params?: object) {
@@ -122,7 +122,7 @@ describe('a token that has expired', () => {
     expect(seen).toHaveLength(5)
   })
 
-  test('is not replaced when it is an API key, because a second try would not help', async () => {
+  test('an expired API key is not replaced, because a second try would not help', async () => {
     const sent: string[] = []
     const signed = agentFetch('br-not-a-key', countingFetch(sent), { baseUrl: app.baseUrl })
     expect(await codeOf(await signed('/v1/me/whoami'))).toBe('invalid_api_key')
@@ -131,11 +131,11 @@ describe('a token that has expired', () => {
 })
 
 describe('refusals', () => {
-  test('of a budget are returned unchanged, once', async () => {
+  test('the refusal of a spent budget is returned unchanged, after one request', async () => {
     const { id, agent, sent } = await countedAgent(app)
     await app.setBudget('agent', id, 0.000001)
     const ask = (): Promise<Response> => agent.fetch('/v1/chat/completions', { method: 'POST', headers: json, body: chat })
-    // The money of a call is settled a moment behind its reply.
+    // A call is settled shortly after its reply.
     await until(async () => (await ask()).headers.get('x-should-retry') === 'false')
     const before = sent.length
     const reply = await ask()
@@ -143,7 +143,7 @@ describe('refusals', () => {
     expect(sent.slice(before)).toEqual(['429 /v1/chat/completions'])
   })
 
-  test('of a mint come as a reply in the envelope that every SDK reads, and say whether to try again', async () => {
+  test('a refused mint becomes a reply in the envelope that every SDK reads, and says whether to retry', async () => {
     const agent = connectAgent({ baseUrl: app.baseUrl, agent: 'nobody', credential: app.key })
     const reply = await agent.fetch('/v1/models')
     expect(reply.status).toBe(404)
@@ -155,7 +155,7 @@ describe('refusals', () => {
     await expect(agent.whoami()).rejects.toMatchObject({ name: 'BrigadeError', code: 'not_found', status: 404 })
   })
 
-  test('of a revoked agent are a 401 that names it, and the client throws AgentRevokedError', async () => {
+  test('a revoked agent gets a 401 that names the reason, and the client throws AgentRevokedError', async () => {
     const { id, agent } = await countedAgent(app)
     await agent.whoami()
     await revoke(app, id)
@@ -173,21 +173,21 @@ describe('refusals', () => {
 })
 
 describe('a request', () => {
-  test('is signed only for the gateway', async () => {
+  test('a request is signed only when it goes to the gateway', async () => {
     const { agent } = await countedAgent(app)
     await agent.fetch(`${elsewhereUrl()}/`, { headers: { authorization: 'Bearer mine' } })
     await agent.fetch(new Request(`${elsewhereUrl()}/`))
     expect(seen.map(headers => headers.authorization)).toEqual(['Bearer mine', undefined])
   })
 
-  test('is signed only below the path of a gateway that has a path, and nowhere else on its host', async () => {
+  test('when the gateway has a path, only requests below that path are signed', async () => {
     const signed = agentFetch('br-key', fetch, { baseUrl: `${elsewhereUrl()}/gateway/` })
     for (const path of ['/gateway/v1/models', '/gatewayed', '/gateway/../other']) await signed(`${elsewhereUrl()}${path}`)
     await signed('/v1/models')
     expect(seen.map(headers => headers.authorization)).toEqual(['Bearer br-key', undefined, undefined, 'Bearer br-key'])
   })
 
-  test('has a user agent when the caller sets none, an agent for a key, and never the placeholder of a key', async () => {
+  test('a request has a user agent if the caller sets none, an agent name if a key signs it, and never the placeholder key', async () => {
     const signed = agentFetch('br-key', fetch, { agentLabel: 'deploys' })
     await signed(elsewhereUrl(), { headers: { 'x-api-key': 'set-by-brigade-fetch', authorization: 'Bearer set-by-brigade-fetch' } })
     await signed(elsewhereUrl(), { headers: { 'x-api-key': 'mine', 'user-agent': 'mine/1', 'x-br-agent-id': 'mine' } })
@@ -198,7 +198,7 @@ describe('a request', () => {
     expect(seen[0]).not.toHaveProperty('x-api-key')
   })
 
-  test('ends when its caller aborts while it waits for a token', async () => {
+  test('a request ends when its caller aborts while it waits for a token', async () => {
     const waiting = agentFetch({ getToken: () => new Promise(() => undefined) })
     const stop = new AbortController()
     const call = waiting(`${app.baseUrl}/v1/models`, { signal: stop.signal })
@@ -209,7 +209,7 @@ describe('a request', () => {
 })
 
 describe('a connection', () => {
-  test('returns its identity and its budget', async () => {
+  test('a connection returns its identity and its budget', async () => {
     expectTypeOf<BudgetView>().toExtend<AgentBudget>()
     expectTypeOf<keyof BudgetView>().toEqualTypeOf<keyof AgentBudget>()
     const { id, name, agent } = await countedAgent(app, { scope: 'usage:read', ttlS: 60 })
@@ -219,7 +219,7 @@ describe('a connection', () => {
     expect(agent.baseUrl).toBe(app.baseUrl)
   })
 
-  test('accepts a key, a token, and any source of tokens', async () => {
+  test('a connection accepts a key, a token, and any source of tokens', async () => {
     const { name, agent } = await countedAgent(app)
     expect(await connectAgent({ baseUrl: app.baseUrl, credential: async () => `${app.key}\n` }).whoami()).toMatchObject({ agent: null })
     const token = await agent.tokens.getToken()
@@ -228,7 +228,7 @@ describe('a connection', () => {
     expect(() => connectAgent({ baseUrl: app.baseUrl, credential: agent.tokens, agent: name })).toThrow('leave agent and exchange out')
   })
 
-  test('finds its agent by id or name, and creates it only when that was requested', async () => {
+  test('a connection finds its agent by id or name, and creates the agent only when `create` is set', async () => {
     const { id, name } = await countedAgent(app)
     const tokens = (agent: string | number, create = false) => createAgentTokenProvider({ baseUrl: app.baseUrl, agent, create, credential: app.key })
     expect((await tokens(id).get()).agentId).toBe(id)
@@ -242,7 +242,7 @@ describe('a connection', () => {
     await expect(tokens(99_999).get()).rejects.toMatchObject({ code: 'not_found', status: 404 })
   })
 
-  test('reads its key again at each mint', async () => {
+  test('a connection reads its key again at each mint', async () => {
     const first = await app.newKey()
     const second = await app.newKey()
     let key = first.key
@@ -255,7 +255,7 @@ describe('a connection', () => {
   })
 })
 
-/** An agent with a rule for a subject, and the tokens that its platform gives out, which live two minutes. */
+/** Creates an agent with a trust rule for a subject, and returns functions for the platform tokens, which live two minutes. */
 async function trusted(name: string, subject = name) {
   const { id } = (await app.call('POST', '/v1/me/agents', { name })).json
   const rule = { name, issuer: issuer.url, subject, agent_id: id, key_id: app.keyId }
@@ -266,7 +266,7 @@ async function trusted(name: string, subject = name) {
 }
 
 describe('an agent of a job or pod, by a token of another issuer', () => {
-  test('the platform token is read at each mint, and the revocation of the agent ends the connection', async () => {
+  test('a connection reads the platform token at each mint, and ends when the agent is revoked', async () => {
     const { id, credential } = await trusted('deployer')
     const sent: string[] = []
     let asked = 0
@@ -290,7 +290,7 @@ describe('an agent of a job or pod, by a token of another issuer', () => {
     expect(sent.slice(before)).toEqual(['401 /v1/me/whoami'])
   })
 
-  test('when rules for several agents accept a token, an id chooses; a name is compared with the agent that came', async () => {
+  test('when rules for several agents accept a token, an id chooses the agent. A name is compared with the agent of the issued token', async () => {
     const { id, credential } = await trusted('first', 'shared')
     const tokens = (agent?: string | number) => createAgentTokenProvider({ baseUrl: app.baseUrl, exchange: true, credential, agent })
     expect(await tokens('first').get()).toMatchObject({ agentId: id })
@@ -300,7 +300,7 @@ describe('an agent of a job or pod, by a token of another issuer', () => {
     await expect(tokens().get()).rejects.toMatchObject({ code: 'invalid_request', status: 400, message: expect.stringContaining('Name one') })
   })
 
-  test('the error for a refused token contains the words of the gateway', async () => {
+  test("the error for a refused platform token contains the gateway's message", async () => {
     const tokens = createAgentTokenProvider({ baseUrl: app.baseUrl, exchange: true, credential: 'no-token' })
     await expect(tokens.getToken()).rejects.toMatchObject({ name: 'BrigadeError', code: 'invalid_request', message: expect.stringMatching(/\w+ \w+/) })
   })

@@ -1,4 +1,4 @@
-/** A project that uses the toolkit as a package: the files that npm would install there are compiled from src. */
+/** A project that uses the toolkit as a package. The package has the files that npm would install, compiled from src. */
 import { execFile, spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,23 +10,23 @@ import { promisify } from 'node:util'
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const typescript = createRequire(import.meta.url).resolve('typescript/package.json')
 const tsc = join(dirname(typescript), 'bin', 'tsc')
-/** What the examples import beside the toolkit. */
+/** The packages that the examples import in addition to the toolkit. */
 const packages = ['openai', '@anthropic-ai', 'ai', '@ai-sdk', '@langchain', '@openai', '@modelcontextprotocol', '@types', 'zod']
 
-/** A folder with a project in it. */
+/** A folder with a project. */
 export interface Consumer {
   readonly folder: string
-  /** The folder of the package. */
+  /** The folder of the installed package. */
   readonly packageFolder: string
   write(name: string, text: string): void
-  /** What tsc says of the files; empty: nothing. */
+  /** Returns the errors of tsc for these files. The text is empty when there are none. */
   typeErrors(files: readonly string[], options: object): string
-  /** Runs a program to its end and gives its output. Rejects when it fails, and when it has not ended after `timeoutMs`. */
+  /** Runs a program to its end and returns its output. Rejects when the program fails, or has not ended after `timeoutMs`. */
   run(file: string, env: Readonly<Record<string, string>>, timeoutMs?: number): Promise<string>
   remove(): void
 }
 
-/** Throws when the toolkit does not compile. */
+/** Compiles the toolkit into a package. Throws when it does not compile. */
 export function makeConsumer(): Consumer {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-consumer-'))
   const packageFolder = join(folder, 'node_modules', 'brigade-gateway')

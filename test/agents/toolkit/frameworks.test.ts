@@ -1,4 +1,4 @@
-/** The real packages and MCP clients on a real gateway: tokens end in the middle of a run, and agents are revoked in the middle of one. */
+/** The real frameworks and MCP clients on a real gateway. Tokens expire, and agents are revoked, in the middle of a run. */
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const client of open.splice(0)) await client.close()
 })
 
-/** Asks for the tool first, and answers when its result is there. */
+/** Calls the tool first, and answers when the tool result is there. */
 function asksForTool({ json }: RecordedRequest): UpstreamScript {
   const messages = json?.['messages'] as { role: string }[]
   return messages.some(({ role }) => role === 'tool') ? {} : toolCallReply('wait', {}, 1)
@@ -43,7 +43,7 @@ describe.each(frameworks.map(framework => [framework.name, framework] as const))
     expect(sent.filter(line => line.endsWith('/token'))).toEqual(['200 /v1/me/agents/:id/token', '200 /v1/me/agents/:id/token'])
   })
 
-  test('the revocation of an agent in the middle of a run ends it immediately, and nothing more is sent', async () => {
+  test('a revocation in the middle of a run ends it immediately, and no further request is sent', async () => {
     const { id, agent, sent, ends } = await countedAgent(app)
     app.alpha.script(asksForTool)
     let before = 0
@@ -63,7 +63,7 @@ describe.each(frameworks.map(framework => [framework.name, framework] as const))
     expect(sent.slice(before), 'nobody asks for a revoked agent').toHaveLength(1)
   })
 
-  test('the stream of a revoked agent ends with an error, and the next call says why without a second try', async () => {
+  test('the stream of a revoked agent ends with an error, and the next call gives the reason without a second try', async () => {
     const { id, agent, sent } = await countedAgent(app)
     app.alpha.script({ holdAfterChunks: 2 })
     let before = 0
@@ -79,7 +79,7 @@ describe.each(frameworks.map(framework => [framework.name, framework] as const))
   })
 })
 
-/** The name of the agent that a tool call speaks for. */
+/** Calls the tool whoami and returns its result. */
 type Whoami = () => Promise<unknown>
 
 async function connectV1(agent: ConnectedAgent): Promise<Whoami> {
@@ -100,7 +100,7 @@ describe.each([
   ['@modelcontextprotocol/sdk', connectV1],
   ['@modelcontextprotocol/client', connectV2],
 ] as const)('TOOL-01 %s', (_name, connect) => {
-  test('a token that expires in the middle of a run is replaced, and the revocation of the agent ends the run immediately', async () => {
+  test('a token that expires in the middle of a run is replaced, and a revocation ends the run immediately', async () => {
     const { id, name, agent, sent, ends } = await countedAgent(app)
     const whoami = await connect(agent)
     expect(await whoami()).toMatchObject({ agent: { name } })
@@ -119,7 +119,7 @@ describe.each([
   })
 })
 
-test('toolsets can be chosen', async () => {
+test('an MCP client can choose toolsets', async () => {
   const { agent } = await countedAgent(app)
   expect(agent.mcp({ toolsets: ['core', 'memory'] })[0].href).toBe(`${app.baseUrl}/mcp?toolsets=core%2Cmemory`)
 })

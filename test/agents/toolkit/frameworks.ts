@@ -1,4 +1,7 @@
-/** The frameworks that people build agents with, each as one line of the toolkit makes it: a run with a tool in its middle, and a stream. */
+/**
+ * The frameworks with which people build agents, each set up with one line of the toolkit. Each can run with a tool call in the middle, and can
+ * stream.
+ */
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
@@ -12,14 +15,14 @@ import OpenAI from 'openai'
 import { z } from 'zod'
 import type { ConnectedAgent } from '../../../src/agents/toolkit/connect-agent.ts'
 
-/** What a framework does for a test. It rejects with what its user would catch. */
+/** A framework as a test uses it. It rejects with the error that its user would catch. */
 export interface Framework {
   readonly name: string
-  /** Its error of a stream that failed in the middle tells the state only, and not why. */
+  /** True when its error for a broken stream contains only the status and not the reason. */
   readonly hidesReason?: boolean
-  /** Asks, has the tool `wait` called, which runs `during`, and asks again with its result. Resolves to the answer. */
+  /** Sends a prompt, runs `during` when the tool `wait` is called, and sends the result. Resolves to the answer. */
   run(agent: ConnectedAgent, during: () => Promise<string>): Promise<string>
-  /** Streams an answer; `onText` runs at its first text. */
+  /** Streams an answer. `onText` runs at the first text. */
   stream(agent: ConnectedAgent, onText: () => Promise<void>): Promise<void>
 }
 
@@ -68,7 +71,7 @@ const openaiResponses: Framework = {
     const client = new OpenAI(agent.openai())
     for await (const event of await client.responses.create({ model, input: prompt, stream: true })) {
       if (event.type === 'response.output_text.delta') await first()
-      // This SDK leaves the reading of failed responses to its user.
+      // This SDK does not throw for failed responses. Its user must check them.
       if (event.type === 'response.failed') throw new Error(event.response.error?.message)
     }
   },
@@ -89,7 +92,7 @@ const anthropic: Framework = {
     for await (const event of stream) {
       if (event.type === 'content_block_delta') await first()
     }
-    // The loop ends without a word when an error comes while nobody waits for the next event.
+    // When an error arrives while nobody waits for the next event, the loop ends without throwing. `finalMessage` throws it.
     await stream.finalMessage()
   },
 }
@@ -149,7 +152,7 @@ function openaiAgents(name: string, useResponses: boolean): Framework {
   }
 }
 
-/** All of them. */
+/** All frameworks. */
 export const frameworks: readonly Framework[] = [
   openaiChat,
   openaiResponses,
@@ -162,7 +165,7 @@ export const frameworks: readonly Framework[] = [
   openaiAgents('OpenAI Agents SDK, responses', true),
 ]
 
-/** The same, but only the first time. */
+/** Returns a function that runs `what` at its first call only. */
 function once(what: () => Promise<void>): () => Promise<void> {
   let isDone = false
   return async () => {

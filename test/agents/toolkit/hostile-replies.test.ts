@@ -1,4 +1,4 @@
-/** The toolkit when something goes wrong: servers that answer what no gateway answers, invalid credentials, clocks that do not run. */
+/** The toolkit under failures: servers that send replies unlike the gateway's, invalid credentials, and clocks that stop. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -21,7 +21,7 @@ interface Answer {
 const secret = 'br-the-secret-of-this-test'
 const servers: Server[] = []
 const seen: IncomingMessage[] = []
-/** What the server answers next; after that a token for a mint, and an empty object for all else. */
+/** The next answers of the server. After them, it answers a mint with a token and every other request with an empty object. */
 let answers: Answer[] = []
 let baseUrl = ''
 let elsewhereUrl = ''
@@ -73,7 +73,7 @@ describe('a credential', () => {
     ['nothing, from a variable that is not set', undefined],
     ['null', null],
     ['a number', 7],
-  ])('that is %s is refused before anything is sent, and the message never contains it', async (_name, given) => {
+  ])('a credential that is %s is refused before any request is sent, and the message never contains it', async (_name, given) => {
     const credential = given as string
     const fetched = async () => {
       const reply = await agentFetch(credential)(`${baseUrl}/v1/models`)
@@ -95,14 +95,14 @@ describe('a credential', () => {
     expect(seen).toEqual([])
   })
 
-  test('is not visible when a program prints the toolkit', async () => {
+  test("a credential is not visible when a program prints the toolkit's objects", async () => {
     const agent = connectAgent({ baseUrl, agent: 7, credential: secret })
     const token = await agent.tokens.getToken()
     const shown = inspect([agent, agent.openai(), agent.langchain(), agent.mcp(), agentFetch(secret)], { depth: 9, showHidden: true }) + JSON.stringify(agent)
     for (const hidden of [secret, token]) expect(shown).not.toContain(hidden)
   })
 
-  test('is never sent to another host, by a path, a redirect or an address', async () => {
+  test('a credential is never sent to another host, whether by a path, a redirect or an address', async () => {
     const client = gatewayClient({ baseUrl, credential: secret })
     for (const path of ['@127.0.0.1:1/x', '.example.com/x', 'v1/models', ''])
       await expect(client.send('GET', path)).rejects.toThrow('path must begin with a slash')
@@ -117,26 +117,26 @@ describe('a credential', () => {
     expect(seen.at(-1)?.headers).not.toHaveProperty('authorization')
   })
 
-  test('is not requested with options that no header can contain', () => {
+  test('options that no header can contain are refused without requesting a credential', () => {
     for (const agentLabel of ['নাম', 'a\r\nb: c', '', 'x'.repeat(101)]) expect(() => agentFetch(secret, fetch, { agentLabel })).toThrow('agentLabel must be')
     for (const userAgent of ['ü', 'a\nb']) expect(() => agentFetch(secret, fetch, { userAgent })).toThrow('userAgent must be')
     expect(() => connectAgent({ credential: secret } as never)).toThrow('baseUrl must be the http(s) address')
   })
 
-  test('and a memory key with half a character are refused', async () => {
+  test('a credential and a memory key with an unpaired surrogate are refused', async () => {
     const { memory } = connectAgent({ baseUrl, credential: secret })
     for (const work of [memory.write('agents/\ud800', 'x'), memory.read('agents/\udc00x'), memory.remove('\ud800')])
       await expect(work).rejects.toThrow('key has half a character')
     expect(seen).toEqual([])
   })
 
-  test('needs an agent by name or id; space around a name does not matter', async () => {
+  test('a credential needs an agent by name or id, and space around the name is ignored', async () => {
     for (const agent of ['', ' ', Number.NaN, 1.5, undefined]) expect(() => provider({ agent })).toThrow('agent is missing')
     answers = [{ body: '{"agents":[{"id":7,"name":"triage","status":"active"}],"next_cursor":null}' }]
     expect(await provider({ agent: ' triage\n' }).getToken()).toMatch(/^token-/)
   })
 
-  test('works for a gateway whose name is v1', () => {
+  test('the address of a gateway whose host is named v1 works', () => {
     expect(connectAgent({ baseUrl: 'http://v1', credential: secret }).baseUrl).toBe('http://v1')
     expect(connectAgent({ baseUrl: 'http://v1/v1/', credential: secret }).baseUrl).toBe('http://v1')
   })
@@ -149,7 +149,7 @@ describe('a server that is not the gateway', () => {
     ['null', 'null'],
     ['a list', '[]'],
     ['a token without an end', '{"access_token":"a","expires_in":"soon"}'],
-  ])('and answers a mint with %s is named in the error, and is not asked again and again', async (_name, body) => {
+  ])('a server that answers a mint with %s is named in the error, and is not asked repeatedly', async (_name, body) => {
     answers = Array(5).fill({ body })
     for (const agent of [7, 'triage'])
       await expect(provider({ agent }).getToken()).rejects.toMatchObject({ code: 'wrong_address', status: 400, message: expect.stringContaining(baseUrl) })
@@ -158,7 +158,7 @@ describe('a server that is not the gateway', () => {
     await expect(gatewayClient({ baseUrl, credential: secret }).json('GET', '/v1/me/whoami')).rejects.toMatchObject({ code: 'wrong_address' })
   })
 
-  test('and cuts the connection is distinguished from a missing one', async () => {
+  test('a server that cuts the connection is distinguished from a missing one', async () => {
     const gone = createServer().listen(0, '127.0.0.1')
     await once(gone, 'listening')
     const { port } = gone.address() as AddressInfo
@@ -170,7 +170,7 @@ describe('a server that is not the gateway', () => {
     await expect(client.send('GET', '/')).rejects.toThrow(/^fetch failed: no gateway answers at http/)
   })
 
-  test('that is a proxy with its own 401 has its reply returned unchanged, and causes no new token', async () => {
+  test('the 401 of a proxy is returned unchanged, and causes no new token', async () => {
     answers = [{}, { status: 401, headers: { 'www-authenticate': 'Basic realm="proxy"' }, body: '<h1>Sign in</h1>' }]
     const reply = await agentFetch(provider())(`${baseUrl}/v1/models`)
     expect([reply.status, await reply.text(), seen.length]).toEqual([401, '<h1>Sign in</h1>', 2])
@@ -183,7 +183,7 @@ describe('retry-after', () => {
     return failure(gatewayClient({ baseUrl, credential: secret }).send('GET', '/'))
   }
 
-  test('may be a date, by the clock of the server that sent it', async () => {
+  test('retry-after may be a date, by the clock of the server that sent it', async () => {
     const date = 'Sat, 01 Aug 2026 10:00:00 GMT'
     expect(await said({ date, 'retry-after': 'Sat, 01 Aug 2026 10:00:30 GMT' })).toMatchObject({ retryAfterS: 30 })
     expect(await said({ date, 'retry-after': 'Sat, 01 Aug 2026 09:00:00 GMT' })).toMatchObject({ retryAfterS: 0 })
@@ -191,7 +191,7 @@ describe('retry-after', () => {
       expect(await said({ 'retry-after': nonsense })).toMatchObject({ retryAfterS: null })
   })
 
-  test('of a day is not believed', async () => {
+  test('a retry-after of a day is reduced', async () => {
     let nowMs = 0
     const tokens = provider({ now: () => nowMs })
     answers = [{ status: 503, headers: { 'retry-after': '86400' } }]
@@ -207,7 +207,7 @@ describe('retry-after', () => {
 describe('an agent that is revoked', () => {
   const revoked = { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token", error_description="agent_revoked"' } }
 
-  test.each(['HEAD', 'GET'])('is recognised by the header alone, in a reply to %s whose body says nothing', async method => {
+  test.each(['HEAD', 'GET'])('a revoked agent is recognised by the header alone, in a reply to %s without a useful body', async method => {
     const tokens = provider()
     const signed = agentFetch(tokens)
     answers = [{}, { ...revoked, body: '' }]
@@ -218,7 +218,7 @@ describe('an agent that is revoked', () => {
     expect(seen).toHaveLength(2)
   })
 
-  test('ends with the callback of its owner, which may fail later without ending the program', async () => {
+  test("a revocation calls the owner's callback. A later failure of the callback does not end the program", async () => {
     const unhandled: unknown[] = []
     const note = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', note)
@@ -237,7 +237,7 @@ describe('an agent that is revoked', () => {
     expect(unhandled).toEqual([])
   })
 
-  test('ends a forced mint too, for all waiting callers', async () => {
+  test('a revocation ends a forced mint for all waiting callers too', async () => {
     const tokens = provider()
     const waiting = [tokens.getToken({ forceRefresh: true }), tokens.getToken(), tokens.getToken({ forceRefresh: true, refused: 'x' })]
     tokens.noteRevoked(new AgentRevokedError({ status: 401, code: 'agent_revoked', message: 'gone' }))
@@ -247,7 +247,7 @@ describe('an agent that is revoked', () => {
 })
 
 describe('calls and clocks', () => {
-  test('a machine that slept, or whose clock was set forward, gets one new token before its next call', async () => {
+  test('after the machine slept, or its clock was set forward, one new token is minted before the next call', async () => {
     const tokens = provider({ now: () => 0 })
     expect(await tokens.getToken()).toBe(await tokens.getToken())
     try {
@@ -265,7 +265,7 @@ describe('calls and clocks', () => {
     }
   })
 
-  test('a call that is aborted does not abort other calls', async () => {
+  test('aborting one call does not abort other calls', async () => {
     const signed = agentFetch(provider(), fetch, { baseUrl })
     const stop = new AbortController()
     const [given, kept] = [signed('/v1/models', { signal: stop.signal }), signed('/v1/models')]
@@ -275,7 +275,7 @@ describe('calls and clocks', () => {
     expect(seen.map(({ url }) => url)).toEqual(['/v1/me/agents/7/token', '/v1/models'])
   })
 
-  test('a failed renewal is followed by a successful one, and two providers share nothing', async () => {
+  test('after a failed renewal the next one succeeds, and two providers share no state', async () => {
     const [one, two] = [provider(), provider({ agent: 8 })]
     await Promise.all([one.getToken(), two.getToken()])
     answers = [{ status: 400, body: '{"error":{"code":"bad_request","message":"no"}}' }]

@@ -40,7 +40,7 @@ describe('compared with the store of LangGraph', () => {
   const filter = fc.dictionary(fc.constantFrom('n', 'tag'), fc.oneof(operand, operators), { maxKeys: 2, noNullPrototype: true })
   type Step = (store: BaseStore) => Promise<unknown>
   const anyNamespace = fc.oneof({ weight: 9, arbitrary: namespace }, { weight: 1, arbitrary: bad })
-  // The reference lists in order of insertion, ours by name: the comparison is of sets.
+  // The reference store lists items in the order of insertion, and this store by name. Results are compared as sets.
   const unordered = async (found: Promise<readonly { namespace: string[]; key: string; value: unknown }[]>): Promise<unknown> =>
     (await found).map(item => JSON.stringify([item.namespace, item.key, item.value])).sort()
   const list = fc.record(
@@ -113,7 +113,8 @@ describe('compared with the store of LangGraph', () => {
                 { namespace: at, key: name, value: other },
               ])
             )
-              // Only whether there is one: the reference gives out the object itself, which the write of the same batch then changes.
+              // Only the existence is compared. The reference store returns the stored object itself, and the later write of the same batch changes
+              // it.
               .map(found => found === null),
             (await store.get(at, name))?.value,
           ],
@@ -121,7 +122,7 @@ describe('compared with the store of LangGraph', () => {
     },
   )
 
-  /** The outcome, or the name of what was thrown. */
+  /** Returns the outcome, or the name of the thrown error. */
   const outcome = async (run: () => Promise<unknown>): Promise<unknown> => {
     try {
       return JSON.parse(JSON.stringify((await run()) ?? null))
@@ -129,13 +130,13 @@ describe('compared with the store of LangGraph', () => {
       return (failure as Error).name
     }
   }
-  /** The reference keeps a namespace when its last item goes; for us it is gone. */
+  /** The reference store keeps a namespace after its last item is deleted. This store does not, so the test removes it there. */
   const forgetEmpty = (store: ReferenceStore): void => {
     const { data } = store as unknown as { data: Map<string, Map<string, unknown>> }
     for (const [at, items] of data) if (items.size === 0) data.delete(at)
   }
 
-  test('a store in shared memory returns the same answers to every request', async () => {
+  test("a store in shared memory gives the same answers as LangGraph's own store", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 25 }), async steps => {
         const theirs = new ReferenceStore()
@@ -172,7 +173,7 @@ describe('compared with the store of LangGraph', () => {
   })
 })
 
-test('an item keeps its creation time, also when two writers write it concurrently; the pages of a search show everything once', async () => {
+test('an item keeps its creation time, even when two writers write it concurrently. The pages of a search show every item once', async () => {
   const root = newRoot()
   const [one, other] = [brigadeStore({ memory: await agentMemory('writer one'), root }), brigadeStore({ memory: await agentMemory('writer two'), root })]
   await one.put(['notes'], 'n', { turn: 0 })
@@ -186,7 +187,7 @@ test('an item keeps its creation time, also when two writers write it concurrent
   expect(await one.search(['notes'], { filter: { turn: { $gte: 3 } } })).toMatchObject([{ key: 'm', namespace: ['notes', 'x'] }])
 })
 
-test('other files in the folder are not items: they are not found, listed or overwritten', async () => {
+test('other files in the folder are not items, so the store does not find, list or overwrite them', async () => {
   const root = newRoot()
   const store = brigadeStore({ memory, root })
   await memory.write(`${root}/notes/readme.md`, 'hello')
@@ -221,14 +222,14 @@ test('no other file in the folder breaks a search, a filter or a list', async ()
   expect(await keysOf()).toEqual(['__proto__/constructor/toString', 'notes/__proto__', 'notes/number', 'notes/proto'])
   expect(await keysOf({ n: { $gt: 1 } })).toEqual(['__proto__/constructor/toString', 'notes/__proto__'])
   expect(await keysOf({ constructor: 5 })).toEqual(['notes/proto'])
-  // What every object inherits is no field of an item.
+  // An inherited property, such as toString, is not a field of an item.
   expect(await keysOf({ toString: { $ne: undefined } })).toEqual([])
   expect(await keysOf(JSON.parse('{"__proto__":{"$in":[null]}}'))).toEqual([])
   expect(await store.listNamespaces()).toEqual([['__proto__', 'constructor'], ['notes']])
   expect(({} as Record<string, unknown>)['n']).toBeUndefined()
 })
 
-test('more than a page of items is found, and items that are deleted meanwhile are left out', async () => {
+test('a search finds more items than one page holds, and leaves out items that are deleted meanwhile', async () => {
   const keys = Array.from({ length: 7 }, (_, at) => `k${at}`)
   const root = newRoot()
   const small: MemoryClient = { ...memory, list: (prefix, options) => memory.list(prefix, { ...options, limit: 2 }) }

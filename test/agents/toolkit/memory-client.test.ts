@@ -22,13 +22,13 @@ async function allOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return all
 }
 
-/** A client that counts its requests. */
+/** Returns a client that records its requests. */
 function counted(token = app.key): { memory: MemoryClient; sent: string[] } {
   const sent: string[] = []
   return { memory: memoryClient({ baseUrl: `${app.baseUrl}/`, credential: token, fetch: countingFetch(sent) }), sent }
 }
 
-test('a written object is read with its bytes, etag and provenance; a missing one is null', async () => {
+test('a written object is read with its bytes, etag and provenance, and a missing object is null', async () => {
   const agent = await app.newAgent('writer ನ')
   const memory = memoryClient({ baseUrl: app.baseUrl, credential: agent.token })
   const key = 'agents/ನಾನು & you?#%.md'
@@ -64,7 +64,7 @@ test('a written object is read with its bytes, etag and provenance; a missing on
   expect(await memory.read(key)).toBeNull()
 })
 
-test('refusals are BrigadeErrors with their code; conditions are honoured', async () => {
+test('refusals are BrigadeErrors with a code, and conditions of writes are enforced', async () => {
   const { etag } = await owner.write('agents/c', 'one', { createOnly: true })
   for (const [run, code, status] of [
     [() => owner.write('agents/c', 'two', { createOnly: true }), 'memory_conflict', 412],
@@ -92,7 +92,7 @@ test('refusals are BrigadeErrors with their code; conditions are honoured', asyn
   await expect(owner.read('agents/c', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('edits of concurrent writers are all kept, including the first one', async () => {
+test('the edits of concurrent writers are all kept, including the first one', async () => {
   const [one, two] = [counted(), counted((await app.newAgent('editor')).token)]
   const add = (memory: MemoryClient, line: string) => memory.edit('agents/list', current => `${current?.text ?? ''}${line}\n`)
   const lines = Array.from({ length: 12 }, (_, at) => `line ${at}`)
@@ -101,7 +101,7 @@ test('edits of concurrent writers are all kept, including the first one', async 
   expect([...one.sent, ...two.sent].filter(line => line.startsWith('412')).length).toBeGreaterThan(0)
 })
 
-test('an edit may change nothing, delete, fail, or give up after the given number of attempts', async () => {
+test('an edit may change nothing, delete the object, fail, or give up after the given number of attempts', async () => {
   await owner.write('agents/e', 'x')
   expect(await owner.edit('agents/e', () => undefined)).toBeNull()
   expect(await owner.edit('agents/none', () => null)).toBeNull()
@@ -134,7 +134,7 @@ test('an edit may change nothing, delete, fail, or give up after the given numbe
   await expect(stopped).rejects.toThrow('stopped')
 })
 
-test('lists, searches and histories go through all pages, and fetch only the pages that are read', async () => {
+test('lists, searches and histories continue over all pages, and fetch only the pages that are read', async () => {
   for (let at = 0; at < 5; at++) await owner.write(`agents/many/${at}/n.md`, `needle ${at}\nhay\nNeedle again`)
   const { memory, sent } = counted()
   const keys = (await allOf(memory.list('agents/many/', { limit: 2 }))).map(found => found.key)
@@ -157,7 +157,7 @@ test('lists, searches and histories go through all pages, and fetch only the pag
   expect((await memory.searchPage('hay', { prefix: 'agents/many/' })).scanned.objects).toBe(5)
 })
 
-test('earlier versions are listed, read and written again; erasing removes the history', async () => {
+test('earlier versions can be listed, read and restored, and erasing removes the history', async () => {
   for (const text of ['one', 'two', 'three']) await owner.write('agents/h', text)
   const versions = await allOf(owner.history('agents/h'))
   expect(versions.map(({ how, current }) => [how, current])).toEqual([
@@ -174,7 +174,7 @@ test('earlier versions are listed, read and written again; erasing removes the h
   await expect(allOf(owner.history('agents/h'))).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('paths, entries, records and shares', async () => {
+test('the client reads paths, appends entries, writes records and manages shares', async () => {
   expect(await owner.paths()).toMatchObject({ scopes: { user: `users/${app.userId}/`, org: 'org/' } })
   const entries = await Promise.all(['a', 'b', 'c'].map(text => owner.append('agents/log', text)))
   expect((await allOf(owner.list('agents/log/'))).map(found => found.key).sort()).toEqual(entries.map(entry => entry.key).sort())

@@ -1,4 +1,4 @@
-/** The memory tool of the installed SDK on a temporary folder, and ours on a gateway, asked the same. */
+/** Runs the same commands with two memory tools: the one of the installed SDK on a temporary folder, and the toolkit's on a gateway. */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,24 +7,24 @@ import type { MemoryClient } from '../../../src/agents/toolkit/memory-client/mem
 import { memoryToolHandlers, runMemoryCommand } from '../../../src/agents/toolkit/memory-tool/memory-tool.ts'
 import type { MemoryToolCommand } from '../../../src/agents/toolkit/memory-tool/memory-tool-commands.ts'
 
-/** What a command comes to: a reply, or the message of what was thrown. */
+/** The result of a command: a reply, or the message of the thrown error. */
 export type Answer = { readonly reply: string } | { readonly failure: string }
 
-/** Runs one command with both. */
+/** Runs one command with both tools. */
 export type Pair = (command: MemoryToolCommand) => Promise<{ readonly theirs: Answer; readonly ours: Answer }>
 
-/** Both tools, empty. `dispose` removes the folder. */
+/** Returns both tools with empty memory. `dispose` removes the folder. */
 export async function memoryToolPair(memory: MemoryClient, root: string): Promise<{ run: Pair; dispose(): void }> {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-memory-tool-'))
   const sdk = await BetaLocalFilesystemMemoryTool.init(folder)
   const brigade = memoryToolHandlers({ memory, root })
-  // A folder has 4096 bytes on the file systems of most machines; where it has not, its size is not compared.
+  // A folder has 4096 bytes on most file systems. Elsewhere its size is not compared.
   const isUsual = statSync(join(folder, 'memories')).size === 4096
   const comparable = (text: string): string =>
     isUsual || !text.startsWith("Here're") ? text : text.replace(/^\S+(\t.*\/)$/gm, '4K$1').replace(/^(.*\n)\S+\t/, '$14K\t')
   return {
     run: async command => ({
-      // What Node says names the folder of the host; we have none.
+      // Node's messages name the folder of the host, and the toolkit has no such folder.
       theirs: await answerOf(async () => comparable(await runSdk(sdk, command)), folder),
       ours: await answerOf(() => runMemoryCommand(brigade, command)),
     }),

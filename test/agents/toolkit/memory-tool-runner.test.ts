@@ -1,4 +1,4 @@
-/** Memory in the hands of a model: the tool runner of Anthropic's SDK, the AI SDK, a scripted provider, and memory that agents share. */
+/** Models that use memory: the tool runner of Anthropic's SDK, the AI SDK, a scripted provider, and memory that agents share. */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaMemoryTool } from '@anthropic-ai/sdk/helpers/beta/memory'
@@ -73,18 +73,18 @@ test('TOOL-04 memory_20250818 works in the tool runner of the SDK, over the gate
   expect(written).toMatchObject({ text: 'build: green\n', provenance: { agentName: 'claude' } })
 })
 
-test('the same commands work as a function, on a model of another provider', async () => {
+test('the same commands work as a function, with a model of another provider', async () => {
   const agent = agentNamed('other')
   app.alpha.script([...plan.map((input, at) => toolCallReply('memory', input, at)), {}])
   const tool = brigadeMemoryFunction({ memory: agent.memory, root: 'agents/other' })
   await new Anthropic(agent.anthropic()).beta.messages.toolRunner({ ...request, model: 'alpha-only', tools: [tool] })
   const turns = app.alpha.requests.at(-1)?.json?.['messages'] as { role: string; content: string }[]
-  // The format of that provider has no mark for a failed call, so the gateway says it in words.
+  // The format of that provider cannot mark a call as failed, so the gateway writes "Error" in the text.
   expect(turns.filter(turn => turn.role === 'tool').map(turn => turn.content)).toEqual(results.map(text => text.replace(/^Error/, 'Error: Error')))
   expect((await owner.read('agents/other/notes.md'))?.text).toBe('build: green\n')
 })
 
-test("the handlers fit the SDK's own betaMemoryTool, and invalid input of a model gets an explanation", async () => {
+test('the handlers fit betaMemoryTool of the SDK, and invalid input of a model gets an explanation', async () => {
   const options = { memory: owner, root: 'agents/handlers' }
   const theirs = betaMemoryTool(memoryToolHandlers(options))
   expect(await theirs.run({ command: 'create', path: '/memories/a', file_text: 'x' })).toBe('File created successfully at: /memories/a')
@@ -101,7 +101,7 @@ test("the handlers fit the SDK's own betaMemoryTool, and invalid input of a mode
   await expect(call({ command: 'create', path: '/memories/a\\b', file_text: '' })).rejects.toThrow(/backslash/)
 })
 
-test('without a root, the memory that the credential can use is mounted: its own memory, shares, agents, records', async () => {
+test('without a root, the tool shows all memory that the credential can use: its own memory, shares, agents and records', async () => {
   await owner.shares.create('launch')
   await owner.promote('policy.md', 'We test.')
   const agent = agentNamed('mounted')
@@ -128,7 +128,7 @@ test('without a root, the memory that the credential can use is mounted: its own
   expect(await memory.view({ path: '/memories/shared' })).toContain('launch/plan/')
   expect(await memory.view({ path: '/memories/records/org/policy.md' })).toContain('We test.')
   expect((await owner.read(`users/${app.userId}/diary.md`))?.text).toBe('private')
-  // Between mounts a rename is a move to other readers.
+  // A rename between mounts moves a file to a place with other readers.
   await memory.rename({ old_path: '/memories/me/diary.md', new_path: '/memories/shared/launch/diary.md' })
   expect(await owner.read(`users/${app.userId}/diary.md`)).toBeNull()
   expect((await owner.read('shared/launch/diary.md'))?.text).toBe('private')
@@ -143,11 +143,11 @@ test('without a root, the memory that the credential can use is mounted: its own
     [() => memory.rename({ old_path: '/memories/records/org/policy.md', new_path: '/memories/me/p.md' }), /record|promot|write|delete/i],
   ] as const)
     await expect(run()).rejects.toThrow(message)
-  // A record that could not be moved has no copy either.
+  // A record cannot be moved, so no copy of it is left either.
   expect(await owner.read(`users/${app.userId}/p.md`)).toBeNull()
 })
 
-test('a root or mounts may have slashes at the ends; an invalid prefix is refused immediately; a file and a folder of one name are both shown', async () => {
+test('the prefix of a root or mount may have slashes at its ends, and an invalid prefix is refused immediately. A file and a folder of one name are both shown', async () => {
   await owner.write('agents/both/a', 'file')
   await owner.write('agents/both/a/b', 'in the folder')
   const memory = memoryToolHandlers({ memory: owner, mounts: { '/memories/x/': '/agents/both/' } })
@@ -169,7 +169,7 @@ test('a root or mounts may have slashes at the ends; an invalid prefix is refuse
   }
 })
 
-test('agents that edit one file concurrently lose nothing, also during a rename', async () => {
+test('agents that edit one file concurrently lose no change, even during a rename', async () => {
   const tools = ['editor one', 'editor two'].map(name => memoryToolHandlers({ memory: agentNamed(name).memory, root: 'agents/together' }))
   const [one, two] = tools
   if (one === undefined || two === undefined) throw new Error('two tools')
@@ -186,14 +186,14 @@ test('agents that edit one file concurrently lose nothing, also during a rename'
     expect(after?.text.split('\n').sort()).toEqual([...lines, 'start', ...done].sort())
     expect(await owner.read('agents/together/log.md')).toBeNull()
   })
-  // Two agents that create one file: one of them did.
+  // When two agents create one file concurrently, exactly one of them succeeds.
   const created = await Promise.allSettled(tools.map(tool => tool.create({ path: '/memories/new.md', file_text: 'x' })))
   expect(created.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
 })
 
 test('a move whose outcome is unknown loses nothing, because the copy stays', async () => {
   await owner.write('agents/moves/a', 'all there is')
-  // The reply to the removal is lost on its way back; the gateway has done it.
+  // The gateway deletes the object, but its reply is lost.
   const losing: typeof fetch = async (input, init) => {
     const reply = await fetch(input, init)
     if (init?.method === 'DELETE') throw new TypeError('fetch failed')
@@ -204,7 +204,7 @@ test('a move whose outcome is unknown loses nothing, because the copy stays', as
   expect([await owner.read('agents/moves/a'), (await owner.read('agents/moves/b'))?.text]).toEqual([null, 'all there is'])
 })
 
-test('no path leaves its mount, whatever its spelling', async () => {
+test('no path can leave its mount, however it is spelled', async () => {
   await owner.write('agents/inside/a', 'mine')
   await owner.write('agents/outside', 'theirs')
   const memory = memoryToolHandlers({ memory: owner, mounts: { 'caf\u00e9': 'agents/inside/caf\u00e9', in: 'agents/inside/' } })
@@ -230,14 +230,14 @@ test('no path leaves its mount, whatever its spelling', async () => {
   for (const path of ['/etc/passwd', 'memories/in/a', '/memories/../in/a', 'agents/inside/a'])
     await expect(memory.view({ path })).rejects.toThrow(/must start with|would escape/)
   expect((await owner.read('agents/outside'))?.text).toBe('theirs')
-  // The same name in another normal form is the same folder, and the same mount.
+  // The same name in another Unicode normal form means the same folder and the same mount.
   await memory.create({ path: '/memories/cafe\u0301/re\u0301sume\u0301', file_text: 'one' })
   expect(await memory.view({ path: '/memories/caf\u00e9/r\u00e9sum\u00e9' })).toContain('\tone')
   await memory.delete({ path: '/memories/caf\u00e9/r\u00e9sum\u00e9' })
   expect((await memory.view({ path: '/memories' })).normalize('NFC').match(/caf\u00e9\//g)).toHaveLength(1)
 })
 
-test('bytes that are not text are not changed', async () => {
+test('the tool does not change files whose bytes are not text', async () => {
   const bytes = Uint8Array.from([0x61, 0xff, 0x0a, 0x62])
   await owner.write('agents/binary/x', bytes)
   const memory = memoryToolHandlers({ memory: owner, root: 'agents/binary' })
@@ -247,7 +247,7 @@ test('bytes that are not text are not changed', async () => {
   expect((await owner.read('agents/binary/y'))?.bytes).toEqual(bytes)
 })
 
-test('the AI SDK runs memory tools as an agent: write, refused overwrite, read, replace, search, list', async () => {
+test('with the AI SDK, memory tools run as an agent: write, refused overwrite, read, replace, search, list', async () => {
   const agent = agentNamed('vercel')
   const { etag } = await owner.write('agents/vercel/plan.md', 'ship on monday')
   const calls: [string, object][] = [

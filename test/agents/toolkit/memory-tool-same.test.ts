@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.stop())
 
-/** Runs the commands with both tools, on empty memory, and compares what each one comes to. */
+/** Runs the commands with both tools, on empty memory, and compares the results. */
 async function expectSame(commands: readonly MemoryToolCommand[]): Promise<void> {
   spaces++
   const { run, dispose } = await memoryToolPair(memory, `agents/same-${spaces}`)
@@ -264,7 +264,7 @@ const edges: Record<string, readonly MemoryToolCommand[]> = {
   ],
 }
 
-test.each(Object.keys(edges))('TOOL-04 the memory tool answers like that of the SDK: %s', async name => {
+test.each(Object.keys(edges))('TOOL-04 the memory tool answers like the tool of the SDK: %s', async name => {
   await expectSame(edges[name] ?? [])
 })
 
@@ -284,7 +284,7 @@ const command: fc.Arbitrary<MemoryToolCommand> = fc.oneof(
   { weight: 3, arbitrary: fc.tuple(path, path).map(([from, to]) => rename(from, to)) },
 )
 
-test('TOOL-04 the memory tool answers like that of the SDK: any sequence of commands', async () => {
+test('TOOL-04 the memory tool answers like the tool of the SDK for random sequences of commands', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 30 }), commands => expectSame([...commands, view('/memories')])),
     { numRuns: Number(process.env['MEMORY_TOOL_RUNS'] ?? propertyRuns(8)) },

@@ -1,22 +1,22 @@
-/** Agents of a test gateway through the toolkit, with a list of what was sent there. */
+/** Connects agents to a test gateway with the toolkit, and records their requests. */
 import { expect } from 'vitest'
 import { type ConnectedAgent, type ConnectOptions, connectAgent } from '../../../src/agents/toolkit/connect-agent.ts'
 import type { TestApp } from '../../harness/app.ts'
 
-/** An agent that was made for one test. */
+/** An agent that was created for one test. */
 export interface CountedAgent {
   readonly id: number
   readonly name: string
   readonly agent: ConnectedAgent
-  /** Status and path of every request that went to the gateway, such as `200 /v1/me/agents/:id/token`. */
+  /** Status and path of every request to the gateway, such as `200 /v1/me/agents/:id/token`. */
   readonly sent: string[]
-  /** Codes that `onRevoked` was called with. */
+  /** The codes with which `onRevoked` was called. */
   readonly ends: string[]
 }
 
 let made = 0
 
-/** A new agent and a connection as it. */
+/** Creates an agent and a connection that acts as this agent. */
 export async function countedAgent(app: TestApp, options: Partial<ConnectOptions> = {}): Promise<CountedAgent> {
   const name = `agent ${++made}`
   const { id } = (await app.call('POST', '/v1/me/agents', { name })).json
@@ -33,7 +33,7 @@ export async function countedAgent(app: TestApp, options: Partial<ConnectOptions
   return { id, name, agent, sent, ends }
 }
 
-/** The real fetch, which notes what came back. */
+/** Returns the real fetch, which also records the replies. */
 export function countingFetch(sent: string[], id = 0): typeof fetch {
   return async (input, init) => {
     const reply = await fetch(input, init)
@@ -43,18 +43,18 @@ export function countingFetch(sent: string[], id = 0): typeof fetch {
   }
 }
 
-/** Pulls the kill switch. */
+/** Revokes the agent. */
 export async function revoke(app: TestApp, id: number): Promise<void> {
   expect((await app.call('POST', `/v1/me/agents/${id}/revoke`)).json).toMatchObject({ status: 'revoked' })
 }
 
-/** What the user of a framework can read of an error: the error, its causes, and their texts. */
+/** Returns what the user of a framework can read in an error: the error, its causes, and their texts. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return JSON.stringify(error)
   return [error.message, JSON.stringify(error), error.cause === undefined ? '' : wordsOf(error.cause)].join(' ')
 }
 
-/** A reply of a provider in the chat format: the model wants a tool. `at` tells the calls of one conversation apart. */
+/** Returns a provider's reply in the chat format that calls a tool. `at` distinguishes the calls of one conversation. */
 export function toolCallReply(name: string, input: object, at: number) {
   const call = { id: `t${at}`, type: 'function', function: { name, arguments: JSON.stringify(input) } }
   const choice = { index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null, tool_calls: [call] } }

@@ -1,4 +1,4 @@
-/** When tokens are minted, and when not: against a small server that plays the mint and can fail. */
+/** When the token provider mints tokens. A small server plays the gateway and can fail. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type AgentTokenOptions, createAgentTokenProvider } from '../../../src/agents/toolkit/token-provider.ts'
 import { until } from '../../harness/until.ts'
 
-/** What the next mints answer; after them tokens of 900 seconds. */
+/** An answer to a mint. After the listed answers, the server issues tokens of 900 seconds. */
 interface Answer {
   readonly status: number
   readonly code?: string
@@ -55,7 +55,7 @@ const at = (seconds: number): void => {
 const times = <T>(count: number, what: () => Promise<T>): Promise<T[]> => Promise.all(Array.from({ length: count }, what))
 
 describe('a valid token', () => {
-  test('is minted once for all callers, and used until a fifth of its life is left', async () => {
+  test('a valid token is minted once for all callers, and used until a fifth of its life is left', async () => {
     const tokens = provider()
     expect(new Set(await times(20, () => tokens.getToken()))).toEqual(new Set(['token-1']))
     at(683)
@@ -63,7 +63,7 @@ describe('a valid token', () => {
     expect(mints).toBe(1)
   })
 
-  test('is replaced in the background before it expires', async () => {
+  test('a valid token is replaced in the background before it expires', async () => {
     const tokens = provider()
     await tokens.getToken()
     at(721)
@@ -72,14 +72,14 @@ describe('a valid token', () => {
     expect(mints).toBe(2)
   })
 
-  test('is not used in its last thirty seconds: calls wait for a new one', async () => {
+  test('a token is not used in its last thirty seconds, and calls wait for a new one', async () => {
     const tokens = provider()
     await tokens.getToken()
     at(871)
     expect(await times(5, () => tokens.getToken())).toEqual(Array(5).fill('token-2'))
   })
 
-  test('of a short life is used for at least half of it', async () => {
+  test('a token with a short life is used for at least half of it', async () => {
     answers = [{ status: 200, lifeS: 40 }]
     const tokens = provider()
     await tokens.getToken()
@@ -90,7 +90,7 @@ describe('a valid token', () => {
     expect(await tokens.getToken()).toBe('token-2')
   })
 
-  test('counts its life from the request, not from the reply', async () => {
+  test('the life of a token counts from the request, not from the reply', async () => {
     let open = (): void => undefined
     gate = new Promise(resolve => {
       open = resolve
@@ -105,7 +105,7 @@ describe('a valid token', () => {
     expect(await tokens.getToken(), '900 seconds after the question').toBe('token-2')
   })
 
-  test('that was refused is replaced once for all callers that report it, and not again when it was replaced already', async () => {
+  test('a refused token is replaced once for all callers that report it, and not again after it was replaced', async () => {
     const tokens = provider()
     const refused = await tokens.getToken()
     expect(await times(10, () => tokens.getToken({ forceRefresh: true, refused }))).toEqual(Array(10).fill('token-2'))
@@ -116,7 +116,7 @@ describe('a valid token', () => {
 })
 
 describe('a gateway that cannot mint', () => {
-  test('leaves the old token in use while it is valid, and is asked less and less often', async () => {
+  test('while the gateway cannot mint, the old token is used while it is valid, and mints are tried less and less often', async () => {
     const unhandled: unknown[] = []
     const note = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', note)
@@ -136,7 +136,7 @@ describe('a gateway that cannot mint', () => {
     expect(await tokens.getToken()).toMatch(/^token-/)
   })
 
-  test('is not asked before the time that it gave', async () => {
+  test('no mint is tried before the time that the gateway stated', async () => {
     const tokens = provider()
     await tokens.getToken()
     answers = [{ status: 429, code: 'rate_limit_exceeded', headers: { 'retry-after': '60' } }]
@@ -154,7 +154,7 @@ describe('a gateway that cannot mint', () => {
     await until(async () => (await tokens.getToken()) === 'token-3', 'a new token')
   })
 
-  test('is asked a few times by a call that has no token, but not with a wrong key', async () => {
+  test('a call without a token tries to mint a few times, but only once with a wrong key', async () => {
     answers = [{ status: 503, code: 'database_unavailable', headers: { 'retry-after': '0' } }]
     expect(await provider({ now: undefined }).getToken()).toBe('token-2')
     answers = [{ status: 401, code: 'invalid_api_key' }]
@@ -162,7 +162,7 @@ describe('a gateway that cannot mint', () => {
     expect(mints).toBe(3)
   })
 
-  test('does not delay calls for long: its error is returned immediately', async () => {
+  test('a call does not wait long for a gateway that cannot mint, and returns its error immediately', async () => {
     answers = [{ status: 503, code: 'database_unavailable', headers: { 'retry-after': '600' } }]
     const tokens = provider()
     await expect(tokens.getToken()).rejects.toMatchObject({ code: 'database_unavailable', retryAfterS: 600 })
@@ -172,7 +172,7 @@ describe('a gateway that cannot mint', () => {
 })
 
 describe('a revoked agent', () => {
-  test('ends the provider: its owner is notified once, and no further request is sent', async () => {
+  test('a revocation ends the provider. Its owner is notified once, and no further request is sent', async () => {
     const ends: string[] = []
     const tokens = provider({
       onRevoked(error) {
@@ -193,24 +193,24 @@ describe('a revoked agent', () => {
 })
 
 describe('options that cannot work', () => {
-  test('are reported immediately', () => {
+  test('options that cannot work throw immediately', () => {
     expect(() => provider({ agent: undefined })).toThrow('agent is missing')
     expect(() => provider({ baseUrl: 'gateway.example.com' })).toThrow('baseUrl must be the http(s) address')
     expect(() => provider({ baseUrl: 'https://me:secret@gateway.example.com' })).toThrow(/^baseUrl is the address alone: no user, password/)
   })
 
-  test('an address that redirects is named, and the key is not sent there', async () => {
+  test('the error for an address that redirects names it, and the key is not sent to the target', async () => {
     answers = [{ status: 301, headers: { location: 'https://new.example.com/' } }]
     await expect(provider().getToken()).rejects.toMatchObject({ code: 'wrong_address', message: expect.stringContaining('to https://new.example.com/. Give') })
     expect(mints).toBe(1)
   })
 
-  test('an empty credential is distinguished from a refused one', async () => {
+  test('an empty credential gets another error than a refused one', async () => {
     await expect(provider({ credential: () => ' \n' }).getToken()).rejects.toThrow('The credential is empty')
     expect(mints).toBe(0)
   })
 
-  test('a credential that fails is passed on as it is', async () => {
+  test('an error of the credential function reaches the caller unchanged', async () => {
     const cause = new Error('no such file')
     await expect(provider({ credential: () => Promise.reject(cause) }).getToken()).rejects.toBe(cause)
   })

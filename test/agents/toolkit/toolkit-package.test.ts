@@ -1,4 +1,4 @@
-/** The toolkit as a package: its types in other people's projects, its pages run as they are written, and what npm would publish. */
+/** The toolkit as a package: its types in other projects, the programs of its documentation, and the files that npm publishes. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { type Consumer, makeConsumer } from './consumer.ts'
 
 const root = new URL('../../../', import.meta.url)
 const page = readFileSync(new URL('docs/guides/toolkit.md', root), 'utf8')
-/** The programs of the page; the first one is `agent.ts` of the others. */
+/** The programs of the page. The first one is `agent.ts` for the others. */
 const programs = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text)
 
 let consumer: Consumer
@@ -32,11 +32,11 @@ describe('the types of the package', () => {
   test.each([
     ['Node, resolved as Node does', { module: 'nodenext', types: ['node'] }],
     ['a bundler', { module: 'esnext', moduleResolution: 'bundler', types: ['node'], lib: ['es2023', 'dom'] }],
-  ])('fit every framework of the page in a project for %s', (_name, options) => {
+  ])('the types fit every framework of the page in a project for %s', (_name, options) => {
     expect(consumer.typeErrors(files(), options)).toBe('')
   })
 
-  test('need nothing of Node in a browser, and compile in strict projects that check libraries', () => {
+  test('the types need nothing of Node in a browser, and compile in strict projects that check libraries', () => {
     consumer.write(
       'browser.ts',
       `import { agentFetch, aiSdkMemoryTools, brigadeMemoryTool, brigadeStore, type ConnectedAgent, connectAgent, createAgentTokenProvider, memoryClient } from 'brigade-gateway/agents'
@@ -54,7 +54,7 @@ brigadeStore({ memory })
     expect(consumer.typeErrors(['browser.ts'], { ...options, skipLibCheck: false, exactOptionalPropertyTypes: true })).toBe('')
   })
 
-  test('and its code imports nothing but itself', () => {
+  test('the types and the code of the package import only the package itself', () => {
     const folder = join(consumer.packageFolder, 'dist', 'agents', 'toolkit')
     const imported = readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter(name => name.endsWith('.js'))
@@ -77,7 +77,7 @@ describe('the page about the toolkit', () => {
     const rule = { name: 'pods', issuer: issuer.url, subject: 'pod', agent_id: id, key_id: app.keyId }
     expect((await app.call('POST', '/me/agent-trust', rule, { cookie: await app.signIn() })).status).toBe(201)
     writeFileSync(join(folder, 'token'), `${await issuer.token({ sub: 'pod', aud: `${app.baseUrl}/orgs/${app.orgId}` })}\n`)
-    // The keys are fetched once, now.
+    // This exchange fetches the issuer's keys before the programs run.
     const warm = new URLSearchParams({
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
       subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
@@ -91,10 +91,10 @@ describe('the page about the toolkit', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('runs unchanged, and every program ends by itself', async () => {
+  test('the programs of the page run unchanged and end by themselves', async () => {
     const names = programs.map((text, index) => {
       const name = index === 0 ? 'agent.js' : `program-${index}.js`
-      // One type argument is all that is TypeScript on the page.
+      // One type argument is the only TypeScript syntax on the page.
       const here = text.replaceAll('https://gateway.example.com', app.baseUrl).replaceAll('/var/run/secrets/gateway', folder)
       consumer.write(name, here.replaceAll(/json<[^(]*>\(/g, 'json('))
       return name
@@ -126,7 +126,7 @@ test('the published npm package contains all files that run, and no tests', asyn
   const paths = packed?.files.map(({ path }) => path) ?? []
   const tops = new Set(paths.map(path => path.split('/')[0]))
   for (const needed of ['package.json', 'README.md', 'LICENSE', 'migrations', 'catalog', 'server-card', 'docs']) expect(tops).toContain(needed)
-  // dist/ is made by the build, and may be older or a part of it here: what the package names is found in it as far as it is there.
+  // dist/ comes from the build, and may be old or incomplete here. Only the files that exist are checked.
   const { bin, exports, files } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
   const entries: string[] = [bin.brigade, ...Object.values<string>(exports['./agents'])].map(path => path.replace(/^\.\//, ''))
   for (const entry of entries) {

@@ -45,4 +45,83 @@ describe('calls without a stream on a prepaid balance', () => {
     const balanceInr = Number((await credits.show(org.orgId, 1)).balanceUinr) / 1e6
     expect(balanceInr).toBeGreaterThan(-answerInr)
   })
+
+  describe('a last call', () => {
+    /** What a token of output costs, in rupees. */
+    const tokenInr = 2880 / 1e6
+    const hello = [{ role: 'user', content: 'go' }]
+    let asked = 0
+
+    /** Makes one call with this balance. Its provider writes as much as it may. Returns the limit that the provider got, and the balance after the call. */
+    async function lastCall(path: string, body: object, balanceInr: number, limitName: string) {
+      const org = await app.otherOrg(`Last ${++asked}`)
+      const { credits } = app.gateway.app.operator
+      await credits.give({ orgId: org.orgId, reason: 'grant', amountUinr: uinrFromInr(balanceInr), ref: 'r1' })
+      app.alpha.reset()
+      app.alpha.script(({ json }) => {
+        const tokens = Number((json as Record<string, unknown>)[limitName] ?? answerTokens)
+        const choices = [{ index: 0, message: { role: 'assistant', content: 'word '.repeat(tokens) }, finish_reason: 'length' }]
+        return {
+          body: {
+            id: 'x',
+            object: 'chat.completion',
+            created: 1,
+            model: 'long',
+            choices,
+            usage: { prompt_tokens: 1, completion_tokens: tokens, total_tokens: tokens + 1 },
+          },
+        }
+      })
+      const { status } = await app.call('POST', path, { model: 'long-model', ...body }, { token: org.key })
+      await app.gateway.app.limits.flushNow()
+      const sent = app.alpha.requests[0]?.json as Record<string, unknown> | undefined
+      return { status, sent: sent?.[limitName], balanceInr: Number((await credits.show(org.orgId, 1)).balanceUinr) / 1e6, json: sent }
+    }
+
+    const ways = [
+      ['chat without a limit', '/v1/chat/completions', { messages: hello }, 'max_tokens'],
+      ['chat with a larger limit', '/v1/chat/completions', { messages: hello, max_tokens: answerTokens }, 'max_tokens'],
+      [
+        'chat with a larger limit under its newer name',
+        '/v1/chat/completions',
+        { messages: hello, max_completion_tokens: answerTokens },
+        'max_completion_tokens',
+      ],
+      ['messages', '/v1/messages', { messages: hello, max_tokens: answerTokens }, 'max_tokens'],
+      ['responses without a limit', '/v1/responses', { input: 'go' }, 'max_tokens'],
+    ] as const
+
+    test.each(ways)('%s is bound to what the balance pays for and does not overdraw it', async (_, path, body, limitName) => {
+      const { status, sent, balanceInr } = await lastCall(path, body, 1000 * tokenInr, limitName)
+      expect(status).toBe(200)
+      expect(sent).toBeGreaterThan(900)
+      expect(sent).toBeLessThanOrEqual(1000)
+      expect(balanceInr).toBeGreaterThanOrEqual(0)
+    })
+
+    test('a balance that pays for less than a short answer allows a short answer', async () => {
+      const { status, sent, balanceInr } = await lastCall('/v1/chat/completions', { messages: hello, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
+      expect([status, sent]).toEqual([200, 256])
+      expect(balanceInr).toBeGreaterThan(-257 * tokenInr)
+    })
+
+    test('each of several answers may be short', async () => {
+      const { json } = await lastCall('/v1/chat/completions', { messages: hello, n: 3, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
+      expect(json).toMatchObject({ n: 3, max_tokens: 256 })
+    })
+
+    test('thinking of a named length stays possible', async () => {
+      const thinking = { type: 'enabled', budget_tokens: 20_000 }
+      const { sent } = await lastCall('/v1/chat/completions', { messages: hello, thinking, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
+      expect(sent).toBeGreaterThan(20_000)
+      expect(sent).toBeLessThan(answerTokens)
+    })
+
+    test('a limit that the balance pays for is sent as it is', async () => {
+      const { sent } = await lastCall('/v1/chat/completions', { messages: hello, max_tokens: 300 }, 1000 * tokenInr, 'max_tokens')
+      expect(sent).toBe(300)
+      const { sent: none } = await lastCall('/v1/chat/completions', { messages: hello }, 1000, 'max_tokens')
+      expect(none).toBeUndefined()
+    })
+  })
 })

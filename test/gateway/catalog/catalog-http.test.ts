@@ -12,13 +12,13 @@ describe('the public catalog', () => {
   afterAll(() => app.stop())
   const model = (id: string) => models.find(entry => entry.id === id)
 
-  test('CAT-01 the list of models is public: an object with a data array', async () => {
+  test('CAT-01 the list of models is public and is an object with a data array', async () => {
     const reply = await app.call('GET', '/v1/models', undefined, { token: null })
     expect([reply.status, reply.json.object, Array.isArray(reply.json.data)]).toEqual([200, 'list', true])
     expect(reply.json.data.length).toBeGreaterThan(20)
   })
 
-  test('Codex, which sends its version, gets the extra list that it expects, empty', async () => {
+  test('Codex sends its version and gets the empty extra list that it expects', async () => {
     expect((await app.call('GET', '/v1/models?client_version=0.169.0')).json).toMatchObject({ object: 'list', models: [] })
     expect((await app.call('GET', '/v1/models')).json).not.toHaveProperty('models')
   })
@@ -39,7 +39,7 @@ describe('the public catalog', () => {
     for (const entry of models) expect(Array.isArray(entry.routes) && Array.isArray(entry.modalities) && Array.isArray(entry.languages), entry.id).toBe(true)
   })
 
-  test('CAT-03 CAT-04 reasoning models list the modality, and the parameters where they accept them', () => {
+  test('CAT-03 CAT-04 reasoning models list the reasoning modality, and the parameters that they accept for it', () => {
     const thinkers = models.filter(entry => entry.modalities.includes('reasoning') && entry.kind === 'chat')
     expect(thinkers.length).toBeGreaterThan(0)
     expect(thinkers.some(entry => entry.supported_parameters.includes('reasoning') && entry.supported_parameters.includes('reasoning_effort'))).toBe(true)
@@ -61,7 +61,7 @@ describe('the public catalog', () => {
     for (const entry of models) for (const route of entry.routes) expect(['india', 'global'], entry.id).toContain(route.residency)
   })
 
-  test('CAT-07 the modality filter returns models that have all named modalities', async () => {
+  test('CAT-07 the modality filter returns the models that have all named modalities', async () => {
     const { data } = (await app.call('GET', '/v1/models?modality=text,reasoning')).json
     expect(data.length).toBeGreaterThan(0)
     for (const entry of data) expect(entry.modalities).toEqual(expect.arrayContaining(['text', 'reasoning']))
@@ -88,7 +88,7 @@ describe('the public catalog', () => {
     for (const id of ids) expect(model(id)?.inrPerImage, id).toBeGreaterThan(0)
   })
 
-  test('CAT-09 CAT-10 one model is found by its id, plain and encoded; an unknown id is 404 model_not_found', async () => {
+  test('CAT-09 CAT-10 a model is found by its id, plain or percent-encoded, and an unknown id gets 404 model_not_found', async () => {
     expect((await app.call('GET', '/v1/models/test-model')).json.id).toBe('test-model')
     for (const path of ['/v1/models/auto:cheapest', '/v1/models/auto%3Acheapest']) expect((await app.call('GET', path)).json.id, path).toBe('auto:cheapest')
     const unknown = await app.call('GET', '/v1/models/some/unknown')
@@ -101,7 +101,7 @@ describe('the public catalog', () => {
     expect(data).toContainEqual(expect.objectContaining({ id: 'openai', configured: false, residency: 'global', platform_fallback: false }))
   })
 
-  test('CAT-19 an invalid bearer credential does not block the public catalog', async () => {
+  test('CAT-19 the public catalog answers even with an invalid bearer credential', async () => {
     for (const path of ['/v1/models', '/v1/providers', '/health'])
       expect((await app.call('GET', path, undefined, { token: 'br-wrong' })).status, path).toBe(200)
   })
@@ -110,7 +110,7 @@ describe('the public catalog', () => {
     for (const entry of models) expect(entry.routes.length, entry.id).toBeGreaterThan(0)
   })
 
-  test('CAT-23 prices are numbers of rupees per million tokens, with input and output separate', () => {
+  test('CAT-23 prices are numbers of rupees per million tokens, separate for input and output', () => {
     for (const entry of models.filter(each => each.kind === 'chat')) {
       expect(typeof entry.pricing.inputINRPerMtok, entry.id).toBe('number')
       expect(typeof entry.pricing.outputINRPerMtok, entry.id).toBe('number')
@@ -118,7 +118,7 @@ describe('the public catalog', () => {
     expect(model('gpt-oss-120b').pricing).toEqual({ inputINRPerMtok: 10, outputINRPerMtok: 48 })
   })
 
-  test('VIRT-01 the virtual models are listed', () => {
+  test('VIRT-01 the list contains the virtual models', () => {
     for (const id of [
       'auto',
       'auto:balanced',

@@ -9,7 +9,7 @@ const catalogOf = (env: Record<string, string> = {}, healthOf: (id: string) => R
   new Catalog(loadCatalog({ config: loadConfig(env), operatorFile: null }), healthOf)
 
 describe('the public view of a model', () => {
-  test('has prices in rupees, residency, capabilities and routes with their flags', () => {
+  test('the public view of a model has prices in rupees, residency, capabilities and routes with their flags', () => {
     const view = catalogOf().publicModel('glm-4.7')
     expect(view).toMatchObject({ id: 'glm-4.7', object: 'model', owned_by: 'zhipu', residency: 'global', tools: true, context_length: 204_800 })
     expect(view?.pricing).toEqual({ inputINRPerMtok: 38, outputINRPerMtok: 168 })
@@ -29,7 +29,7 @@ describe('the public view of a model', () => {
     expect(view?.routes.find(route => route.provider === 'openrouter')?.byok_only).toBe(true)
   })
 
-  test('shows the live flags of each route separately', () => {
+  test('the public view shows the current flags of each route separately', () => {
     const view = catalogOf({}, id => (id === 'zhipu/glm-4.7' ? { available: false, maintenance: true } : up)).publicModel('glm-4.7')
     expect(view?.routes.map(route => [route.provider, route.available, route.maintenance])).toEqual([
       ['zhipu', false, true],
@@ -38,25 +38,25 @@ describe('the public view of a model', () => {
     ])
   })
 
-  test('counts as India-resident when at least one route is', () => {
+  test('a model counts as India-resident when at least one of its routes is', () => {
     expect(catalogOf().publicModel('bge-m3')).toMatchObject({ residency: 'india', dimensions: 1024 })
     expect(catalogOf().publicModel('llama-3.1-8b-instruct')?.residency).toBe('india')
     expect(catalogOf().publicModel('gpt-4o')?.residency).toBe('global')
   })
 
-  test('shows prices of images per piece and of audio per its own unit', () => {
+  test('the public view shows image prices per image, and audio prices per unit of audio', () => {
     expect(catalogOf().publicModel('sdxl')?.inrPerImage).toBe(0.3)
     expect(catalogOf().publicModel('whisper-large-v3')?.pricing).toEqual({ inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMinute: 0.3 })
     expect(catalogOf().publicModel('kokoro-82m')?.pricing['inrPerMillionCharacters']).toBe(60)
   })
 
-  test('of a virtual id names the concrete models of its routes', () => {
+  test('the public view of a virtual id names the concrete models of its routes', () => {
     const view = catalogOf({ GROQ_API_KEY: 'k' }).publicModel('auto:reasoning')
     expect(view?.kind).toBe('virtual')
     expect(view?.routes.map(route => `${route.provider}/${route.model}`)).toEqual(['groq/qwen3-32b', 'groq/gpt-oss-20b', 'groq/gpt-oss-120b'])
   })
 
-  test('of an unknown id is null', () => {
+  test('the public view of an unknown id is null', () => {
     expect(catalogOf().publicModel('nope')).toBeNull()
   })
 })
@@ -88,7 +88,7 @@ test('providers show whether they are configured, their residency, and whether a
   expect(find('anthropic', { ANTHROPIC_API_KEY: 'k' })).toMatchObject({ configured: true, byok: true, platform_fallback: false })
 })
 
-test('a reload replaces the served catalog', () => {
+test('a reload replaces the catalog that is served', () => {
   const catalog = catalogOf()
   catalog.replace({ providers: new Map(), models: new Map(), rankings: noRankings })
   expect(catalog.publicModels()).toEqual([])

@@ -12,7 +12,7 @@ describe("the page of the operator's file", () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-documented-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('its example loads unchanged, with the effects that the page describes', () => {
+  test('the example on the page loads unchanged, with the effects that the page describes', () => {
     const operatorFile = join(folder, 'brigade.config.json')
     writeFileSync(operatorFile, /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? '')
     const { models, providers, rankings } = loadCatalog({ config: loadConfig({ GANGA_API_KEY: 'g', KAVERI_API_KEY: 'k' }), operatorFile })
@@ -27,14 +27,14 @@ describe("the page of the operator's file", () => {
     expect(thinker?.routes[0]?.price).toMatchObject({ cachedInputUinrPerMtok: 25n * rupee, cacheWriteUinrPerMtok: 312_500_000n })
     expect(thinker?.routes[1]?.price).toMatchObject({ cachedInputUinrPerMtok: null, cacheWriteUinrPerMtok: null })
     expect(models.get('kaveri-draw')).toMatchObject({ edits: true, routes: [{ imageStyle: 'openai-gpt-image', price: { uinrPerImage: 3n * rupee } }] })
-    // ₹0.30 a minute is half a paisa a second.
+    // ₹0.30 a minute is 0.5 paise a second.
     expect(models.get('kaveri-listen')?.routes[0]?.price.inputUinrPerMtok).toBe(5_000n * 1_000_000n)
     expect(models.get('kaveri-speak')).toMatchObject({ defaultVoice: 'meera', routes: [{ price: { inputUinrPerMtok: 900n * rupee } }] })
     expect(models.get('gpt-4o')).toMatchObject({ tools: true, routes: [{ price: { outputUinrPerMtok: 800n * rupee } }] })
     expect(rankings.capabilities.code).toEqual(['ganga-thinker', 'gpt-4o'])
   })
 
-  test('names only existing fields, and every price field', () => {
+  test('the page names only existing fields, and every price field', () => {
     const known = JSON.stringify(operatorFileJsonSchema())
     const tables = page.slice(page.indexOf('## What the fields do'), page.indexOf('## Is it right?'))
     const named = [...tables.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z_]+)`/g)].map(match => match[1] ?? ''))

@@ -58,7 +58,7 @@ describe('the data files', () => {
     expect(models.get('brigade/image-sangam')?.routes.length).toBeGreaterThan(2)
   })
 
-  test('every claude model runs on a key of the caller only', () => {
+  test("every claude model runs only on a caller's key", () => {
     const claude = allModels.filter(entry => entry.id.startsWith('claude-'))
     expect(claude.length).toBeGreaterThan(3)
     for (const entry of claude)
@@ -68,7 +68,7 @@ describe('the data files', () => {
       ).toBe(true)
   })
 
-  test('every route names a provider of the catalog, once per model, with a positive price, a source and a day', () => {
+  test('every route names a provider of the catalog once per model, and has a positive price, a source and a date', () => {
     const providers = new Set(data.providers.map(entry => entry.id))
     const sources = { ...data.models.sources, ...data.images.sources }
     for (const model of allModels) {
@@ -98,18 +98,18 @@ describe('the rankings', () => {
   const { rankings, models } = load({})
   const named = [...Object.values(rankings.capabilities).flat(), ...rankings.toolCalls, ...rankings.tiers.keys()]
 
-  test('name chat models of the catalog, each once per list', () => {
+  test('the rankings name chat models of the catalog, each once per list', () => {
     expect(named.filter(id => models.get(id)?.kind !== 'chat')).toEqual([])
     for (const list of [...Object.values(rankings.capabilities), rankings.toolCalls]) expect(new Set(list).size).toBe(list.length)
     for (const id of rankings.corruptsToolCalls) expect([...models.values()].some(model => model.routes.some(route => routeId(route) === id))).toBe(true)
   })
 
-  test('agree with the abilities of the models', () => {
+  test('the rankings agree with the abilities of the models', () => {
     for (const id of rankings.toolCalls) expect(models.get(id)?.tools, id).toBe(true)
     for (const id of rankings.capabilities['long-context']) expect(models.get(id)?.contextLength, id).toBeGreaterThanOrEqual(100_000)
   })
 
-  test("come from the operator's file where it gives a list", () => {
+  test("a ranking in the operator's file replaces that of the catalog", () => {
     const { rankings: own } = load({ rankings: { capabilities: { code: ['krutrim-2'] }, tiers: { best: ['krutrim-2'] } } })
     expect(own.capabilities.code).toEqual(['krutrim-2'])
     expect(own.capabilities.math).toEqual(rankings.capabilities.math)
@@ -118,7 +118,7 @@ describe('the rankings', () => {
 })
 
 describe('the environment', () => {
-  test('a key makes a provider configured; its base URL comes from the environment if set there', () => {
+  test('a key makes a provider configured, and the environment can set its base URL', () => {
     const { providers } = loadCatalog({ config: loadConfig({ GROQ_API_KEY: 'k', GROQ_BASE_URL: 'http://127.0.0.1:9/v1/' }), operatorFile: null })
     expect(providers.get('groq')).toMatchObject({ configured: true, baseUrl: 'http://127.0.0.1:9/v1' })
     expect(providers.get('openai')).toMatchObject({ configured: false, baseUrl: 'https://api.openai.com/v1' })
@@ -133,7 +133,7 @@ describe('the environment', () => {
 })
 
 describe("the operator's file", () => {
-  test('adds a provider and a model', () => {
+  test("the operator's file can add a provider and a model", () => {
     const file = {
       providers: [{ id: 'stub', base_url: 'http://127.0.0.1:4000/v1', residency: 'india', api_key_env: 'MY_STUB_KEY' }],
       models: [
@@ -155,7 +155,7 @@ describe("the operator's file", () => {
     })
   })
 
-  test('sets name and residency of a local server without its address, whether it runs or not', () => {
+  test("the operator's file can set name and residency of a local server without its address, whether the server runs or not", () => {
     const file = operatorFile({ providers: [{ id: 'local-ollama', name: 'Rack 4', residency: 'india' }] })
     const here = { provider: { ...sandboxProvider('http://127.0.0.1:11434').provider, id: 'local-ollama' }, models: [] }
     expect(loadCatalog({ config: bare, operatorFile: file, extraProviders: [here] }).providers.get('local-ollama')).toMatchObject({
@@ -166,7 +166,7 @@ describe("the operator's file", () => {
     expect(loadCatalog({ config: bare, operatorFile: file }).providers.has('local-ollama')).toBe(false)
   })
 
-  test('changes only the given fields of a known entry, and the whole list of its routes', () => {
+  test("for a known entry, the operator's file changes only the given fields. A list of routes replaces the whole list", () => {
     const { providers, models } = load({
       providers: [{ id: 'openai', base_url: 'http://127.0.0.1:4000/v1' }],
       models: [{ id: 'gpt-4o', tools: false, routes: [{ provider: 'groq', input_inr_per_mtok: 0, output_inr_per_mtok: 0 }] }],
@@ -195,16 +195,16 @@ describe("the operator's file", () => {
     ],
     [{ models: [{ id: 'm', routes: [{ provider: 'groq', input_inr_per_mtok: 1 }] }] }, 'models[0].routes[0].output_inr_per_mtok: expected a price'],
     [{ models: [{ id: 'm', kind: 'image', routes: [{ provider: 'groq' }] }] }, 'models[0].inr_per_image: expected a price'],
-  ])('an error message names the place of a mistake: %j', (content, message) => {
+  ])('the error message for a mistake in the file names its place: %j', (content, message) => {
     expect(() => load(content)).toThrow(message)
   })
 
-  test('a file that is named explicitly must exist', () => {
+  test('a file that is set explicitly must exist', () => {
     expect(() => loadCatalog({ config: bare, operatorFile: '/nowhere/at/all.json' })).toThrow('/nowhere/at/all.json: cannot be read')
     expect(() => loadCatalog({ config: loadConfig({ CONFIG_FILE: '/nowhere/x.json' }) })).toThrow('cannot be read')
   })
 
-  test('its published JSON schema is the one that is checked (UPDATE_DOCS=1 writes it)', () => {
+  test('the published JSON schema is the one that the loader checks (UPDATE_DOCS=1 writes it)', () => {
     const path = new URL('../../../docs/reference/brigade.config.schema.json', import.meta.url)
     if (process.env.UPDATE_DOCS) writeFileSync(path, `${JSON.stringify(operatorFileJsonSchema(), null, 2)}\n`)
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(JSON.parse(JSON.stringify(operatorFileJsonSchema())))
@@ -212,7 +212,7 @@ describe("the operator's file", () => {
 })
 
 describe('models without a route', () => {
-  test('are never listed', () => {
+  test('models without a route are never listed', () => {
     expect(toModel({ id: 'm', routes: [{ provider: 'gone' }] }, new Map(), {})).toBeNull()
     for (const model of loadCatalog({ config: bare, operatorFile: null }).models.values()) expect(model.routes.length, model.id).toBeGreaterThan(0)
   })
@@ -222,29 +222,29 @@ describe('the sandbox', () => {
   const withSandbox = (env: Record<string, string>) =>
     loadCatalog({ config: loadConfig(env), operatorFile: null, extraProviders: [sandboxProvider('http://127.0.0.1:5001/v1')] })
 
-  test('is on while no other provider is configured, unless the setting says otherwise', () => {
+  test('the sandbox is on while no other provider is configured, unless the setting says otherwise', () => {
     const wanted = (env: Record<string, string>) => sandboxIsWanted(loadConfig(env), withSandbox(env))
     expect(wanted({})).toBe(true)
     expect(wanted({ OPENAI_API_KEY: 'k' })).toBe(false)
     expect(wanted({ OPENAI_API_KEY: 'k', SANDBOX: 'on' })).toBe(true)
     expect(wanted({ SANDBOX: 'off' })).toBe(false)
-    // Every claude model runs on its caller's credential: that key alone serves nobody.
+    // Every claude model needs the caller's credential, so this key alone serves no call of the platform.
     expect(wanted({ ANTHROPIC_API_KEY: 'k' })).toBe(true)
   })
 
-  test('accepts its origin as well as its base URL', () => {
+  test('the sandbox accepts its origin as well as its base URL', () => {
     for (const url of ['http://127.0.0.1:5001', 'http://127.0.0.1:5001/', 'http://127.0.0.1:5001/v1', 'http://127.0.0.1:5001/v1/'])
       expect(sandboxProvider(url).provider.baseUrl, url).toBe('http://127.0.0.1:5001/v1')
   })
 
-  test('has six models with prices, outside India', () => {
+  test('the sandbox has six models with prices, outside India', () => {
     const { models } = withSandbox({})
     for (const id of ['chat', 'reasoning', 'vision', 'embed', 'image', 'audio']) expect(models.get(`sandbox-${id}`)?.routes[0]?.residency, id).toBe('global')
     expect(models.get('sandbox-chat')?.routes[0]?.price).toMatchObject({ inputUinrPerMtok: 20_000_000n, outputUinrPerMtok: 80_000_000n })
     expect(models.get('sandbox-embed')?.dimensions).toBe(1024)
   })
 
-  test('serves presets only while no other provider is configured', () => {
+  test('the sandbox serves presets only while no other provider is configured', () => {
     const providersOf = (env: Record<string, string>) => [
       ...new Set(
         withSandbox(env)

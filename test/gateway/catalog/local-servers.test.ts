@@ -13,7 +13,7 @@ afterAll(() => {
   }
 })
 
-/** A real HTTP server on loopback that answers every GET with this text, or never when it is null. */
+/** Starts a real HTTP server on loopback that answers every GET with this text. With null it never answers. */
 async function listening(body: string | null, status = 200): Promise<number> {
   const server = createServer((_, response) => {
     if (body !== null) response.writeHead(status, { 'content-type': 'application/json' }).end(body)
@@ -29,7 +29,7 @@ async function getJson(url: string, timeoutMs: number): Promise<unknown> {
   return reply.json()
 }
 
-/** A port on which nothing listens: one that was free a moment ago. */
+/** Returns a port on which no program listens, because it was free a moment ago. */
 async function closedPort(): Promise<number> {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -47,7 +47,7 @@ async function search(ports: Readonly<Record<string, number>>, over: Partial<Loc
 const listOf = (...ids: string[]): string => JSON.stringify({ object: 'list', data: ids.map(id => ({ id, object: 'model' })) })
 
 describe('a local server', () => {
-  test('that lists models becomes a free provider without keys, outside India', async () => {
+  test('a local server that lists models becomes a free provider without keys, outside India', async () => {
     const port = await listening(listOf('llama3.2:3b', 'nomic-embed-text'))
     const [part, ...others] = await search({ 'local-ollama': port })
     expect(others).toEqual([])
@@ -66,13 +66,13 @@ describe('a local server', () => {
     expect(models.get('auto:cheapest')?.routes.map(route => route.modelId)).toEqual(['llama3.2:3b'])
   })
 
-  test('keeps the context window that it reports', async () => {
+  test('a model of a local server keeps the context window that the server reports', async () => {
     const port = await listening(JSON.stringify({ data: [{ id: 'Qwen/Qwen3-8B', max_model_len: 40_960 }] }))
     const [part] = await search({ 'local-vllm': port })
     expect(part?.models[0]).toMatchObject({ id: 'Qwen/Qwen3-8B', context_length: 40_960 })
   })
 
-  test('never replaces a catalog model with the same id', async () => {
+  test('a local server never replaces a catalog model with the same id', async () => {
     const port = await listening(listOf('gpt-4o', 'mine'))
     const parts = await search({ 'local-vllm': port })
     const { models } = loadCatalog({ config: loadConfig({}), operatorFile: null, extraProviders: parts })
@@ -87,16 +87,16 @@ describe('a local server', () => {
     ['is a gateway itself', JSON.stringify({ object: 'list', data: [{ id: 'm', routes: [] }] }), 200],
     ['lists ids that are no ids', JSON.stringify({ data: [{ id: 7 }, { id: 'a b' }, { id: '' }, null] }), 200],
     ['never answers', null, 200],
-  ])('that %s is ignored', async (_, body, status) => {
+  ])('a local server that %s is ignored', async (_, body, status) => {
     expect(await search({ 'local-llamacpp': await listening(body, status) })).toEqual([])
   })
 
-  test('on a port of this process is not queried', async () => {
+  test('a port of this process is not queried', async () => {
     const port = await listening(listOf('x'))
     expect(await search({ 'local-llamacpp': port }, { ownPorts: [port] })).toEqual([])
   })
 
-  test('is not searched for when LOCAL_SERVERS is off', async () => {
+  test('local servers are not searched for when LOCAL_SERVERS is off', async () => {
     const port = await listening(listOf('x'))
     expect(await search({ 'local-llamacpp': port }, { config: loadConfig({ LOCAL_SERVERS: 'off' }) })).toEqual([])
   })

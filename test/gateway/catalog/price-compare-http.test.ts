@@ -38,7 +38,7 @@ let servers: PriceServers
 let app: TestApp
 const compare = (query = '') => app.call('GET', `/v1/pricing/compare${query}`, undefined, { token: null })
 const failures = (): number => app.logLines.filter(line => line.includes('price_feed_failed')).length
-/** What it says once everything that a request set off has come to its end. */
+/** Returns the comparison after all fetches that a request started have ended. */
 async function settledAt(isSo: (json: { stale: boolean; usd_inr: number | null; age_hours: number | null; models: unknown[] }) => boolean) {
   await until(async () => isSo((await compare()).json))
   return compare()
@@ -65,7 +65,7 @@ afterAll(async () => {
 })
 
 describe('GET /v1/pricing/compare', () => {
-  test("CAT-14 the reply has the other router's prices in ₹ beside the cheapest route of the catalog", async () => {
+  test("CAT-14 the reply has the other router's prices in ₹ next to those of the cheapest route in the catalog", async () => {
     const reply = await settledAt(json => json.models.length > 0)
     expect(reply.status).toBe(200)
     expect(reply.json).toEqual({
@@ -97,7 +97,7 @@ describe('GET /v1/pricing/compare', () => {
     expect(servers.requests.toSorted()).toEqual(['prices', 'rates'])
   })
 
-  test('CAT-14 ?model selects one model; a model that the other router lacks gives an empty list, an unknown one 404', async () => {
+  test('CAT-14 ?model selects one model. A model that the other router lacks gives an empty list, and an unknown model 404', async () => {
     expect(ours(await compare('?model=renamed-here'))).toEqual(['renamed-here'])
     for (const id of ['nobody-else-has-it', 'kept-apart', 'auto']) expect((await compare(`?model=${id}`)).json, id).toMatchObject({ usd_inr: 90, models: [] })
     const unknown = await compare('?model=nobody')
@@ -125,7 +125,7 @@ describe('GET /v1/pricing/compare', () => {
     expect(servers.requests).toEqual([])
   })
 
-  test('CAT-14 the prices are fetched at most once an hour, also after a failure, and then stay as they were: stale, with their age', async () => {
+  test('CAT-14 prices are fetched at most once an hour, even after a failure. Old prices stay, marked as stale, with their age', async () => {
     servers.requests.length = 0
     servers.status = 503
     clock.advance(hourMs)
@@ -163,7 +163,7 @@ describe('GET /v1/pricing/compare', () => {
     expect([reply.status, reply.json.stale, reply.json.models]).toEqual([200, true, []])
   })
 
-  test('the key in a URL is in no reply, log line or table', async () => {
+  test("the key in a source's URL is in no reply, log line or table", async () => {
     for (const text of [(await compare()).text, app.logLines.join('\n'), await app.dump()]) expect(text).not.toMatch(/list-secret|rate-secret/)
   })
 })
@@ -172,7 +172,7 @@ describe('times and processes of fetches', () => {
   const prices = { data: [listed('vendor/x', '0.000001', '0.000002')] }
   const everyMs = hourMs
 
-  test('CAT-14 one of many processes fetches per hour; a job continues for a day after the last request, then no source is called', async () => {
+  test('CAT-14 only one of many processes fetches each hour. A job continues for a day after the last request, and then no source is called', async () => {
     await app.db.exec(forget)
     servers.prices = prices
     servers.rates = { rates: { INR: 90 } }
@@ -219,7 +219,7 @@ describe('times and processes of fetches', () => {
     servers.hang = false
   })
 
-  test('an empty PRICE_FEED_URL gives an empty list, and no source is called', async () => {
+  test('with an empty PRICE_FEED_URL the list is empty, and no source is called', async () => {
     servers.requests.length = 0
     const quiet = await startApp({ env: { ...servers.env, PRICE_FEED_URL: '' } })
     try {

@@ -14,7 +14,7 @@ const decimal = (text: string) => {
 }
 
 describe('decimal texts', () => {
-  test('are read and written without loss, from texts, exponents and numbers', () => {
+  test('decimals are read and written without loss, from texts, exponents and numbers', () => {
     for (const [given, text] of [
       ['0.00000025', '0.00000025'],
       ['1', '1'],
@@ -29,9 +29,9 @@ describe('decimal texts', () => {
       expect(decimalOf(wrong), String(wrong)).toBeNull()
   })
 
-  test('a price is converted to micro-rupees exactly, rounded half up once', () => {
+  test('a price is converted to micro-rupees exactly, and rounded half up once', () => {
     expect(uinrPerMtokOf(decimal('0.00000025'), decimal('83.125'))).toBe(20_781_250n)
-    // 0.1 and 0.2 are no floats here.
+    // 0.1 and 0.2 are exact decimals here, not floating-point numbers.
     expect(uinrPerMtokOf(decimal('0.0000001'), decimal('0.3'))).toBe(30_000n)
     expect(uinrPerMtokOf(decimal('0.0000000000005'), decimal('1'))).toBe(1n)
     expect(uinrPerMtokOf(decimal('0.00000000000049'), decimal('1'))).toBe(0n)
@@ -49,7 +49,7 @@ describe('decimal texts', () => {
 })
 
 describe('replies of the sources', () => {
-  test('rates are read in the shapes of public services; other currencies and impossible rates are refused', () => {
+  test('rates are read in the shapes of public services, and other currencies and impossible rates are refused', () => {
     for (const reply of [
       { result: 'success', base_code: 'USD', rates: { INR: 88.25 } },
       { base: 'USD', date: '2026-11-01', rates: { INR: '88.25' } },
@@ -75,7 +75,7 @@ describe('replies of the sources', () => {
     expect(() => rateOf({ base: 'EUR', rates: { INR: 88 } })).toThrow(/EUR/)
   })
 
-  test('only entries with a price are read from a price list, whatever the other entries are', () => {
+  test('only entries with a price are read from a price list, whatever the other entries contain', () => {
     const entry = (id: unknown, prompt: unknown, completion: unknown) => ({ id, pricing: { prompt, completion } })
     const good = [entry('a/b', '0.000001', '0'), entry('c', 0.000002, 1e-6)]
     const odd = [
@@ -142,7 +142,7 @@ test('models of the catalog are found under the names that other routers use', (
     'gpt-4o-mini': 'openai/gpt-4o-mini',
     'gpt-oss-20b': 'openai/gpt-oss-20b',
     'glm-4.6': 'z-ai/glm-4.6',
-    // Two vendors have one of that name, and neither is ours.
+    // Two other vendors have a model of that name.
     'gpt-4o': null,
     'grok-4': 'x-ai/grok-4',
     'kimi-k2': null,
@@ -153,7 +153,7 @@ function raise(id: string): never {
   throw new Error(`the catalog has no ${id}`)
 }
 
-test('the addresses must be http URLs, or off', () => {
+test('the URLs of the sources must be http or https, or empty for off', () => {
   expect(loadConfig({ PRICE_FEED_URL: '', FX_URL: 'off' })).toMatchObject({ PRICE_FEED_URL: null, FX_URL: null })
   expect(loadConfig({ PRICE_FEED_URL: ' OFF ', FX_URL: '' })).toMatchObject({ PRICE_FEED_URL: null, FX_URL: null })
   expect(loadConfig({}).PRICE_FEED_URL).toMatch(/^https:/)

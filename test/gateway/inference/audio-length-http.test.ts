@@ -1,6 +1,6 @@
 /** The length by which a transcription is charged when the provider reports none. */
 import { expect, test } from 'vitest'
-import { amrOf, oggOpusOf } from '../../harness/recordings.ts'
+import { amrCafOf, amrOf, oggOpusOf, opusMp4Of, threeGpOf, wideThreeGpOf } from '../../harness/recordings.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 import { audioSuite, perSecondUinr } from './audio-suite.ts'
 
@@ -36,4 +36,16 @@ test('five minutes of AMR are charged as five minutes of audio', async () => {
     const [row] = await usageRows(app())
     expect([row?.audioSeconds, row?.costUinr, row?.estimated]).toEqual([300, 300n * perSecondUinr, true])
   }
+})
+
+test.each([
+  ['3GP with AMR', threeGpOf],
+  ['3GP with wide AMR', wideThreeGpOf],
+  ['MP4 with Opus', opusMp4Of],
+  ['CAF with AMR', amrCafOf],
+] as const)('five minutes of %s are charged as five minutes, whatever their header says', async (_, made) => {
+  textReplies(1)
+  expect((await transcribe(made(300))).status).toBe(200)
+  const [row] = await usageRows(app())
+  expect([row?.audioSeconds, row?.costUinr]).toEqual([300, 300n * perSecondUinr])
 })

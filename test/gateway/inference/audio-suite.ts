@@ -56,8 +56,8 @@ export const clip = (seconds = 1) => new Blob([new Uint8Array(wavOf(seconds))], 
 export const sound = (chunks: Iterable<Uint8Array>, more: object = {}) => ({ headers: { 'content-type': 'audio/mpeg' }, rawStream: chunks, ...more })
 export const piece = (fill: number, bytes = 1000) => new Uint8Array(bytes).fill(fill)
 
-/** Starts a gateway with transcription and speech models for the suite that calls this. `app` and `client` can be used after the start. */
-export function audioSuite() {
+/** A gateway with models that read and write sound, for the suite that calls this; `app` and `client` are there once it has started. `env` adds settings. */
+export function audioSuite(env: Readonly<Record<string, string>> = {}) {
   const started: { app?: TestApp; client?: OpenAI } = {}
   const the = <T>(part: T | undefined): T => {
     if (part === undefined) throw new Error('asked for before the gateway has started')
@@ -66,7 +66,7 @@ export function audioSuite() {
   const app = (): TestApp => the(started.app)
   beforeAll(async () => {
     started.app = await startApp({
-      env: { CIRCUIT_FAILURES: '1000', FORM_FILE_LIMIT_BYTES: '500000' },
+      env: { CIRCUIT_FAILURES: '1000', FORM_FILE_LIMIT_BYTES: '500000', ...env },
       operatorFile(urls) {
         const file = defaultOperatorFile(urls)
         return { ...file, models: [...file.models, ...audioModels] }

@@ -167,6 +167,27 @@ describe('content that an organisation keeps', () => {
     await otherWindow(0)
   }, 60_000)
 
+  test('a parsed body counts with the memory that its values occupy, so dense bodies of one organisation are dropped before they fill the process', async () => {
+    await window(7)
+    const other = await app.otherOrg('Dense Bodies')
+    const otherCookie = await app.signIn(other.userId, other.orgId)
+    expect((await app.call('PUT', '/me/org/data-retention', { days: 1 }, { cookie: otherCookie })).status).toBe(200)
+    app.alpha.script(request => (request.json?.['stream'] === true ? { holdAfterChunks: 1 } : {}))
+    // 70,000 empty objects have 210 KB of text and occupy 4.5 MB.
+    const pad = Array.from({ length: 70_000 }, () => ({}))
+    const running = Array.from({ length: 16 }, () => chat({ provider: 'alpha', stream: true, pad }, { token: other.key }))
+    await app.alpha.arrived(16, 30_000)
+    expect((await read(idOf(await chat()))).request).toContain(prompt)
+    app.alpha.release()
+    await Promise.all(running)
+    await app.gateway.app.contentLog.flush()
+    const dropped = app.logLines
+      .map(line => JSON.parse(line))
+      .filter(({ msg, event, orgId }) => [msg, event].includes('content_log_dropped') && orgId === other.orgId)
+    expect(dropped.reduce((sum, { count }) => sum + count, 0)).toBeGreaterThanOrEqual(8)
+    expect((await app.call('PUT', '/me/org/data-retention', { days: 0 }, { cookie: otherCookie })).status).toBe(200)
+  }, 60_000)
+
   test('content in memory when the window closes is not written, even when a new window opens', async () => {
     await window(7)
     app.alpha.script({ holdAfterChunks: 1 })

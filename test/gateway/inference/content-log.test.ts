@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/platform/clock.ts'
 import { statement } from '../../../src/platform/db/db.ts'
 import { ControlLog } from '../../../src/platform/db/db-control-log.ts'
 import { reply } from '../../../src/platform/endpoint.ts'
+import { pulled, type StreamSink } from '../../../src/platform/loop/stream-sink.ts'
 import { makeLog } from '../../../src/platform/observe/log.ts'
 import { makeSealer } from '../../../src/platform/security/secrets.ts'
 import { until } from '../../harness/app.ts'
@@ -81,13 +82,13 @@ describe('the content log', () => {
     const [first, second, victim] = [await addOther(), await addOther(), await addOther()]
     for (const org of [first, second]) founders.set(org, 'one person')
     const large = Buffer.alloc(1024 * 1024, 'x')
-    async function* held(): AsyncGenerator<Uint8Array, void, undefined> {
-      yield large
+    const held = async (sink: StreamSink): Promise<void> => {
+      sink.push(large)
       await new Promise(() => undefined)
     }
     for (let at = 0; at < 80; at++) {
-      const made = content.keep({ ...call(), orgId: at % 2 === 0 ? first : second }, reply.stream(held(), {}))
-      if (made.body.kind === 'stream') await made.body.chunks[Symbol.asyncIterator]().next()
+      const made = content.keep({ ...call(), orgId: at % 2 === 0 ? first : second }, reply.stream(held, {}))
+      if (made.body.kind === 'stream') await pulled(made.body.pump).next()
     }
     const ofVictim = { ...call(), orgId: victim }
     for (let at = 0; at < 10; at++) content.keep({ ...ofVictim, requestId: `victim-${at}` }, reply.bytes(large, {}))
@@ -107,14 +108,14 @@ describe('the content log', () => {
     expect(lines.join('')).not.toContain('"model":"m"')
   })
 
-  test('a stream that is not read to its end frees its memory in the content log', async () => {
-    async function* forever(): AsyncGenerator<Uint8Array, void, undefined> {
-      for (;;) yield Buffer.alloc(100_000, 'y')
+  test('frees the memory of a stream that is not read to its end', async () => {
+    const forever = async (sink: StreamSink): Promise<void> => {
+      while (!sink.isGone) if (!sink.push(Buffer.alloc(100_000, 'y'))) await sink.room()
     }
-    const made = content.keep(call(), reply.stream(forever(), {}))
+    const made = content.keep(call(), reply.stream(forever, {}))
     if (made.body.kind !== 'stream') throw new Error('no stream')
     let chunks = 0
-    for await (const _chunk of made.body.chunks) if (++chunks === 30) break
+    for await (const _chunk of pulled(made.body.pump)) if (++chunks === 30) break
     await content.flush()
     expect((await database.db.one(countOf, orgId)).count).toBe(1)
   })

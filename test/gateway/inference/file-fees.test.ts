@@ -28,6 +28,7 @@ describe('fees for files', () => {
             ...shipped.models,
             { id: 'reader', kind: 'chat', modalities: ['text', 'file'], routes: [route('openrouter')] },
             { id: 'mistral-reader', kind: 'chat', modalities: ['text', 'file'], routes: [route('mistral')] },
+            { id: 'mistral-eye', kind: 'chat', modalities: ['text', 'image'], routes: [route('mistral')] },
             { id: 'other-dialect', kind: 'chat', routes: [route('openrouter', 'anthropic')] },
           ],
         }
@@ -72,7 +73,44 @@ describe('fees for files', () => {
     expect(sent()).not.toHaveProperty('plugins')
   })
 
-  test('files need an own key if the fee is unknown, unless the model itself reads files', async () => {
+  const text = Buffer.from('<p>a thousand pages</p>').toString('base64')
+  const hidden: readonly [string, string][] = [
+    ['a page of text', `data:text/html;base64,${text}`],
+    ['bytes of no type', `data:application/octet-stream;base64,${pdf}`],
+    ['JSON', `data:application/json;base64,${text}`],
+    ['a PDF that is called a picture', `data:image/png;base64,${pdf}`],
+    ['a page that is not base64', 'data:text/html,<p>a thousand pages</p>'],
+    ['a type with parameters', `data:text/html;charset="a,b";base64,${text}`],
+    ['a space before the type', ` data:application/pdf;base64,${pdf}`],
+  ]
+  test.each(hidden)('%s in the place of a picture is a file', async (_, url) => {
+    const wrapped = { type: 'image_url', image_url: { url } }
+    for (const part of [wrapped, { type: 'image_url', image_url: url }, { type: 'document_url', document_url: url }]) {
+      const refused = await chat('mistral-eye', asked(part))
+      expect([refused.status, refused.json?.error?.code], refused.text).toEqual([400, 'bad_request'])
+      expect(refused.json.error.message).toContain('mistral-eye does not read files itself')
+    }
+    expect(maker.requests).toEqual([])
+    expect((await chat('mistral-reader', asked(wrapped))).status).toBe(200)
+  })
+
+  test('a picture and a text stay no files', async () => {
+    const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+    const quoted = { type: 'text', text: `Decode data:text/html;base64,${text}` }
+    for (const part of [picture, quoted, { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }])
+      expect((await chat('mistral-eye', asked(part))).status).toBe(200)
+  })
+
+  test('a page of text in a message of the other formats is a file', async () => {
+    const source = { type: 'base64', media_type: 'text/html', data: text }
+    for (const type of ['image', 'document'])
+      expect((await app.call('POST', '/v1/messages', { model: 'mistral-eye', max_tokens: 9, ...asked({ type, source }) })).status).toBe(400)
+    const part = { type: 'input_image', image_url: `data:text/html;base64,${text}` }
+    expect((await app.call('POST', '/v1/responses', { model: 'mistral-eye', input: [{ role: 'user', content: [part] }] })).status).toBe(400)
+    expect(maker.requests).toEqual([])
+  })
+
+  test('files need an own key where the fee is unknown, unless the model reads files itself', async () => {
     for (const [model, part] of [
       ['mistral-small', file],
       ['mistral-small', linked],

@@ -53,7 +53,58 @@ describe('late replies', () => {
     expect(await lastRow()).toMatchObject({ outcome: 'failed', valueUinr: 0n, promptTokens: 0n })
   })
 
-  /** Disconnects as soon as the provider has the call. */
+  const edges = [
+    ['408', { status: 408 }],
+    ['504', { status: 504 }],
+    ['524', { status: 524 }],
+    ['a closed connection', { closeMidHeaders: true }],
+  ] as const
+
+  /** Calls alpha, whose edge gives up after this time. */
+  async function whenGivenUp(script: object, afterMs: number, maxTokens: number) {
+    app.alpha.reset()
+    app.alpha.script({ ...script, hold: true })
+    const pending = app.call('POST', '/v1/chat/completions', { ...body, max_tokens: maxTokens })
+    await app.alpha.arrived(1)
+    await new Promise(resolve => setTimeout(resolve, afterMs))
+    app.alpha.release()
+    return pending
+  }
+
+  test.each(edges)(
+    'a long whole reply that the edge of its provider gives up with %s is charged as made, and no other route makes it again',
+    async (_, script) => {
+      const reply = await whenGivenUp(script, 200, longTokens)
+      expect([reply.status, reply.json.error.code, reply.headers.get('x-should-retry')]).toEqual([502, 'all_routes_failed', 'false'])
+      const row = await lastRow()
+      expect(row).toMatchObject({ provider: 'alpha', outcome: 'failed', status: 502, estimated: true })
+      // 50 tokens a second.
+      expect([Number(row?.promptTokens) > 0, Number(row?.completionTokens) >= 9, Number(row?.completionTokens) < 40]).toEqual([true, true, true])
+      expect(app.beta.requests).toEqual([])
+    },
+  )
+
+  test.each(edges)(
+    'a short whole reply that the edge of its provider gives up with %s is made by the next route, which alone is charged',
+    async (_, script) => {
+      const reply = await whenGivenUp(script, 200, shortTokens)
+      expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'beta'])
+      expect(await lastRow()).toMatchObject({ provider: 'beta', outcome: 'ok', estimated: false })
+    },
+  )
+
+  test.each([...edges, ['a reset', { reset: true }]] as const)(
+    'a provider that is down answers a long call with %s immediately, and the next route serves it',
+    async (_, script) => {
+      app.alpha.reset()
+      app.alpha.script(script)
+      const reply = await app.call('POST', '/v1/chat/completions', { ...body, max_tokens: longTokens })
+      expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'beta'])
+      expect(await lastRow()).toMatchObject({ provider: 'beta', outcome: 'ok', estimated: false })
+    },
+  )
+
+  /** Leaves as soon as the provider has the call. */
   async function leave(call: object): Promise<void> {
     const stop = new AbortController()
     const gone = app.call('POST', '/v1/chat/completions', { ...call, provider: 'alpha' }, { signal: stop.signal }).catch(() => undefined)

@@ -136,6 +136,7 @@ class Ledger implements Permit<UsageEvent> {
   readonly heldUinr = 0n
   readonly refusedBy = null
   readonly strictUinr = null
+  readonly balanceLeftUinr = null
   readonly agentRemainingUinr = null
   readonly admittedAtMs = 0
   readonly ends: (UsageEvent | 'released')[] = []
@@ -176,7 +177,8 @@ describe('the meter of a call', () => {
           agent: { agentId: null, label: null },
           startedAtMs: 0,
         }
-        const meter = new Meter(ledger, input as unknown as MeterInput, systemClock)
+        // No time passes, so that a whole reply that is abandoned has no assumed output.
+        const meter = new Meter(ledger, input as unknown as MeterInput, { ...systemClock, monotonicMs: () => 1 })
         let isOpen = false
         let isDialed = false
         let works = false

@@ -7,7 +7,7 @@ import { callOnce, request, startEngine } from './engine.ts'
 
 const [url = '', dataDir = ''] = process.argv.slice(2)
 const db = await openPostgres(new Secret(url), { poolMax: 4, clock: systemClock, log: silentLog })
-const engine = await startEngine(db, { dataDir })
+const engine = await startEngine(db, { dataDir, flushThread: false })
 await engine.limits.budgets.set(1, 'org', '1', 1_000_000_000_000n)
 let isStopping = false
 process.once('SIGTERM', () => {

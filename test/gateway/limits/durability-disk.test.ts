@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
-import { journalFolder, readJournal, segmentsOf } from '../../../src/gateway/limits/journal/journal.ts'
+import { journalFolder, segmentsOf } from '../../../src/gateway/limits/journal/journal.ts'
 import { type JournalDisk, machineDisk } from '../../../src/gateway/limits/journal/journal-disk.ts'
+import { readJournal } from '../../../src/gateway/limits/journal/journal-reader.ts'
+import { usageEventCodec } from '../../../src/gateway/usage/events/record-bytes.ts'
 import { DatabaseUnavailableError, type Db, statement } from '../../../src/platform/db/db.ts'
 import { startApp, until } from '../../harness/app.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
@@ -60,6 +62,8 @@ function interrupted(db: Db): { db: Db; away(is: boolean): void } {
   let isAway = false
   const wrapped = new Proxy(db, {
     get(target, name) {
+      // A thread that flushes must use this database, too.
+      if (name === 'address') return undefined
       const value: unknown = Reflect.get(target, name, target)
       if (name === 'tx') return (fn: Parameters<Db['tx']>[0]) => (isAway ? Promise.reject(new DatabaseUnavailableError('away')) : target.tx(fn))
       return typeof value === 'function' ? value.bind(target) : value
@@ -98,7 +102,9 @@ describe('a journal in segments', () => {
     await engine.limits.beat()
     await until(() => segmentsOf(folder, engine.limits.processId).length < before.length)
     expect(segmentsOf(folder, engine.limits.processId)[0]?.start).toBeGreaterThan(0)
-    expect([...readJournal(folder, engine.limits.processId)].some(({ record }) => 'event' in record && record.event.id === long.eventId)).toBe(true)
+    expect(
+      [...readJournal(folder, engine.limits.processId, 0, usageEventCodec)].some(({ record }) => 'event' in record && record.event.id === long.eventId),
+    ).toBe(true)
     // The records that are not flushed yet are in two segments.
     for (let i = 0; i < 12; i++) await callOnce(engine, request(100n), 10n)
     const survivor = await startEngine(database.db, { dataDir: await copyOfJournal(engine) })
@@ -156,7 +162,7 @@ describe('a disk that is full', () => {
     idle.release()
     disk.isFull = false
     for (let i = 0; i < 20; i++) await callOnce(engine, request(100n), 10n)
-    const records = [...readJournal(journalFolder(engine.dataDir), engine.limits.processId)]
+    const records = [...readJournal(journalFolder(engine.dataDir), engine.limits.processId, 0, usageEventCodec)]
     expect(records.filter(({ record }) => record.kind === 'settle')).toHaveLength(20)
     await engine.limits.flushNow()
     expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 270n })

@@ -1,17 +1,19 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { flushThreadOf } from '../../../src/composition/flush-thread/flush-thread-of.ts'
 import { capChanged } from '../../../src/gateway/limits/budgets/budgets.ts'
 import type { AdmissionRequest } from '../../../src/gateway/limits/engine/admission.ts'
 import { createLimits, type LimitsEngine } from '../../../src/gateway/limits/engine/limits.ts'
 import type { JournalDisk } from '../../../src/gateway/limits/journal/journal-disk.ts'
 import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
+import { usageEventCodec } from '../../../src/gateway/usage/events/record-bytes.ts'
 import { type Clock, systemClock } from '../../../src/platform/clock.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
 import type { Db } from '../../../src/platform/db/db.ts'
 import { ControlLog } from '../../../src/platform/db/db-control-log.ts'
-import { silentLog } from '../../../src/platform/observe/log.ts'
+import { type Log, silentLog } from '../../../src/platform/observe/log.ts'
 import type { KeyPrincipal } from '../../../src/platform/security/principal.ts'
 import { systemIds } from '../../../src/platform/values/ids.ts'
 
@@ -33,10 +35,14 @@ export interface EngineOptions {
   readonly disk?: JournalDisk
   /** True: periods follow the database's clock, as in a real process. By default they follow the given clock. */
   readonly followDatabaseClock?: boolean
+  /** True: flushes run in a thread of their own, from dist. Default: TEST_FLUSH_THREAD. */
+  readonly flushThread?: boolean
+  readonly log?: Log
 }
 
 export async function startEngine(db: Db, options: EngineOptions = {}): Promise<TestEngine> {
   const clock = options.clock ?? systemClock
+  const log = options.log ?? silentLog
   const config = loadConfig({ JOURNAL_FLUSH_MS: '20', BEAT_MS: '100', ...options.env })
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'brigade-limits-'))
   const controlLog = new ControlLog({ db, clock, log: silentLog, pollMs: config.CONTROL_POLL_MS })
@@ -52,8 +58,10 @@ export async function startEngine(db: Db, options: EngineOptions = {}): Promise<
     dataDir,
     controlLog,
     ids: systemIds,
-    log: silentLog,
+    log,
+    ...((options.flushThread ?? process.env['TEST_FLUSH_THREAD'] === 'on') ? flushThreadOf({ db, clock, log }, () => 'http://brigade.test') : {}),
     appliers: [insertUsageEvents],
+    codec: usageEventCodec,
     ...(options.disk ? { disk: options.disk } : {}),
     followDatabaseClock: options.followDatabaseClock ?? false,
   })

@@ -1,6 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
+import { mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { journalFolder, journalsIn } from '../../../src/gateway/limits/journal/journal.ts'
+import { readJournal } from '../../../src/gateway/limits/journal/journal-reader.ts'
+import { usageEventCodec } from '../../../src/gateway/usage/events/record-bytes.ts'
 import { statement } from '../../../src/platform/db/db.ts'
 import { until } from '../../harness/app.ts'
 import { onPostgres } from '../../harness/database.ts'
@@ -98,10 +101,11 @@ describe.runIf(onPostgres)('death of a process', () => {
 
     /** Returns whether the journals of a data folder contain a record of output. */
     /** Reads only the journal files, because their folder also contains the socket of the process. */
-    const hasProgress = (dataDir: string): boolean =>
-      readdirSync(join(dataDir, 'journal'), { withFileTypes: true }).some(
-        entry => entry.isFile() && readFileSync(join(dataDir, 'journal', entry.name), 'latin1').includes('"kind":"progress"'),
-      )
+    const hasProgress = (dataDir: string): boolean => {
+      const journals = journalFolder(dataDir)
+      const records = journalsIn(journals).flatMap(id => [...readJournal(journals, id, 0, usageEventCodec)])
+      return records.some(({ record }) => record.kind === 'progress')
+    }
 
     async function expectFlagged(rows: readonly UsageRow[], prefix: string): Promise<void> {
       for (const i of times(4)) {

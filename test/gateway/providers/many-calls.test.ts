@@ -1,4 +1,7 @@
-/** A conversation with very many tool calls takes time by its length. The sizes are such that work by the square of the length does not end within the test. */
+/**
+ * Work on a conversation with very many tool calls must take time in proportion to its length. With these sizes, quadratic work would not end within
+ * the test.
+ */
 import { describe, expect, test } from 'vitest'
 import { turnsOf } from '../../../src/gateway/providers/dialects/anthropic/anthropic-turns.ts'
 import { contentsOf } from '../../../src/gateway/providers/dialects/gemini/gemini-contents.ts'
@@ -17,7 +20,7 @@ const user = (text: string) => ({ role: 'user', content: text })
 const dropped = new Set<string>()
 
 const ids = list(many, index => `c${index}`)
-/** One turn with all calls, one turn for each call, results behind what the user says, and no results. */
+/** One turn with all calls, one turn for each call, results after the user's text, and calls without results. */
 const conversations = {
   'calls with one id': [calling(list(many, () => 'c'))],
   'results in the turn behind the calls': [calling(ids), ...ids.map(id => result(id))],
@@ -58,14 +61,14 @@ describe('very many tool calls', () => {
     expect([message?.['content'], others]).toEqual([expect.objectContaining({ length: many }), []])
   })
 
-  test('each id is unique, for any given ids', () => {
+  test('each call gets a unique id, whatever ids are given', () => {
     const given = ['a', 'a', 'a_2', 'a_2', 'a', 'a_3', 'a', 'b', '', '', '%', 'call', 'a_2_2']
     const [turn] = turnsOf([user('x'), calling(given)], dropped).turns.slice(1)
     const made = (turn?.content ?? []).map(block => block['id'])
     expect(made).toEqual(['a', 'a_2', 'a_2_2', 'a_2_3', 'a_3', 'a_3_2', 'a_4', 'b', 'call', 'call_2', '_', 'call_3', 'a_2_2_2'])
   })
 
-  test('results begin the turn after their calls, in their order, and pictures of results come after them', () => {
+  test('results begin the turn after their calls, in the order of the calls, and pictures of results come after them', () => {
     const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGVsbG8=' } }
     const messages = [user('x'), calling(['a', 'b', 'c']), user('y'), result('b', [{ type: 'text', text: 'of b' }, picture]), result('a', [picture])]
     const [, , behind] = turnsOf(messages, dropped).turns

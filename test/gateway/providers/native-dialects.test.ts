@@ -41,7 +41,7 @@ function written(dialect: DialectId, model: string, body: Record<string, unknown
 }
 
 describe('requests in the messages format', () => {
-  test('the abilities of a model are read from its id, and the catalog wins', () => {
+  test('the abilities of a model are read from its id, and the catalog takes precedence', () => {
     const of = (id: string, traits: Partial<ModelTraits> = {}) => abilitiesOf(id, { ...unknownTraits, ...traits })
     expect(of('claude-3-5-sonnet-20241022')).toEqual({ adaptive: false, sampling: true, temperatureWithTopP: true, outputFormat: false })
     expect(of('claude-sonnet-4-20250514')).toEqual({ adaptive: false, sampling: true, temperatureWithTopP: true, outputFormat: false })
@@ -66,7 +66,7 @@ describe('requests in the messages format', () => {
     expect(written('anthropic', 'claude-opus-4-7', { temperature: 1 }).dropped).toEqual([])
   })
 
-  test('budgets are at least 1024 and below the ceiling, for any effort and ceiling', () => {
+  test('thinking budgets are at least 1024 and below the limit, for any effort and limit', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
@@ -94,7 +94,7 @@ describe('requests in the messages format', () => {
     expect(json['output_config']).toEqual({ effort: 'xhigh', format: { type: 'json_schema', schema: { ...schema, additionalProperties: false } } })
   })
 
-  test('a forced call excludes thinking, and a schema for an older model becomes a forced tool', () => {
+  test('a forced call excludes thinking, and for an older model a schema becomes a forced tool', () => {
     const forced = written('anthropic', 'claude-sonnet-4-5', {
       reasoning_effort: 'low',
       max_tokens: 4000,
@@ -106,7 +106,7 @@ describe('requests in the messages format', () => {
     expect(older.json['tool_choice']).toEqual({ type: 'tool', name: 'br_json_reply' })
   })
 
-  test('calls with one id get unique ids, and each result belongs to the call before it', () => {
+  test('calls with equal ids get unique ids, and each result belongs to the call before it', () => {
     const call = { id: 'functions.f:0', type: 'function', function: { name: 'f', arguments: '{}' } }
     const turn = [
       { role: 'assistant', content: null, tool_calls: [call] },
@@ -116,11 +116,11 @@ describe('requests in the messages format', () => {
     const blocks = (json['messages'] as { content: Record<string, unknown>[] }[]).flatMap(({ content }) => content)
     expect(blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)).toEqual(['functions_f_0', 'functions_f_0_2'])
     expect(blocks.filter(({ type }) => type === 'tool_result').map(block => block['tool_use_id'])).toEqual(['functions_f_0', 'functions_f_0_2'])
-    // Tools that history speaks of are declared, and none may be called.
+    // Tools from the history are declared, and the choice forbids calling them.
     expect([json['tools'], json['tool_choice']]).toEqual([[{ name: 'f', input_schema: { type: 'object' } }], { type: 'none' }])
   })
 
-  test('the errors for an invalid image and an invalid file name their place', () => {
+  test('the errors for an invalid image and an invalid file name its place in the request', () => {
     for (const part of [
       { type: 'image_url', image_url: { url: 'ftp://x' } },
       { type: 'image_url', image_url: {} },
@@ -133,7 +133,7 @@ describe('requests in the messages format', () => {
 })
 
 describe('requests to Gemini', () => {
-  test('requests have the address of the API, its own header for keys, and a path of their own for streams', () => {
+  test('requests have the URL of the API, its own header for keys, and a separate path for streams', () => {
     const layer = { baseUrl: 'https://g.example.test/v1beta/openai', auth: 'bearer' } as const
     const whole = written('gemini', 'gemini-2.5-flash', {}, {}, layer)
     expect([whole.url, whole.headers['x-goog-api-key'], whole.headers['authorization']]).toEqual([
@@ -144,7 +144,7 @@ describe('requests to Gemini', () => {
     expect(written('gemini', 'models/g', { stream: true }, {}, layer).url).toBe('https://g.example.test/v1beta/models/g:streamGenerateContent?alt=sse')
   })
 
-  test('newer generations think by level and get a mark on calls by other models, and older ones think by budget', () => {
+  test('newer generations think by level, and calls by other models get a mark. Older generations think by budget', () => {
     const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
     const messages = [user, { role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', tool_call_id: 'c', content: 'done' }]
     const newer = written('gemini', 'gemini-3-pro', { messages, reasoning_effort: 'max' }).json
@@ -167,7 +167,7 @@ describe('requests to Gemini', () => {
     expect([...dropped]).toEqual(['tools.parameters.$ref'])
   })
 
-  test('references are replaced up to a size that depends on the schema, and a plain schema stays complete', () => {
+  test('references are replaced up to a size that depends on the schema, and a schema without references stays complete', () => {
     const address = { type: 'object', properties: { street: { type: 'string', description: 'with the number of the house' } } }
     const shared = { type: 'object', properties: { from: { $ref: '#/$defs/a' }, to: { $ref: '#/$defs/a' } }, $defs: { a: address } }
     const told = new Set<string>()
@@ -186,7 +186,7 @@ describe('requests to Gemini', () => {
     expect([...dropped]).toEqual(['tools.parameters.$ref'])
   })
 
-  test('a signature is packed into the id of a call and read back unchanged', () => {
+  test('a signature is stored in the id of a call and read back unchanged', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_]{1,30}$/), fc.string(), (id, signature) => {
         const signed = signedCallId(id, signature.toWellFormed())
@@ -203,7 +203,7 @@ describe('failures', () => {
   const claude = (status: number, type: string, message = '') => kind('anthropic', status, { type: 'error', error: { type, message } })
   const gemini = (code: number, status: string, message = '') => kind('gemini', code, { error: { code, status, message } })
 
-  test('of the messages format', () => {
+  test('failures of the messages format are classified by status, error type and message', () => {
     expect(claude(529, 'overloaded_error')).toBe('transient')
     expect(claude(400, 'overloaded_error')).toBe('transient')
     expect(claude(429, 'rate_limit_error')).toBe('rate-limited')
@@ -216,7 +216,7 @@ describe('failures', () => {
     expect(claude(413, 'request_too_large')).toBe('declined')
   })
 
-  test('of Gemini, whose rate limits mention quotas', () => {
+  test('failures of Gemini are classified, although its rate limits mention quotas', () => {
     expect(gemini(429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota, please check your plan and billing details.')).toBe('rate-limited')
     expect(gemini(429, 'RESOURCE_EXHAUSTED', 'Your prepayment credits are depleted.')).toBe('billing')
     expect(gemini(400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.')).toBe('credential')
@@ -287,7 +287,7 @@ describe('any request at all', () => {
     ['gemini', 'gemini-2.5-pro'],
     ['gemini', 'gemini-3-pro'],
   ] as const)
-    test(`${model}: is translated or refused with bad_request; turns alternate and every result comes after its call`, () => {
+    test(`${model}: any request is translated or refused with bad_request. Turns alternate, and every result comes after its call`, () => {
       fc.assert(
         fc.property(body, ({ messages, reasoning_effort, more }) => {
           const before = JSON.stringify([messages, more])
@@ -351,7 +351,7 @@ describe('streams', () => {
 
   for (const [dialect, text] of streams) {
     const bytes = Buffer.from(text)
-    test(`${dialect}: the events are the same for every split of the bytes, and byte by byte`, () => {
+    test(`${dialect}: the events are the same for every split of the bytes`, () => {
       const whole = read(dialect, [bytes])
       expect(whole.length).toBeGreaterThan(3)
       for (let at = 1; at < bytes.length; at++) expect(read(dialect, [bytes.subarray(0, at), bytes.subarray(at)])).toEqual(whole)
@@ -394,7 +394,7 @@ describe('streams', () => {
     expect(JSON.stringify(chunks)).toContain('"thinking_blocks":[{"type":"thinking","thinking":"नमस्ते 🙏","signature":"sig"}]')
   })
 
-  test('an error of either format is reported with the provider’s message and type', () => {
+  test('an error in either format is reported with the provider’s message and type', () => {
     const fault = (dialect: DialectId, text: string): unknown => read(dialect, [Buffer.from(text)]).find(({ kind }) => kind === 'error')
     expect(fault('anthropic', 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n')).toEqual({
       kind: 'error',

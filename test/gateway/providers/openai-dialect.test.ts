@@ -40,24 +40,24 @@ function request(
 const jsonOf = (upstream: ReturnType<typeof request>): unknown => JSON.parse(String(upstream.body))
 
 describe('the OpenAI dialect', () => {
-  test('sends the client’s bytes unchanged if nothing must change', () => {
+  test('the client’s bytes are sent unchanged if nothing must change', () => {
     const odd = '{ "model":"m",\n "messages":[{"role":"user","content":"\\"model\\" 1.0"}], "temperature":1.0 }'
     expect(request(odd).body).toEqual(Buffer.from(odd))
     const stream = '{"model":"m","messages":[],"stream":true,"stream_options":{"include_usage":true}}'
     expect(request(stream).body).toEqual(Buffer.from(stream))
   })
 
-  test('writes the body again when a metered key may occur twice in it', () => {
+  test('a body in which a metered key may occur twice is written again', () => {
     expect(request('{"model":"dear","messages":[],"model":"m"}').body).toBe('{"model":"m","messages":[]}')
     expect(request('{"mod\\u0065l":"dear","messages":[],"model":"m"}').body).toBe('{"model":"m","messages":[]}')
     expect(request('{"model":"m","max_tokens":9000,"max_tokens":1}').body).toBe('{"model":"m","max_tokens":1}')
   })
 
-  test('sets the model id of the provider and leaves the other fields in place', () => {
+  test('the provider’s id of the model is set, and the other fields keep their place', () => {
     expect(request('{"a":1,"model":"m","z":{"seed":1}}', { model: 'vendor/m' }).body).toBe('{"a":1,"model":"vendor/m","z":{"seed":1}}')
   })
 
-  test('asks for usage on every stream and keeps other stream options', () => {
+  test('every stream asks for usage and keeps its other stream options', () => {
     expect(jsonOf(request('{"model":"m","stream":true}'))).toEqual({ model: 'm', stream: true, stream_options: { include_usage: true } })
     expect(jsonOf(request('{"model":"m","stream":true,"stream_options":{"include_usage":false,"x":1}}'))).toEqual({
       model: 'm',
@@ -67,7 +67,7 @@ describe('the OpenAI dialect', () => {
     expect(jsonOf(request('{"model":"m"}'))).toEqual({ model: 'm' })
   })
 
-  test('does not ask for usage if the provider cannot report it', () => {
+  test('a stream does not ask for usage if the provider cannot report it', () => {
     expect(jsonOf(request('{"model":"m","stream":true}', { quirks: ['no-stream-usage'] }))).toEqual({ model: 'm', stream: true })
     expect(jsonOf(request('{"model":"m","stream":true,"stream_options":{"include_usage":true}}', { quirks: ['no-stream-usage'] }))).toEqual({
       model: 'm',
@@ -75,7 +75,7 @@ describe('the OpenAI dialect', () => {
     })
   })
 
-  test('sends the lower of two ceilings, which is charged, under both names', () => {
+  test('of two output limits, the lower one is sent under both names, and it is charged', () => {
     for (const [plain, newer] of [
       [1, 100_000],
       [100_000, 1],
@@ -86,7 +86,7 @@ describe('the OpenAI dialect', () => {
     }
   })
 
-  test('renames the cap and converts system turns to user turns if the provider needs it', () => {
+  test('the output limit is renamed and system turns become user turns, if the provider needs it', () => {
     expect(jsonOf(request('{"model":"m","max_tokens":5}', { quirks: ['max-completion-tokens'] }))).toEqual({ model: 'm', max_completion_tokens: 5 })
     const messages = '[{"role":"system","content":"s"},{"role":"user","content":"u"}]'
     expect(jsonOf(request(`{"model":"m","messages":${messages}}`, { quirks: ['system-as-user'] }))).toEqual({
@@ -98,7 +98,7 @@ describe('the OpenAI dialect', () => {
     })
   })
 
-  test('sends only its own headers, with the credential in the provider’s form', () => {
+  test('only the gateway’s own headers are sent, with the credential in the provider’s form', () => {
     expect(request('{"model":"m"}')).toMatchObject({ method: 'POST', url: 'http://127.0.0.1:1/v1/chat/completions' })
     expect(request('{"model":"m"}').headers).toEqual({
       'content-type': 'application/json',
@@ -134,7 +134,7 @@ describe('the class of a failure', () => {
     [500, '', 'transient'],
     [529, '', 'transient'],
     [302, '', 'transient'],
-  ])('%i %s is %s', (status, text, kind) => {
+  ])('a reply with status %i and text "%s" is classified as %s', (status, text, kind) => {
     expect(classifyFailure(status, {}, text)).toMatchObject({ kind, status })
   })
 
@@ -145,7 +145,7 @@ describe('the class of a failure', () => {
     [{ 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }, null],
     [{}, null],
     [{ 'retry-after': '1e12' }, 86_400],
-  ])('of a 429 with %j has a wait of %j seconds', (headers, seconds) => {
+  ])('a 429 with %j has a wait of %j seconds', (headers, seconds) => {
     expect(classifyFailure(429, headers, '')).toMatchObject({ retryAfterSeconds: seconds })
   })
 })

@@ -6,21 +6,21 @@ const said = (message: string, content = '') =>
   publicMessage(JSON.stringify({ error: { message } }), new Secret('the-key-of-the-org'), { messages: [{ role: 'user', content }] })
 
 describe('the public message of a provider’s error', () => {
-  test('is the provider’s sentence, without keys and without quotes from the request', () => {
+  test('the public message is the provider’s sentence, without keys and without quotes from the request', () => {
     expect(said('The model is overloaded.', 'Why is the sky blue at noon?')).toBe('The model is overloaded.')
     expect(said("Cannot read 'the sky blue at noon' here", 'Why is the sky blue at noon?')).toBe('Cannot read […] here')
     expect(said('is the sky blue at noon?', 'Why is the sky blue at noon?')).toBe('[…]')
-    // Short runs are words that everybody uses.
+    // Short runs of common words do not count as a quote.
     expect(said('Why is that', 'Why is the sky blue at noon?')).toBe('Why is that')
     expect(said('wrong key the-key-of-the-org or sk-abcdefghij')).toBe('wrong key [secret] or [secret]')
   })
 
-  test('has no half of a surrogate pair, from the provider or from the cut', () => {
+  test('the public message has no unpaired surrogate, from the provider or from the cut', () => {
     expect(said('bad \ud800 thing').isWellFormed()).toBe(true)
     expect(said(`${'x'.repeat(299)}😀 and more`).isWellFormed()).toBe(true)
   })
 
-  test('is made in bounded time for a long message about a large request', () => {
+  test('the public message is made in bounded time, even for a long message about a large request', () => {
     const message = 'zz zy '.repeat(330)
     const startedMs = performance.now()
     expect(said(message, 'z'.repeat(30_000_000))).toBe('[…]')

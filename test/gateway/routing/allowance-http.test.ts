@@ -49,7 +49,7 @@ describe('models and providers that a credential may use', () => {
     }
   }
 
-  /** Everything that a credential which may use test-model and same-id on beta and indus may and may not do. */
+  /** Checks what a credential may do that may use only test-model and same-id on beta and indus. */
   async function checkLimited(token: string): Promise<void> {
     expect(await served(token, { model: 'test-model' })).toEqual([200, 'beta'])
     expect(await served(token, { model: 'test-model', provider: 'indus' })).toEqual([200, 'indus'])
@@ -95,10 +95,10 @@ describe('models and providers that a credential may use', () => {
 
   const rules = { allowed_models: ['test-model', 'same-id'], allowed_providers: ['beta', 'indus'] }
 
-  test('ALLOW-01 a key and an agent use only the models and providers on their lists: others are 403 model_not_allowed, lists and presets show only the allowed ones', async () => {
+  test('ALLOW-01 a key and an agent use only the models and providers on their lists. Others get 403 model_not_allowed and are in no list or preset', async () => {
     await checkLimited((await newKey({ name: 'limited', ...rules })).key)
     await checkLimited((await newAgent('limited', rules)).token)
-    // Who asks without a credential, or with a free one, sees everything.
+    // A request without a credential, or with an unrestricted one, sees everything.
     for (const options of [{ token: null }, { token: app.key }])
       expect((await app.call('GET', '/v1/models', undefined, options)).json.data.map((entry: { id: string }) => entry.id)).toContain('alpha-only')
   })
@@ -117,7 +117,7 @@ describe('models and providers that a credential may use', () => {
     expect(await served(token, { model: 'same-id' })).toEqual(denied)
   })
 
-  test('a change of the lists applies from the next call on, and null removes them', async () => {
+  test('a change of the lists applies from the next call on, and null removes a list', async () => {
     const { key, id } = await newKey({ name: 'changing', allowed_models: ['test-model'] })
     const agent = await newAgent('changing', { allowed_models: ['test-model'] })
     const lists = [['alpha-only'], null] as const
@@ -131,7 +131,7 @@ describe('models and providers that a credential may use', () => {
     }
   })
 
-  test('a list of only virtual ids lets these pick any model', async () => {
+  test('with a list of only virtual ids, these may pick any model', async () => {
     const { key } = await newKey({ name: 'presets', allowed_models: ['auto:sovereign'] })
     expect(await served(key, { model: 'auto:sovereign' })).toEqual([200, 'indus'])
     for (const model of ['auto', 'test-model']) expect(await served(key, { model })).toEqual(denied)

@@ -45,12 +45,12 @@ const ask = (modelId: string, policies: readonly CallPolicy[], fields: Parameter
 const denied = '403 model_not_allowed'
 
 describe('what a credential may use', () => {
-  test('without a rule, or with rules of other things only, is everything', () => {
+  test('without rules for models or providers, everything is allowed', () => {
     for (const policies of [[], [policy(null)]]) expect(ask('m', policies)).toEqual(['one/m', 'two/m'])
     expect(allowanceOf([policy(null)])).toBeNull()
   })
 
-  test('is the listed models; an unknown id stays unknown, and the rule is asked before the gate', () => {
+  test('only listed models are allowed. An unknown id stays unknown, and the rule is checked before the gate', () => {
     expect(ask('m', [policy(['m'])])).toEqual(['one/m', 'two/m'])
     expect(ask('cheap', [policy(['m'])])).toBe(denied)
     expect(ask('nope', [policy(['m'])])).toBe('404 model_not_found')
@@ -59,7 +59,7 @@ describe('what a credential may use', () => {
     expect(ask('m', [policy([])])).toBe(denied)
   })
 
-  test('is the listed providers; a pin outside is refused, other routes are left out', () => {
+  test('only listed providers are allowed. A pin outside the list is refused, and other routes are left out', () => {
     expect(ask('m', [policy(null, ['two'])])).toEqual(['two/m'])
     expect(ask('cheap', [policy(null, ['two'])])).toBe(denied)
     expect(ask('m', [policy(null, ['two'])], { provider: 'one' })).toBe(denied)
@@ -68,13 +68,13 @@ describe('what a credential may use', () => {
     expect(ask('m', [policy(null, [])])).toBe(denied)
   })
 
-  test('is what every rule allows', () => {
+  test('only what every rule allows is allowed', () => {
     expect(ask('m', [policy(['m', 'cheap']), policy(['m'], ['two'])])).toEqual(['two/m'])
     expect(ask('cheap', [policy(['m', 'cheap']), policy(['m'])])).toBe(denied)
     expect(ask('m', [policy(null, ['one']), policy(null, ['two'])])).toBe(denied)
   })
 
-  test('limits what a preset picks', () => {
+  test('the rules limit what a preset picks', () => {
     expect(ask('auto:cheapest', [policy(['m'])])).toEqual(['one/m', 'two/m'])
     expect(ask('auto:cheapest', [policy(null, ['two'])])).toEqual(['two/m'])
     expect(ask('auto:vision', [policy(['m'])])).toBe(denied)
@@ -83,7 +83,7 @@ describe('what a credential may use', () => {
     expect(ask('auto', [policy(null, ['two'])], { provider: 'one' })).toBe(denied)
   })
 
-  test('may be only virtual ids, which then pick any model; together with models they pick among those', () => {
+  test('a list of only virtual ids lets them pick any model. A list that also has models lets them pick those', () => {
     expect(ask('auto:cheapest', [policy(['auto:cheapest'])])).toEqual(['one/cheap'])
     expect(ask('auto:vision', [policy(['auto:cheapest'])])).toBe(denied)
     expect(ask('cheap', [policy(['auto:cheapest'])])).toBe(denied)
@@ -92,7 +92,7 @@ describe('what a credential may use', () => {
     expect(allowanceOf([policy(['best'])])?.pick('auto:best', 'm')).toBe(true)
   })
 
-  test('applies to the steps of a chain: they are skipped, and the call is refused when none is left', () => {
+  test('the rules apply to the steps of a chain: steps are skipped, and the call is refused when no step is left', () => {
     const steps = (...ids: string[]) => ids.map(id => ({ model: id, provider: null }))
     expect(ask('m', [policy(['m', 'seeing'])], { fallbacks: steps('cheap', 'seeing') })).toEqual(['two/seeing'])
     expect(ask('m', [policy(['m'])], { fallbacks: steps('cheap', 'seeing', 'nope') })).toBe(denied)
@@ -105,7 +105,7 @@ describe('what a credential may use', () => {
     expect(ask('m', [policy(['m'])], { fallbacks: steps('auto:cheapest') })).toEqual(['one/m', 'two/m'])
   })
 
-  test('covers ids of models on own keys and references to own servers', () => {
+  test('the rules cover ids of models on own keys and references to own servers', () => {
     const org = orgRouting({
       savedKeys: new Map([['two', { key: new Secret('saved'), alwaysUse: false, models: ['a', 'b'] }]]),
       customRoutes: new Map([
@@ -125,7 +125,7 @@ describe('what a credential is shown', () => {
   const shown = new Catalog(snapshot, () => ({ available: true, maintenance: false }))
   const ids = (policies: readonly CallPolicy[]) => shown.publicModels([], allowanceOf(policies)).map(entry => entry.id)
 
-  test('is the allowed models with their allowed routes, and the presets that can pick one', () => {
+  test('a credential sees the allowed models with their allowed routes, and the presets that can pick one', () => {
     const visible = ids([policy(['m', 'seeing'], ['two'])])
     expect(visible).toEqual(expect.arrayContaining(['m', 'seeing', 'auto', 'auto:vision']))
     expect(visible).not.toContain('cheap')
@@ -139,7 +139,7 @@ describe('what a credential is shown', () => {
     expect(auto?.routes.map(route => [route.model, route.provider])).toEqual([['m', 'two']])
   })
 
-  test('is the providers that may serve an allowed model', () => {
+  test('a credential sees the providers that may serve an allowed model', () => {
     const providers = (policies: readonly CallPolicy[]) => shown.publicProviders(allowanceOf(policies)).map(entry => entry.id)
     expect(providers([])).toEqual(['one', 'two'])
     expect(providers([policy(null, ['two'])])).toEqual(['two'])

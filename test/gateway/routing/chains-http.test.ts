@@ -12,7 +12,7 @@ const route = (provider: string, upstream_model: string) => ({
 })
 const odd = ['maker/model:tag', 'maker/deep/model:7b']
 
-/** As many steps as a chain may have, all different. */
+/** A chain with the maximum number of steps, all different. */
 const ten = [
   ...['alpha', 'beta', 'indus'].map(provider => ({ model: 'test-model', provider })),
   ...['test-model', 'alpha-only', 'same-id', 'global-only', 'mute-model', 'byok-model'].map(model => ({ model })),
@@ -56,7 +56,7 @@ describe('saved chains', () => {
   }
   const dialed = () => [app.alpha, app.beta, app.indus].map(upstream => upstream.requests.length)
 
-  test('CHAIN-01 CHAIN-04 SHAPE-18 owner and admin save 1 to 10 steps; a string step is the same as {model}', async () => {
+  test('CHAIN-01 CHAIN-04 SHAPE-18 owners and admins save 1 to 10 steps, and a string step equals {model}', async () => {
     for (const cookie of [owner, admin]) {
       const reply = await put('test-model', ['alpha-only', { model: 'test-model', provider: 'beta' }, { model: 'same-id', provider: null }], cookie)
       expect([reply.status, reply.json]).toEqual([
@@ -77,7 +77,7 @@ describe('saved chains', () => {
     })
   })
 
-  test('a chain with the same step twice is 400 bad_steps that names both, and nothing is saved', async () => {
+  test('a chain with the same step twice gets 400 bad_steps with both places, and nothing is saved', async () => {
     const before = (await list()).text
     for (const steps of [
       ['alpha-only', 'same-id', 'alpha-only'],
@@ -94,7 +94,7 @@ describe('saved chains', () => {
     expect((await list()).text).toBe(before)
   })
 
-  test('CHAIN-02 CHAIN-15 no steps, eleven steps, a value that is not a list, an invalid step and unknown fields are 400 bad_steps, and nothing is saved', async () => {
+  test('CHAIN-02 CHAIN-15 no steps, eleven steps, a value that is not a list, an invalid step and unknown fields get 400 bad_steps, and nothing is saved', async () => {
     const wrong = [
       [],
       Array(11).fill('alpha-only'),
@@ -118,12 +118,12 @@ describe('saved chains', () => {
     expect((await list()).json).toEqual({ chains: [] })
   })
 
-  test('CHAIN-03 CHAIN-18 a model that is not in the catalog and a virtual id cannot have a chain: 400 bad_model', async () => {
+  test('CHAIN-03 CHAIN-18 a chain for an unknown model or a virtual id gets 400 bad_model', async () => {
     for (const id of ['nothing', 'alpha/nothing', 'auto', 'auto:cheapest', 'best'])
       expect(await codeOf(put(id, ['alpha-only'])), id).toEqual([400, 'bad_model'])
   })
 
-  test('CHAIN-17 CHAIN-05 a step is a catalog id, a virtual id or provider/model-id of a known provider; other values are 400 bad_steps', async () => {
+  test('CHAIN-17 CHAIN-05 a step is a catalog id, a virtual id or provider/model-id of a known provider, and other values get 400 bad_steps', async () => {
     for (const step of ['alpha-only', 'auto', 'auto:cheapest', 'alpha/some-model', 'alpha/deep/er:7b', 'openai/any']) {
       const reply = await put('test-model', [step])
       expect([reply.status, reply.json.steps], step).toEqual([200, [{ model: step }]])
@@ -135,7 +135,7 @@ describe('saved chains', () => {
     }
   })
 
-  test('CHAIN-07 a member may read chains but neither save nor delete them: 403', async () => {
+  test('CHAIN-07 a member may read chains, and gets 403 for saving or deleting one', async () => {
     await put('test-model', ['alpha-only'])
     expect(await codeOf(put('test-model', ['same-id'], member))).toEqual([403, 'forbidden'])
     expect(await codeOf(put('nothing', 'bad', member))).toEqual([403, 'forbidden'])
@@ -143,7 +143,7 @@ describe('saved chains', () => {
     expect((await list()).json.chains).toEqual([{ model: 'test-model', steps: [{ model: 'alpha-only' }] }])
   })
 
-  test('CHAIN-08 reading or deleting an unknown chain is 404, also when another organisation has it', async () => {
+  test('CHAIN-08 reading or deleting an unknown chain gets 404, even when another organisation has it', async () => {
     await put('alpha-only', ['same-id'])
     const other = await app.otherOrg('Neighbour')
     const theirs = await app.signIn(other.userId, other.orgId)
@@ -159,7 +159,7 @@ describe('saved chains', () => {
     expect(await served({ model: 'alpha-only' }, other.key)).toEqual([200, 'alpha'])
   })
 
-  test('CHAIN-14 ids with slashes and colons work in the path, encoded or not', async () => {
+  test('CHAIN-14 ids with slashes and colons work in the path, plain or percent-encoded', async () => {
     for (const id of odd) {
       for (const path of [id, encodeURIComponent(id), encodeURI(id).replaceAll(':', '%3A')]) {
         expect((await put(path, ['beta-only'])).json, path).toEqual({ ok: true, model: id, steps: [{ model: 'beta-only' }] })
@@ -171,7 +171,7 @@ describe('saved chains', () => {
     }
   })
 
-  test('CHAIN-16 every role of the organisation sees all its chains; an API key does not sign in', async () => {
+  test('CHAIN-16 every role of the organisation sees all its chains, and an API key does not replace a sign-in', async () => {
     await put('test-model', ['alpha-only'])
     await put('alpha-only', ['same-id'])
     for (const cookie of [owner, admin, member])
@@ -188,14 +188,14 @@ describe('saved chains', () => {
     expect(await served({ model: 'alpha-only' })).toEqual([200, 'alpha'])
     app.indus.script([{ status: 503 }])
     app.beta.script([{ status: 503 }])
-    // Alpha serves the model by default and is no step of the chain.
+    // Alpha serves the model by default, but is not a step of the chain.
     expect(await served()).toEqual([502, 'all_routes_failed'])
     expect(dialed()).toEqual([1, 1, 3])
     await app.call('DELETE', '/me/routing/test-model', undefined, { cookie: owner })
     expect(await served()).toEqual([200, 'alpha'])
   })
 
-  test('ROUTE-43 a step that fails with 5xx, 429 or a broken connection is followed by the next', async () => {
+  test('ROUTE-43 after a step fails with 5xx, 429 or a broken connection, the next step is tried', async () => {
     await put('test-model', ['indus-only', 'beta-only', 'alpha-only'])
     for (const failure of [{ status: 500 }, { status: 429 }, { reset: true }]) {
       app.indus.script([failure])
@@ -213,7 +213,7 @@ describe('saved chains', () => {
     expect((await chat({ fallbacks: ['beta-only', 'same-id'] })).json.model).toBe('same-id')
   })
 
-  test('ROUTE-24 a pinned provider wins over a saved chain', async () => {
+  test('ROUTE-24 a pinned provider takes precedence over a saved chain', async () => {
     await put('test-model', ['indus-only'])
     expect(await served({ provider: 'beta' })).toEqual([200, 'beta'])
     expect(await served({ provider: 'murky' })).toEqual([400, 'no_route'])
@@ -227,7 +227,7 @@ describe('saved chains', () => {
     expect(await served()).toEqual([200, 'indus'])
   })
 
-  test('ROUTE-41 fallbacks that are malformed, empty or more than ten are 400 bad_steps and nothing is dialed', async () => {
+  test('ROUTE-41 fallbacks that are malformed, empty or more than ten get 400 bad_steps, and no provider is dialed', async () => {
     const wrong = [
       [],
       Array(11).fill('alpha-only'),
@@ -244,7 +244,7 @@ describe('saved chains', () => {
     expect(dialed()).toEqual([0, 0, 0])
   })
 
-  test('CHAIN-11 CHAIN-12 a step that cannot be resolved is skipped; if none can, the reply is 400 no_route before any dial', async () => {
+  test('CHAIN-11 CHAIN-12 a step that cannot be resolved is skipped. When no step can, the reply is 400 no_route before any dial', async () => {
     const dead = [{ model: 'alpha-only', provider: 'beta' }, 'alpha/undiscovered', 'test-embed', 'openai/unsaved']
     await put('test-model', [...dead, 'indus-only', 'byok-model'])
     expect(await served()).toEqual([200, 'indus'])
@@ -262,7 +262,7 @@ describe('saved chains', () => {
     expect(await served()).toEqual([200, 'alpha'])
   })
 
-  test('CHAIN-19 residency and exclude apply to every step; a chain without remaining steps is 422', async () => {
+  test('CHAIN-19 residency and exclude apply to every step, and a chain without remaining steps gets 422', async () => {
     await put('test-model', ['alpha-only', 'test-model', 'beta-only'])
     expect(await served({ data_policy: 'india_only' })).toEqual([200, 'indus'])
     expect(await served({ exclude: ['alpha'] })).toEqual([200, 'beta'])
@@ -273,7 +273,7 @@ describe('saved chains', () => {
     expect(await served({ data_policy: 'india_only' })).toEqual([422, 'no_route'])
   })
 
-  test('a chain of an embedding model is used too, and a virtual id can be a step', async () => {
+  test('an embedding model can have a chain too, and a virtual id can be a step', async () => {
     await put('test-embed', [{ model: 'test-embed', provider: 'indus' }])
     const reply = await app.call('POST', '/v1/embeddings', { model: 'test-embed', input: 'x' })
     expect(reply.headers.get('x-br-provider')).toBe('indus')

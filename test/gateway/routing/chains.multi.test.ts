@@ -8,7 +8,7 @@ import type { GatewayProcess } from '../../harness/process.ts'
 import { until } from '../../harness/until.ts'
 import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
 
-/** The promise; news make it a second at most. */
+/** The promised time. Events of the control log make it a second at most. */
 const effectDeadlineMs = 60_000
 
 describe.runIf(onPostgres)('saved chains over several processes', () => {
@@ -46,9 +46,9 @@ describe.runIf(onPostgres)('saved chains over several processes', () => {
     return (await call(member, fleet.key, 'POST', '/v1/chat/completions', body)).headers.get('x-br-provider')
   }
 
-  test('LIM-07 CHAIN-09 a chain that is saved, changed or deleted at one process applies at the others within a minute', async () => {
+  test('LIM-07 CHAIN-09 a chain that is saved, changed or deleted on one process applies on the others within a minute', async () => {
     const [here, there] = members as [GatewayProcess, GatewayProcess]
-    // Both know the organisation without a chain.
+    // Both processes have cached the organisation without a chain.
     for (const member of members) expect(await servedBy(member)).toBe('first')
     const changes: readonly (readonly [GatewayProcess, readonly string[] | null, string])[] = [
       [here, ['two'], 'second'],
@@ -59,7 +59,7 @@ describe.runIf(onPostgres)('saved chains over several processes', () => {
     for (const [member, steps, provider] of changes) {
       const status = steps === null ? await manage(member, 'DELETE') : await manage(member, 'PUT', { steps })
       expect(status).toBe(200)
-      // Where it was changed it holds immediately.
+      // On the process that made the change, it applies immediately.
       expect(await servedBy(member)).toBe(provider)
       for (const other of members) await until(async () => (await servedBy(other)) === provider, `the call goes to ${provider}`, effectDeadlineMs)
     }

@@ -12,7 +12,7 @@ import { until } from '../../harness/until.ts'
 const database = await testDatabase()
 afterAll(() => database.dispose())
 
-/** Two processes as far as circuits are concerned: one log between them, whose writes fail while `isAway`. */
+/** Creates the circuits of two processes with one control log between them. Its writes fail while `isAway` is true. */
 function pair() {
   const clock = movableClock()
   const controlLog = new ControlLog({ db: database.db, clock: systemClock, log: silentLog, pollMs: 60_000 })
@@ -38,7 +38,7 @@ const fail = (circuits: Circuits, id: string) => {
 }
 
 describe('news of circuits', () => {
-  test('is sent to other processes once for each change, and never for a dial that changes nothing', async () => {
+  test('each change of a circuit is sent to other processes once, and a dial that changes nothing is not sent', async () => {
     const { clock, link, here, there } = pair()
     for (let count = 0; count < 20; count++) here.circuits.success('a/m')
     fail(here.circuits, 'a/m')
@@ -49,20 +49,20 @@ describe('news of circuits', () => {
     here.circuits.success('a/m')
     expect(here.circuits.available('a/m')).toBe(true)
     await until(() => link.writes === 2, 'the closing is told')
-    // Known there as closed: one failure does not open it again.
+    // The other process knows that the circuit is closed, so one failure does not open it again.
     await until(() => {
       there.circuits.closedElsewhere('b/m')
       return there.circuits.remainingMs('a/m') === 0
     }, 'the other process has heard')
   })
 
-  test('of an opening from another process is passed on once, and not when the opening was known already', async () => {
+  test('an opening on another process is reported once, and not when this process knew it already', async () => {
     const { clock, here, there } = pair()
     fail(here.circuits, 'a/m')
     await until(() => there.heard.length === 1, 'the opening is heard')
     fail(here.circuits, 'b/m')
     fail(there.circuits, 'b/m')
-    // Told in turn, so what is told behind it says that it has arrived.
+    // Events are delivered in order, so the arrival of these two shows that the earlier ones have arrived.
     fail(here.circuits, 'c/m')
     fail(there.circuits, 'd/m')
     await until(() => here.heard.includes('d/m') && there.heard.includes('c/m'), 'both have heard everything')
@@ -72,7 +72,7 @@ describe('news of circuits', () => {
     expect([here.heard, there.heard]).toEqual([['d/m'], ['a/m', 'c/m', 'a/m']])
   })
 
-  test('waits while the database is unavailable; circuits continue to work, and then only their latest state is sent', async () => {
+  test('while the database is unavailable, circuits continue to work, and afterwards only their latest state is sent', async () => {
     const { link, here, there } = pair()
     link.isAway = true
     fail(here.circuits, 'a/m')

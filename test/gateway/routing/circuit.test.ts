@@ -18,7 +18,7 @@ function circuits() {
 }
 
 describe('a circuit', () => {
-  test('opens on the fifth failure in a row and reports it once', () => {
+  test('a circuit opens on the fifth consecutive failure and reports it once', () => {
     const at = circuits()
     for (let count = 0; count < 4; count++) at.circuits.failure('a/m')
     expect(at.circuits.available('a/m')).toBe(true)
@@ -30,7 +30,7 @@ describe('a circuit', () => {
     expect(at.circuits.available('b/m')).toBe(true)
   })
 
-  test('forgets its failures on a success', () => {
+  test('a circuit forgets its failures on a success', () => {
     const at = circuits()
     for (let count = 0; count < 4; count++) at.circuits.failure('a/m')
     at.circuits.success('a/m')
@@ -38,7 +38,7 @@ describe('a circuit', () => {
     expect(at.circuits.available('a/m')).toBe(true)
   })
 
-  test('is available again after its open time; then one failure opens it again, without a report, and one success closes it', () => {
+  test('after its open time a circuit is available again. One failure then opens it again without a report, and one success closes it', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
     at.clock.step(29_999)
@@ -54,7 +54,7 @@ describe('a circuit', () => {
     expect(at.opened).toEqual(['a/m'])
   })
 
-  test('does not stay open longer because of failures of dials that were made while it was open', () => {
+  test('failures of dials that were made while the circuit was open do not keep it open longer', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
     at.clock.step(20_000)
@@ -63,7 +63,7 @@ describe('a circuit', () => {
     expect(at.circuits.available('a/m')).toBe(true)
   })
 
-  test('that is half-open lets one probe through; it is open for all others until the probe has reported', () => {
+  test('a half-open circuit lets one probe through, and is open for all others until the probe reports', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
     expect([at.circuits.begins('a/m'), at.circuits.begins('a/m')]).toEqual([true, true])
@@ -77,7 +77,7 @@ describe('a circuit', () => {
     expect(at.changes).toEqual(['closed a/m'])
   })
 
-  test('gives the probe to the next call when a probe reports nothing or never comes back', () => {
+  test('when a probe reports nothing or never returns, the next call becomes the probe', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.failure('a/m')
     at.clock.step(30_000)
@@ -91,7 +91,7 @@ describe('a circuit', () => {
     expect(at.changes).toEqual(['reopened a/m'])
   })
 
-  test('follows the reports of other processes and does not pass them on', () => {
+  test('a circuit follows the reports of other processes and does not pass them on', () => {
     const at = circuits()
     at.circuits.openedElsewhere('a/m', 10_000)
     expect(at.circuits.available('a/m')).toBe(false)
@@ -102,7 +102,7 @@ describe('a circuit', () => {
     expect(at.circuits.available('a/m')).toBe(true)
     at.circuits.openedElsewhere('a/m', 999_999_999)
     expect(at.circuits.remainingMs('a/m')).toBe(30_000)
-    // What was seen before it opened is older than the opening.
+    // The success was seen before the circuit opened, so it is ignored.
     at.circuits.closedElsewhere('a/m')
     expect(at.circuits.available('a/m')).toBe(false)
     at.clock.step(2_000)
@@ -111,7 +111,7 @@ describe('a circuit', () => {
     expect([at.opened, at.changes]).toEqual([[], []])
   })
 
-  test('a single 429 does not count; the second in a row and all after it do', () => {
+  test('a single 429 does not count as a failure, and from the second in a row on, every 429 does', () => {
     const at = circuits()
     for (let count = 0; count < 5; count++) at.circuits.rateLimited('a/m')
     expect(at.circuits.available('a/m')).toBe(true)
@@ -119,7 +119,7 @@ describe('a circuit', () => {
     expect(at.circuits.available('a/m')).toBe(false)
   })
 
-  test('is open exactly when five failures came in a row and the last opening is less than the open time ago', () => {
+  test('a circuit is open exactly when five failures in a row occurred and the last opening is less than the open time ago', () => {
     const step = fc.record({ ok: fc.boolean(), afterMs: fc.integer({ min: 0, max: 40_000 }) })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), steps => {

@@ -1,4 +1,4 @@
-/** Short prompts as people write them, by the capability that a person would name. One prompt a line. */
+/** Short prompts as people write them, grouped by the capability that a person would choose. One prompt per line. */
 
 const lines = (text: string): readonly string[] => text.trim().split('\n')
 

@@ -1,4 +1,7 @@
-/** Prompts as people send them to a gateway in India, each with the one capability (and language) that a person would name: every row must hold. */
+/**
+ * Prompts as people send them to a gateway in India, each with the capability (and language) that a person would choose. The classifier must match
+ * every row.
+ */
 
 const rows = (text: string): readonly (readonly [expected: string, prompt: string])[] =>
   text

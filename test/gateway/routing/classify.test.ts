@@ -6,11 +6,11 @@ import { romanisedLanguage, scriptLanguage } from '../../../src/gateway/routing/
 import { corpus } from './classifier-corpus.ts'
 import { table } from './classifier-table.ts'
 
-/** What share of each part of the corpus must be named as a person names it. */
+/** Minimum share of prompts in each part of the corpus whose capability must be the one that a person chose. */
 const floor = 0.9
 
 describe('the classifier', () => {
-  test.each(Object.entries(corpus))('names %s as people do, in at least nine of ten prompts', (capability, prompts) => {
+  test.each(Object.entries(corpus))('the classifier names %s as people do, in at least nine of ten prompts', (capability, prompts) => {
     const wrong = prompts.flatMap(prompt => {
       const { capability: said, cue } = classify(prompt, 50)
       return said === capability ? [] : [`${said} (${cue}): ${prompt}`]
@@ -18,7 +18,7 @@ describe('the classifier', () => {
     expect(1 - wrong.length / prompts.length, wrong.join('\n')).toBeGreaterThanOrEqual(floor)
   })
 
-  test('names every row of the table as a person does, with its language', () => {
+  test('the classifier names every row of the table as a person does, with its language', () => {
     expect(table.length).toBeGreaterThanOrEqual(200)
     const wrong = table.flatMap(([expected, prompt]) => {
       const { capability, language, cue } = classify(prompt, 50)
@@ -28,7 +28,7 @@ describe('the classifier', () => {
     expect(wrong).toEqual([])
   })
 
-  test('takes no English prompt for an Indian language', () => {
+  test('the classifier does not take an English prompt for an Indian language', () => {
     const english = [...corpus.code, ...corpus.math, ...corpus.reasoning, ...corpus.general].filter(
       prompt => !prompt.includes('karo') && !prompt.includes('kare'),
     )
@@ -48,18 +48,18 @@ describe('the classifier', () => {
     ['or', 'ଆପଣ କେମିତି ଅଛନ୍ତି', 'tume kemiti achha, kouthi'],
     ['ur', 'آپ کیسے ہیں', null],
     ['other', '今日は良い天気', null],
-  ])('knows %s by its script and in Latin letters', (language, script, latin) => {
+  ])('the classifier recognises %s by its script and in Latin letters', (language, script, latin) => {
     expect(scriptLanguage(script)).toBe(language)
     if (latin !== null) expect(romanisedLanguage(latin)).toBe(language)
     expect(classify(script, 10)).toMatchObject({ capability: 'multilingual', language })
   })
 
-  test('a single sign, an emoji or a Greek letter is no language', () => {
+  test('a single sign, an emoji or a Greek letter does not count as a language', () => {
     for (const text of ['What is the value of α?', 'Great 👍🎉', 'The sign क is a letter of which alphabet? Tell me more of its history.', 'naïve café'])
       expect(scriptLanguage(text)).toBeNull()
   })
 
-  test('prefers long-context to code, code to math, math to a language, a language to reasoning', () => {
+  test('the classifier prefers long-context to code, code to math, math to a language, and a language to reasoning', () => {
     const all = 'नमस्ते दुनिया ```js\nlet x = 1\n``` solve the equation x^2 - 1 = 0 step by step'
     expect(classify(all, longContextTokens).capability).toBe('long-context')
     expect(classify(all, longContextTokens - 1).capability).toBe('code')
@@ -68,14 +68,14 @@ describe('the classifier', () => {
     expect(classify('Think step by step about it', 10).capability).toBe('reasoning')
   })
 
-  test('asks for a more capable model when the prompt needs one', () => {
+  test('the classifier asks for a more capable model when the prompt needs one', () => {
     expect(classify('Hello', 10).complexity).toBe(1)
     expect(classify('Solve x^2 = 4', 10).complexity).toBe(2)
     expect(classify('Prove rigorously, step by step, that the algorithm is correct; write production-grade TypeScript code', 10).complexity).toBe(3)
     expect(classify('', 0)).toEqual({ capability: 'general', complexity: 1, cue: 'no_cue', language: null })
   })
 
-  test('gives any text one of six capabilities, and the same text the same one', () => {
+  test('the classifier gives any text one of six capabilities, and the same text always the same one', () => {
     const capabilities = ['code', 'math', 'multilingual', 'long-context', 'reasoning', 'general']
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' })), fc.nat(100_000), (text, tokens) => {
@@ -87,7 +87,7 @@ describe('the classifier', () => {
     )
   })
 
-  test('reads the beginning and the end of a huge prompt only, so that none takes long', () => {
+  test('the classifier reads only the beginning and the end of a huge prompt, so no prompt takes long', () => {
     expect(classify(`${'word '.repeat(1_000_000)} and now fix app.ts:\n\`\`\`ts`, 10).capability).toBe('code')
     const seeds = [
       '1 ',
@@ -109,18 +109,18 @@ describe('the classifier', () => {
       '我',
     ]
     for (const seed of seeds) {
-      // Ten megabytes, flat as they come from the wire.
+      // Ten megabytes in one flat string, as a parsed body has it.
       const text = Buffer.from(seed.repeat(Math.ceil(10_000_000 / seed.length))).toString()
-      // A tenth of it has the same beginning and end, and costs as much: the machine may be busy, so the best of several looks counts.
+      // A tenth of the text with the same beginning and end must take as long. The best of several runs counts, because the machine may be busy.
       const tenth = text.slice(0, text.length / 20) + text.slice(-text.length / 20)
       const best = (prompt: string): number => Math.min(...Array.from({ length: 5 }, () => timeOf(() => classify(prompt, 10))))
       expect(best(text), seed).toBeLessThan(4 * best(tenth) + 20)
     }
   })
 
-  test('no pattern takes time quadratic in white space or in repeated words', () => {
+  test('no pattern takes quadratic time in white space or in repeated words', () => {
     const patterns = [...codePatterns, ...mathPatterns, ...reasoningPatterns]
-    // Some of these took minutes at this length.
+    // With a quadratic pattern, some of these texts would take minutes.
     for (const seed of [' ', '\n', '\r', '\t', '\n ', '\n at ', '.', '1', 'a', 'a_', 'A', 'first then ', 'for (', 'why ', '$', 'write '])
       for (const [name, , pattern] of patterns) expect([name, pattern.test(seed.repeat(300_000 / seed.length)) || true]).toEqual([name, true])
   })

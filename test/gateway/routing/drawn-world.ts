@@ -1,8 +1,8 @@
-/** Random catalogs, organisations and requests, and what a test may say of them without asking the router. */
+/** Random catalogs, organisations and requests, and facts about them that a test can state without the router. */
 import fc from 'fast-check'
 import type { RecordedRequest, UpstreamScript } from '../../harness/upstream-server.ts'
 
-/** Four providers on one server, told apart by the credential that arrives; nobody has a platform key for the last one. */
+/** Four providers on one server. The credential of a request tells them apart. The platform has no key for the last one. */
 export const providerIds = ['pa', 'pb', 'pc', 'pd'] as const
 export type ProviderId = (typeof providerIds)[number]
 const chatIds = ['c1', 'c2', 'c3', 'c4', 'c5'] as const
@@ -32,7 +32,7 @@ const step = fc.oneof(
 )
 const order = fc.shuffledSubarray([...chatIds])
 
-/** A catalog and the rules of an organisation. */
+/** A random catalog with the rules of an organisation. */
 export const worlds = fc.record({
   residencies: fc.tuple(residency, residency, residency, residency),
   chats: fc.array(chatModel, { minLength: chatIds.length, maxLength: chatIds.length }),
@@ -49,7 +49,7 @@ export const worlds = fc.record({
 })
 export type World = typeof worlds extends fc.Arbitrary<infer T> ? T : never
 
-/** The operator's file of a world; all providers are at `url`. */
+/** Returns the operator's file of a random catalog. All providers are at `url`. */
 export function fileOf(world: World, url: string): object {
   const routesOf = ([ids, drawn]: World['others'][number], price: (inr: number) => object) =>
     ids.map((id, index) => {
@@ -87,7 +87,7 @@ export function fileOf(world: World, url: string): object {
 
 const texts = ['Hello', 'Fix app.ts:\n```ts\nlet x = 1\n```', 'What is the integral of sin(x) dx?', 'नमस्ते दुनिया', 'word '.repeat(80), ''] as const
 const now = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
-/** JSON leaves out what is undefined. */
+/** JSON leaves out undefined fields. */
 const fields = fc.record({
   optimize: now(fc.constantFrom('price', 'latency', 'uptime', 'throughput', 'quality', 'auto', 'cheap')),
   optimize_weights: now(fc.record({ price: fc.nat(3), latency: fc.nat(3), uptime: fc.nat(3) }, { noNullPrototype: true })),
@@ -126,11 +126,11 @@ export const calls = fc
     isDown: bool(),
   })
   .map(({ api, model, fields: given, text, tools, image, isDown }) => {
-    // With a caller's key a preset may pick a provider of the real world, which no test dials.
+    // With a caller's key, a preset may pick a real provider of the built-in catalog. No test may dial such a provider.
     const { upstream_key, ...rest } = given
     const isPicked = model.startsWith('auto') || model === 'best' || rest.route !== undefined || rest.fallbacks !== undefined
     const key = isPicked ? {} : { upstream_key }
-    // A model of the API's own more often than not, and for what is no chat hardly a chain.
+    // Usually the model fits the API, and calls of these APIs have no chain.
     const isOwn = ['embeddings', 'images', 'speech'].includes(api) && !tools
     if (isOwn) rest.fallbacks = undefined
     return { isDown, given: rest, path: paths[api], body: { model, ...rest, ...key, ...bodyOf(api, text, tools, image, isOwn ? 'own' : model) } }
@@ -146,7 +146,7 @@ const paths = {
   speech: '/v1/audio/speech',
 } as const
 
-/** The preview tells APIs apart by what a body holds, so every body holds what is its API's own. */
+/** The preview recognises an API by the fields of the body, so every body has the fields of its API. */
 function bodyOf(api: keyof typeof paths, text: string, tools: boolean, image: boolean, model: string): object {
   const fn = { name: 'look', parameters: { type: 'object' } }
   switch (api) {
@@ -171,7 +171,7 @@ function bodyOf(api: keyof typeof paths, text: string, tools: boolean, image: bo
     }
     case 'responses': {
       const content = [{ type: 'input_text', text }, ...(image ? [{ type: 'input_image', image_url: picture }] : [])]
-      // Other kinds of models have an `input` too; a call of this API for them is refused, and the preview takes it for theirs.
+      // Other kinds of models have an `input` too. The preview would take this body for a call of such a model, so the model is replaced.
       return {
         input: [{ role: 'user', content }],
         ...(tools ? { tools: [{ type: 'function', ...fn }] } : {}),
@@ -187,7 +187,7 @@ function bodyOf(api: keyof typeof paths, text: string, tools: boolean, image: bo
   }
 }
 
-/** What the server of all providers answers. */
+/** Returns what the server of all providers answers. */
 export function answer(request: RecordedRequest, isDown: boolean): UpstreamScript {
   if (isDown) return { status: 503 }
   if (request.path.endsWith('/models')) return { body: { object: 'list', data: [{ id: listed }] } }
@@ -196,7 +196,7 @@ export function answer(request: RecordedRequest, isDown: boolean): UpstreamScrip
   return {}
 }
 
-/** Whose credential a request came with. */
+/** Returns the provider whose credential a request contains. */
 export function providerOf({ headers }: RecordedRequest, called: string | undefined): ProviderId | null {
   const credential = headers.authorization?.slice('Bearer '.length) ?? ''
   if (credential === requestKey) return providerIds.find(id => id === called) ?? null

@@ -1,7 +1,7 @@
-/** Rows of an operator's file, as suites of routing write them. */
+/** Rows of an operator's file for tests of routing. */
 export const providerRow = (id: string, base_url: string, residency: string) => ({ id, base_url, residency, auth: 'bearer' })
 
-/** The same price in and out. */
+/** A route with the same price for input and output. */
 export const routeRow = (id: string, inr: number, more: object = {}) => ({
   provider: id,
   input_inr_per_mtok: inr,

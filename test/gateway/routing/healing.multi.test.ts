@@ -11,7 +11,7 @@ import { until } from '../../harness/until.ts'
 import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
 
 const openMs = 1_500
-/** Behind the loop that heals: it looks every five seconds. */
+/** A deadline well above the interval of the quarantine job, which is five seconds. */
 const healedMs = 20_000
 
 const endSoon = statement<[route: string, until: Date]>(
@@ -64,8 +64,8 @@ describe.runIf(onPostgres)('quarantine over three processes', () => {
   const all = async (name: 'available' | 'maintenance', is: boolean, of: readonly GatewayProcess[] = members, model = 'm') =>
     (await Promise.all(of.map(member => flag(member, name, model)))).every(value => value === is)
 
-  test('openings that three processes each see once count together: the route is quarantined everywhere, though no process saw enough alone', async () => {
-    // A row of old times and one of a catalog that is no more withhold nothing.
+  test('openings that three processes each see once count together. The route is quarantined everywhere, although no process saw enough alone', async () => {
+    // An old row, and a row of a route that is no longer in the catalog, quarantine nothing.
     for (const member of members) expect(await ask(member)).toBe('sick')
     sick.script(() => ({ status: 500 }))
     for (const [index, member] of members.entries()) {
@@ -90,7 +90,7 @@ describe.runIf(onPostgres)('quarantine over three processes', () => {
     for (const member of members) await until(async () => (await ask(member)) === 'sick', 'the route is dialed again', openMs + 5_000)
   }, 90_000)
 
-  test('without the database a process still avoids failing routes, and reads the rest when the database is back', async () => {
+  test('without the database, a process still avoids failing routes. It reads the quarantines when the database is back', async () => {
     const [one, two, cutOff] = members
     expect(await ask(cutOff, 'n')).toBe('sick')
     await proxy.cut()
@@ -100,7 +100,7 @@ describe.runIf(onPostgres)('quarantine over three processes', () => {
       for (let count = 0; count < 5; count++) expect(await ask(cutOff, 'n')).toBe('well')
       expect(sick.requests.length - before).toBe(1)
       expect(await flag(cutOff, 'available', 'n')).toBe(false)
-      // Meanwhile the others find the route sick and withhold it.
+      // Meanwhile the other processes see the route fail and quarantine it.
       for (const member of [one, two, one]) {
         await until(() => all('available', true, [one, two], 'n'), 'the circuit is half-open', openMs + 5_000)
         expect(await ask(member, 'n')).toBe('well')

@@ -23,7 +23,7 @@ describe('maintenance', () => {
     return { available, maintenance, byok_only }
   }
 
-  test('CAT-18 CAT-05 the operator quarantines a route for a time: it is shown as maintenance, is not dialed, and comes back by itself', async () => {
+  test('CAT-18 CAT-05 a route that the operator quarantines is shown as maintenance and not dialed, and returns by itself', async () => {
     expect(await admin({ route: 'alpha/test-model', for: '10m' })).toMatchObject({ route: 'alpha/test-model', maintenance: true, set_by: 'operator' })
     expect(await flags('alpha')).toEqual({ available: true, maintenance: true, byok_only: false })
     expect(await flags('beta')).toEqual({ available: true, maintenance: false, byok_only: false })
@@ -36,7 +36,7 @@ describe('maintenance', () => {
     expect((await ask()).headers.get('x-br-provider')).toBe('alpha')
   })
 
-  test('the operator ends a quarantine early, lists quarantines, and gets errors that say what is wrong', async () => {
+  test('the operator can end a quarantine early and list quarantines, and errors say what is wrong', async () => {
     await admin({ route: 'alpha/test-model', for: '2h' })
     expect(await admin({})).toMatchObject({ withheld: [{ route: 'alpha/test-model', set_by: 'operator', reason: 'set by the operator' }] })
     expect(await admin({ route: 'alpha/test-model', clear: true })).toEqual({ route: 'alpha/test-model', maintenance: false })
@@ -53,7 +53,7 @@ describe('maintenance', () => {
     )
   })
 
-  test('ROUTE-57 ROUTE-58 a quarantined route is skipped, 400 no_route when it was the last, and still used with a saved key', async () => {
+  test('ROUTE-57 ROUTE-58 a quarantined route is skipped. If it was the last route, the call gets 400 no_route, but a saved key still uses it', async () => {
     await admin({ route: 'alpha/alpha-only', for: '10m' })
     const none = await ask({}, 'alpha-only')
     expect([none.status, none.json.error.code]).toEqual([400, 'no_route'])
@@ -66,7 +66,7 @@ describe('maintenance', () => {
     expect(app.alpha.requests.at(-1)?.headers['authorization']).toBe('Bearer sk-saved-alpha-key-01')
   })
 
-  test('a route whose circuit keeps opening is quarantined by the gateway, for longer each time in a row, and is not dialed meanwhile', async () => {
+  test('the gateway quarantines a route whose circuit keeps opening, each time for longer, and does not dial it meanwhile', async () => {
     const keepOpening = async () => {
       app.alpha.script(() => ({ status: 500 }))
       for (let round = 0; round < 3; round++) {
@@ -95,7 +95,7 @@ describe('maintenance', () => {
     expect((await ask()).headers.get('x-br-provider')).toBe('alpha')
   })
 
-  test("a route whose provider refuses the platform's key is quarantined; a refusal of a caller's key has no effect", async () => {
+  test("a route is quarantined when its provider refuses the platform's key, and a refusal of a caller's key has no effect", async () => {
     app.alpha.script(() => ({ status: 401, body: { error: { message: 'no' } } }))
     for (let count = 0; count < 4; count++) expect((await ask({ upstream_key: 'sk-of-the-caller', provider: 'alpha' })).status).toBe(502)
     await heal()
@@ -106,7 +106,7 @@ describe('maintenance', () => {
     expect((await flags('alpha')).maintenance).toBe(true)
   })
 
-  test("the gateway does not quarantine the last route of a model, and the operator's decision has precedence", async () => {
+  test("the gateway does not quarantine the last route of a model, and the operator's decision takes precedence", async () => {
     app.alpha.script(() => ({ status: 402, body: { error: { message: 'pay' } } }))
     for (let count = 0; count < 3; count++) expect((await ask({}, 'alpha-only')).json.error.code).toBe('provider_unavailable_billing')
     await heal()
@@ -117,7 +117,7 @@ describe('maintenance', () => {
     expect(await admin({})).toMatchObject({ withheld: [{ route: 'alpha/test-model', set_by: 'operator' }] })
   })
 
-  test('the last route in India is not quarantined either, so that callers with india_only still have one', async () => {
+  test('the gateway does not quarantine the last route in India either, because callers with india_only need it', async () => {
     const refuse = () => ({ status: 402, body: { error: { message: 'pay' } } })
     app.indus.script(refuse)
     for (let count = 0; count < 4; count++) expect((await ask({ data_policy: 'india_only' })).json.error.code).toBe('provider_unavailable_billing')

@@ -23,7 +23,7 @@ describe('quarantines by several processes', () => {
   const snapshot = catalog([model('m', [{ of: provider('one') }, { of: provider('two') }])])
   beforeEach(() => db.exec(deleteAll))
 
-  /** A process as far as maintenance goes: a clock and a log of its own, one database with the others. */
+  /** Creates the quarantines of one process: with its own clock and log, on the shared database. */
   function member() {
     const clock = movableClock()
     const health = new RouteHealth(clock)
@@ -44,7 +44,7 @@ describe('quarantines by several processes', () => {
     }
   })
 
-  test('a concurrent decision of the operator has precedence', async () => {
+  test('a concurrent decision of the operator takes precedence', async () => {
     for (let round = 0; round < 5; round++) {
       await db.exec(deleteAll)
       const [here, there] = [member(), member()]
@@ -56,7 +56,7 @@ describe('quarantines by several processes', () => {
     }
   })
 
-  test('a process whose clock is behind does not quarantine a route for longer than intended, however often the row is read', async () => {
+  test('a process with a slow clock does not quarantine a route for longer than intended, even if it reads the row repeatedly', async () => {
     const [here, slow] = [member(), member()]
     slow.clock.advance(-60 * minuteMs)
     await here.maintenance.withholdFailing('one/m', 'sick', ['two/m'])
@@ -70,7 +70,7 @@ describe('quarantines by several processes', () => {
     expect(slow.health.inMaintenance('one/m')).toBe(false)
   })
 
-  test('after lost news, changes by other processes are known from the next tidying on', async () => {
+  test('after lost events, the next cleanup makes changes by other processes known', async () => {
     const [here, there] = [member(), member()]
     await there.maintenance.start()
     await here.maintenance.withhold('one/m', 60 * minuteMs, 'set by the operator')
@@ -82,7 +82,7 @@ describe('quarantines by several processes', () => {
     expect(there.health.inMaintenance('one/m')).toBe(false)
   })
 
-  test('rows that have ended, or that name an unknown route, do no harm; those that ended long ago are deleted', async () => {
+  test('rows that have ended, or that name an unknown route, have no effect, and rows that ended long ago are deleted', async () => {
     const { clock, health, maintenance } = member()
     const at = (minutes: number): Date => new Date(clock.nowMs() + minutes * minuteMs)
     await db.exec(addRow, 'one/m', at(-10), at(-1))
@@ -93,7 +93,7 @@ describe('quarantines by several processes', () => {
     expect((await maintenance.list()).map(({ route }) => route)).toEqual(['gone/model'])
     await maintenance.clear('gone/model')
     await maintenance.tidy()
-    // The one that ended a minute ago still says that the next one follows it: for twice as long.
+    // The quarantine that ended a minute ago makes the next one follow it, so the next one is twice as long.
     const made = await maintenance.withholdFailing('one/m', 'sick', ['two/m'])
     expect(made && made.until.getTime() - made.since.getTime()).toBe(4 * minuteMs)
     const anew = await maintenance.withholdFailing('two/m', 'sick', ['three/m'])

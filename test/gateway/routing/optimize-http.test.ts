@@ -5,7 +5,7 @@ import type { UpstreamServer } from '../../harness/upstream-server.ts'
 
 const hello = [{ role: 'user', content: 'Hello' }]
 
-/** One model on three providers: alpha ₹50, beta ₹100, indus ₹150, of which indus and beta have a quality rank. */
+/** One model on three providers: alpha at ₹50, beta at ₹100, indus at ₹150. Indus and beta have a quality rank. */
 function file(urls: { alpha: string; beta: string; indus: string }): object {
   const provider = (id: string, base_url: string, residency: string) => ({ id, base_url, residency, auth: 'bearer' })
   const route = (id: string, inr: number, more: object = {}) => ({
@@ -27,10 +27,10 @@ function file(urls: { alpha: string; beta: string; indus: string }): object {
 
 describe('optimize over HTTP', () => {
   let app: TestApp
-  // How long anything takes is what the test says, however busy the machine is.
+  // The test sets how long each call takes, so a busy machine has no effect.
   let elapsedMs = 0
   const clock: Clock = { ...systemClock, monotonicMs: () => elapsedMs }
-  // Averages are of the process, so every test has one of its own.
+  // The averages belong to the process, so every test starts its own.
   beforeEach(async () => {
     app = await startApp({ operatorFile: file, clock, env: { CIRCUIT_FAILURES: '100' } })
   })
@@ -39,7 +39,7 @@ describe('optimize over HTTP', () => {
   const ask = (more: object = {}, model = 'm') => app.call('POST', '/v1/chat/completions', { model, messages: hello, ...more })
   const served = async (more: object = {}, model = 'm') => (await ask(more, model)).headers.get('x-br-provider')
   const first = async (more: object) => (await app.call('POST', '/me/route/preview', { model: 'm', messages: hello, ...more })).json.provider
-  /** A call that a provider answers after so long. */
+  /** Makes a call that the provider answers after the given time. */
   async function slowly(upstream: UpstreamServer, provider: string, ms: number, model = 'm') {
     upstream.script(() => {
       elapsedMs += ms
@@ -49,7 +49,7 @@ describe('optimize over HTTP', () => {
     upstream.reset()
   }
 
-  test('ROUTE-03 latency dials the route with the lowest moving average first, unmeasured ones after it, and tries those now and then', async () => {
+  test('ROUTE-03 latency dials the route with the lowest moving average first. Unmeasured routes come after it, and are tried first now and then', async () => {
     await slowly(app.alpha, 'alpha', 150)
     await slowly(app.indus, 'indus', 20)
     expect(await first({ optimize: 'latency' })).toBe('indus')
@@ -64,7 +64,7 @@ describe('optimize over HTTP', () => {
     expect(counts['beta']).toBeGreaterThanOrEqual(1)
   })
 
-  test('ROUTE-04 uptime dials the route that failed least first', async () => {
+  test('ROUTE-04 uptime dials the route with the fewest failures first', async () => {
     app.alpha.script([{ status: 500 }, {}, {}])
     for (let count = 0; count < 3; count++) await ask({ provider: 'alpha' })
     app.beta.script([{ status: 500 }, { status: 500 }, {}])
@@ -75,7 +75,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'uptime' })).toBe('indus')
   })
 
-  test('ROUTE-05 throughput dials the route with headroom in its rate limit and low latency first', async () => {
+  test('ROUTE-05 throughput dials the route with room in its rate limit and low latency first', async () => {
     const left = (share: number) => ({ headers: { 'x-ratelimit-remaining-requests': String(share), 'x-ratelimit-limit-requests': '100' } })
     app.alpha.script(left(2))
     app.beta.script({ headers: { 'anthropic-ratelimit-output-tokens-remaining': '95', 'anthropic-ratelimit-output-tokens-limit': '100' } })
@@ -85,7 +85,7 @@ describe('optimize over HTTP', () => {
     app.beta.script(left(1))
     await ask({ provider: 'beta' })
     expect(await served({ optimize: 'throughput' })).toBe('indus')
-    // A provider that refuses a call as one too many has no room left, whatever it said before.
+    // A provider that answers 429 has no room left, even if an earlier reply stated some.
     app.beta.script([left(90), { status: 429 }])
     for (let count = 0; count < 2; count++) await ask({ provider: 'beta' })
     app.indus.script(left(30))
@@ -93,7 +93,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'throughput' })).toBe('indus')
   })
 
-  test('ROUTE-06 quality follows the curated rank; unranked routes come after it, by latency', async () => {
+  test('ROUTE-06 quality follows the curated rank, and unranked routes follow by latency', async () => {
     await slowly(app.alpha, 'alpha', 100, 'half-ranked')
     await slowly(app.beta, 'beta', 10, 'half-ranked')
     await slowly(app.indus, 'indus', 150, 'half-ranked')
@@ -104,7 +104,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'quality' })).toBe('indus')
   })
 
-  test('ROUTE-07 auto puts reliability first, then trades latency for price', async () => {
+  test('ROUTE-07 auto puts reliability first, and then weighs latency against price', async () => {
     for (const provider of ['alpha', 'beta', 'indus']) await ask({ provider })
     expect(await served({ optimize: 'auto' })).toBe('alpha')
     app.alpha.script([{ status: 500 }, { status: 500 }, { status: 500 }])
@@ -115,7 +115,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'auto' })).toBe('indus')
   })
 
-  test('ROUTE-10 ROUTE-11 weights win over optimize, and an axis that is missing or zero has no effect', async () => {
+  test('ROUTE-10 ROUTE-11 weights take precedence over optimize, and an axis that is missing or zero has no effect', async () => {
     await slowly(app.alpha, 'alpha', 100)
     await slowly(app.beta, 'beta', 10)
     await slowly(app.indus, 'indus', 200)
@@ -124,7 +124,7 @@ describe('optimize over HTTP', () => {
     expect(await served({ optimize: 'price', optimize_weights: { latency: 5, price: 0, uptime: 0, throughput: 0 } })).toBe('beta')
   })
 
-  test('ROUTE-13 weights that are all zero, or not an object, leave the default: the lowest price', async () => {
+  test('ROUTE-13 with weights that are all zero, or not an object, the default applies: the lowest price', async () => {
     for (const weights of [{ price: 0, latency: 0 }, {}, { latency: -1 }, 'latency', 5, [], true, null])
       expect(await served({ optimize: 'price', optimize_weights: weights }), JSON.stringify(weights)).toBe('alpha')
     expect(await served({ optimize_weights: { latency: 0 } })).toBe('alpha')
@@ -148,7 +148,7 @@ describe('optimize over HTTP', () => {
     expect(Object.keys(app.alpha.requests[0]?.json ?? {}).filter(name => fields.includes(name))).toEqual([])
   })
 
-  test('ROUTE-50 image_optimize is auto or off, and anything else is 400 bad_request before any dial', async () => {
+  test('ROUTE-50 image_optimize is auto or off, and any other value gets 400 bad_request before any dial', async () => {
     for (const value of ['on', true, 1, {}, '']) expect((await ask({ image_optimize: value })).json.error?.code, JSON.stringify(value)).toBe('bad_request')
     expect(app.alpha.requests).toEqual([])
     for (const value of ['auto', 'off']) expect((await ask({ image_optimize: value })).status).toBe(200)
@@ -170,7 +170,7 @@ describe('optimize over HTTP', () => {
       for (const { json } of upstream.requests) expect(Object.keys(json ?? {}).filter(name => names.includes(name))).toEqual([])
   })
 
-  test('VIRT-04 auto:fastest takes the route with the lowest live average, whatever it costs', async () => {
+  test('VIRT-04 auto:fastest takes the route with the lowest measured latency, whatever its price', async () => {
     await slowly(app.alpha, 'alpha', 200)
     await slowly(app.indus, 'indus', 100)
     await slowly(app.alpha, 'alpha', 150, 'only-alpha')

@@ -47,7 +47,7 @@ describe.runIf(onPostgres)('an outage over several processes', () => {
   const isAvailable = async (member: GatewayProcess): Promise<boolean> => (await call(member, fleet.key, 'GET', '/v1/models/m')).json.routes[0].available
   const count = async () => (await fleet.db.one(told, fleet.orgId)).count
 
-  test('is reported once, though all processes see it, its probes fail and a new process fails too; the next outage is reported again', async () => {
+  test('an outage is reported once, even when all processes see it, its probes fail and a new process fails too. The next outage is reported again', async () => {
     const members = await Promise.all([fleet.start(), fleet.start()])
     sick.script(() => ({ status: 500 }))
     await Promise.all(members.flatMap(member => Array.from({ length: 6 }, () => ask(member))))

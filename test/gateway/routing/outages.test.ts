@@ -44,10 +44,10 @@ beforeAll(async () => {
 })
 beforeEach(() => database.db.exec(clean))
 
-/** Processes on one database; `link.isAway` takes it from all of them. */
+/** Creates processes on one database. `link.isAway` makes the database unavailable for all of them. */
 function fleet() {
   const movable = movableClock(Date.UTC(2026, 10, 21, 9, 0, 0))
-  // Pauses between attempts are seconds; here they are milliseconds.
+  // Pauses between attempts take seconds in the product and milliseconds here.
   const clock = { ...movable, after: (ms: number, fn: () => void) => movable.after(ms / 100, fn) }
   const link = { isAway: false, failed: 0 }
   const db: Db = {
@@ -84,7 +84,7 @@ function fleet() {
 }
 
 describe('an outage of a route', () => {
-  test('is reported to every subscribed organisation, once for each, with the ids of the catalog', async () => {
+  test('an outage is reported once to every subscribed organisation, with the ids of the catalog', async () => {
     const { clock, member } = fleet()
     const { outages, open } = member()
     open('alpha/org/m')
@@ -99,7 +99,7 @@ describe('an outage of a route', () => {
     expect(Math.abs(Number(rows[0]?.data.retry_at) - retryAt)).toBeLessThanOrEqual(1)
   })
 
-  test('is one outage however many processes see it and however many probes fail; the next one is reported again', async () => {
+  test('an outage is one outage, however many processes see it and however many probes fail. The next one is reported again', async () => {
     const { clock, member } = fleet()
     const [here, there] = [member(), member()]
     for (const { open } of [here, there]) open('alpha/org/m')
@@ -113,7 +113,7 @@ describe('an outage of a route', () => {
     clock.advance(openMs + 1000)
     here.circuits.success('alpha/org/m')
     await here.outages.stop()
-    // Its own probe failed at the same time, and that is written late.
+    // The failed probe of the other process is written late, after the outage has ended.
     there.outages.notify('alpha/org/m', 'reopened', { failures: 9, openUntilMs: clock.nowMs() })
     await there.outages.stop()
     expect(await database.db.many(told)).toHaveLength(2)
@@ -123,7 +123,7 @@ describe('an outage of a route', () => {
     expect(await database.db.many(told)).toHaveLength(4)
   })
 
-  test('is known to a process that starts during it: its failures continue the outage, its success ends it', async () => {
+  test('a process that starts during an outage knows it: a failure there continues the outage, and a success ends it', async () => {
     const { clock, member } = fleet()
     const first = member()
     first.open('alpha/org/m')
@@ -134,7 +134,7 @@ describe('an outage of a route', () => {
     clock.advance(openMs + 1000)
     const third = member()
     await third.outages.start()
-    // Half-open there: one failure is the probe that failed.
+    // The circuit is half-open there, so one failure is a failed probe.
     expect(third.circuits.available('alpha/org/m')).toBe(true)
     third.circuits.failure('alpha/org/m')
     expect(third.circuits.available('alpha/org/m')).toBe(false)
@@ -149,7 +149,7 @@ describe('an outage of a route', () => {
     expect(await database.db.many(told)).toHaveLength(4)
   })
 
-  test('without a report for an hour is over', async () => {
+  test('an outage without a report for an hour is over', async () => {
     const { clock, member } = fleet()
     const first = member()
     first.open('alpha/org/m')
@@ -164,7 +164,7 @@ describe('an outage of a route', () => {
     expect(await database.db.many(told)).toHaveLength(4)
   })
 
-  test("of an organisation's own server is reported to that organisation alone; of a deleted server, and of a route for own keys only, to nobody", async () => {
+  test("an outage of an organisation's own server is reported to that organisation only. Outages of deleted servers and of routes for own keys only are not reported", async () => {
     const { member } = fleet()
     const { outages, open } = member()
     for (const route of ['byoe#7', 'byoe#8', 'alpha/*', 'alpha/unlisted', 'byoe#x']) open(route)
@@ -179,7 +179,7 @@ describe('an outage of a route', () => {
     ])
   })
 
-  test('that begins while the database is away does not stop calls, and is reported later unless it is too old', async () => {
+  test('an outage that begins while the database is unavailable does not stop calls. It is reported later, unless it is too old', async () => {
     const { clock, link, member } = fleet()
     const { circuits, outages, open } = member()
     link.isAway = true

@@ -4,10 +4,10 @@ import { resolve } from '../../../src/gateway/routing/resolve.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
 
-/** The routes that would be dialed, in order. */
+/** Returns the routes of the plan, in order. */
 export const dialed = (request: ResolveRequest, world: RoutingWorld): string[] => resolve(request, world).attempts.map(attempt => routeId(attempt.route))
 
-/** Status and name of the refusal. */
+/** Returns the status and name of the refusal. */
 export function errorOf(request: ResolveRequest, world: RoutingWorld): string {
   try {
     resolve(request, world)

@@ -41,7 +41,7 @@ describe('own keys and own servers of an organisation', () => {
 
   const all = () => [app.alpha, app.beta, app.indus]
   const manage = (method: string, path: string, body?: object, cookie = owner) => app.call(method, path, body, { cookie })
-  /** Saves a key at a provider that lists these models. */
+  /** Saves a key at a provider that lists these models for it. */
   async function saveKey(id: 'alpha' | 'beta', alwaysUse: boolean, models: readonly string[] = []): Promise<void> {
     app[id].script(() => ({ body: { data: models.map(model => ({ id: model })) } }))
     expect((await manage('PUT', `/me/byok/${id}`, { key: savedKey, always_use: alwaysUse })).status).toBe(200)
@@ -53,7 +53,7 @@ describe('own keys and own servers of an organisation', () => {
   const keysOf = (id: 'alpha' | 'beta') => app[id].requests.map(request => request.headers.authorization)
   const totals = async () => (await app.call('GET', '/v1/usage')).json.totals
 
-  test('CHAT-36 a model that the provider lists for a saved key runs on that key under provider/model-id, and nothing is debited', async () => {
+  test('CHAT-36 a model that the provider lists for a saved key runs on that key as provider/model-id, and nothing is debited', async () => {
     await saveKey('beta', false, ['deep/er-model:7b', 'beta-upstream'])
     const before = await totals()
     const reply = await chat({ model: 'beta/deep/er-model:7b' })
@@ -61,7 +61,7 @@ describe('own keys and own servers of an organisation', () => {
     expect(keysOf('beta')).toEqual([`Bearer ${savedKey}`])
     expect(app.beta.requests[0]?.json?.['model']).toBe('deep/er-model:7b')
     const between = await totals()
-    // What the catalog knows nothing of has no price; a model that it knows at that provider counts with that price, and is not debited either.
+    // A model that the catalog does not know has no price. A model that it knows at that provider counts with its price, but is not debited either.
     expect([between.requests, between.value_inr, between.cost_uinr]).toEqual([before.requests + 1, before.value_inr, before.cost_uinr])
     await served({ model: 'beta/beta-upstream' })
     const after = await totals()
@@ -72,30 +72,30 @@ describe('own keys and own servers of an organisation', () => {
     expect(await served({ model: 'beta/deep/er-model:7b' }, (await app.otherOrg('Strangers')).key)).toEqual([400, 'no_route'])
   })
 
-  test('EDGE-12 exclude removes a model on an own key by the id in the list, and the preview says so', async () => {
+  test('EDGE-12 exclude removes a model on an own key by its listed id, and the preview says so', async () => {
     await saveKey('beta', true, ['meta/llama-3', 'beta-upstream', 'own/other'])
     const listed = (await app.call('GET', '/v1/models')).json.data.map((model: { id: string }) => model.id)
     expect(listed).toContain('beta/meta/llama-3')
     const excluded = { model: 'beta/meta/llama-3', exclude: ['beta/meta/llama-3'] }
     expect(await served(excluded)).toEqual([422, 'no_route'])
-    // In a chain the other steps are left.
+    // The other steps of a chain remain.
     expect(await served({ ...excluded, fallbacks: ['beta/meta/llama-3', 'beta/own/other', 'alpha-only'] })).toEqual([200, 'beta'])
     expect(app.beta.requests.map(({ json }) => json?.['model'])).toEqual(['own/other'])
     const preview = await app.call('POST', '/me/route/preview', { ...excluded, fallbacks: ['beta/meta/llama-3', 'alpha-only'], messages: hello })
     expect(preview.status, preview.text).toBe(200)
     expect(preview.json.candidates).toContainEqual({ model: 'beta/meta/llama-3', provider: 'beta', eligible: false, why: 'excluded by the request' })
-    // A model that the catalog knows at this provider, by its name there and by its id in the catalog, on either way to it.
+    // The catalog knows this model at this provider. Its name there and its catalog id both exclude it, on both routes to it.
     app.beta.reset()
     for (const exclude of [['beta/test-model'], ['beta/beta-upstream']]) {
       expect(await served({ model: 'beta/beta-upstream', exclude })).toEqual([422, 'no_route'])
       expect(await served({ model: 'test-model', exclude })).toEqual([200, 'alpha'])
     }
-    // An own key that comes with the call, and the preset, too.
+    // The same holds for an own key in the request, and for a preset.
     expect(await served({ model: 'beta/meta/llama-3', upstream_key: 'sk-with-the-call', exclude: ['beta/meta/llama-3'] })).toEqual([422, 'no_route'])
     expect(app.beta.requests).toEqual([])
   })
 
-  test("ROUTE-55 a saved key that is always used comes before the platform's key; after its failure the platform's routes are tried", async () => {
+  test("ROUTE-55 a saved key that is always used comes before the platform's key, and after its failure the platform's routes are tried", async () => {
     await saveKey('beta', true)
     const before = await totals()
     expect(await served({ model: 'test-model' })).toEqual([200, 'beta'])
@@ -109,14 +109,14 @@ describe('own keys and own servers of an organisation', () => {
     expect(keysOf('beta')).toEqual([`Bearer ${savedKey}`, 'Bearer beta-platform-secret'])
   })
 
-  test("a saved key that is not always used comes after the platform's route, and serves where the platform has none", async () => {
+  test("a saved key that is not always used comes after the platform's route, and serves where the platform has no route", async () => {
     await saveKey('alpha', false)
     expect(await served({ model: 'alpha-only' })).toEqual([200, 'alpha'])
     expect(await served({ model: 'byok-model' })).toEqual([200, 'alpha'])
     expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret', `Bearer ${savedKey}`])
   })
 
-  test('a route in maintenance is skipped, is 400 no_route when it was the last, and is served on a saved key', async () => {
+  test('a quarantined route is skipped, gives 400 no_route when it was the last, and is served on a saved key', async () => {
     const { health } = app.gateway.app
     const now = Date.now()
     for (const id of ['alpha/test-model', 'alpha/alpha-only']) health.withhold(id, now + minuteMs)
@@ -133,7 +133,7 @@ describe('own keys and own servers of an organisation', () => {
     }
   })
 
-  test('ROUTE-59 a model on own keys only is 400 no_route without such a key', async () => {
+  test('ROUTE-59 a model that needs an own key gets 400 no_route without one', async () => {
     expect(await served({ model: 'byok-model' })).toEqual([400, 'no_route'])
     expect(await served({ model: 'test-model', fallbacks: ['byok-model', 'alpha-only'] })).toEqual([200, 'alpha'])
     expect(keysOf('alpha')).toEqual(['Bearer alpha-platform-secret'])
@@ -141,7 +141,7 @@ describe('own keys and own servers of an organisation', () => {
     expect(await served({ model: 'byok-model' })).toEqual([200, 'alpha'])
   })
 
-  test('BYOK-11 the owner removes a saved key, and its models have no route any more', async () => {
+  test('BYOK-11 after the owner removes a saved key, its models have no route', async () => {
     await saveKey('alpha', true, ['mine'])
     expect(await served({ model: 'alpha/mine' })).toEqual([200, 'alpha'])
     const admin = (await app.newMember('admin')).cookie
@@ -174,13 +174,13 @@ describe('own keys and own servers of an organisation', () => {
     const other = await app.otherOrg('Onlookers')
     const theirs = await manage('PUT', '/me/routing/test-model', { steps }, await app.signIn(other.userId, other.orgId))
     expect(outcome(theirs)).toEqual([400, 'bad_steps'])
-    // A server that is gone leaves a step that is skipped.
+    // A step whose server was deleted is skipped.
     expect((await manage('DELETE', `/me/endpoints/${made.json.endpoint.id}`)).status).toBe(200)
     expect(await served()).toEqual([200, 'indus'])
     await manage('DELETE', '/me/routing/test-model')
   })
 
-  test('ORG-17 a gated model is 403 model_gated while the organisation has no retention window, and runs immediately when it has one', async () => {
+  test('ORG-17 a gated model gets 403 model_gated while the organisation has no retention window, and runs as soon as it has one', async () => {
     expect((await manage('PUT', '/me/org/data-retention', { days: 0 })).status).toBe(200)
     expect(await served({ model: 'gated-model' })).toEqual([403, 'model_gated'])
     expect((await app.call('POST', '/me/route/preview', { model: 'gated-model' })).json.error.code).toBe('model_gated')
@@ -190,7 +190,7 @@ describe('own keys and own servers of an organisation', () => {
     expect(await served({ model: 'gated-model' })).toEqual([403, 'model_gated'])
   })
 
-  test('ROUTE-39 upstream_key is never sent to a second provider when the first fails, not even in a chain', async () => {
+  test('ROUTE-39 upstream_key is never sent to a second provider when the first one fails, not even in a chain', async () => {
     const secret = 'sk-of-the-caller-12345678'
     app.alpha.script(() => ({ status: 500 }))
     for (const body of [
@@ -214,7 +214,7 @@ describe('own keys and own servers of an organisation', () => {
     }
   })
 
-  test('upstream_key is in no table, log, error or usage report, also for a stream, a failure and a preview', async () => {
+  test('upstream_key is in no table, log, error or usage report, for a call, a stream, a failure or a preview', async () => {
     const secret = 'sk-leaky-0123456789-upstream'
     const echo = { status: 400, body: { error: { message: `no such key ${secret}` } } }
     const texts: string[] = []
@@ -234,7 +234,7 @@ describe('own keys and own servers of an organisation', () => {
     expect((await app.call('GET', '/v1/usage')).text).not.toContain(secret)
   })
 
-  test("the rest of the rate limit of a caller's own key does not count as the platform's", async () => {
+  test("the remaining rate limit of a caller's own key does not count as the platform's", async () => {
     const left = () => app.gateway.app.health.of(app.orgId).measurements('alpha/alpha-only').headroom
     app.alpha.script(() => ({ headers: { 'x-ratelimit-remaining-requests': '1', 'x-ratelimit-limit-requests': '100' } }))
     expect(await served({ model: 'alpha-only', upstream_key: 'sk-somebody-0001' })).toEqual([200, 'alpha'])

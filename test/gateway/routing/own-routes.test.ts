@@ -26,12 +26,12 @@ const savedKey = (over: { alwaysUse?: boolean; models?: readonly string[] } = {}
 const withKey = (id: string, over: Parameters<typeof savedKey>[0] = {}) => orgRouting({ savedKeys: new Map([[id, savedKey(over)]]) })
 
 describe('a saved key', () => {
-  test("serves where the platform's key cannot, and comes after the platform's routes", () => {
+  test("a saved key serves where the platform's key cannot, and comes after the platform's routes", () => {
     expect(attempts(asking('m', {}, { org: withKey('away') }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two', 'away/m own saved'])
     expect(attempts(asking('m', {}, { org: withKey('two') }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two'])
   })
 
-  test("that is always used comes first, and the platform's key of the same provider comes after it", () => {
+  test("a saved key that is always used comes first, and the platform's key of the same provider follows", () => {
     expect(attempts(asking('m', {}, { org: withKey('two', { alwaysUse: true }) }), world())).toEqual([
       'two/m own saved',
       'one/m platform key of one',
@@ -44,7 +44,7 @@ describe('a saved key', () => {
 describe('an id of the form provider/model-id', () => {
   const org = withKey('away', { models: ['plain', 'deep/er:7b', 'm', 'vectors'] })
 
-  test("runs on the saved key, with the part after the first slash as the provider's model", () => {
+  test("a provider/model-id runs on the saved key, with the part after the first slash as the provider's model", () => {
     for (const listed of ['plain', 'deep/er:7b']) {
       const plan = resolve(asking(`away/${listed}`, {}, { org }), world())
       expect(plan.model.id).toBe(`away/${listed}`)
@@ -53,7 +53,7 @@ describe('an id of the form provider/model-id', () => {
     }
   })
 
-  test('has the price and properties of that model at that provider in the catalog, or none if the catalog has none', () => {
+  test('a provider/model-id has the price and properties of that model at that provider in the catalog, or none', () => {
     const known = resolve(asking('away/m', {}, { org }), world())
     expect(known.attempts[0]?.route.price).toEqual(m.routes[2]?.price)
     expect(known.model.contextLength).toBe(8000)
@@ -62,7 +62,7 @@ describe('an id of the form provider/model-id', () => {
     expect([unknown.attempts[0]?.route.price.inputUinrPerMtok, unknown.model.contextLength]).toEqual([0n, null])
   })
 
-  test('is unknown when the key does not list it, has no route without a key, and is always accepted with a key in the request', () => {
+  test('a provider/model-id is unknown when the saved key does not list it, and has no route without a key. With a key in the request it is always accepted', () => {
     expect(errorOf(asking('away/other', {}, { org }), world())).toBe('404 model_not_found')
     expect(errorOf(asking('one/other', {}, { org }), world())).toBe('400 no_route')
     expect(errorOf(asking('away/', {}, { org }), world())).toBe('404 model_not_found')
@@ -70,7 +70,7 @@ describe('an id of the form provider/model-id', () => {
     expect(attempts(asking('away/other', { upstreamKey: 'sent' }, { org }), world())).toEqual(['away/away/other own sent'])
   })
 
-  test('has the kind that the catalog states, and obeys the hard constraints', () => {
+  test('a provider/model-id has the kind that the catalog states, and obeys the hard constraints', () => {
     const listed = withKey('one', { models: ['vectors', 'gated', 'free'] })
     expect(errorOf(asking('one/vectors', {}, { org: listed }), world())).toBe('400 no_route')
     expect(attempts(asking('one/vectors', {}, { org: listed, kind: 'embedding' }), world())).toEqual(['one/one/vectors own saved'])
@@ -80,7 +80,7 @@ describe('an id of the form provider/model-id', () => {
     expect(errorOf(asking('one/free', { provider: 'two' }, { org: listed }), world())).toBe('400 no_route')
   })
 
-  test('may be a step of a chain', () => {
+  test('a provider/model-id may be a step of a chain', () => {
     const chain = {
       fallbacks: [
         { model: 'away/other', provider: null },
@@ -103,7 +103,7 @@ describe("an organisation's own server", () => {
   })
   const org = (...servers: readonly CustomRoute[]) => orgRouting({ customRoutes: new Map(servers.map(server => [server.provider.id, server])) })
 
-  test('serves only when a pin or a step names it', () => {
+  test('an own server serves only when a pin or a step names it', () => {
     expect(attempts(asking('m', {}, { org: org(custom('box')) }), world())).toEqual(['one/m platform key of one', 'two/m platform key of two'])
     expect(attempts(asking('m', { provider: 'byoe:box' }, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own server key'])
     const chain = {
@@ -116,12 +116,12 @@ describe("an organisation's own server", () => {
     expect(attempts(asking('auto:cheapest', { provider: 'byoe:box' }, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own server key'])
   })
 
-  test('costs nothing and has its own state', () => {
+  test('an own server costs nothing and has a state of its own', () => {
     const [attempt] = resolve(asking('m', { provider: 'byoe:box' }, { org: org(custom('box')) }), world()).attempts
     expect([attempt?.route.price.inputUinrPerMtok, attempt?.byok, attempt && stateKeyOf(attempt.route)]).toEqual([0n, true, 'byoe#box'])
   })
 
-  test('that does not serve the model, or belongs to another organisation, is no_route; residency and exclude apply', () => {
+  test('an own server that does not serve the model, or belongs to another organisation, gives no_route. Residency and exclude apply to it', () => {
     const ours = org(custom('box'), custom('other', { modelId: 'vectors' }))
     for (const pinned of ['byoe:other', 'byoe:none', 'byoe:'])
       expect(errorOf(asking('m', { provider: pinned }, { org: ours }), world()), pinned).toBe('400 no_route')
@@ -131,7 +131,7 @@ describe("an organisation's own server", () => {
     expect(attempts(asking('m', { provider: 'byoe:box', indiaOnly: true }, { org: org(indian) }), world())).toEqual(['byoe:box/m own no key'])
   })
 
-  test('gets a key of the caller only when it is pinned', () => {
+  test('an own server gets a key of the caller only when it is pinned', () => {
     expect(attempts(asking('m', { provider: 'byoe:box', upstreamKey: 'sent' }, { org: org(custom('box')) }), world())).toEqual(['byoe:box/m own sent'])
     const chain = { upstreamKey: 'sent', fallbacks: [{ model: 'm', provider: 'byoe:box' }] }
     expect(errorOf(asking('m', chain, { org: org(custom('box')) }), world())).toBe('400 no_route')
@@ -142,21 +142,21 @@ describe('a saved chain', () => {
   const chained = (steps: readonly (readonly [string, string?])[]) =>
     orgRouting({ chains: new Map([['m', steps.map(([id, on]) => ({ model: id, provider: on ?? null }))]]) })
 
-  test('replaces the default routing; a pin and fallbacks come before it', () => {
+  test('a saved chain replaces the default routing, and a pin and fallbacks take precedence over it', () => {
     const org = chained([['m', 'two']])
     expect(attempts(asking('m', {}, { org }), world())).toEqual(['two/m platform key of two'])
     expect(attempts(asking('m', { provider: 'one' }, { org }), world())).toEqual(['one/m platform key of one'])
     expect(attempts(asking('m', { fallbacks: [{ model: 'm', provider: null }] }, { org }), world())).toHaveLength(2)
   })
 
-  test('that becomes empty only by the hard constraints is 422, also when a preset is a step', () => {
+  test('a saved chain that only the hard constraints make empty gives 422, even when a preset is a step', () => {
     const org = chained([['auto:cheapest'], ['nope']])
     expect(attempts(asking('m', { indiaOnly: true }, { org }), world())).toEqual(['two/m platform key of two'])
     expect(errorOf(asking('m', { exclude: ['one', 'two', 'away'] }, { org }), world())).toBe('422 no_route_residency')
     expect(errorOf(asking('m', { exclude: ['one'] }, { org: chained([['nope']]) }), world())).toBe('400 no_route')
   })
 
-  test('does not open a gated model', () => {
+  test('a saved chain does not open a gated model', () => {
     const org = orgRouting({ chains: new Map([['gated', [{ model: 'm', provider: null }]]]) })
     expect(errorOf(asking('gated', {}, { org }), world())).toBe('403 model_gated')
     expect(errorOf(asking('m', {}, { org: chained([['gated']]) }), world())).toBe('400 no_route')

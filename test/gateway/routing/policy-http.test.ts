@@ -6,7 +6,7 @@ import { modelRow, providerRow, routeRow } from './file-rows.ts'
 
 const say = (content: unknown): object[] => [{ role: 'user', content }]
 
-/** Four models over three providers, one of them in India; images that two providers draw; a voice. */
+/** Four models over three providers, one of them in India. Also images from two providers, and a voice. */
 function file(urls: { alpha: string; beta: string; indus: string }): object {
   const picture = (id: string) => ({ provider: id, source: 'test', as_of: '2026-01-01' })
   return {
@@ -73,7 +73,7 @@ describe('routes that a request excludes', () => {
     { requiredKeys: ['model', 'content'], noNullPrototype: true },
   )
 
-  test('ROUTE-26 ROUTE-29 ROUTE-36 ROUTE-31 no provider outside residency, pin and exclusions is dialed, whatever the request, and however many routes fail', async () => {
+  test('ROUTE-26 ROUTE-29 ROUTE-36 ROUTE-31 no provider outside residency, pin and exclusions is dialed, for any request and any failing routes', async () => {
     await fc.assert(
       fc.asyncProperty(bodies, fc.subarray(['alpha', 'beta', 'indus']), async ({ content, ...body }, broken) => {
         for (const [index, upstream] of all().entries()) {
@@ -85,7 +85,7 @@ describe('routes that a request excludes', () => {
         const total = Object.values(dialed).flat().length
         if (body.data_policy === 'india_only') expect([dialed.alpha.length, dialed.beta.length]).toEqual([0, 0])
         for (const name of ['alpha', 'indus'] as const) if (body.exclude?.includes(name)) expect(dialed[name]).toEqual([])
-        // beta's server is murky's too.
+        // The providers beta and murky share one server.
         if (body.exclude?.includes('beta') && body.exclude.includes('murky/murk')) expect(dialed.beta).toEqual([])
         if (body.provider !== undefined && body.provider !== 'murky')
           for (const name of ['alpha', 'beta', 'indus'] as const) if (name !== body.provider) expect(dialed[name]).toEqual([])
@@ -97,7 +97,7 @@ describe('routes that a request excludes', () => {
     )
   })
 
-  test('the preview names the first dial of a call to every API, or fails like the call', async () => {
+  test('the preview names the first dial of a call for every API, or fails like the call', async () => {
     const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } }
     const cases: readonly (readonly [path: string, body: object])[] = [
       ['/v1/chat/completions', { model: 'three', messages: say('Hello'), optimize: 'quality' }],
@@ -158,7 +158,7 @@ describe('routes that a request excludes', () => {
     for (const { json } of all().flatMap(upstream => upstream.requests)) expect(Object.keys(json ?? {}).filter(name => names.includes(name))).toEqual([])
   })
 
-  test("CAT-20 with a credential the list of models includes those on the organisation's own keys, within the credential's lists; nobody else sees them", async () => {
+  test("CAT-20 with a credential, the list of models includes those on the organisation's own keys, within the credential's rules. Nobody else sees them", async () => {
     const ids = async (token: string | null) => ((await app.call('GET', '/v1/models', undefined, { token })).json.data as { id: string }[]).map(({ id }) => id)
     const before = await ids(app.key)
     app.beta.script({ status: 200, body: { object: 'list', data: [{ id: 'found-one' }, { id: 'group/found-two' }] } })

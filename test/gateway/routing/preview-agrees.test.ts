@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { answer, calls, type DrawnCall, env, fileOf, providerIds, providerOf, savedKeyOf, type World, worlds } from './drawn-world.ts'
 
-/** So many worlds, and so many calls in each. */
+/** The number of random catalogs, and the number of calls for each. */
 const worldsDrawn = 6
 const callsDrawn = 60
 
@@ -18,7 +18,7 @@ async function start(world: World): Promise<TestApp & { caller: string }> {
   }
   for (const { id, alwaysUse } of world.saved) await done('PUT', `/me/byok/${id}`, { key: savedKeyOf(id), always_use: alwaysUse }, 200)
   for (const { model, steps } of world.chains) {
-    // A saved chain names each step once; a string is short for a step of that model.
+    // A saved chain may name each step only once. A string step is short for a step of that model.
     const written = new Set(steps.map(step => JSON.stringify(typeof step === 'string' ? { model: step } : step)))
     const isRefused = steps.some(step => step === 'nowhere') || written.size < steps.length
     await done('PUT', `/me/routing/${model}`, { steps }, isRefused ? 400 : 200)
@@ -32,7 +32,7 @@ async function start(world: World): Promise<TestApp & { caller: string }> {
   return Object.assign(app, { caller: String(key) })
 }
 
-/** Both outcomes of one body in comparable words: status and message of a refusal, or every route in the order of its dial. */
+/** Returns the outcomes of the preview and of the call in comparable form: status and message of a refusal, or all routes in the order of their dials. */
 async function both(app: TestApp & { caller: string }, { path, body, isDown }: DrawnCall) {
   app.alpha.reset()
   app.alpha.script(request => answer(request, isDown))
@@ -50,13 +50,13 @@ const refusal = (json: { error?: { message?: string } }) => json.error?.message
 const isByLatency = ({ given, body: { model } }: DrawnCall): boolean =>
   given.optimize === 'latency' || model === 'auto:fastest' || given.fallbacks !== undefined
 
-/** With a caller's key a preset in a saved chain may pick a provider of the real world, which no test dials. */
+/** With a caller's key, a preset in a saved chain may pick a real provider of the built-in catalog. No test may dial such a provider. */
 function withoutStrayKey(call: DrawnCall, { chains }: World): DrawnCall {
   return chains.some(({ model }) => model === call.body.model) ? { ...call, body: { ...call.body, upstream_key: undefined } } : call
 }
 
 describe('the preview and the call', () => {
-  test('ROUTE-61 have the same routes in the same order, or the same error, for any catalog, organisation, request and API; no excluded route is dialed', async () => {
+  test('ROUTE-61 for any catalog, organisation, request and API, the preview and the call have the same routes in order, or the same error. No excluded route is dialed', async () => {
     const seen = new Map<string, number>()
     const seed = Number(process.env['SEED'] ?? fc.sample(fc.nat(), 1)[0])
     const drawn = fc.tuple(worlds, fc.array(calls, { minLength: callsDrawn, maxLength: callsDrawn }))
@@ -66,7 +66,7 @@ describe('the preview and the call', () => {
         for (const request of requests) {
           const call = withoutStrayKey(request, world)
           let result = await both(app, call)
-          // Now and then a call by latency tries an unmeasured route first, never twice in a row.
+          // A call by latency sometimes tries an unmeasured route first, but never twice in a row.
           if (isByLatency(call) && result.foretold[0] !== result.dialed[0]) result = await both(app, call)
           agrees(call, result, `SEED=${seed} ${JSON.stringify(world)}`)
           withinRules(call, world, result.dialed)
@@ -77,7 +77,7 @@ describe('the preview and the call', () => {
         await app.stop()
       }
     }
-    // The draw was worth something: every API was served and failed, and refused.
+    // The random draw must cover served, failed and refused calls of every API.
     for (const path of ['chat/completions', 'messages', 'responses', 'embeddings', 'images/generations', 'audio/speech'])
       for (const status of [200, 400, 502]) expect([...seen.keys()], path).toContain(`/v1/${path} ${status}`)
   }, 240_000)
@@ -108,7 +108,7 @@ function agrees(call: DrawnCall, { preview, real, foretold, dialed, asked }: Res
 
 const names: readonly string[] = providerIds
 
-/** Said from what was drawn alone, without a word of the router. */
+/** Checks the rules from the drawn values alone, without using the router. */
 function withinRules({ given, body }: DrawnCall, world: World, dialed: readonly string[]): void {
   for (const route of dialed) {
     const [provider = '', ...rest] = route.split('/')

@@ -34,7 +34,7 @@ describe('POST /me/route/preview', () => {
     return found && `${found.eligible ? 'yes' : 'no'}: ${found.why}`
   }
 
-  test('ROUTE-60 SHAPE-37 returns model, provider, reason and every route with its reason; nothing is dialed and nothing counted', async () => {
+  test('ROUTE-60 SHAPE-37 the preview returns model, provider, reason and every route with its reason. No provider is dialed, and nothing is counted', async () => {
     const before = (await app.call('GET', '/v1/usage')).json.totals
     const reply = await preview({ model: 'test-model', messages: hello })
     expect(reply.status).toBe(200)
@@ -56,7 +56,7 @@ describe('POST /me/route/preview', () => {
     expect(app.logLines.join('\n')).not.toContain('Hello there')
   })
 
-  test('names the reason against a route: pin, residency, exclusion, missing key, another company’s key, another pick, an open circuit', async () => {
+  test('the preview names the reason against a route: pin, residency, exclusion, missing key, another company’s key, another pick, an open circuit', async () => {
     expect(await why({ model: 'test-model', provider: 'beta' }, 'alpha')).toMatch(/^no: another provider is pinned/)
     expect(await why({ model: 'test-model', data_policy: 'india_only' }, 'alpha')).toMatch(/^no: not proven to be in India/)
     expect(await why({ model: 'test-model', exclude: ['alpha'] }, 'alpha')).toMatch(/^no: excluded/)
@@ -78,7 +78,7 @@ describe('POST /me/route/preview', () => {
     expect(open.at(-1)).toMatchObject({ provider: 'alpha', eligible: true, why: expect.stringContaining('circuit is open') })
   })
 
-  test('messages and tools are optional and count when the body contains them', async () => {
+  test('messages and tools are optional, and the preview uses them when the body contains them', async () => {
     expect((await preview({ model: 'test-embed' })).json).toMatchObject({ model: 'test-embed', provider: 'alpha' })
     expect((await preview({ model: 'test-embed', input: ['a'], data_policy: 'india_only' })).json.provider).toBe('indus')
     expect((await preview({ model: 'auto:cheapest' })).json.model).toBe('global-only')
@@ -87,7 +87,7 @@ describe('POST /me/route/preview', () => {
     expect((await preview({ model: 'test-model', messages: 'no list' })).json.error.code).toBe('bad_request')
   })
 
-  test('ROUTE-62 accepts a key, an agent token or a signed-in person, and nobody else: 401 no_session', async () => {
+  test('ROUTE-62 the preview accepts a key, an agent token or a signed-in person, and answers 401 no_session to everybody else', async () => {
     const { token } = await app.newAgent('asker')
     const member = (await app.newMember('member')).cookie
     for (const options of [{ token: app.key }, { token }, { cookie: owner }, { cookie: member }])
@@ -132,10 +132,10 @@ describe('POST /me/route/preview', () => {
     { requiredKeys: ['model', 'messages'], noNullPrototype: true },
   )
 
-  test('ROUTE-61 agrees with the real call: the same provider, or the same status and code', async () => {
+  test('ROUTE-61 the preview agrees with the real call: the same provider, or the same status and code', async () => {
     await fc.assert(
       fc.asyncProperty(bodies, async drawn => {
-        // With a key of the caller a preset, and a model of Anthropic, would go to the real world, which no test dials.
+        // With a caller's key, a preset or a model of Anthropic could use a real provider. No test may dial such a provider.
         const { upstream_key, ...rest } = drawn
         const body = upstream_key === undefined || /^(auto|claude)/.test(drawn.model) || drawn.fallbacks !== undefined ? rest : drawn
         const [foretold, real] = [await preview(body), await chat(body)]

@@ -12,7 +12,7 @@ interface Sketch extends Partial<RouteFacts> {
   readonly rank?: number
 }
 
-/** The names of the routes in ranked order; the catalog's order is that of the object. */
+/** Returns the names of the routes in ranked order. The order of the object is the order of the catalog. */
 function order(sketches: Readonly<Record<string, Sketch>>, over: Partial<Preference> = {}): string[] {
   const entry = model(
     'm',
@@ -30,28 +30,28 @@ function order(sketches: Readonly<Record<string, Sketch>>, over: Partial<Prefere
 }
 
 describe('each mode', () => {
-  test('price takes the lowest sum of input and output price', () => {
+  test('price prefers the lowest sum of input and output price', () => {
     expect(order({ dear: { inr: 30 }, cheap: { inr: 10 }, middle: { inr: 20 } })).toEqual(['cheap', 'middle', 'dear'])
   })
 
-  test('latency takes the lowest average, unmeasured routes after measured ones', () => {
+  test('latency prefers the lowest average, and puts unmeasured routes after measured ones', () => {
     expect(order({ unseen: {}, slow: { latencyMs: 900 }, quick: { latencyMs: 100 } }, { optimize: 'latency' })).toEqual(['quick', 'slow', 'unseen'])
   })
 
-  test('latency tries an unmeasured route first when a probe is due', () => {
+  test('latency puts an unmeasured route first when a probe is due', () => {
     expect(order({ quick: { latencyMs: 100 }, unseen: {} }, { optimize: 'latency', probe: true })).toEqual(['unseen', 'quick'])
   })
 
-  test('uptime takes the lowest failure rate', () => {
+  test('uptime prefers the lowest failure rate', () => {
     expect(order({ shaky: { failureRate: 0.3 }, solid: { failureRate: 0.01 } }, { optimize: 'uptime' })).toEqual(['solid', 'shaky'])
   })
 
-  test('throughput wants headroom and low latency', () => {
+  test('throughput prefers headroom and low latency', () => {
     const routes = { full: { headroom: 0.05, latencyMs: 100 }, roomy: { headroom: 0.9, latencyMs: 120 }, slow: { headroom: 0.9, latencyMs: 900 } }
     expect(order(routes, { optimize: 'throughput' })[0]).toBe('roomy')
   })
 
-  test('quality follows the curated rank, unranked routes after it by latency', () => {
+  test('quality follows the curated rank, and unranked routes follow by latency', () => {
     const routes = { slow: { latencyMs: 900 }, second: { rank: 2 }, quick: { latencyMs: 100 }, first: { rank: 1 } }
     expect(order(routes, { optimize: 'quality' })).toEqual(['first', 'second', 'quick', 'slow'])
   })
@@ -73,7 +73,7 @@ describe('each mode', () => {
 describe('weights', () => {
   const routes = { cheap: { inr: 1, latencyMs: 900 }, quick: { inr: 100, latencyMs: 10 } }
 
-  test('win over the mode', () => {
+  test('weights take precedence over the mode', () => {
     expect(order(routes, { optimize: 'price', weights: { price: 0, latency: 1, uptime: 0, throughput: 0 } })).toEqual(['quick', 'cheap'])
   })
 
@@ -81,7 +81,7 @@ describe('weights', () => {
     expect(order(routes, { weights: { price: 1, latency: 0, uptime: 0, throughput: 0 } })).toEqual(['cheap', 'quick'])
   })
 
-  test('as large as numbers can be still give an order', () => {
+  test('weights as large as numbers allow still give an order', () => {
     const weights = { price: Number.MAX_VALUE, latency: Number.MAX_VALUE, uptime: Number.MAX_VALUE, throughput: Number.MAX_VALUE }
     expect(order({ dear: { inr: 9 }, cheap: { inr: 1 } }, { weights })).toEqual(['cheap', 'dear'])
   })
@@ -120,7 +120,7 @@ describe('for any routes, facts and preference', () => {
     }
   }
 
-  test('the result is a permutation of the input', () => {
+  test('the result of a ranking is a permutation of its input', () => {
     fc.assert(
       fc.property(fc.array(sketch, { maxLength: 8 }), preference, (sketches, params) => {
         const { before, after } = ranked(sketches, params)
@@ -140,7 +140,7 @@ describe('for any routes, facts and preference', () => {
     )
   })
 
-  test('price never puts a more expensive route before a cheaper one of the same circuit state', () => {
+  test('price never puts a more expensive route before a cheaper one with the same circuit state', () => {
     fc.assert(
       fc.property(fc.array(sketch, { maxLength: 8 }), sketches => {
         const { after, openOf } = ranked(sketches, { optimize: 'price', weights: null, probe: false })
@@ -152,7 +152,7 @@ describe('for any routes, facts and preference', () => {
     )
   })
 
-  test('an axis whose weight is zero has no effect: the order is the same for all its values', () => {
+  test('an axis with the weight zero has no effect, whatever its values', () => {
     const axes = ['price', 'latency', 'uptime', 'throughput'] as const
     fc.assert(
       fc.property(fc.array(fc.tuple(sketch, sketch), { maxLength: 8 }), preference, fc.constantFrom(...axes), (pairs, params, dropped) => {

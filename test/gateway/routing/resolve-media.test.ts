@@ -22,7 +22,7 @@ describe('images and audio', () => {
     },
   }
 
-  test('are served by models of their kind', () => {
+  test('images and audio are served by models of their kind', () => {
     expect(dialed(asking('picture', {}, { kind: 'image' }), world)).toEqual(['one/picture'])
     expect(dialed(asking('voice', {}, { kind: 'speech' }), world)).toEqual(['one/voice'])
     expect(dialed(asking('ears', {}, { kind: 'transcription' }), world)).toEqual(['one/ears'])
@@ -30,7 +30,7 @@ describe('images and audio', () => {
     expect(errorOf(asking('picture', { indiaOnly: true }, { kind: 'image' }), world)).toBe('422 no_route_residency')
   })
 
-  test('an unknown model and a virtual id are 400 model_not_found', () => {
+  test('an unknown model and a virtual id get 400 model_not_found for images and audio', () => {
     for (const kind of ['image', 'speech', 'transcription'] as const)
       for (const id of ['nope', 'auto:nope', 'auto', 'best', 'auto:cheapest'])
         expect(errorOf(asking(id, {}, { kind }), world)).toBe('400 model_not_found_media')
@@ -38,7 +38,7 @@ describe('images and audio', () => {
     expect(errorOf(asking('one/nope', {}, { kind: 'image', org: orgWithKeys('one') }), world)).toBe('400 model_not_found_media')
   })
 
-  test('a model that cannot do it is refused after the look-up and before residency and credentials; such a step of a chain is skipped', () => {
+  test('a model without the needed ability is refused after the look-up and before residency and credentials. As a step of a chain, it is skipped', () => {
     expect(errorOf(asking('nope', {}, { kind: 'image', ...edits }), world)).toBe('400 model_not_found_media')
     expect(errorOf(asking('picture', { indiaOnly: true }, { kind: 'image', ...edits }), world)).toBe('400 unsupported_operation')
     expect(errorOf(asking('m', {}, { kind: 'image', ...edits }), world)).toBe('400 unsupported_operation')

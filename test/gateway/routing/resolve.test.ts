@@ -28,7 +28,7 @@ const absent = model('absent', [{ of: unconfigured('absent-provider') }])
 const all = [both, abroad, vectors, claude, keyed, absent]
 
 describe('a plain model', () => {
-  test('gets every usable route on the platform key, cheapest first', () => {
+  test('a plain model gets every usable route on the platform key, cheapest first', () => {
     const plan = resolve(asking('m'), worldOf(all))
     expect(plan.attempts.map(attempt => [attempt.route.provider.id, attempt.credential?.reveal(), attempt.byok])).toEqual([
       ['one', 'key of one', false],
@@ -39,30 +39,30 @@ describe('a plain model', () => {
     expect(plan.headers).toEqual({})
   })
 
-  test('that is unknown is model_not_found', () => {
+  test('an unknown model gives model_not_found', () => {
     expect(errorOf(asking('nope'), worldOf(all))).toBe('404 model_not_found')
     expect(errorOf(asking('nobody/nope'), worldOf(all))).toBe('404 model_not_found')
     expect(errorOf(asking('auto:nope'), worldOf(all))).toBe('404 model_not_found')
   })
 
-  test('of the form provider/id is no_route without a saved key, and unknown with one', () => {
+  test('an id of the form provider/id gives no_route without a saved key, and is unknown with one', () => {
     expect(errorOf(asking('one/nope'), worldOf(all))).toBe('400 no_route')
     expect(errorOf(asking('one/nope', {}, { org: orgWithKeys('one') }), worldOf(all))).toBe('404 model_not_found')
   })
 
-  test('of another kind is no_route', () => {
+  test('a model of another kind gives no_route', () => {
     expect(errorOf(asking('vectors'), worldOf(all))).toBe('400 no_route')
     expect(errorOf(asking('m', {}, { kind: 'embedding' }), worldOf(all))).toBe('400 no_route')
     expect(dialed(asking('vectors', {}, { kind: 'embedding' }), worldOf(all))).toEqual(['one/vectors'])
   })
 
-  test('that is gated needs a retention window of the organisation', () => {
+  test('a gated model needs a retention window of the organisation', () => {
     const gated = model('gated', [{ of: one }], { gated: true })
     expect(errorOf(asking('gated'), worldOf([gated]))).toBe('403 model_gated')
     expect(dialed(asking('gated', {}, { org: orgRouting({ retentionDays: 1 }) }), worldOf([gated]))).toEqual(['one/gated'])
   })
 
-  test('keeps its route with an open circuit, after all others', () => {
+  test('a route with an open circuit stays in the plan, after all others', () => {
     const world = worldOf(all)
     trip(world, 'one/m')
     expect(dialed(asking('m'), world)).toEqual(['two/m', 'india/m', 'one/m'])
@@ -70,7 +70,7 @@ describe('a plain model', () => {
     expect(dialed(asking('m'), world)[0]).toBe('one/m')
   })
 
-  test('skips a route in maintenance until that ends', () => {
+  test('a route in maintenance is skipped until the maintenance ends', () => {
     const world = worldOf([abroad])
     world.health.withhold('one/abroad', world.clock.nowMs() + 1000)
     expect(dialed(asking('abroad'), world)).toEqual(['unproven/abroad'])
@@ -82,23 +82,23 @@ describe('a plain model', () => {
 })
 
 describe('a pin', () => {
-  test('leaves that provider only, even with an open circuit', () => {
+  test('a pin leaves only that provider, even with an open circuit', () => {
     const world = worldOf(all)
     trip(world, 'two/m')
     expect(dialed(asking('m', { provider: 'two' }), world)).toEqual(['two/m'])
   })
 
-  test('on a provider that does not serve the model, or that is unknown, is no_route', () => {
+  test('a pin on a provider that does not serve the model, or that is unknown, gives no_route', () => {
     for (const pinned of ['native', 'nobody']) expect(errorOf(asking('m', { provider: pinned }), worldOf(all)), pinned).toBe('400 no_route')
   })
 
-  test('wins over a chain', () => {
+  test('a pin takes precedence over a chain', () => {
     expect(dialed(asking('m', { provider: 'two', fallbacks: [{ model: 'abroad', provider: null }] }), worldOf(all))).toEqual(['two/m'])
   })
 })
 
 describe('hard constraints', () => {
-  test('india_only leaves proven India-resident routes', () => {
+  test('india_only leaves only routes with proven residency in India', () => {
     expect(dialed(asking('m', { indiaOnly: true }), worldOf(all))).toEqual(['india/m'])
     expect(errorOf(asking('abroad', { indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
   })
@@ -109,7 +109,7 @@ describe('hard constraints', () => {
     expect(errorOf(asking('m', { exclude: ['one', 'two', 'india'] }), worldOf(all))).toBe('422 no_route_residency')
   })
 
-  test('the first cause applies: pin, then residency, then exclude, then credentials', () => {
+  test('when several causes apply, the first counts: pin, then residency, then exclude, then credentials', () => {
     expect(errorOf(asking('m', { provider: 'native', indiaOnly: true }), worldOf(all))).toBe('400 no_route')
     expect(errorOf(asking('m', { provider: 'one', indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
     expect(errorOf(asking('absent', { indiaOnly: true }), worldOf(all))).toBe('422 no_route_residency')
@@ -117,7 +117,7 @@ describe('hard constraints', () => {
     expect(errorOf(asking('absent'), worldOf(all))).toBe('400 no_route')
   })
 
-  test('india_only never yields a route outside India, whatever else is asked', () => {
+  test('india_only never allows a route outside India, whatever else the request contains', () => {
     const residency = fc.constantFrom('india', 'global', 'unknown')
     const world = fc.array(fc.array(residency, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 })
     const fields = fc.record({
@@ -156,18 +156,18 @@ describe('hard constraints', () => {
 })
 
 describe('credentials', () => {
-  test("a model on callers' keys only is no_route without one; in the native messages format the error asks for the key", () => {
+  test("a model that needs a caller's key gives no_route without one, and in the native messages format the error asks for the key", () => {
     expect(errorOf(asking('keyed'), worldOf(all))).toBe('400 no_route')
     expect(errorOf(asking('claude-x'), worldOf(all))).toBe('401 byok_required')
   })
 
-  test('a saved key of the organisation serves where the platform cannot, and is marked as such', () => {
+  test('a saved key of the organisation serves where the platform cannot, and the attempt is marked as such', () => {
     const [attempt] = resolve(asking('claude-x', {}, { org: orgWithKeys('native') }), worldOf(all)).attempts
     expect([attempt?.credential?.reveal(), attempt?.byok]).toEqual(['saved', true])
     expect(errorOf(asking('claude-x'), worldOf(all))).toBe('401 byok_required')
   })
 
-  test('platform routes come before routes on a saved key, whatever they cost', () => {
+  test('platform routes come before routes on a saved key, whatever their price', () => {
     const mixed = model('mixed', [
       { of: one, inr: 1, byokOnly: true },
       { of: two, inr: 99 },
@@ -181,7 +181,7 @@ describe('credentials', () => {
     expect(resolve(asking('vectors', {}, { kind: 'embedding', org: orgWithKeys('one') }), world).attempts.map(attempt => attempt.byok)).toEqual([true])
   })
 
-  test('a provider without keys is dialed without a credential', () => {
+  test('a provider that needs no key is dialed without a credential', () => {
     const local = model('local', [{ of: provider('here', { auth: 'none', platformKey: null, byok: false }) }])
     expect(resolve(asking('local'), worldOf([local])).attempts[0]?.credential).toBeNull()
   })
@@ -210,11 +210,11 @@ describe('a key sent with the request', () => {
       attempt.byok,
     ])
 
-  test('goes to the provider whose key format it has', () => {
+  test('a key in the request goes to the provider whose key format it has', () => {
     expect(plan('be-1')).toEqual([['beta/priced', 'be-1', true]])
   })
 
-  test('of no known format goes to the best route, and to no second provider', () => {
+  test('a key of unknown format goes to the provider of the best route, and to no second provider', () => {
     expect(plan('whatever')).toEqual([['one/priced', 'whatever', true]])
     expect(plan('whatever', chained)).toEqual([
       ['one/priced', 'whatever', true],
@@ -222,15 +222,15 @@ describe('a key sent with the request', () => {
     ])
   })
 
-  test('of another provider is sent to nobody', () => {
+  test('a key of another provider is not sent', () => {
     expect(errorOf(asking('priced', { upstreamKey: 'ga-1' }), world())).toBe('400 no_route')
   })
 
-  test('goes to a pinned provider whatever its format is', () => {
+  test('a key goes to a pinned provider, whatever its format', () => {
     expect(plan('ga-1', { provider: 'alpha' })).toEqual([['alpha/priced', 'ga-1', true]])
   })
 
-  test("serves a model that runs on callers' keys only", () => {
+  test("a key in the request serves a model that runs on callers' keys only", () => {
     expect(resolve(asking('claude-x', { upstreamKey: 'k' }), world()).attempts[0]?.byok).toBe(true)
   })
 })
@@ -238,7 +238,7 @@ describe('a key sent with the request', () => {
 describe('a chain of fallbacks', () => {
   const steps = (...list: (readonly [string, string?])[]) => list.map(([id, on]) => ({ model: id, provider: on ?? null }))
 
-  test('is dialed instead of the model, step by step, each route once', () => {
+  test('fallbacks are dialed instead of the model, step by step, and each route once', () => {
     expect(dialed(asking('m', { fallbacks: steps(['abroad'], ['m', 'two'], ['abroad', 'one']) }), worldOf(all))).toEqual([
       'one/abroad',
       'unproven/abroad',
@@ -247,21 +247,21 @@ describe('a chain of fallbacks', () => {
     expect(resolve(asking('m', { fallbacks: steps(['abroad']) }), worldOf(all)).model.id).toBe('abroad')
   })
 
-  test('skips steps that do not resolve: unknown, of another kind, not served, without credential', () => {
+  test('steps that do not resolve are skipped: unknown, of another kind, not served, without a credential', () => {
     const chain = steps(['nope'], ['vectors'], ['m', 'nobody'], ['absent'], ['m', 'india'])
     expect(dialed(asking('m', { fallbacks: chain }), worldOf(all))).toEqual(['india/m'])
   })
 
-  test('without any step that resolves is no_route', () => {
+  test('fallbacks without any step that resolves give no_route', () => {
     expect(errorOf(asking('m', { fallbacks: steps(['nope'], ['vectors']) }), worldOf(all))).toBe('400 no_route')
   })
 
-  test('obeys the hard constraints', () => {
+  test('fallbacks obey the hard constraints', () => {
     expect(dialed(asking('abroad', { indiaOnly: true, fallbacks: steps(['abroad'], ['m']) }), worldOf(all))).toEqual(['india/m'])
     expect(errorOf(asking('m', { indiaOnly: true, fallbacks: steps(['abroad']) }), worldOf(all))).toBe('422 no_route_residency')
   })
 
-  test('needs a model that exists, and accepts a preset as one', () => {
+  test('a request with fallbacks needs a model that exists, and a preset counts as one', () => {
     expect(errorOf(asking('nope', { fallbacks: steps(['m']) }), worldOf(all))).toBe('404 model_not_found')
     expect(dialed(asking('auto', { fallbacks: steps(['auto:sovereign'], ['abroad', 'one']) }), worldOf(all))).toEqual(['india/m', 'one/abroad'])
   })
@@ -281,7 +281,7 @@ describe('a preset', () => {
   const pool = [both, cheap, seeing, thinking, claude, absent]
   const chosen = (id: string, fields = {}, over = {}): string | undefined => resolve(asking(id, fields, over), worldOf(pool)).headers['x-br-auto-model']
 
-  test('picks the cheapest model that can serve what the request contains, and says so', () => {
+  test('a preset picks the cheapest model that can serve what the request contains, and says so', () => {
     for (const id of ['auto', 'auto:balanced', 'auto:cheapest']) {
       expect(chosen(id), id).toBe('cheap')
       expect(chosen(id, {}, { promptTokens: 1000 }), id).toBe('m')
@@ -300,31 +300,31 @@ describe('a preset', () => {
     expect(Object.keys(resolve(asking('auto:balanced'), worldOf(pool)).headers)).toEqual(['x-br-auto-preset', 'x-br-auto-model', 'x-br-auto-reason'])
   })
 
-  test('dials the routes of the picked model in the requested order', () => {
+  test('a preset dials the routes of the picked model in the requested order', () => {
     expect(dialed(asking('auto:vision'), worldOf(pool))).toEqual(['two/seeing', 'one/seeing'])
   })
 
-  test('picks only models for its purpose', () => {
+  test('a preset picks only models for its purpose', () => {
     expect(chosen('auto:reasoning')).toBe('thinking')
     expect(chosen('auto:long-context')).toBe('thinking')
     expect(dialed(asking('auto:sovereign'), worldOf(pool))).toEqual(['india/m'])
   })
 
-  test('fastest takes the lowest measured latency', () => {
+  test('the preset fastest picks the lowest measured latency', () => {
     const world = worldOf(pool)
     world.health.record({ routeId: 'two/thinking', latencyMs: 5, ok: true })
     world.health.record({ routeId: 'one/cheap', latencyMs: 50, ok: true })
     expect(resolve(asking('auto:fastest'), world).model.id).toBe('thinking')
   })
 
-  test('fastest tries an unmeasured model sometimes', () => {
+  test('the preset fastest sometimes tries an unmeasured model', () => {
     const world = worldOf(pool)
     world.health.record({ routeId: 'two/thinking', latencyMs: 5, ok: true })
     const picks = Array.from({ length: 20 }, () => resolve(asking('auto:fastest'), world).model.id)
     expect(picks.filter(id => id !== 'thinking')).toHaveLength(1)
   })
 
-  test('avoids a model whose circuits are open while another one fits, and dials it when none does', () => {
+  test('a preset avoids a model whose circuits are open while another model fits, and uses it when none does', () => {
     const world = worldOf(pool)
     trip(world, 'one/cheap')
     expect(resolve(asking('auto:cheapest'), world).model.id).toBe('m')
@@ -333,7 +333,7 @@ describe('a preset', () => {
     expect(dialed(asking('auto'), only)).toEqual(['one/cheap'])
   })
 
-  test('without any reachable model is a 404, whatever the reason', () => {
+  test('a preset without any reachable model gives 404, whatever the reason', () => {
     const fails = (id: string, fields = {}, over = {}): string => errorOf(asking(id, fields, over), worldOf([cheap, absent, vectors]))
     expect(fails('auto:vision')).toBe('404 no_route_virtual')
     expect(fails('auto:sovereign')).toBe('404 no_route_virtual')
@@ -346,12 +346,12 @@ describe('a preset', () => {
     expect(fails('auto:best', {}, { promptTokens: 5000 })).toBe('404 no_route_virtual')
   })
 
-  test("includes models on the organisation's own key, for that organisation only", () => {
+  test("a preset includes models on the organisation's own key, for that organisation only", () => {
     expect(resolve(asking('auto', {}, { org: orgWithKeys('native') }), worldOf([claude])).model.id).toBe('claude-x')
     expect(errorOf(asking('auto'), worldOf([claude]))).toBe('404 no_route_virtual')
   })
 
-  test('uses the sandbox only while nothing else can be reached', () => {
+  test('a preset uses the sandbox only while nothing else can be reached', () => {
     const simulated = model('sandbox-chat', [{ of: sandboxProvider('http://127.0.0.1:1/v1').provider, inr: 0 }])
     expect(resolve(asking('auto'), worldOf([simulated, absent])).model.id).toBe('sandbox-chat')
     expect(resolve(asking('auto:cheapest'), worldOf([simulated, both])).model.id).toBe('m')

@@ -10,7 +10,7 @@ const dialed = { route: routeAt('a'), byok: false }
 
 const nothing = { latencyMs: null, failureRate: null, headroom: null, brokenToolCalls: null }
 
-/** Organisations 1 and 2 are Ann's, 3 is Ben's, 4 is Cem's; 9 has never called. */
+/** Organisations 1 and 2 belong to Ann, 3 to Ben and 4 to Cem. Organisation 9 has never called. */
 const founders = new Map([
   [1, 'ann'],
   [2, 'ann'],
@@ -20,7 +20,7 @@ const founders = new Map([
 const sharedHealth = (clock = steppedClock()) => new RouteHealth(clock, orgId => founders.get(orgId) ?? String(orgId))
 
 describe('shared route health', () => {
-  test("HARD-08 failures of one founder move only the failure rate of their own organisation; those of two move everybody's, each by at most 0.04", () => {
+  test('HARD-08 failures of one founder change the failure rate only for their own organisation. Failures of two founders change it for all, each by at most 0.04', () => {
     const clock = steppedClock()
     const health = sharedHealth(clock)
     const rates = () => [1, 2, 9].map(orgId => health.of(orgId).measurements('a/m').failureRate)
@@ -38,7 +38,7 @@ describe('shared route health', () => {
     expect(rates()).toEqual([null, null, null])
   })
 
-  test('HARD-08 a latency counts for others from the second founder on; then the lower median is used', () => {
+  test('HARD-08 a latency counts for other organisations once two founders have measured it, and then the lower median is used', () => {
     const health = sharedHealth()
     const seen = (orgId: number) => health.of(orgId).measurements('a/m').latencyMs
     for (const orgId of [1, 2]) health.record({ routeId: 'a/m', orgId, latencyMs: 20_000, ok: true })
@@ -49,7 +49,7 @@ describe('shared route health', () => {
     expect(seen(9)).toBe(300)
   })
 
-  test('HARD-08 broken tool calls of one founder avoid a route only for their own organisation', () => {
+  test('HARD-08 broken tool calls of one founder make only their own organisation avoid the route', () => {
     const health = sharedHealth()
     const broken = (orgId: number) => health.of(orgId).measurements('a/m').brokenToolCalls
     for (let count = 0; count < 20; count++) for (const orgId of [1, 2]) health.recordToolCalls('a/m', orgId, false)
@@ -73,7 +73,7 @@ describe('shared route health', () => {
 })
 
 describe('route health', () => {
-  test('knows nothing of a route at first, then its first sample, then a moving average', () => {
+  test('a route has no measurement at first, then its first sample, then a moving average', () => {
     const health = new RouteHealth(steppedClock())
     expect(health.of(1).measurements('a/m')).toEqual(nothing)
     health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
@@ -82,14 +82,14 @@ describe('route health', () => {
     expect(health.of(1).measurements('a/m').latencyMs).toBeCloseTo(120)
   })
 
-  test('counts a failed dial as a failure and not as latency', () => {
+  test('a failed dial counts as a failure and not as a latency', () => {
     const health = new RouteHealth(steppedClock())
     health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
     health.record({ routeId: 'a/m', orgId: 1, latencyMs: 9999, ok: false })
     expect(health.of(1).measurements('a/m')).toEqual({ latencyMs: 100, failureRate: 0.1, headroom: null, brokenToolCalls: null })
   })
 
-  test('forgets averages without a sample for a quarter of an hour', () => {
+  test('averages without a sample for a quarter of an hour are dropped', () => {
     const clock = steppedClock()
     const health = new RouteHealth(clock)
     health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
@@ -97,7 +97,7 @@ describe('route health', () => {
     expect(health.of(1).measurements('a/m')).toEqual(nothing)
   })
 
-  test('remembers broken tool calls longer than the averages, because an avoided route gets no other samples', () => {
+  test('broken tool calls are remembered longer than the averages, because an avoided route gets no new samples', () => {
     const clock = steppedClock()
     const health = new RouteHealth(clock)
     health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
@@ -108,7 +108,7 @@ describe('route health', () => {
     expect(health.of(1).measurements('a/m')).toEqual(nothing)
   })
 
-  test('treats a 429 as an empty rate limit, whatever an earlier reply stated', () => {
+  test('a 429 counts as an empty rate limit, even if an earlier reply stated room', () => {
     const health = new RouteHealth(steppedClock())
     const observer = dialObserver(
       new RouteCircuits(new Circuits({ clock: steppedClock(), rule: { failuresToOpen: 5, openMs: 30_000 } }), { failuresToOpen: 5 }),
@@ -127,12 +127,12 @@ describe('route health', () => {
     expect(health.of(1).measurements('a/m').headroom).toBe(0.9)
   })
 
-  test('asks for a probe once in twenty rankings', () => {
+  test('one in twenty rankings is a probe', () => {
     const health = new RouteHealth(steppedClock())
     expect(Array.from({ length: 60 }, () => health.probeIsDue()).filter(Boolean)).toHaveLength(3)
   })
 
-  test('reads the smallest headroom that a provider states', () => {
+  test('the smallest headroom that a provider states is used', () => {
     expect(
       headroomOf({
         'x-ratelimit-remaining-requests': '50',
@@ -146,7 +146,7 @@ describe('route health', () => {
     expect(headroomOf({})).toBeNull()
   })
 
-  test('reads the input and output windows of the messages API too', () => {
+  test('the input and output windows of the messages API are read too', () => {
     expect(
       headroomOf({
         'anthropic-ratelimit-input-tokens-remaining': '80',
@@ -170,7 +170,7 @@ describe('route health', () => {
     expect(health.of(1).measurements('a/m').brokenToolCalls).toBeNull()
   })
 
-  test('headroom counts for a minute', () => {
+  test('a value of headroom is used for a minute', () => {
     const clock = steppedClock()
     const health = new RouteHealth(clock)
     health.record({ routeId: 'a/m', orgId: 1, latencyMs: 100, ok: true })
@@ -181,7 +181,7 @@ describe('route health', () => {
   })
 })
 
-test('the result of a dial reaches circuits and averages alike', () => {
+test('the result of a dial reaches both circuits and averages', () => {
   const clock = steppedClock()
   const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2 })
   const health = new RouteHealth(clock)
@@ -195,7 +195,7 @@ test('the result of a dial reaches circuits and averages alike', () => {
   expect(circuits.available('a/m')).toBe(true)
 })
 
-test('HARD-08 a call on an own key changes no circuit, average or sign of the route as the platform serves it', () => {
+test('HARD-08 a call on an own key changes no circuit, average or failure sign of the route as the platform serves it', () => {
   const clock = steppedClock()
   const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2 })
   circuits.hasSeveralOrganisations()
@@ -219,13 +219,13 @@ test('HARD-08 a call on an own key changes no circuit, average or sign of the ro
   observer.succeeded(own, 2, 5, {})
   expect(observer.begins(dialed, 5), 'the probe is still under way').toBe(false)
   expect([served, health.of(4).measurements('a/m').failureRate, health.of(1).measurements('a/m').latencyMs]).toEqual([[], 1, null])
-  // Where the platform serves nothing there is nobody else to measure it.
+  // Without a platform key, only calls on own keys can measure the route, so they count.
   const nobodys = { route: model('n', [{ of: unconfigured('b') }]).routes[0] ?? expect.fail('a model has a route'), byok: true }
   observer.succeeded(nobodys, 1, 5, {})
   expect(health.of(1).measurements('b/n').latencyMs).toBe(5)
 })
 
-test('HARD-08 organisations of one founder are one witness, also when the founder must be looked up; a failed look-up gives no witness', async () => {
+test('HARD-08 organisations of one founder count as one witness, even when the founder must be looked up. A failed look-up gives no witness', async () => {
   const clock = steppedClock()
   const founderOf = async (orgId: number) => founders.get(orgId) ?? Promise.reject(new Error('the database is away'))
   const circuits = new RouteCircuits(new Circuits({ clock, rule: { failuresToOpen: 2, openMs: 1000 } }), { failuresToOpen: 2, founderOf })

@@ -26,7 +26,7 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
       file,
       JSON.stringify({
         providers: [server('sick', sick.url), server('well', well.url)],
-        // One a test: what a route went through in one is held against it in the next.
+        // Each test uses its own model, because a route's history affects later calls.
         models: ['m', 'n', 'o'].map(id => ({ id, kind: 'chat', context_length: 1000, routes: [route('sick', 1), route('well', 2)] })),
       }),
     )
@@ -46,7 +46,7 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
   const flag = async (member: GatewayProcess, name: 'available' | 'maintenance', model = 'm') =>
     (await call(member, fleet.key, 'GET', `/v1/models/${model}`)).json.routes.find((route: { provider: string }) => route.provider === 'sick')[name]
 
-  test('LIFE-02 a circuit that opens at one process is open at the other without a failed call there; a successful probe closes it at both', async () => {
+  test('LIFE-02 a circuit that opens on one process is open on the other without a failed call there, and a successful probe closes it on both', async () => {
     const [here, there] = members as [GatewayProcess, GatewayProcess]
     expect(await ask(there)).toBe('sick')
     sick.script(() => ({ status: 500 }))
@@ -56,7 +56,7 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
     expect(await ask(there)).toBe('well')
     expect(sick.requests).toHaveLength(before)
     await until(async () => (await flag(there, 'available')) === true, 'the circuit is half-open', openMs + 3_000)
-    // A probe that fails opens it at both again.
+    // A failed probe opens the circuit on both processes again.
     expect(await ask(there)).toBe('well')
     expect(sick.requests).toHaveLength(before + 1)
     await until(async () => (await flag(here, 'available')) === false, 'the first process knows that the probe failed', 3_000)
@@ -66,7 +66,7 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
     await until(async () => (await ask(there)) === 'sick', 'the other process dials it first again', 3_000)
   })
 
-  test('of many calls on a half-open circuit one is the probe, and the others are served elsewhere', async () => {
+  test('of many calls on a half-open circuit, one is the probe and the others are served elsewhere', async () => {
     const [here] = members as [GatewayProcess]
     sick.script(() => ({ status: 500 }))
     for (let count = 0; count < 3; count++) await ask(here, 'n')
@@ -82,7 +82,7 @@ describe.runIf(onPostgres)('circuits and maintenance over several processes', ()
     expect(await ask(here, 'n')).toBe('sick')
   })
 
-  test('a quarantine by one process applies at the other, and at one that starts later', async () => {
+  test('a quarantine by one process applies on the other process, and on one that starts later', async () => {
     const [here, there] = members as [GatewayProcess, GatewayProcess]
     sick.script(() => ({ status: 402, body: { error: { message: 'pay first' } } }))
     for (let count = 0; count < 4; count++) expect(await ask(here, 'o')).toBe('well')

@@ -1,4 +1,4 @@
-/** What the calls of one person bring about on a route sends nobody else to a dearer one. */
+/** The calls of one person must not move other organisations to a more expensive route. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../../src/platform/clock.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
@@ -23,7 +23,7 @@ const brokenCall = {
   },
 }
 
-/** One model on three providers: alpha ₹50, beta ₹100, indus ₹150. */
+/** One model on three providers: alpha at ₹50, beta at ₹100, indus at ₹150. */
 function file(urls: { alpha: string; beta: string; indus: string }): object {
   const provider = (id: string, base_url: string) => ({ id, base_url, residency: 'global', auth: 'bearer' })
   const route = (id: string, inr: number) => ({ provider: id, input_inr_per_mtok: inr, output_inr_per_mtok: 0, source: 'test', as_of: '2026-01-01' })
@@ -35,7 +35,7 @@ function file(urls: { alpha: string; beta: string; indus: string }): object {
 
 describe('averages that organisations share', () => {
   let app: TestApp
-  /** Keys of three organisations of one person, and of one organisation each of two others. */
+  /** Keys of three organisations of one person, and of one organisation each of two other persons. */
   let attackers: readonly string[]
   let second: string
   let third: string
@@ -59,7 +59,7 @@ describe('averages that organisations share', () => {
   const ask = (token: string, more: object = {}, content = 'hello') =>
     app.call('POST', '/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content }], ...more }, { token })
   const servedBy = async (token: string, more: object) => (await ask(token, more)).headers.get('x-br-provider')
-  /** The provider does so for what the request says, and serves everybody else. */
+  /** The provider fails in this way for requests that ask for it, and serves all other requests. */
   const failsFor = (script: UpstreamScript) => app.alpha.script(request => (request.raw.includes(bad) ? script : {}))
   const modes = [{ optimize: 'auto' }, { optimize: 'uptime' }, { optimize_weights: { uptime: 1 } }, { optimize_weights: { throughput: 1 } }]
 
@@ -71,16 +71,16 @@ describe('averages that organisations share', () => {
   test.each(failures)('HARD-08 %s that one person causes moves no other organisation to a more expensive route', async (_what, script) => {
     for (const provider of ['alpha', 'beta', 'indus']) for (const token of [second, third]) expect((await ask(token, { provider })).status).toBe(200)
     failsFor(script)
-    // One failure, as the first of many, and many.
+    // One failure comes first, and then many.
     await ask(attackers[0] ?? '', { provider: 'alpha' }, bad)
     for (const mode of modes) expect(await servedBy(second, mode), JSON.stringify(mode)).toBe('alpha')
     for (const token of attackers) for (let count = 0; count < 5; count++) await ask(token, { provider: 'alpha' }, bad)
     for (const mode of modes) for (const token of [second, third]) expect(await servedBy(token, mode), JSON.stringify(mode)).toBe('alpha')
-    // The organisation itself goes by what it sees.
+    // The organisation itself avoids the route, because it uses its own measurements.
     expect(await servedBy(attackers[0] ?? '', { optimize: 'auto' })).not.toBe('alpha')
   })
 
-  test('HARD-08 an organisation without calls is not affected by the failures of one person, but by those of two', async () => {
+  test('HARD-08 an organisation without calls is not affected by the failures of one person, but by those of two persons', async () => {
     failsFor({ status: 500, body: 'oh' })
     for (const token of attackers) for (let count = 0; count < 5; count++) await ask(token, { provider: 'alpha' }, bad)
     expect(await servedBy(third, { optimize: 'uptime' })).toBe('alpha')
@@ -89,7 +89,7 @@ describe('averages that organisations share', () => {
     expect(await servedBy(third, { optimize: 'auto' })).not.toBe('alpha')
   })
 
-  test('HARD-08 slow calls of one person make a route slow for nobody else', async () => {
+  test('HARD-08 slow calls of one person do not make a route slow for others', async () => {
     app.alpha.script(({ raw }) => {
       elapsedMs += raw.includes(bad) ? 60_000 : 10
       return {}
@@ -98,7 +98,7 @@ describe('averages that organisations share', () => {
     for (const mode of [{ optimize: 'auto' }, { optimize: 'latency' }]) expect(await servedBy(second, mode)).toBe('alpha')
   })
 
-  test('HARD-08 tool calls that the prompts of one person break avoid the route for nobody else', async () => {
+  test("HARD-08 when one person's prompts break tool calls, other organisations do not avoid the route", async () => {
     failsFor(brokenCall)
     for (const token of attackers) for (let count = 0; count < 6; count++) expect((await ask(token, { provider: 'alpha', tools }, bad)).status).toBe(200)
     const agentRoute = async (token: string) => (await ask(token, { model: 'auto:agent', tools })).headers.get('x-br-provider')

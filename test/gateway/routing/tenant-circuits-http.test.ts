@@ -1,11 +1,14 @@
-/** What one organisation sends to a route, or makes it do, takes the route away from nobody else. */
+/** The requests of one organisation must not make a route unavailable for others. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { until } from '../../harness/until.ts'
 import type { UpstreamScript } from '../../harness/upstream-server.ts'
 
-/** The clock runs while a test calls, so a circuit stays open for longer than a slow machine needs. Four openings are within the quarantine's 10 min. */
+/**
+ * The clock runs during a test, so a circuit stays open for longer than a slow machine needs. Four openings fit into the quarantine's window of 10
+ * min.
+ */
 const openMs = 120_000
 const bad = 'make it fail'
 
@@ -29,7 +32,7 @@ describe('circuits by organisation', () => {
   const servedBy = async (token: string, content?: string) => (await ask(token, {}, content)).headers.get('x-br-provider')
   const alpha = async () => (await app.call('GET', '/v1/models/test-model')).json.routes.find((route: { provider: string }) => route.provider === 'alpha')
   const heal = () => app.gateway.app.jobs.runOnce('routing.heal')
-  /** The provider does so for what the request says, and serves everybody else. */
+  /** The provider fails in this way for requests that ask for it, and serves all other requests. */
   const failsFor = (script: UpstreamScript) => app.alpha.script(request => (request.raw.includes(bad) ? script : {}))
 
   const failures: readonly (readonly [string, UpstreamScript])[] = [
@@ -39,11 +42,11 @@ describe('circuits by organisation', () => {
     ['an answer without choices', { body: { request_id: 'deferred-1' } }],
     ['too many', { status: 429, body: 'slow down' }],
   ]
-  test.each(failures)('HARD-08 %s that one organisation causes closes a route only for itself', async (_what, script) => {
+  test.each(failures)('HARD-08 %s that one organisation causes makes the route unavailable only for itself', async (_what, script) => {
     const [guilty, second, third] = tokens
     failsFor(script)
     for (let count = 0; count < 12; count++) expect(await servedBy(guilty, bad)).toBe('beta')
-    // For itself the circuit is open: the route is not dialed any more.
+    // Its own circuit is open, so the route is not dialed any more.
     const dialed = app.alpha.requests.length
     expect(dialed).toBeLessThan(12)
     expect(await servedBy(guilty)).toBe('beta')
@@ -54,7 +57,7 @@ describe('circuits by organisation', () => {
     for (const token of [second, third]) expect(await servedBy(token)).toBe('alpha')
   })
 
-  test('HARD-08 one organisation cannot quarantine a route by openings either, however long it continues', async () => {
+  test('HARD-08 the openings of one organisation cannot quarantine a route, however long it continues', async () => {
     failsFor({ status: 500, body: 'oh' })
     for (let round = 0; round < 4; round++) {
       for (let count = 0; count < 4; count++) await ask(tokens[0], { provider: 'alpha' }, bad)
@@ -65,7 +68,7 @@ describe('circuits by organisation', () => {
     expect(await servedBy(tokens[1])).toBe('alpha')
   })
 
-  test('HARD-08 failures of two organisations open the circuit for all, also for a third one, and a success closes it', async () => {
+  test('HARD-08 failures of two organisations open the circuit for all, even for a third one, and a success closes it', async () => {
     app.alpha.script(() => ({ status: 500, body: 'oh' }))
     for (let count = 0; count < 3; count++) expect(await servedBy(tokens[0])).toBe('beta')
     expect((await alpha()).available).toBe(true)
@@ -74,7 +77,7 @@ describe('circuits by organisation', () => {
     const dialed = app.alpha.requests.length
     expect(await servedBy(tokens[2])).toBe('beta')
     expect(app.alpha.requests).toHaveLength(dialed)
-    // Half-open: the first to fail does not keep it open for the next one.
+    // In the half-open state, the first organisation that fails does not keep the circuit open for the next one.
     clock.advance(openMs + 100)
     failsFor({ status: 500, body: 'oh' })
     app.alpha.script(() => ({}))
@@ -85,7 +88,7 @@ describe('circuits by organisation', () => {
     expect((await alpha()).available).toBe(true)
   })
 
-  test('HARD-08 several organisations of one person are one witness: they open no circuit for others and quarantine no route', async () => {
+  test('HARD-08 several organisations of one person are one witness. They open no circuit for others and quarantine no route', async () => {
     const cookie = await app.signIn()
     const keys: string[] = []
     for (const name of ['One more', 'And another']) {
@@ -104,7 +107,7 @@ describe('circuits by organisation', () => {
     expect(await servedBy(tokens[1])).toBe('alpha')
   })
 
-  test('HARD-08 calls on own keys do not open or close the circuit of a route, and do not quarantine it', async () => {
+  test('HARD-08 calls on own keys neither open nor close the circuit of a route, and do not quarantine it', async () => {
     const own = { provider: 'alpha', upstream_key: 'sk-own-credential-1' }
     app.alpha.script(() => ({ status: 500, body: 'oh' }))
     for (let round = 0; round < 4; round++) {
@@ -120,7 +123,7 @@ describe('circuits by organisation', () => {
     expect((await alpha()).available, 'still open: the key of one organisation is no word on that of the platform').toBe(false)
   })
 
-  test('HARD-08 a route whose key two organisations saw refused is quarantined', async () => {
+  test("HARD-08 a route is quarantined when two organisations see its provider refuse the platform's key", async () => {
     app.alpha.script(() => ({ status: 401, body: { error: { message: 'revoked' } } }))
     for (let count = 0; count < 3; count++) await ask(tokens[0])
     await heal()
@@ -130,7 +133,7 @@ describe('circuits by organisation', () => {
     expect((await alpha()).maintenance).toBe(true)
   })
 
-  test("HARD-08 a refusal because of the content, in the words of OpenRouter and xAI, is the caller's own and marks no route", async () => {
+  test("HARD-08 a refusal because of the content, in the words of OpenRouter and xAI, is the caller's fault and does not count against the route", async () => {
     for (const message of [
       'Your input was flagged for "violence". No credits were charged.',
       'openai/x requires moderation on OpenInference. Your input was flagged.',
@@ -151,7 +154,7 @@ describe('circuits by organisation', () => {
 })
 
 describe('a gateway of one organisation', () => {
-  test('HARD-08 without other organisations, its own failures open the circuit, are shown, and quarantine the route', async () => {
+  test("HARD-08 without other organisations, an organisation's own failures open the circuit, are shown, and quarantine the route", async () => {
     const clock = movableClock(Date.UTC(2026, 10, 2, 6))
     const app = await startApp({ clock, env: { CIRCUIT_FAILURES: '2', CIRCUIT_OPEN_MS: String(openMs) } })
     try {

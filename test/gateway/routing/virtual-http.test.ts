@@ -6,7 +6,7 @@ const virtualIds = 'auto balanced cheapest fastest best agent code reasoning vis
   .split(' ')
   .map(name => (name === 'auto' ? name : `auto:${name}`))
 
-/** Models that differ in price, window and what they can do; rankings that name them. */
+/** Models with different prices, windows and abilities, and rankings that name them. */
 function file(urls: { alpha: string; beta: string; indus: string }): object {
   return {
     providers: [providerRow('alpha', urls.alpha, 'global'), providerRow('beta', urls.beta, 'global'), providerRow('indus', urls.indus, 'india')],
@@ -90,7 +90,7 @@ describe('virtual models over HTTP', () => {
     expect(await chosen('auto:cheapest', fence)).toBe('cheap at alpha')
   })
 
-  test('VIRT-05 ROUTE-16 VIRT-24 best, auto:best and route: best pick the same model, whatever model the request names; the reply says which', async () => {
+  test('VIRT-05 ROUTE-16 VIRT-24 best, auto:best and route: best pick the same model, whatever model the request names, and the reply says which', async () => {
     for (const [model, more] of [
       ['best', {}],
       ['auto:best', {}],
@@ -101,7 +101,7 @@ describe('virtual models over HTTP', () => {
       expect(await chosen(model, fence, more), model).toBe('coder at beta')
   })
 
-  test('VIRT-06 auto:agent orders tool-capable models by the reliability of their tool calls, and never uses a route that is known to break them', async () => {
+  test('VIRT-06 auto:agent orders models with tools by the reliability of their tool calls, and never uses a route that is known to break them', async () => {
     expect(await chosen('auto:agent')).toBe('plain at alpha')
     expect(
       await chosen('auto:agent', 'Hello', {
@@ -111,13 +111,13 @@ describe('virtual models over HTTP', () => {
     expect(dials()).toBe(1)
   })
 
-  test('VIRT-07 auto:code follows the curated ranking of code among models with tools', async () => {
+  test('VIRT-07 auto:code follows the curated code ranking of models with tools', async () => {
     expect(await chosen('auto:code', 'Hello')).toBe('coder at beta')
     expect(await chosen('auto:code', 'Hello', { exclude: ['beta'] })).toBe('plain at alpha')
     expect(await chosen('auto:code', 'Hello', { exclude: ['beta', 'alpha/plain', 'alpha/breaker', 'alpha/seer', 'alpha/wide', 'indus'] })).toBe('404 no_route')
   })
 
-  test('VIRT-08 VIRT-09 auto:reasoning takes models that reason, auto:vision models that read images, with and without an image', async () => {
+  test('VIRT-08 VIRT-09 auto:reasoning takes models that reason, and auto:vision takes models that read images, with and without an image', async () => {
     expect(await chosen('auto:reasoning')).toBe('thinker at beta')
     expect(await chosen('auto:reasoning', 'Hello', { exclude: ['beta'] })).toBe('404 no_route')
     expect(await chosen('auto:vision', picture)).toBe('seer at alpha')
@@ -128,14 +128,14 @@ describe('virtual models over HTTP', () => {
   test('VIRT-10 auto:long-context takes the largest window first, and only windows that leave headroom', async () => {
     expect(await chosen('auto:long-context')).toBe('wide at beta')
     expect(await chosen('auto:long-context', 'Hello', { exclude: ['beta'] })).toBe('wide at alpha')
-    // About 17,000 tokens: within 20,000, but not with a quarter to spare.
+    // About 17,000 tokens. They fit into 20,000, but not with a quarter to spare.
     const long = 'word '.repeat(10_300)
     const others = ['beta', 'alpha']
     expect(await chosen('auto:cheapest', long, { exclude: others })).toBe('ganga at indus')
     expect(await chosen('auto:long-context', long, { exclude: others })).toBe('404 no_route')
   })
 
-  test('VIRT-11 VIRT-15 auto:sovereign takes only Indian routes; a preset without routes after residency and exclude is 404', async () => {
+  test('VIRT-11 VIRT-15 auto:sovereign takes only routes in India, and a preset without routes after residency and exclude gets 404', async () => {
     expect(await chosen('auto:sovereign')).toBe('ganga at indus')
     expect(await chosen('auto:cheapest', 'Hello', { data_policy: 'india_only' })).toBe('ganga at indus')
     expect([app.alpha.requests.length, app.beta.requests.length]).toEqual([0, 0])
@@ -147,14 +147,14 @@ describe('virtual models over HTTP', () => {
       expect(await chosen(model, 'Hello', more), model).toBe('404 no_route')
   })
 
-  test('VIRT-12 VIRT-13 a preset that cannot be satisfied is 404 no_route and nothing else is tried; an unknown one is 404 model_not_found', async () => {
+  test('VIRT-12 VIRT-13 a preset that cannot be satisfied gets 404 no_route and nothing else is tried. An unknown preset gets 404 model_not_found', async () => {
     expect(await chosen('auto:reasoning', picture)).toBe('404 no_route')
     expect(await chosen('auto:code', 'Hello', { provider: 'indus', exclude: ['indus/ganga'] })).toBe('404 no_route')
     expect(await chosen('auto:xyz')).toBe('404 model_not_found')
     expect(dials()).toBe(0)
   })
 
-  test('VIRT-16 VIRT-23 a model on a saved key can be picked, for that organisation only; data_policy and exclude apply to best too', async () => {
+  test('VIRT-16 VIRT-23 a preset can pick a model on a saved key, for that organisation only. data_policy and exclude apply to best too', async () => {
     const other = await app.otherOrg('Key Holder')
     const cookie = await app.signIn(other.userId, other.orgId)
     expect((await app.call('PUT', '/me/byok/beta', { key: 'sk-saved-beta-key-0002' }, { cookie })).status).toBe(200)
@@ -189,7 +189,7 @@ describe('virtual models over HTTP', () => {
     }
   })
 
-  test('VIRT-20 VIRT-21 without a prompt, or without a reachable model in the ranking, route: best serves the named model as usual', async () => {
+  test('VIRT-20 VIRT-21 without a prompt, or without a reachable ranked model, route: best serves the named model as usual', async () => {
     expect(await chosen('seer', [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }], { route: 'best' })).toBe('seer at alpha')
     expect(await chosen('coder', '', { route: 'best' })).toBe('coder at beta')
     const reply = await ask('plain', 'What is the integral of sin(x) dx?', { route: 'best', exclude: ['beta'] })
@@ -199,11 +199,11 @@ describe('virtual models over HTTP', () => {
     expect(await chosen('nobody', 'Hello', { route: 'best' })).toBe('404 model_not_found')
   })
 
-  test('VIRT-22 best without any reachable model is 404 no_route', async () => {
+  test('VIRT-22 best without any reachable model gets 404 no_route', async () => {
     for (const model of ['best', 'auto:best']) expect(await chosen(model, 'Hello', { exclude: ['alpha', 'beta', 'indus'] })).toBe('404 no_route')
   })
 
-  test('VIRT-25 a virtual id is 404 no_route for embeddings and 400 model_not_found for images', async () => {
+  test('VIRT-25 a virtual id gets 404 no_route for embeddings and 400 model_not_found for images', async () => {
     for (const id of [...virtualIds, 'best']) {
       const embeddings = await app.call('POST', '/v1/embeddings', { model: id, input: ['a'] })
       expect([embeddings.status, embeddings.json.error.code], id).toEqual([404, 'no_route'])
@@ -213,13 +213,13 @@ describe('virtual models over HTTP', () => {
     expect(dials()).toBe(0)
   })
 
-  test('VIRT-26 the same prompt has the same capability', async () => {
+  test('VIRT-26 the same prompt always has the same capability', async () => {
     const seen = new Set<string | null>()
     for (let count = 0; count < 5; count++) seen.add((await ask('best', 'Fix src/app.ts so that the loop ends')).headers.get('x-br-route-capability'))
     expect([...seen]).toEqual(['code'])
   })
 
-  test('VIRT-27 VIRT-28 VIRT-29 every preset avoids windows that are too small, models without tools for tools, models that cannot read images for images', async () => {
+  test('VIRT-27 VIRT-28 VIRT-29 every preset avoids windows that are too small, and models that lack tools or images that the request needs', async () => {
     const long = 'word '.repeat(12_500)
     const chat = virtualIds.filter(id => !['auto:reasoning', 'auto:vision', 'auto:agent', 'auto:code'].includes(id))
     for (const id of virtualIds) {
@@ -233,7 +233,7 @@ describe('virtual models over HTTP', () => {
     expect(await chosen('auto:reasoning', picture)).toBe('404 no_route')
   })
 
-  test('VIRT-30 HDR-05 HDR-06 headers say what was chosen, streamed or not; a call to a named model has none of them', async () => {
+  test('VIRT-30 HDR-05 HDR-06 headers say what a preset chose, streamed or not, and a call to a named model has none of them', async () => {
     for (const stream of [false, true]) {
       const auto = await ask('auto', 'Solve x^2 - 5x + 6 = 0', { stream })
       expect(family(auto.headers, 'auto')).toEqual({ 'auto-preset': 'balanced', 'auto-model': 'plain', 'auto-reason': 'cheapest_capable' })
@@ -280,7 +280,7 @@ describe('virtual models over HTTP', () => {
     expect([read.headers.get('x-br-route-capability'), read.headers.get('x-br-route-model')]).toEqual(['math', 'thinker'])
   })
 
-  test('ROUTE-36 exclude applies to every preset, to best and to the steps of a chain, on failover too', async () => {
+  test('ROUTE-36 exclude applies to every preset, to best and to the steps of a chain, also on failover', async () => {
     for (const id of [...virtualIds, 'best']) {
       const { status, headers } = await ask(id, fence, { exclude: ['beta'] })
       if (status === 200) expect(headers.get('x-br-provider'), id).not.toBe('beta')
@@ -291,7 +291,7 @@ describe('virtual models over HTTP', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test('VIRT-14 a preset whose candidates all have an open circuit is still dialed', async () => {
+  test('VIRT-14 a preset whose candidates all have an open circuit still dials one', async () => {
     app.indus.script(() => ({ status: 500 }))
     const other = await app.otherOrg('Second Witness')
     for (const token of [app.key, other.key]) for (let count = 0; count < 3; count++) expect((await ask('auto:sovereign', 'Hello', {}, token)).status).toBe(502)
@@ -304,7 +304,7 @@ describe('virtual models over HTTP', () => {
     expect(before).toBe(6)
   })
 
-  test('tool calls with invalid JSON move a model down in auto:agent, and remove it when they continue', async () => {
+  test('tool calls with invalid JSON move a model down in auto:agent, and remove it if they continue', async () => {
     const called = (args: string) => ({
       body: {
         id: 'c',

@@ -10,7 +10,7 @@ import type { RouterFields } from '../../../src/gateway/wire/chat/router-fields.
 import type { Clock } from '../../../src/platform/clock.ts'
 import { Secret } from '../../../src/platform/security/secret.ts'
 
-/** A clock that moves only when it is told to. */
+/** A clock that moves only in `step`. */
 export function steppedClock(startMs = 1_700_000_000_000): Clock & { step(ms: number): void } {
   let nowMs = startMs
   const never = (): never => {
@@ -39,12 +39,12 @@ export function provider(id: string, over: Partial<Provider> = {}): Provider {
   }
 }
 
-/** A provider that the platform has no key for. */
+/** A provider for which the platform has no key. */
 export const unconfigured = (id: string, over: Partial<Provider> = {}): Provider => provider(id, { platformKey: null, configured: false, ...over })
 
 export interface RouteSketch {
   readonly of: Provider
-  /** ₹ per million tokens, input and output together. */
+  /** Price in ₹ per million tokens, with input and output together. */
   readonly inr?: number
   readonly byokOnly?: boolean
   readonly rank?: number
@@ -105,7 +105,7 @@ export function catalog(models: readonly Model[], others: readonly Provider[] = 
   }
 }
 
-/** A world whose circuits and averages can be fed. */
+/** A routing world whose circuits and averages a test can change. */
 export interface TestWorld extends RoutingWorld {
   readonly circuits: Circuits
   readonly health: RoutingWorld['health'] & Pick<RouteHealth, 'withhold'> & { record(sample: Omit<DialResult, 'orgId'>): void }
@@ -138,12 +138,12 @@ export const noFields: RouterFields = {
   imageMaxEdge: null,
 }
 
-/** An organisation that brings nothing along but what is given. */
+/** An organisation that has only the given settings. */
 export function orgRouting(over: Partial<OrgRouting> = {}): OrgRouting {
   return { orgId: 1, retentionDays: 0, savedKeys: new Map(), customRoutes: new Map(), chains: new Map(), ...over }
 }
 
-/** One that has a key at each of these providers. */
+/** An organisation with a saved key at each of these providers. */
 export function orgWithKeys(...providerIds: readonly string[]): OrgRouting {
   return orgRouting({ savedKeys: new Map(providerIds.map(id => [id, { key: new Secret('saved'), alwaysUse: false, models: [] }])) })
 }

@@ -51,7 +51,7 @@ async function chat(token: string, body: object = {}, headers: Record<string, st
 }
 const secondKey = (org: Org, name: string) => app.gateway.app.keys.create({ orgId: org.orgId, userId: org.userId, workspaceId: null, name, scope: 'full' })
 
-/** Events that were settled somewhere else, without money. */
+/** Inserts events that another process has settled, without money. */
 async function put(org: Org, paramsList: readonly (Partial<UsageEvent> & { atMs: number })[]): Promise<string[]> {
   const events = paramsList.map(params => ({ ...eventOf(request(0n, {}, params.atMs), 0n, { userId: null, keyId: null, ...params }), orgId: org.orgId }))
   await app.db.tx(async tx => {
@@ -65,11 +65,11 @@ async function put(org: Org, paramsList: readonly (Partial<UsageEvent> & { atMs:
 }
 
 describe('usage at a glance', () => {
-  test('USAGE-09 lists every key with its usage today in India and in 30 days, and the organisation in total', async () => {
+  test('USAGE-09 the overview lists every key with its usage today in India and in 30 days, and the total of the organisation', async () => {
     const org = await newOrg('Glance')
     const batch = await secondKey(org, 'nightly batch')
     const unused = await secondKey(org, 'never used')
-    // 30 days are those from 24 October on.
+    // The 30 days begin on 24 October.
     await put(org, [
       { atMs: Date.parse('2026-10-23T18:29:59.999Z'), keyId: org.keyId },
       { atMs: Date.parse('2026-10-23T18:30:00Z'), keyId: org.keyId },
@@ -103,7 +103,7 @@ describe('usage at a glance', () => {
     expect(json.keys[0].prefix).toBe(org.key.slice(0, json.keys[0].prefix.length))
   })
 
-  test('USAGE-10 lists the last 30 IST days by day and model, only for the own organisation', async () => {
+  test('USAGE-10 the overview lists the last 30 IST days by day and model, for the own organisation only', async () => {
     const [org, other] = [await newOrg('Daily'), await newOrg('Other Daily')]
     await put(org, [
       { atMs: Date.parse('2026-10-22T18:30:00Z'), model: 'a' },
@@ -127,7 +127,7 @@ describe('usage at a glance', () => {
 })
 
 describe('activity', () => {
-  test('ACT-01 lists days by model, top models, top keys, providers and totals, for a span and with filters', async () => {
+  test('ACT-01 activity lists days by model, top models, top keys, providers and totals, for a span and with filters', async () => {
     const org = await newOrg('Active')
     const other = await secondKey(org, 'second')
     await chat(org.key)
@@ -182,7 +182,7 @@ describe('activity', () => {
     ])
     const ofKey = (await org.read(`/me/activity?key_id=${other.id}`)).json
     expect(ofKey.top_keys.map((row: Json) => [row.key_id, row.name, row.requests])).toEqual([[other.id, 'second', 3]])
-    // What one may filter by stays.
+    // The lists of possible filters do not change with the filter.
     for (const filtered of [ofModel, ofKey]) expect([filtered.models, filtered.keys]).toEqual([json.models, json.keys])
     for (const query of ['?from=2025-11-20', '?from=2026-02-30', '?from=2026-11-22&to=2026-11-21', '?key_id=x', '?key_id=0', '?model=', '?model=a%00b']) {
       const reply = await org.read(`/me/activity${query}`)
@@ -191,7 +191,7 @@ describe('activity', () => {
     expect((await org.read('/me/activity?from=2025-11-22&to=2026-11-22')).status).toBe(200)
   })
 
-  test("another organisation's key and usage are not shown", async () => {
+  test('the key and the usage of another organisation are not shown', async () => {
     const [org, other] = [await newOrg('Here'), await newOrg('There')]
     await chat(org.key)
     const { json } = await other.read(`/me/activity?key_id=${org.keyId}`)
@@ -201,7 +201,7 @@ describe('activity', () => {
 })
 
 describe('single calls', () => {
-  test('ACT-02 SHAPE-28 are listed newest first, in pages, by key and agent, without content', async () => {
+  test('ACT-02 SHAPE-28 single calls are listed newest first, in pages, by key and agent, without content', async () => {
     const org = await newOrg('Calls')
     const made = (await app.call('POST', '/v1/me/agents', { name: 'reader' }, { token: org.key })).json
     app.alpha.script({ chunks: ['zqsaidzq'], usage: { prompt_tokens: 30, completion_tokens: 4, total_tokens: 34 } })
@@ -250,7 +250,7 @@ describe('single calls', () => {
     expect(await ids('status=failed')).toEqual([])
   })
 
-  test('ACT-04 with an invalid cursor or page size are 400 bad_request', async () => {
+  test('ACT-04 an invalid cursor or page size gets 400 bad_request', async () => {
     const org = await newOrg('Cursors')
     await chat(org.key)
     const { id } = (await org.read('/me/activity/events')).json.events[0]
@@ -280,7 +280,7 @@ describe('single calls', () => {
     expect((await org.read(`/me/activity/events?limit=200&before=${id.toUpperCase()}`)).json).toEqual({ events: [], next_before: null })
   })
 
-  test('ACT-05 include failed calls with the status that the client saw, and without tokens', async () => {
+  test('ACT-05 failed calls are listed with the status that the client saw, and without tokens', async () => {
     const org = await newOrg('Failures')
     const refused = { status: 422, body: { error: { message: 'no such thing' } } }
     const broken = () => ({ status: 500, body: { error: { message: 'broken' } } })
@@ -311,9 +311,9 @@ describe('single calls', () => {
 
   const inserts = fc.array(
     fc.record({
-      /** Offsets with many equal instants, around two midnights in India. */
+      /** Offsets around two midnights in India. Many of the instants are equal. */
       offsetMs: fc.constantFrom(-dayMs, -dayMs - 1, -2, -1, -1, 0, 0, 0, 1, 500, dayMs),
-      /** Around midnight a call may be admitted a moment after its id was made, on the next day. */
+      /** Around midnight, a call may be admitted on the day after its id was made. */
       drift: fc.constantFrom(0, 0, 0, 2),
       failed: fc.boolean(),
       model: fc.constantFrom('a', 'b'),
@@ -321,7 +321,7 @@ describe('single calls', () => {
     { maxLength: 12 },
   )
 
-  test('ACT-03 are in pages without gaps or repetitions, also when calls are recorded meanwhile, at equal instants and over midnight', async () => {
+  test('ACT-03 the pages have no gaps or repetitions, even when calls are recorded meanwhile, at equal instants and over midnight', async () => {
     const midnightMs = Date.UTC(2026, 10, 21, 18, 30)
     let round = 0
     await fc.assert(
@@ -359,7 +359,7 @@ describe('single calls', () => {
             .reverse()
           const placeOf = ({ id, at }: Json): number => order.indexOf(`${istDay(Date.parse(at))} ${id}`)
           const places = seen.map(placeOf)
-          // Newest first, nothing twice, and all that were there before the first page.
+          // The order is newest first, no event occurs twice, and all events from before the first page are there.
           expect(places).toEqual([...new Set(places)].sort((a, b) => a - b))
           expect(places).not.toContain(-1)
           const ids = new Set(seen.map(({ id }) => id))
@@ -373,7 +373,7 @@ describe('single calls', () => {
   })
 })
 
-test('PERM-14 organisations, the switch between them, invitations, attribution, activity and usage are open to every role', async () => {
+test('PERM-14 every role may create, list and switch organisations, accept invitations, state its attribution, and read activity and usage', async () => {
   for (const role of ['member', 'admin', 'owner'] as const) {
     const { orgId } = await app.otherOrg(`Roles ${role}`)
     const { cookie, email } = await app.newMember(role, { orgId })

@@ -35,7 +35,7 @@ const planText = sumLastHour.text
 const explained = statement<[], { 'QUERY PLAN': string }>('test.anomalies_plan', `explain ${planText}`)
 
 const hourMs = 3600_000
-/** 20 November, 23:30 in India: the hour before a sweep includes midnight. */
+/** 20 November, 23:30 in India. The sweep compares an hour that includes midnight. */
 const clock = movableClock()
 const startMs = Date.UTC(2026, 10, 20, 18, 0, 0)
 beforeEach(async () => {
@@ -79,9 +79,9 @@ const use = (...events: UsageEvent[]) => db.tx(tx => insertUsageEvents(tx, event
 const sweep = () => sweepAnomalies({ db, clock, ids: systemIds, journal: { flushNow: async () => {} } }, new AbortController().signal)
 
 describe('the sweep over anomalies', () => {
-  test('compares the last hour with the mean of the hours of seven days; older use does not count', async () => {
+  test('the sweep compares the last hour with the mean hour of seven days, and ignores older use', async () => {
     await use(event(1, startMs - 8 * 24 * hourMs, 9_999), ...Array.from({ length: 7 }, (_, day) => event(1, startMs - (day * 24 + 5) * hourMs, 480)))
-    // 7 × 480 / 168 = 20 an hour.
+    // 7 × 480 / 168 = 20 per hour.
     await use(event(1, startMs - 50 * 60_000, 60), event(1, startMs - 60_000, 39.999999))
     await sweep()
     expect(await db.many(told)).toEqual([])
@@ -90,7 +90,7 @@ describe('the sweep over anomalies', () => {
     expect((await db.many(told)).map(({ orgId, data }) => [orgId, data.metric, data.observed, data.baseline, data.ratio])).toEqual([[1, 'spend', 100, 20, 5]])
   })
 
-  test('compares an organisation without use in the week with zero, and does not check a new organisation', async () => {
+  test('an organisation without use in the week is compared with zero, and a new organisation is not checked', async () => {
     await use(event(1, startMs - 20 * 24 * hourMs, 1), event(1, startMs - 60_000, 500))
     await use(event(2, startMs - 60_000, 500))
     await use(event(3, startMs - 20 * hourMs, 1), event(3, startMs - 60_000, 500))
@@ -103,7 +103,7 @@ describe('the sweep over anomalies', () => {
     ])
   })
 
-  test('sums up every hour once, also over midnight in India, and deletes old hours', async () => {
+  test('the sweep computes the sums of every hour once, also over midnight in India, and deletes old hours', async () => {
     await use(...Array.from({ length: 12 }, (_, half) => event(1, startMs - 10 * hourMs + half * hourMs + 1800_000, half + 1)))
     for (let step = 0; step < 10; step++) {
       await sweep()
@@ -117,14 +117,14 @@ describe('the sweep over anomalies', () => {
     expect(await db.many(hours)).toEqual([])
   })
 
-  test('two concurrent processes report an anomaly once; a call that a client gave up is not an error', async () => {
+  test('two concurrent processes report an anomaly once, and a call that its client gave up is not an error', async () => {
     await use(event(1, startMs - 30 * hourMs, 1), ...Array.from({ length: 50 }, (_, n) => event(1, startMs - 1000 - n, 0, 'failed')))
     await use(event(2, startMs - 30 * hourMs, 1), ...Array.from({ length: 90 }, (_, n) => event(2, startMs - 1000 - n, 0, 'client_gone')))
     await Promise.all([sweep(), sweep(), sweep()])
     expect((await db.many(told)).map(({ orgId, data }) => [orgId, data.metric])).toEqual([[1, 'errors']])
   })
 
-  test('reads the last hour by the primary key', async () => {
+  test('the sweep reads the last hour by the primary key', async () => {
     await use(...Array.from({ length: 4000 }, (_, n) => event(1, startMs - 30 * hourMs + n * 28_000, 0)))
     await db.script('analyze usage_events')
     const plan = (await db.many(explained)).map(row => row['QUERY PLAN']).join('\n')

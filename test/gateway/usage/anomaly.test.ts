@@ -19,30 +19,30 @@ const figures = fc.record({ observed: amount, total: amount, hours: fc.integer({
 const week = baselineHoursMax
 
 describe('the rule of anomalies', () => {
-  test('an hour of five times the mean of the week begins an anomaly, an hour just below does not', () => {
+  test("an hour of five times the week's mean begins an anomaly, and an hour just below that does not", () => {
     const mean = 40_000_000n
     const at = (observed: bigint) => judgeHour('spend', { observed, total: mean * BigInt(week), hours: week }, false)
     expect([at(mean * 5n), at(mean * 5n - 1n), at(mean)]).toEqual(['begins', 'quiet', 'quiet'])
   })
 
-  test('below the floor nothing begins, however quiet the week was', () => {
+  test('an hour below the floor begins no anomaly, even after a quiet week', () => {
     for (const metric of anomalyMetrics) {
       const at = (observed: bigint) => judgeHour(metric, { observed, total: 0n, hours: week }, false)
       expect([at(anomalyFloor[metric] - 1n), at(anomalyFloor[metric])]).toEqual(['quiet', 'begins'])
     }
   })
 
-  test('a week without use gives no ratio', () => {
+  test('after a week without use there is no ratio', () => {
     expect(ratioOf({ observed: 10n, total: 0n, hours: week })).toBe(null)
     expect(ratioOf({ observed: 10n, total: 168n, hours: week })).toBe(10)
   })
 
-  test('a new organisation has no usual hour: nothing begins before a day of history, and later the mean is taken since the first use', () => {
+  test('a new organisation has no anomaly before a day of history, and its mean counts from its first use', () => {
     const at = (hours: number) => judgeHour('tokens', { observed: 10_000_000n, total: 2_000_000n, hours }, false)
     expect([at(0), at(baselineHoursMin - 1), at(baselineHoursMin)]).toEqual(['quiet', 'quiet', 'begins'])
   })
 
-  test('an anomaly continues above half of the threshold and of the floor, so that an hour near the threshold is reported once', () => {
+  test('an anomaly continues above half of the threshold and half of the floor, so an hour near the threshold is reported once', () => {
     const total = 40_000_000n * BigInt(week)
     const at = (observed: bigint) => judgeHour('spend', { observed, total, hours: week }, true)
     expect([at(400_000_000n), at(199_999_999n), at(100_000_000n), at(99_999_999n)]).toEqual(['goes_on', 'goes_on', 'goes_on', 'over'])
@@ -50,7 +50,7 @@ describe('the rule of anomalies', () => {
     expect([quietWeek(25n), quietWeek(24n)]).toEqual(['goes_on', 'over'])
   })
 
-  test('an hour that stays at six times the usual one is reported once and becomes the usual hour within three days', () => {
+  test('an hour that stays at six times the usual one is reported once, and becomes the usual hour within three days', () => {
     const usual = 100n
     let goesOn = false
     const told: number[] = []
@@ -65,7 +65,7 @@ describe('the rule of anomalies', () => {
     expect([told, ended]).toEqual([[0], [48]])
   })
 
-  test('for any figures: an hour that begins an anomaly is at the floor, five times the mean and after a day of history; a higher one does too', () => {
+  test('for any figures, an hour begins an anomaly only at the floor, at five times the mean and after a day of history, and so does every higher hour', () => {
     fc.assert(
       fc.property(metric, figures, amount, (metric, hour, more) => {
         const verdict = judgeHour(metric, hour, false)
@@ -82,7 +82,7 @@ describe('the rule of anomalies', () => {
     )
   })
 
-  test('for any figures: a new anomaly is not over, and one that is over does not begin again with the same figures', () => {
+  test('for any figures, a new anomaly is not over, and one that is over does not begin again with the same figures', () => {
     fc.assert(
       fc.property(metric, figures, (metric, hour) => {
         const begins = judgeHour(metric, hour, false) === 'begins'
@@ -94,7 +94,7 @@ describe('the rule of anomalies', () => {
     )
   })
 
-  test('for any sequence of hours: begins and ends alternate, and a begin comes first', () => {
+  test('for any sequence of hours, begins and ends alternate, and a begin comes first', () => {
     fc.assert(
       fc.property(metric, fc.array(figures, { maxLength: 60 }), (metric, course) => {
         let goesOn = false

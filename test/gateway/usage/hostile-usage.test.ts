@@ -1,4 +1,4 @@
-/** One call whose figures or names the database cannot hold must not keep the usage of everybody else out of it. */
+/** A call with figures or names that the database cannot store must not block the usage records of other calls. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
@@ -16,7 +16,7 @@ describe('usage that no database accepts', () => {
   afterAll(() => app.stop())
 
   const chat = (body: object) => app.call('POST', '/v1/chat/completions', { messages, ...body })
-  /** What has happened so far is in the database, and can be read. */
+  /** Flushes all usage so far to the database, and reads it. */
   const usage = async () => {
     await app.gateway.app.limits.flushNow()
     const reply = await app.call('GET', '/v1/usage')
@@ -24,7 +24,7 @@ describe('usage that no database accepts', () => {
     return reply.json.totals
   }
 
-  test('model ids that no provider can have are refused, and nothing is dialed', async () => {
+  test('model ids that no provider can have are refused, and no provider is dialed', async () => {
     const long = `alpha/${randomBytes(3000).toString('hex')}`
     for (const model of ['alpha/a\u0000b', 'alpha/line\nbreak', 'alpha/ ', 'alpha/\ud800', long])
       expect((await chat({ model, upstream_key: 'sk-somebody-0001' })).json.error?.code, JSON.stringify(model).slice(0, 40)).toBe('model_not_found')
@@ -33,12 +33,12 @@ describe('usage that no database accepts', () => {
     expect((await usage()).requests).toBe(1)
   })
 
-  test('impossible usage figures are ignored: tokens are estimated', async () => {
+  test('impossible usage figures are ignored, and the gateway estimates the tokens', async () => {
     for (const stream of [false, true])
       for (const prompt_tokens of [1e308, 1e19, 2 ** 53]) {
         const before = await usage()
         app.alpha.script({ usage: { prompt_tokens, completion_tokens: 5, total_tokens: 5 } })
-        // Not by app.call: the provider's figures go to the client as they are, and no schema allows these.
+        // app.call would refuse this reply: the provider's figures reach the client unchanged, and no schema allows them.
         const body = JSON.stringify({ model: 'alpha-only', stream, messages })
         const reply = await fetch(`${app.baseUrl}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${app.key}` }, body })
         expect([reply.status, (await reply.text()).length > 0]).toEqual([200, true])
@@ -48,7 +48,7 @@ describe('usage that no database accepts', () => {
       }
   })
 
-  test('a call for more tokens than can be priced is refused like a call that is too expensive', async () => {
+  test('a call for more tokens than can be priced is refused as too expensive', async () => {
     const { key, keyId } = await app.newKey({ budgetInr: 5 })
     const cookie = await app.signIn()
     await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 5, strict: true }, { cookie })
@@ -56,7 +56,7 @@ describe('usage that no database accepts', () => {
     expect([reply.status, reply.json.error.code]).toEqual([429, 'budget_exceeded'])
   })
 
-  test('an event from an older journal is stored, with the fields that fit', async () => {
+  test('an event from an older journal is stored with the fields that fit', async () => {
     const atMs = Date.now()
     const event = {
       id: systemIds.uuidv7(atMs),
@@ -90,7 +90,7 @@ describe('usage that no database accepts', () => {
       latencyMs: 1,
       firstByteMs: null,
     } as const
-    // A cut goes through a character of two halves.
+    // The cut splits a surrogate pair.
     const cut = { ...event, id: systemIds.uuidv7(atMs), model: `${'x'.repeat(299)}\u{1f600}` }
     const stored = await app.db.tx(async tx => {
       const ids = await insertUsageEvents(tx, [event, cut])

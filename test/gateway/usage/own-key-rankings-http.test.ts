@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.stop())
 
-/** Waits for a ranking of the present moment: one that has the latest call of a model that everybody sees. */
+/** Waits for a ranking that includes the latest call of a model that everybody sees. */
 async function afresh(): Promise<void> {
   const requests = async () => (await read('/v1/rankings')).json.windows['30d'].find(({ model }: { model: string }) => model === 'marker')?.requests ?? 0
   const before = await requests()
@@ -37,7 +37,7 @@ async function afresh(): Promise<void> {
 }
 
 describe('rankings of a gateway on which models run on own keys only', () => {
-  test('EDGE-16 a model is ranked in the windows in which two organisations used it; a model of only one organisation is listed nowhere', async () => {
+  test('EDGE-16 a model is ranked in the windows in which two organisations used it, and a model of only one organisation is not listed', async () => {
     const upstream = app.alpha
     const other = await app.otherOrg('Rankings Neighbours')
     const ask = (model: string, token: string, body: object = {}) =>
@@ -46,13 +46,13 @@ describe('rankings of a gateway on which models run on own keys only', () => {
       await afresh()
       return (await read('/v1/rankings')).json.windows[window].map(({ model }: { model: string }) => model)
     }
-    // Only one organisation, however often and with however many keys.
+    // Only one organisation uses the model, with several calls and keys.
     const second = await app.newKey()
     for (const token of [app.key, app.key, second.key]) expect((await ask('no-platform-key', token)).status).toBe(200)
     expect((await ask('own-key-only', app.key)).status).toBe(200)
     expect(await ranked('7d')).not.toContain('no-platform-key')
     expect(await ranked('30d')).not.toContain('own-key-only')
-    // A call of another one that failed is no use of the model.
+    // A failed call of another organisation does not count as use.
     upstream.script({ status: 500 })
     expect((await ask('no-platform-key', other.key)).status).toBe(502)
     expect(await ranked('7d')).not.toContain('no-platform-key')
@@ -64,10 +64,10 @@ describe('rankings of a gateway on which models run on own keys only', () => {
     const tokens = json.windows['7d'].map((row: { tokens: number }) => row.tokens)
     expect(tokens).toEqual(tokens.toSorted((a: number, b: number) => b - a))
     expect(json.windows['7d'].map((row: { rank: number }) => row.rank)).toEqual(tokens.map((_: number, index: number) => index + 1))
-    // Ids that only a key knows stay out, whoever uses them.
+    // Ids that only a saved key knows are not ranked, whoever uses them.
     for (const token of [app.key, other.key]) expect((await ask('alpha/found-on-a-key', token)).status).toBe(200)
     expect(await ranked('7d')).not.toContain('alpha/found-on-a-key')
-    // In the short window only one has used it since.
+    // In the short window, only one organisation has used the model.
     clock.advance(8 * dayMs)
     expect((await ask('no-platform-key', app.key)).status).toBe(200)
     expect(await ranked('7d')).not.toContain('no-platform-key')

@@ -22,10 +22,10 @@ const addLatency = statement<[day: string, model: string, bucket: number, shard:
   'insert into model_latencies (day, model, bucket, shard, requests) values ($1::date, $2::text, $3::smallint, $4::smallint, $5::bigint)',
 )
 const dayMs = 24 * 3600_000
-/** A quarter past midnight in India. */
+/** 00:15 in India. */
 const clock = movableClock(Date.UTC(2026, 9, 31, 18, 45))
 const daysAgo = (days: number): string => istDay(clock.nowMs() - days * dayMs)
-/** Statements that the gateway asked, and how often the sums behind the pages were begun to be read and were read. */
+/** The statements of the gateway, and how many reads of the sums for the pages have begun and ended. */
 const asked: string[] = []
 const reads = { begun: 0, ended: 0 }
 
@@ -63,7 +63,7 @@ function operatorFile({ alpha }: { alpha: string }): object {
 
 let app: TestApp
 const read = (path: string, headers: Record<string, string> = {}, method = 'GET') => app.call(method, path, undefined, { token: null, headers })
-/** Waits until a snapshot of the present moment is there. */
+/** Waits for a snapshot of the present moment. */
 async function afresh(): Promise<void> {
   const { begun } = reads
   clock.advance(2 * 60_000 + 1)
@@ -80,7 +80,7 @@ beforeAll(async () => {
 afterAll(() => app.stop())
 
 describe('stats and rankings before any usage', () => {
-  test('CAT-24 both are 200 with empty structures, of models that serve and of virtual ids', async () => {
+  test('CAT-24 before any usage, stats and rankings are 200 with empty structures, for served models and for virtual ids', async () => {
     const empty = { window: '7d', success_rate: null, p50_latency_ms: null, p95_latency_ms: null, tokens_per_second: null, requests: 0 }
     for (const id of ['idle', 'auto', 'auto:cheapest', 'own-key-only']) {
       const reply = await read(`/v1/models/${id}/stats`)
@@ -88,7 +88,7 @@ describe('stats and rankings before any usage', () => {
     }
     const rankings = await read('/v1/rankings')
     expect([rankings.status, rankings.json]).toEqual([200, { windows: { '7d': [], '30d': [] } }])
-    // A database that cannot be asked is no other answer: this one is closed.
+    // The reply is the same when the database is unavailable. This database is closed.
     const closed = await testDatabase()
     const away = new PublicUsage({
       db: closed.db,
@@ -102,7 +102,7 @@ describe('stats and rankings before any usage', () => {
     expect(JSON.parse((await away.stats('gpt-4o')).bytes.toString())).toEqual({ model: 'gpt-4o', ...empty })
   })
 
-  test('CAT-12 stats of an id that the catalog does not have are 404 model_not_found', async () => {
+  test('CAT-12 stats of an id that is not in the catalog get 404 model_not_found', async () => {
     for (const id of ['nobody', 'alpha/gpt', 'best', 'idle/stats', '%F0%9F%8D%9B']) {
       const reply = await read(`/v1/models/${id}/stats`)
       expect([reply.status, reply.json.error.code], id).toEqual([404, 'model_not_found'])
@@ -114,7 +114,7 @@ describe('stats and rankings before any usage', () => {
 describe('stats and rankings with usage', () => {
   beforeAll(async () => {
     const add = (model: string, day: number, shard: number, sums: readonly number[]) => app.db.exec(addDay, daysAgo(day), model, shard, sums)
-    // requests, tokens, succeeded, failed, written tokens, written ms
+    // The columns are requests, tokens, succeeded, failed, written tokens, written ms.
     await add('team/fast:v1.5', 0, 0, [10, 1000, 8, 1, 400, 2000])
     await add('team/fast:v1.5', 6, 3, [10, 500, 7, 0, 100, 1000])
     await add('team/fast:v1.5', 7, 0, [100, 9000, 0, 100, 9000, 1])
@@ -126,7 +126,7 @@ describe('stats and rankings with usage', () => {
     await add('no-platform-key', 0, 0, [99, 9_000_000, 99, 0, 0, 0])
     await add('alpha/found-on-a-key', 0, 0, [99, 9_000_000, 99, 0, 0, 0])
     await add('idle', 0, 0, [3, 0, 0, 0, 0, 0])
-    // 90 calls between 91 and 128 ms, 10 between 1 and 1.09 s, and older ones that are outside.
+    // 90 calls between 91 and 128 ms, 10 between 1 and 1.09 s, and older calls outside the window.
     for (const [bucket, shard, requests] of [
       [52, 0, 10],
       [53, 1, 30],
@@ -139,13 +139,13 @@ describe('stats and rankings with usage', () => {
     await afresh()
   })
 
-  test('CAT-11 SHAPE-38 stats of 7 IST days including today: success rate, p50, p95, tokens a second; values without data are null', async () => {
+  test('CAT-11 SHAPE-38 stats cover 7 IST days including today: success rate, p50, p95, tokens per second. Values without data are null', async () => {
     const stats = (await read('/v1/models/team/fast:v1.5/stats')).json
     expect(stats).toEqual({
       model: 'team/fast:v1.5',
       window: '7d',
       success_rate: 0.9375,
-      // The 50th of 100 is in bucket 54, which begins at 107.6 ms, the 95th in bucket 80, which begins at 1024 ms: their middles.
+      // Of 100 calls, the 50th is in bucket 54 (from 107.6 ms) and the 95th in bucket 80 (from 1024 ms). The values are the middles of these buckets.
       p50_latency_ms: Math.round(2 ** (54.5 / 8)),
       p95_latency_ms: Math.round(2 ** (80.5 / 8)),
       tokens_per_second: 166.67,
@@ -160,11 +160,11 @@ describe('stats and rankings with usage', () => {
       tokens_per_second: null,
       requests: 5,
     })
-    // All of its calls were given up by clients: there were requests, and nothing to judge by.
+    // All calls of this model were given up by clients. There were requests, but no call that could succeed or fail.
     expect((await read('/v1/models/idle/stats')).json).toMatchObject({ requests: 3, success_rate: null })
   })
 
-  test('CAT-11 calls count for the model that served them: served, failed and refused ones', async () => {
+  test('CAT-11 served, failed and refused calls count for the model that served them', async () => {
     const call = (body: object) => app.call('POST', '/v1/chat/completions', { model: 'real', messages: [{ role: 'user', content: 'hi' }], ...body })
     app.alpha.script([
       { usage: { prompt_tokens: 7, completion_tokens: 30, total_tokens: 37 } },
@@ -186,7 +186,7 @@ describe('stats and rankings with usage', () => {
     expect((await read('/v1/rankings')).json.windows['7d']).toContainEqual({ model: 'real', requests: 4, tokens: 74, rank: 4 })
   })
 
-  test('CAT-15 SHAPE-39 rankings list platform models by tokens in 7 and 30 IST days, equal ones in a stable order', async () => {
+  test('CAT-15 SHAPE-39 rankings list platform models by tokens in 7 and 30 IST days, and models with equal tokens have a stable order', async () => {
     const { json } = await read('/v1/rankings')
     const withoutReal = (rows: { model: string }[]) => rows.filter(({ model }) => model !== 'real')
     expect(Object.keys(json.windows)).toEqual(['7d', '30d'])
@@ -198,7 +198,7 @@ describe('stats and rankings with usage', () => {
     expect(withoutReal(json.windows['30d'])[0]).toEqual({ model: 'team/fast:v1.5', requests: 121, tokens: 10_570, rank: 1 })
   })
 
-  test('ids with slashes, colons and dots work raw and encoded; the path after the id has precedence', async () => {
+  test('ids with slashes, colons and dots work raw and percent-encoded, and the path after the id takes precedence', async () => {
     for (const id of ['team/fast:v1.5', 'team%2Ffast:v1.5', 'team%2ffast%3Av1.5', 'team/fast%3Av1%2E5'])
       expect((await read(`/v1/models/${id}/stats`)).json, id).toMatchObject({ model: 'team/fast:v1.5', requests: 20 })
     expect((await read('/v1/models/team/fast:v1.5')).json).toMatchObject({ id: 'team/fast:v1.5', object: 'model' })
@@ -211,7 +211,7 @@ describe('stats and rankings with usage', () => {
 describe('public pages', () => {
   const paths = ['/v1/rankings', '/v1/models/tie-a/stats', '/v1/pricing/compare']
 
-  test('have a strong ETag, may be cached, and are 304 for a current copy', async () => {
+  test('public pages have a strong ETag, may be cached, and are 304 for a current copy', async () => {
     for (const path of paths) {
       const first = await read(path)
       const etag = first.headers.get('etag') ?? ''
@@ -232,13 +232,13 @@ describe('public pages', () => {
     }
   })
 
-  test('carry no cookie, so that a cache gives nobody the cookie of another', async () => {
+  test("public pages set no cookie, so a cache cannot give one person's cookie to another", async () => {
     const browser = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' }
     expect((await read('/v1/models', browser)).headers.get('set-cookie')).toContain('br_device')
     for (const path of paths) expect((await read(path, browser)).headers.get('set-cookie'), path).toBeNull()
   })
 
-  test('200 concurrent requests query the database as often as one', async () => {
+  test('200 concurrent requests query the database as often as one request', async () => {
     for (const path of ['/v1/rankings', '/v1/models/tie-a/stats']) {
       clock.advance(2 * 60_000 + 1)
       asked.length = 0
@@ -250,7 +250,7 @@ describe('public pages', () => {
     }
   })
 
-  test('stay unchanged while the sums cannot be read', async () => {
+  test('public pages stay unchanged while the sums cannot be read', async () => {
     const before = await read('/v1/rankings')
     await app.db.script('alter table model_days rename to model_days_away')
     try {
@@ -266,7 +266,7 @@ describe('public pages', () => {
   })
 })
 
-test('PUBLIC_STATS=off shows them only to callers with a credential, and shared caches may not keep them', async () => {
+test('with PUBLIC_STATS=off, only callers with a credential see the pages, and shared caches may not keep them', async () => {
   const closed = await startApp({ operatorFile, env: { PUBLIC_STATS: 'off' } })
   try {
     for (const path of ['/v1/rankings', '/v1/models/idle/stats', '/v1/models/nobody/stats']) {
@@ -283,11 +283,11 @@ test('PUBLIC_STATS=off shows them only to callers with a credential, and shared 
   }
 })
 
-test('SHAPE-42 there is one version: no row negotiates a version, none is deprecated, and there is no changelog', async () => {
+test('SHAPE-42 the API has one version: no endpoint negotiates a version, none is deprecated, and there is no changelog', async () => {
   const bindings = bindingsOf(endpointTable)
   for (const { at } of bindings) {
     expect(at).not.toMatch(/changelog|deprecat|sunset/i)
-    // /v1 is the one version of the API in paths, and no path has a parameter for it.
+    // /v1 is the only version in the paths, and no path has a version parameter.
     expect(at).not.toMatch(/\/v(?!1\b)\d|\{(api_?)?version/i)
   }
   const document = openApiOf(bindings, {}, app.baseUrl, '1.0.0') as {
@@ -302,7 +302,7 @@ test('SHAPE-42 there is one version: no row negotiates a version, none is deprec
         `${method} ${path}`,
       ).toEqual([])
     }
-  // Every row answers, whatever it answers, as if no version had been asked for.
+  // Every endpoint answers as if no version had been requested.
   for (const { at } of bindings) {
     const [method = '', path = ''] = at.split(' ')
     const filled = path.replace(/\{(\w+)\+?\}/g, '999999')

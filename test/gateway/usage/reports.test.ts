@@ -32,7 +32,7 @@ const put = async (atMs: number, over: Partial<UsageEvent>): Promise<void> => {
   })
 }
 
-it('takes the month to date by default, and refuses an invalid span', () => {
+it('the default span is the month to date, and an invalid span is refused', () => {
   expect(monthSpan(undefined, undefined, noon)).toEqual({ from: '2026-11-01', to: '2026-11-21' })
   for (const [from, to] of [
     ['2026-02-30', undefined],
@@ -42,7 +42,7 @@ it('takes the month to date by default, and refuses an invalid span', () => {
     expect(() => monthSpan(from, to, noon)).toThrow(/calendar day|after/)
 })
 
-it('spans: leap years, absent ends, and the longest span', () => {
+it('spans may include leap days, may omit an end, and have a maximum length', () => {
   const leapDay = Date.parse('2028-02-29T18:29:59.999Z')
   expect(monthSpan(undefined, undefined, leapDay)).toEqual({ from: '2028-02-01', to: '2028-02-29' })
   expect(monthSpan(undefined, undefined, leapDay + 1)).toEqual({ from: '2028-03-01', to: '2028-03-01' })
@@ -60,7 +60,7 @@ it('spans: leap years, absent ends, and the longest span', () => {
     expect(() => activitySpan(from, to, noon)).toThrow(/366 days|calendar day|after/)
 })
 
-it('a span consists of its whole weeks and the days around them, each day once, and the last one always as a day', () => {
+it('a span consists of its whole weeks and the days around them. Each day occurs once, and the last day is never in a week', () => {
   const dayMs = 24 * 3600_000
   const dayAt = (n: number): string => new Date(n * dayMs).toISOString().slice(0, 10)
   const until = (first: string, last: string): string[] => {
@@ -83,7 +83,7 @@ it('a span consists of its whole weeks and the days around them, each day once, 
   expect(weeksIn({ from: '9999-12-30', to: '9999-12-31' })).toEqual({ headTo: '9999-12-31', tailFrom: 'infinity' })
 })
 
-it('quotes CSV and makes formulas harmless', () => {
+it('CSV cells are quoted, and a spreadsheet cannot read them as formulas', () => {
   expect(csvLine(['=1+1', 'a,b', 'say "x"', 5, -3])).toBe(`'=1+1,"a,b","say ""x""",5,-3\r\n`)
 })
 
@@ -101,7 +101,7 @@ describe('on a database', () => {
   })
   afterEach(() => database.dispose())
 
-  it('sums up by model and agent; days are those of IST, both ends included', async () => {
+  it('the report sums by model and agent, over IST days with both ends included', async () => {
     await put(Date.parse('2026-11-19T18:29:59Z'), { valueUinr: 1n, costUinr: 1n })
     await put(Date.parse('2026-11-19T18:30:00Z'), { model: 'a', agentId: 9, valueUinr: 1_500_000n, costUinr: 0n, byok: true })
     await put(Date.parse('2026-11-20T18:29:59Z'), { model: 'b', agentLabel: 'ci', valueUinr: 250_000n, costUinr: 250_000n })
@@ -130,7 +130,7 @@ describe('on a database', () => {
     expect((await reports.report(2, report)).totals.requests).toBe(0)
   })
 
-  it('labels of agents above a thousand a day are one row, and the rows still add up to the totals', async () => {
+  it('agent labels above a thousand a day share one row, and the rows still add up to the totals', async () => {
     const keep = keepsRollups(0)
     const flush = async (count: number, name: string, day: number): Promise<void> => {
       const atMs = Date.parse(`2026-11-0${day}T06:30:00Z`)
@@ -164,28 +164,28 @@ describe('on a database', () => {
   const dayMs = 24 * 3600_000
   const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 
-  it('deletes old events, by month and one by one; sums stay, and the first kept day never moves back', async () => {
+  it('old events are deleted by month and by row. Their sums stay, and the first kept day never moves back', async () => {
     const { db } = database
-    // A year of partitions, as a gateway that has run for so long has them, and days before the first.
+    // Creates the partitions of a year, as after a year of operation. Some days are before the first partition.
     for (let month = 0; month < 12; month++) await makePartitions(db, Date.UTC(2025, 11 + month, 15), silentLog)
     const days = ['2025-11-30', '2025-12-15', '2026-08-31', '2026-09-01', '2026-10-11', '2026-10-12', '2026-10-13', '2026-11-21']
     for (const day of days) await put(Date.parse(`${day}T06:30:00Z`), { valueUinr: 5n, costUinr: 5n })
     await put(Date.parse('2026-10-11T18:29:59.999Z'), { valueUinr: 5n, costUinr: 5n })
     const retention = { db, clock: movableClock(noon), log: silentLog, keepDays: 40 }
-    // Of the default partition one, two of the month at the edge; three went with their months.
+    // One row of the default partition and two rows of the month at the edge are deleted. Three more rows are dropped with their months.
     expect(await deleteOldUsage(retention, soon())).toBe(3)
     expect(await db.many(countEvents)).toEqual(['2026-10-12', '2026-10-13', '2026-11-21'].map(day => ({ day, count: 1n })))
     expect((await db.many(listPartitions)).map(({ name }) => name)[0]).toBe('usage_events_2026_10')
     expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
     expect((await reports.report(1, { from: '2025-01-01', to: '2026-12-31' })).totals).toMatchObject({ requests: 9, cost_uinr: 45 })
-    // What compares money with events looks at whole months that are kept, and at debits whose event must be there.
+    // The comparison of money with events covers only whole kept months, and debits whose events must exist.
     await db.script(`insert into ledger (org_id, kind, amount_uinr, event_id, at) values
     (1, 'debit', -5, gen_random_uuid(), '2026-10-11T12:00:00Z'), (1, 'debit', -7, gen_random_uuid(), '2026-10-20T12:00:00Z')`)
     expect(new Set((await db.many(violationsOfSpend)).map(({ sum }) => sum))).toEqual(new Set([5n]))
     expect((await db.many(violationsOfDebits)).map(({ debit }) => debit)).toEqual([7n])
     expect(await deleteOldUsage({ ...retention, keepDays: 400 }, soon())).toBe(0)
     expect(await db.one(findKeptFrom)).toEqual({ keptFrom: '2026-10-12' })
-    // Sums of days whose events were deleted are not made again of what is left, and pages do not look there.
+    // The sums of days with deleted events are not computed again, and the pages of events do not read these days.
     await db.script("update usage_days set requests = requests + 1; update usage_days_by_key set cost_uinr = 7 where day < '2026-10-12'")
     await put(Date.parse('2026-10-11T06:30:00Z'), { valueUinr: 5n, costUinr: 5n })
     const sums = new UsageRollups({ db, clock: movableClock(noon), keepDays: 400, journal: { flushNow: () => Promise.resolve() } })
@@ -200,7 +200,7 @@ describe('on a database', () => {
     expect(await db.many(countEvents)).toHaveLength(4)
   })
 
-  it('a month whose first event came before its partition is reported and deleted like every other', async () => {
+  it('a month whose first event came before its partition is reported and deleted like every other month', async () => {
     const { db } = database
     const atMs = Date.parse('2027-06-10T06:30:00Z')
     await put(atMs, {})

@@ -1,4 +1,4 @@
-/** The sums by day are those of the events, whatever comes in which order, how often, and who else writes at the same time. */
+/** The sums by day equal those of the events, for any order and repetition of flushes and with concurrent writers. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { inOrder } from '../../../src/gateway/limits/journal/flush-batch.ts'
@@ -72,7 +72,7 @@ describe('sums of usage by day', () => {
   afterAll(() => database.dispose())
   beforeEach(() => database.db.exec(forget))
 
-  /** What a table should hold: events grouped by a key, with their sums, as the rows above say it. */
+  /** The expected rows of a table: events grouped by a key, with their sums. */
   const grouped = (events: readonly UsageEvent[], keyOf: (event: UsageEvent) => readonly unknown[]): string[] => {
     const groups = new Map<string, bigint[]>()
     for (const event of events) {
@@ -89,7 +89,7 @@ describe('sums of usage by day', () => {
   }
   const stored = async (rows: typeof byDay): Promise<string[]> => (await database.db.many(rows)).map(({ row }) => row).sort()
   const modelOf = ({ model }: UsageEvent): string => model.slice(0, 300)
-  /** The Monday of 31 October and 1 November, and the next one. */
+  /** The Monday of 31 October and 1 November, or the next Monday. */
   const weekOf = (event: UsageEvent): string => (istDay(event.atMs) < '2026-11-02' ? '2026-10-26' : '2026-11-02')
   const weeksOf = (events: readonly UsageEvent[]): string[] =>
     ['', null].flatMap(all => grouped(events, e => [e.orgId, all ?? modelOf(e), weekOf(e), e.keyId ?? 0])).sort()
@@ -101,7 +101,7 @@ describe('sums of usage by day', () => {
         await database.db.exec(forget)
         const flushed = batches.map(batch => batch.map(made))
         for (const batch of flushed) await put(batch)
-        // A range that is flushed again after a crash, together with something new.
+        // A range that is flushed again after a crash, together with a new event.
         const late = made({ ...(batches[0]?.[0] as Params) })
         await put([...(flushed[again] ?? []), late])
         const all = [...flushed.flat(), late]
@@ -131,7 +131,7 @@ describe('sums of usage by day', () => {
     expect(await stored(latencies)).toEqual([`2026-11-01|a|${latencyBucket(1000)}|1`])
   })
 
-  test('days without the events of an earlier version are found and summed up again; correct days do not change', async () => {
+  test('days that lack the events of an earlier version are found and computed again, and correct days do not change', async () => {
     const events = fc.sample(eventsWith, 60).map(made)
     await put(events.slice(0, 30))
     // Stored by a process that keeps no sums.
@@ -155,7 +155,7 @@ describe('sums of usage by day', () => {
       await expect(sums.rebuild(from, to)).rejects.toMatchObject({ code: 'bad_request' })
   })
 
-  test('flushes of several processes over the same rows, while a day is added up again, neither deadlock nor lose a call', async () => {
+  test('concurrent flushes of several processes over the same rows, during a rebuild of a day, neither deadlock nor lose a call', async () => {
     const older = insertUsageEvents
     const processes = [0, 1, 2].map(shard => inOrder<UsageEvent>([insertUsageEvents, keepsRollups(shard)])).concat(older)
     const batches = processes.map(() => fc.sample(eventsWith, 120).map(made))

@@ -1,4 +1,4 @@
-/** One truth about money: every report of the same span adds up to the same, and to what the ledger debited. */
+/** Every report of one span adds up to the same amount, and to the debits of the ledger. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -23,7 +23,7 @@ interface Sum {
 
 const callsOf = fc.array(
   fc.record({
-    /** How much later than the call before. */
+    /** How much later the call begins than the previous one. */
     afterMs: fc.constantFrom(0, 0, 400, 1000, 12 * 3600_000),
     model: fc.constantFrom('test-model', 'alpha-only'),
     caller: fc.constantFrom<'key' | 'other key' | 'agent' | 'label'>('key', 'other key', 'agent', 'label'),
@@ -43,7 +43,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.stop())
 
-/** Cells by column of a CSV whose fields have no commas. */
+/** Returns sums by column of a CSV whose fields contain no commas. */
 function sumOfCsv(text: string): Sum {
   const [head = '', ...lines] = text.trimEnd().split('\r\n')
   const names = head.split(',')
@@ -68,7 +68,7 @@ const sumOf = (rows: readonly Sum[]): Sum =>
 
 let named = 0
 
-test('USAGE-12 models, agents, days and CSV add up to the totals and to the debits of the ledger, call by call over the end of an IST month', async () => {
+test('USAGE-12 the sums by model, agent and day and the CSV equal the totals and the debits of the ledger, even over the end of an IST month', async () => {
   await fc.assert(
     fc.asyncProperty(callsOf, async calls => {
       clock.moveTo(edgeMs)
@@ -90,7 +90,7 @@ test('USAGE-12 models, agents, days and CSV add up to the totals and to the debi
         })
         await reply.text()
         expect([200, 502]).toContain(reply.status)
-        // A route that fails often is tried last for a while, which is not what this is about.
+        // A route that fails often is tried last for a while. The clock moves on so that this does not affect the test.
         clock.advance(fails ? 31_000 : 0)
       }
       for (const [from, to] of [

@@ -30,7 +30,7 @@ describe('usage over HTTP', () => {
   }
   const usage = (token: string, query = '') => app.call('GET', `/v1/usage${query}`, undefined, { token })
   const requests = async (token: string, query = ''): Promise<number> => (await usage(token, query)).json.totals.requests
-  /** Events of calls at these instants, without money. */
+  /** Inserts events of calls at these instants, without money. */
   const put = async (orgId: number, instantsMs: readonly number[], models: readonly string[] = ['m']): Promise<void> => {
     const events = instantsMs.flatMap(atMs => models.map(model => ({ ...eventOf(request(0n, {}, atMs), 0n, { model, userId: null, keyId: null }), orgId })))
     await app.db.tx(async tx => {
@@ -38,10 +38,10 @@ describe('usage over HTTP', () => {
       await keepsRollups(0)(tx, events)
     })
   }
-  /** An organisation of its own for each test, so that sums are its own. */
+  /** Creates a separate organisation for each test, so that its sums are its own. */
   const newOrg = (name: string) => app.otherOrg(name)
 
-  test('USAGE-02 USAGE-04 days are those of India, both ends count, and the default is the month so far', async () => {
+  test('USAGE-02 USAGE-04 days are IST days, both ends of a span count, and the default span is the month to date', async () => {
     const { key } = await newOrg('Days')
     clock.moveTo(lastOfOctober)
     await chat(key)
@@ -56,7 +56,7 @@ describe('usage over HTTP', () => {
     expect(await requests(key, '?from=2026-11-02&to=2026-11-02')).toBe(0)
     const month = (await usage(key)).json
     expect([month.from, month.to, month.totals.requests]).toEqual(['2026-11-01', '2026-11-03', 3])
-    // To the millisecond: the last and the first of a month, of a leap day, of a year.
+    // The last and first millisecond of a month, of a leap day and of a year.
     const edges = await newOrg('Edges')
     for (const text of ['2027-04-30T18:30:00.000Z', '2028-02-29T18:30:00.000Z', '2028-12-31T18:30:00.000Z']) {
       const firstMs = Date.parse(text)
@@ -68,7 +68,7 @@ describe('usage over HTTP', () => {
     }
   })
 
-  test('USAGE-03 an invalid span is 400 bad_request', async () => {
+  test('USAGE-03 an invalid span gets 400 bad_request', async () => {
     const { key } = await newOrg('Spans')
     for (const query of [
       '?from=2026-11-02&to=2026-11-01',
@@ -85,7 +85,7 @@ describe('usage over HTTP', () => {
     }
   })
 
-  test('USAGE-01 USAGE-12 SHAPE-26 totals, by model and by agent: the parts add up to the whole, and so does the CSV', async () => {
+  test('USAGE-01 USAGE-12 SHAPE-26 the rows by model and by agent add up to the totals, and so does the CSV', async () => {
     const { key } = await newOrg('Sums')
     const agent = (await app.call('POST', '/v1/me/agents', { name: 'adder' }, { token: key })).json
     const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {}, { token: key })).json.access_token
@@ -130,7 +130,7 @@ describe('usage over HTTP', () => {
     expect(lines.map(line => [line[head.indexOf('model')], line[head.indexOf('provider')]])).toContainEqual(['test-model', 'indus'])
   })
 
-  test('USAGE-05 format=csv answers text/csv', async () => {
+  test('USAGE-05 format=csv returns text/csv', async () => {
     const { key } = await newOrg('Tables')
     await chat(key)
     const csv = await usage(key, '?format=csv')
@@ -139,7 +139,7 @@ describe('usage over HTTP', () => {
     expect((await usage(key, '?format=xml')).status).toBe(400)
   })
 
-  test('USAGE-06 SHAPE-27 GET /v1/usage.csv has a line a day, model and provider, and is what format=csv answers', async () => {
+  test('USAGE-06 SHAPE-27 GET /v1/usage.csv has a line for each day, model and provider, and equals the answer with format=csv', async () => {
     const { key } = await newOrg('Exports')
     clock.moveTo(Date.UTC(2028, 1, 29, 18, 29, 30))
     await chat(key)
@@ -155,7 +155,7 @@ describe('usage over HTTP', () => {
       'attachment; filename="usage-2028-02-01-to-2028-03-31.csv"',
     ])
     expect(csv.text).toMatch(/^day,model,provider,requests,prompt_tokens,completion_tokens,cost_inr,value_inr[,\r]/)
-    // 12 tokens at ₹10 and 5 at ₹40 a million; ₹30 and ₹120 in India.
+    // 12 tokens at ₹10 and 5 tokens at ₹40 per million. In India they cost ₹30 and ₹120 per million.
     const shown = csv.text
       .trimEnd()
       .split('\r\n')
@@ -168,7 +168,7 @@ describe('usage over HTTP', () => {
       '2028-03-01,test-model,indus,1,12,5,0.00096,0.00096',
     ])
     expect((await usage(key, '?from=2028-02-01&to=2028-03-31&format=csv')).text).toBe(csv.text)
-    // The leap day alone, and the month so far.
+    // The leap day only, and then the month to date.
     expect((await app.call('GET', '/v1/usage.csv?from=2028-02-29&to=2028-02-29', undefined, { token: key })).text.trimEnd().split('\r\n')).toHaveLength(2)
     expect((await app.call('GET', '/v1/usage.csv', undefined, { token: key })).headers.get('content-disposition')).toContain('2028-03-01-to-2028-03-01')
     for (const query of ['?from=2027-02-29', '?from=2028-03-02&to=2028-03-01']) {
@@ -178,7 +178,7 @@ describe('usage over HTTP', () => {
     expect((await app.call('GET', '/v1/usage.csv', undefined, { token: null })).status).toBe(401)
   })
 
-  test('USAGE-07 cells are quoted after RFC 4180, and no cell is a formula for a spreadsheet', async () => {
+  test('USAGE-07 cells are quoted as in RFC 4180, and no cell is a formula for a spreadsheet', async () => {
     const { orgId, key } = await newOrg('Quotes')
     const atMs = Date.UTC(2028, 4, 5, 6, 0)
     const models = ['=HYPERLINK("http://x.test","a, b")', '+1', '-1', '@sum(a)', '\tx', 'a,b', 'say "x"', 'two\r\nlines', 'plain']
@@ -189,7 +189,7 @@ describe('usage over HTTP', () => {
     expect(text.endsWith('\r\n')).toBe(true)
   })
 
-  test('USAGE-08 calls are listed under the registered agent, the label of a header that names no agent, or null', async () => {
+  test("USAGE-08 calls are listed under the registered agent, under the header's label if it names no agent, or under null", async () => {
     const { key } = await newOrg('Agents')
     const agent = (await app.call('POST', '/v1/me/agents', { name: 'registered' }, { token: key })).json
     const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {}, { token: key })).json.access_token
@@ -210,12 +210,12 @@ describe('usage over HTTP', () => {
     await chat(key, { provider: 'alpha', upstream_key: 'sk-own-credential-3' })
     const { totals, by_model } = (await usage(key)).json
     expect(totals).toMatchObject({ requests: 1, cost_inr: 0, cost_uinr: 0 })
-    // 12 tokens at ₹10 and 5 at ₹40 a million.
+    // 12 tokens at ₹10 per million and 5 tokens at ₹40 per million.
     expect(totals.value_inr).toBeCloseTo(0.00032, 9)
     expect(by_model[0]).toMatchObject({ model: 'test-model', cost_inr: 0, value_inr: totals.value_inr })
   })
 
-  test('TEST-05 only the injected clock of a test moves the time; no setting or request can', async () => {
+  test('TEST-05 only the clock that a test injects can move the time, and no setting or request can', async () => {
     const { key } = await newOrg('Clock')
     clock.moveTo(Date.UTC(2026, 11, 24, 6))
     for (const name of ['date', 'x-br-now', 'x-br-time', 'x-test-clock']) await chat(key, { now: 0, timestamp: 0 }, { [name]: '2020-01-01T00:00:00Z' })
@@ -224,7 +224,7 @@ describe('usage over HTTP', () => {
     expect(Object.keys(settings).filter(name => /(^|_)(CLOCK|NOW|EPOCH|FAKE|TRAVEL|TEST)(_|$)/.test(name))).toEqual([])
   })
 
-  test("another organisation's usage is not shown", async () => {
+  test('the usage of another organisation is not shown', async () => {
     const { key } = await newOrg('Alone')
     expect((await usage(key, '?from=2026-10-01&to=2026-11-30')).json).toMatchObject({ totals: { requests: 0, value_inr: 0 }, by_model: [], by_agent: [] })
   })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ChatStreamTap } from '../../../src/gateway/wire/chat/chat-tap.ts'
+import { spokenBytes } from '../../../src/gateway/wire/output-chars.ts'
 import { propertyRuns } from '../../harness/property-runs.ts'
 
 const frame = (value: unknown, end = '\n\n'): string => `data: ${JSON.stringify(value)}${end}`
@@ -52,14 +53,15 @@ describe('the tap of an OpenAI stream', () => {
     })
   })
 
-  test('counts reasoning and tool arguments, but not ids, names or log probabilities', () => {
+  test('counts reasoning and names and arguments of tools, but not ids or log probabilities', () => {
     const call = { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'find', arguments: '{"a":1}' } }] }
     const tap = fed(
       frame(delta({ reasoning_content: 'abc' })),
       frame(delta(call)),
       frame({ choices: [{ delta: { content: 'xy' }, logprobs: { content: [{ token: 'xy', bytes: [1] }] } }] }),
     )
-    expect(tap.outputChars).toBe(3 + 7 + 2)
+    // The digit counts as three.
+    expect(tap.outputChars).toBe(3 + 4 + 9 + 2)
   })
 
   test('HARD-03 the tap keeps only facts about the chunk with usage, not the chunk itself', () => {
@@ -153,5 +155,5 @@ describe('the tap of an OpenAI stream', () => {
 
 function outputOf(value: unknown): number {
   const fields = (value as { choices: { delta?: { content?: string; tool_calls?: { function: { arguments: string } }[] } }[] }).choices[0]?.delta
-  return Buffer.byteLength(fields?.content ?? fields?.tool_calls?.[0]?.function.arguments ?? '')
+  return spokenBytes(fields?.content ?? fields?.tool_calls?.[0]?.function.arguments ?? '')
 }

@@ -4,7 +4,7 @@ import { type ChunkFacts, noFacts, scanChunkJson } from '../../../src/gateway/wi
 import { reasoningEdits } from '../../../src/gateway/wire/chat/chat-reasoning.ts'
 import { isBoundedJson } from '../../../src/gateway/wire/json/json-bounds.ts'
 import { JsonProgress } from '../../../src/gateway/wire/json/json-progress.ts'
-import { outputChars } from '../../../src/gateway/wire/output-chars.ts'
+import { outputChars, spokenBytes } from '../../../src/gateway/wire/output-chars.ts'
 import { GrowingBytes } from '../../../src/gateway/wire/sse/growing-bytes.ts'
 import { SseEventReader } from '../../../src/gateway/wire/sse/sse-events.ts'
 import { propertyRuns } from '../../harness/property-runs.ts'
@@ -17,6 +17,8 @@ function scanned(chunk: unknown, space?: number): ChunkFacts {
 }
 const name = fc.constantFrom(
   'content',
+  'name',
+  'arguments',
   'reasoning',
   'reasoning_details',
   'thinking',
@@ -31,7 +33,7 @@ const name = fc.constantFrom(
   'input',
   'x',
 )
-const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.constantFrom('data:image/png;base64,AAAA', '', '"\\'))
+const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.constantFrom('data:image/png;base64,AAAA', '', '"\\', '2026', 'item 42'))
 const { said } = fc.letrec(tie => ({
   said: fc.oneof(
     { maxDepth: 4 },
@@ -82,9 +84,9 @@ describe('the count of output', () => {
           const facts = noFacts()
           const bytes = Buffer.from(written)
           scanChunkJson(bytes, 0, bytes.length, facts)
-          expect(facts.outputChars).toBe(Buffer.byteLength(said))
+          expect(facts.outputChars).toBe(spokenBytes(said))
         }
-        expect(outputChars({ content: said })).toBe(Buffer.byteLength(said))
+        expect(outputChars({ content: said })).toBe(spokenBytes(said))
       }),
     )
     expect(outputChars({ content: 'नमस्ते' })).toBe(18)

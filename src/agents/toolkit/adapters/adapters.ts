@@ -8,7 +8,7 @@ export interface AdapterTarget {
   readonly fetch: typeof fetch
 }
 
-/** Returns the options for `new OpenAI(…)`. They keep the client from reading environment variables for another account. */
+/** Returns the options for `new OpenAI(…)`. The null values stop the client from reading another account's settings from environment variables. */
 export function openaiOptions({ baseUrl, fetch }: AdapterTarget) {
   return { baseURL: `${baseUrl}/v1`, apiKey: placeholderKey, organization: null, project: null, fetch }
 }

@@ -1,4 +1,4 @@
-/** Describes inputs of tools as a standard schema that also gives its JSON schema. This needs no package. */
+/** Describes the inputs of tools as a standard schema that also returns its JSON schema. It needs no package. */
 
 interface Field {
   readonly type: 'string'
@@ -16,7 +16,7 @@ export interface JsonInput<Input> {
   }
 }
 
-/** Returns the schema of an object with these fields, all of them texts. A field that a model sends as null counts as left out. */
+/** Returns the schema of an object with these text fields. A field that a model sends as null counts as left out. */
 export function jsonInput<Input>(properties: Readonly<Record<string, Field>>, required: readonly string[]): JsonInput<Input> {
   const schema = { type: 'object', properties, required, additionalProperties: false }
   return {

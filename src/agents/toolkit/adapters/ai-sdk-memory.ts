@@ -18,7 +18,7 @@ const key = { type: 'string', description: 'Key of the object, for example agent
 
 /**
  * Returns tools of shared memory for the AI SDK: `tools: { ...aiSdkMemoryTools({ memory }) }`. A write to an existing object needs the etag of a
- * read, so that no agent overwrites content that it has not seen. Refusals are thrown as BrigadeError, which the AI SDK shows to the model.
+ * read, so that no agent overwrites content that it has not seen. Refusals are thrown as BrigadeError, and the AI SDK shows them to the model.
  */
 export function aiSdkMemoryTools({ memory }: { readonly memory: MemoryClient }) {
   return {

@@ -6,10 +6,10 @@ export interface ItemPlace {
   readonly key: string
 }
 
-/** The ending of the name of every item. It distinguishes an item from a namespace of the same name, because a label contains no dot. */
+/** The suffix of every item's name. A label contains no dot, so the suffix distinguishes an item from a namespace of the same name. */
 const itemEnding = '.json'
 
-/** Returns the memory key of an item. Throws for a text with half a surrogate pair, which no key can contain. */
+/** Returns the memory key of an item. Throws for a text with an unpaired surrogate, because a key cannot contain one. */
 export function keyOfItem(root: string, { namespace, key }: ItemPlace): string {
   return `${prefixOfNamespace(root, namespace)}${escaped(key, '.')}${itemEnding}`
 }
@@ -28,7 +28,7 @@ export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
       .split('/')
       .map(decodeURIComponent)
     const key = parts.pop() ?? ''
-    // A key that another program wrote may decode to an item that has another key.
+    // Another program may have written a key that decodes to an item but is not the key of that item.
     return keyOfItem(root, { namespace: parts, key }) === memoryKey ? { namespace: parts, key } : null
   } catch {
     return null
@@ -36,14 +36,14 @@ export function itemOfKey(root: string, memoryKey: string): ItemPlace | null {
 }
 
 /**
- * Percent-encodes everything but letters, digits, `-`, `_` and the `allowed` characters. Letters of every script stay readable as far as memory keys
- * allow. Invisible characters are escaped too, because memory keys contain none.
+ * Percent-encodes every character except letters, digits, `-`, `_` and the `allowed` characters. Letters of every script stay readable where memory
+ * keys allow them. Invisible characters are escaped, because memory keys may not contain them.
  */
 function escaped(text: string, allowed: string): string {
   const readable = text.replace(/[^\p{L}\p{M}\p{N}_-]|[\p{Default_Ignorable_Code_Point}\u{13441}\u{13442}\u{16fe4}]/gu, char =>
     allowed.includes(char) ? char : hex(char),
   )
-  // Keys are in normal form C. A text that is not in this form, or loses it next to an escape, is escaped completely.
+  // Keys are in Unicode normal form C. A text that is not in this form, or that loses the form next to an escape, is escaped completely.
   return readable.normalize('NFC') === readable ? readable : text.replace(/[^A-Za-z0-9_-]/gu, hex)
 }
 

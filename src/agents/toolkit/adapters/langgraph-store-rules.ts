@@ -35,7 +35,10 @@ const comparisons: Readonly<Record<string, (found: unknown, wanted: unknown) => 
   $nin: (found, wanted) => !Array.isArray(wanted) || !wanted.includes(found),
 }
 
-/** Converts a value to a number as LangGraph does for comparisons. An object with its own `valueOf`, which any writer may have stored, is not a number. */
+/**
+ * Converts a value to a number as LangGraph does for comparisons. Any writer can store an object with its own `valueOf`, and such an object is not a
+ * number.
+ */
 function numberOf(value: unknown): number {
   try {
     return Number(value)

@@ -40,10 +40,10 @@ export type StoreOperation = GetOperation | PutOperation | SearchOperation | Lis
 const parallelMax = 6
 
 /**
- * Returns a store for LangGraph (`compile({ store })`) that keeps its items in shared memory below `root`, such as `agents/support/` or
- * `users/7/graph/`. Everybody who may read below that prefix shares the items. The store has every method of `BaseStore` of
- * @langchain/langgraph-checkpoint. Values are stored as JSON. A search works by filter, in the order of namespace and key. It does not rank by
- * `query`. Throws BrigadeError, and InvalidNamespaceError for a namespace that LangGraph does not allow. Decision 0266 says why.
+ * Returns a store for LangGraph (`compile({ store })`). Its items are in shared memory below `root`, such as `agents/support/` or `users/7/graph/`.
+ * Everybody who may read below that prefix shares the items. The store has every method of `BaseStore` of @langchain/langgraph-checkpoint. Values are
+ * stored as JSON. A search filters items and returns them in the order of namespace and key. It does not rank by `query`. Throws BrigadeError, and
+ * InvalidNamespaceError for a namespace that LangGraph does not allow. Decision 0266 says why.
  */
 export function brigadeStore({ memory, root }: { readonly memory: MemoryClient; readonly root: string }): BrigadeStore {
   return new BrigadeStore(memory, memoryPrefix(root).slice(0, -1))
@@ -60,8 +60,8 @@ export class BrigadeStore {
   }
 
   /**
-   * Runs the operations of a batch. Reads see the state before the batch. Of several writes of one item the last one counts. The caller names the
-   * type of the results.
+   * Runs the operations of a batch. Reads see the state before the batch. When a batch writes an item more than once, the last write counts. The
+   * caller names the type of the results.
    */
   async batch<Results>(operations: readonly StoreOperation[]): Promise<Results> {
     for (const operation of operations) if ('namespace' in operation) checkNamespace(operation.namespace)
@@ -91,7 +91,7 @@ export class BrigadeStore {
     await this.batch([{ namespace, key, value }])
   }
 
-  /** Deletes an item. A missing item is no error. */
+  /** Deletes an item. Deleting a missing item is not an error. */
   async delete(namespace: string[], key: string): Promise<void> {
     await this.batch([{ namespace, key, value: null }])
   }
@@ -131,7 +131,7 @@ export class BrigadeStore {
       const before = current === null ? null : itemOf({ namespace, key }, current.text)
       if (current !== null && before === null) throw new Error(`${memoryKey} holds something that is no item of this store. Remove it, or use another root.`)
       const now = new Date().toISOString()
-      // Each field is on its own line, so that a search of memory shows the field that it found.
+      // Each field is on its own line, so that a search of memory returns only the line of the field that matches.
       return `${JSON.stringify({ value, created_at: before?.createdAt.toISOString() ?? now, updated_at: now }, null, 1)}\n`
     })
   }
@@ -144,7 +144,7 @@ export class BrigadeStore {
     while (fitting.length < limit) {
       const next: ItemPlace[] = []
       for (let taken = await places.next(); taken.done !== true; taken = await places.next()) {
-        // Without a filter every item matches, so skipped items need not be read.
+        // Without a filter every item matches, so the store need not read the skipped items.
         if (filter === undefined && skip > 0) skip--
         else next.push(taken.value)
         if (next.length >= Math.min(limit - fitting.length, parallelMax)) break
@@ -173,13 +173,13 @@ export class BrigadeStore {
   async *#places(namespace: readonly string[]): AsyncGenerator<ItemPlace, void, undefined> {
     for await (const { key } of this.#memory.list(prefixOfNamespace(this.#root, namespace))) {
       const place = itemOfKey(this.#root, key)
-      // An object without a namespace, or in a namespace that cannot be named, is a file of another program.
+      // An object without a namespace, or with an invalid namespace, belongs to another program.
       if (place !== null && place.namespace.length > 0 && place.namespace.every(isLabel)) yield place
     }
   }
 }
 
-/** Returns the labels with which every matching namespace begins. */
+/** Returns the literal labels at the beginning of every matching namespace. */
 function literalPrefixOf(conditions: readonly NamespaceCondition[]): readonly string[] {
   const path = conditions.find(({ matchType }) => matchType === 'prefix')?.path ?? []
   const wild = path.indexOf('*')

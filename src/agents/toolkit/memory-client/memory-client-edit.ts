@@ -1,7 +1,10 @@
 import { BrigadeError } from '../brigade-error.ts'
 import type { Abortable, MemoryObject, MemoryObjects, MemoryWritten } from './memory-client-shapes.ts'
 
-/** Returns the new content for the current content. Null means "no object" on both sides, and undefined means no change. It may run more than once. */
+/**
+ * Returns the new content for the current content. Null means that there is no object: as the argument it does not exist, and as the result it is to
+ * be deleted. Undefined means no change. The function may run more than once.
+ */
 export type MemoryChange = (current: MemoryObject | null) => string | Uint8Array | null | undefined | Promise<string | Uint8Array | null | undefined>
 
 const attemptsDefault = 20

@@ -1,4 +1,4 @@
-/** Runs all tasks, a limited number concurrently, and returns their results in order. After the first failure no further task begins. */
+/** Runs all tasks, at most `mostAtOnce` of them concurrently, and returns their results in order. After the first failure no further task begins. */
 export async function inParallel<Item, Result>(items: readonly Item[], mostAtOnce: number, run: (item: Item) => Promise<Result>): Promise<Result[]> {
   const results: Result[] = []
   const left = items.entries()

@@ -9,7 +9,8 @@ export async function objectOf(key: string, reply: Response): Promise<MemoryObje
   const bytes = new Uint8Array(await reply.arrayBuffer())
   // A byte order mark is part of the text, so that a program that writes the text back does not lose it.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
-  // A proxy that compresses marks the etag as weak, and no condition accepts a weak etag. The content is the same.
+  // A proxy that compresses a reply marks its etag as weak, and conditional requests do not accept weak etags. The content is the same, so the mark
+  // is removed.
   const etag = reply.headers.get('etag')?.replace(/^W\//, '') ?? ''
   return { key, bytes, text, etag, provenance: provenanceOf(reply.headers) }
 }
@@ -36,8 +37,8 @@ function provenanceOf(headers: Headers): MemoryProvenance {
 }
 
 /**
- * Returns the decoded value of a header. Headers cannot contain every character, so names and keys arrive percent-encoded. A value of the owner of
- * the bucket may not be encoded, and stays as it is.
+ * Returns the decoded value of a header. Headers cannot contain every character, so the gateway percent-encodes names and keys. The owner of the
+ * bucket may have set a value that is not encoded. Such a value is returned unchanged.
  */
 function unescaped(text: string): string {
   try {

@@ -1,6 +1,6 @@
-/** The arguments and results of shared memory. A shape that is JSON of the API has the names of the API. */
+/** The arguments and results of shared memory. Shapes that are JSON of the API have the field names of the API. */
 
-/** The author: a user id or `key-<id>`, and the agent if there is one. Null when the object came into the bucket by other means. */
+/** The author: a user id or `key-<id>`, and the agent if there is one. Null when the gateway did not write the object. */
 export interface MemoryAuthor {
   readonly user: string
   /** The id of a verified agent, or the unverified label of a plain key in double quotes. */
@@ -18,7 +18,7 @@ export interface MemoryPaths {
 export interface MemoryObject {
   readonly key: string
   readonly bytes: Uint8Array
-  /** The bytes as UTF-8. Invalid bytes become U+FFFD, so a program that must keep them writes back `bytes`, not this text. */
+  /** The bytes as UTF-8. Invalid bytes become U+FFFD, so a program that must keep such bytes writes back `bytes` and not this text. */
   readonly text: string
   /** The etag with its quotes, as `ifMatch` accepts it. */
   readonly etag: string
@@ -88,7 +88,7 @@ export interface MemorySearchPage {
   readonly scanned: { readonly objects: number; readonly bytes: number }
 }
 
-/** One version of a key. `version` is null when the content did not come through the gateway and has no version yet. */
+/** One version of a key. `version` is null when the gateway did not write the content and has not recorded a version of it yet. */
 export interface MemoryVersion {
   readonly version: string | null
   readonly how: 'put' | 'append' | 'restore' | 'promote' | 'delete'
@@ -125,7 +125,7 @@ export interface MemorySharesPage {
   readonly next_cursor: string | null
 }
 
-/** The call ends when the signal fires. */
+/** Options of a call that a signal can end. */
 export interface Abortable {
   readonly signal?: AbortSignal | undefined
 }
@@ -148,7 +148,7 @@ export interface MemoryListOptions extends Abortable {
 }
 
 export interface MemorySearchOptions extends Abortable {
-  /** When true, the text is a regular expression of RE2 syntax. */
+  /** When true, the text is a regular expression in RE2 syntax. */
   readonly regex?: boolean | undefined
   /** When true, the search distinguishes upper and lower case. */
   readonly caseSensitive?: boolean | undefined
@@ -158,7 +158,7 @@ export interface MemorySearchOptions extends Abortable {
   readonly limit?: number | undefined
 }
 
-/** The cursor is the `next_cursor` of the page before. */
+/** Options of one page. `cursor` is the `next_cursor` of the previous page. */
 export interface MemoryPageOptions extends Abortable {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
@@ -167,12 +167,12 @@ export interface MemoryPageOptions extends Abortable {
 /** Reads and writes of single objects. */
 export interface MemoryObjects {
   /**
-   * Returns the object, or an earlier version of it. Returns null when there is none. For a key that the caller may not read it throws BrigadeError
-   * `forbidden`.
+   * Returns the object, or an earlier version of it. Returns null when there is none. Throws BrigadeError `forbidden` for a key that the caller may
+   * not read.
    */
   read(key: string, options?: Abortable & { readonly version?: string | undefined }): Promise<MemoryObject | null>
   /** Writes an object. Text is sent as UTF-8. Without conditions the last writer wins. */
   write(key: string, content: string | Uint8Array, conditions?: MemoryConditions): Promise<MemoryWritten>
-  /** Deletes an object. A missing object is no error, unless `ifMatch` requires it. `eraseHistory` removes all earlier versions too. */
+  /** Deletes an object. Deleting a missing object is an error only with `ifMatch`. `eraseHistory` removes all earlier versions too. */
   remove(key: string, options?: Abortable & { readonly ifMatch?: string | undefined; readonly eraseHistory?: boolean | undefined }): Promise<void>
 }

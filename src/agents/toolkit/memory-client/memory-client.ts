@@ -21,12 +21,12 @@ import type {
   MemoryWritten,
 } from './memory-client-shapes.ts'
 
-/** The members of a share. A change of them needs a full key with a user. An agent cannot change them. */
+/** The members of a share. Only a full key with a user can change them. An agent cannot. */
 export interface MemoryShares {
   /** Returns the open shares that the caller owns or belongs to. With `all`, owners and admins get every open share of the organisation. */
   list(options?: Abortable & { readonly all?: boolean | undefined }): AsyncIterable<MemoryShare>
   page(options?: MemoryPageOptions & { readonly all?: boolean | undefined }): Promise<MemorySharesPage>
-  /** Opens a space that the caller owns. For a space that the caller owns already, it adds the missing grants. */
+  /** Opens a space that the caller owns. If the space exists already, the call adds the missing grants. */
   create(space: string, memberUids?: readonly number[], options?: Abortable): Promise<MemoryShare>
   grant(space: string, userId: number, options?: Abortable): Promise<MemoryShare>
   /** Withdraws a grant. It is safe to repeat. */
@@ -43,9 +43,10 @@ export interface MemoryClient extends MemoryObjects {
   /** Returns the scopes of this credential. */
   paths(options?: Abortable): Promise<MemoryPaths>
   /**
-   * Reads an object, calls `change` for the new content, and writes it only if nobody wrote in between. Otherwise it starts again, so `change` may
-   * run more than once. `change` gets null when the object does not exist. It returns the content, null to delete, or undefined to change nothing.
-   * Returns null when nothing was written. Throws `memory_conflict` when other writers won each of `attempts` tries (default 20).
+   * Reads an object, calls `change` for the new content, and writes that content if nobody else wrote meanwhile. Otherwise it starts again, so
+   * `change` may run more than once. `change` gets null when the object does not exist. It returns the content, null to delete, or undefined to
+   * change nothing. `edit` returns null when nothing was written. Throws `memory_conflict` when other writers won each of `attempts` tries (default
+   * 20).
    */
   edit(key: string, change: MemoryChange, options?: Abortable & { readonly attempts?: number | undefined }): Promise<MemoryWritten | null>
   /** Adds an entry, as a new object, to a folder such as `workspaces/3/journal`. Concurrent writers lose no entry. */
@@ -148,7 +149,7 @@ export function memoryObjects(client: GatewayClient): MemoryObjects {
   const write: MemoryObjects['write'] = async (key, content, conditions = {}) => {
     const reply = await client.send('PUT', `${memoryRoot}/o`, {
       query: { key },
-      // Without this type, fetch would set a type for text and none for bytes. The gateway accepts both unchanged.
+      // Without this header, fetch would set a content type for text and none for bytes. The gateway stores both unchanged.
       headers: { 'content-type': 'application/octet-stream', ...conditionHeaders(conditions) },
       body: content,
       ...signalled(conditions.signal),

@@ -1,7 +1,4 @@
-/**
- * Reads the commands of `memory_20250818` that a model sends. The commands are checked, so that a malformed command gets an answer that the model can
- * act on.
- */
+/** Reads the commands of `memory_20250818` that a model sends. A malformed command gets an answer that tells the model what to correct. */
 
 export interface MemoryViewCommand {
   readonly command: 'view'
@@ -82,7 +79,7 @@ function rangeIn(range: unknown): { view_range?: readonly number[] } {
 
 const text = { type: 'string' } as const
 
-/** The commands as a JSON schema, for models that do not know the tool by its type. */
+/** The JSON schema of the commands, for models that do not know the tool by its type. */
 export const memoryCommandSchema = {
   type: 'object' as const,
   properties: {

@@ -1,4 +1,4 @@
-/** Presents files and folders over shared memory, which has only keys. */
+/** Presents shared memory as files and folders. Shared memory itself has only keys. */
 import { BrigadeError } from '../brigade-error.ts'
 import type { MemoryClient } from '../memory-client/memory-client.ts'
 import { inParallel } from '../memory-client/memory-client-parallel.ts'
@@ -31,7 +31,7 @@ export class MemoryFiles {
     return { isFile, isFolder }
   }
 
-  /** Throws an error in the words of a file system when a part of the path must be a folder and is a file. */
+  /** Throws an error in the words of a file system when a parent of the path is a file. */
   async checkParents(table: MemoryMountTable, { segments, resolved }: MemoryPlace): Promise<void> {
     const parents = segments.slice(1).map((_part, at) => table.place(segments.slice(0, at + 1)))
     const blocked = await Promise.all(parents.map(async parent => (await this.#isFile(parent)) && !(await this.look(parent)).isFolder))
@@ -68,7 +68,7 @@ export class MemoryFiles {
       }
   }
 
-  /** Makes the folders above a path exist from now on, even without files. */
+  /** Makes the folders above a path exist from now on, even when they contain no files. */
   keepParents(place: MemoryPlace): void {
     this.#keepParents(place)
   }
@@ -79,7 +79,7 @@ export class MemoryFiles {
 
   async #isFile({ key, isFixed }: MemoryPlace): Promise<boolean> {
     if (key === null || isFixed) return false
-    // When the key exists, it is the first of all keys with this beginning.
+    // The key itself sorts before all longer keys with this beginning.
     const { keys } = await this.#memory.listPage(key, { limit: 1 })
     return keys[0]?.key === key
   }
@@ -101,7 +101,7 @@ export class MemoryFiles {
       const items = await this.#children(table, table.place([...segments, name]))
       return items.filter(isShown).map(item => ({ ...item, path: `${name}/${item.path}` }))
     } catch (failure) {
-      // A share may be revoked after the mounts were made. It then appears empty and does not end the listing.
+      // A share may be revoked after the mounts were made. The share then appears empty, and the listing goes on.
       if (failure instanceof BrigadeError && failure.code === 'forbidden') return []
       throw failure
     }
@@ -138,14 +138,14 @@ function isAtOrBelow(path: string, folder: string): boolean {
 const attemptsMax = 10
 
 /**
- * Moves one object to a free key. Concurrent changes by others move with it, and nothing is lost, because the old key is deleted only when the new
- * key has the same content. Throws BrigadeError, and `memory_conflict` with status 412 when the new key is taken.
+ * Moves one object to a free key. Changes that others make during the move are copied too. The old key is deleted only when the new key has the same
+ * content, so nothing is lost. Throws BrigadeError, and `memory_conflict` with status 412 when the new key is taken.
  */
 export async function moveObject(memory: MemoryClient, from: string, to: string): Promise<void> {
   let copyEtag: string | null = null
   for (let attempt = 1; ; attempt++) {
     const current = await memory.read(from)
-    // Another writer deleted the object. After the copy the move is complete, and before the copy there is nothing to move.
+    // Another writer deleted the object. If it was already copied, the move is complete. Otherwise there is nothing to move.
     if (current === null) return
     copyEtag = (await memory.write(to, current.bytes, copyEtag === null ? { createOnly: true } : { ifMatch: copyEtag })).etag
     try {
@@ -153,8 +153,8 @@ export async function moveObject(memory: MemoryClient, from: string, to: string)
       return
     } catch (failure) {
       if (failure instanceof BrigadeError && failure.status === 412 && attempt < attemptsMax) continue
-      // The old object cannot be deleted, for example because it is a record, so its copy must be deleted. When it is unknown whether the old object
-      // was deleted, the copy is kept.
+      // The old object cannot be deleted, for example because it is a record, so the copy is deleted. After a status of 500 or more, or without a
+      // reply, the deletion may have happened, so the copy is kept.
       if (failure instanceof BrigadeError && failure.status < 500) await memory.remove(to, { ifMatch: copyEtag }).catch(() => undefined)
       throw failure
     }

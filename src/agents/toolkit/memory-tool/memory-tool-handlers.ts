@@ -15,8 +15,8 @@ import { memoryToolText } from './memory-tool-text.ts'
 import { changeText, contentText, linesWith, listingText } from './memory-tool-views.ts'
 
 /**
- * The options that decide which folders /memories shows. Without `root` and `mounts` these are me, team, agents, records/… and shared/<space>, as far
- * as the credential has them.
+ * The options that decide which folders /memories shows. The default folders are me, team, agents, records/… and shared/<space>. A folder is missing
+ * when the credential may not read it.
  */
 export interface MemoryToolOptions {
   readonly memory: MemoryClient
@@ -27,8 +27,8 @@ export interface MemoryToolOptions {
 }
 
 /**
- * One handler for each command, in the form that `betaMemoryTool(handlers)` of @anthropic-ai/sdk accepts. Failures are thrown, and their message is
- * for the model.
+ * One handler for each command, in the form that `betaMemoryTool(handlers)` of @anthropic-ai/sdk accepts. Failures are thrown with a message that the
+ * model reads.
  */
 export interface MemoryToolHandlers {
   view(command: Omit<MemoryViewCommand, 'command'>): Promise<string>
@@ -131,7 +131,7 @@ export class MemoryCommands implements MemoryToolHandlers {
     const place = all.placeOf(path)
     if (place.isFixed) throw new Error(memoryToolText.notAFile(path))
     await this.#memory.edit(mounted(place, all), async current => {
-      // Bytes that are not text would not survive a rewrite as text.
+      // A rewrite as text would change bytes that are not valid text.
       if (current !== null && !isText(current)) throw new Error(memoryToolText.notText(path))
       if (current !== null) return change(current.text)
       if ((await this.#files.look(place)).isFolder) throw new Error(memoryToolText.notAFile(path))
@@ -171,7 +171,7 @@ function mountSource(memory: MemoryClient, mounts: MemoryMounts | undefined): ()
   }
 }
 
-/** Waits for the work. A failed condition means that another writer was first, and then it throws an error with this message. */
+/** Waits for the work. When a condition of a write fails, another writer was first, and this throws an error with `message`. */
 async function unlessTaken(work: Promise<unknown>, message: string): Promise<void> {
   try {
     await work

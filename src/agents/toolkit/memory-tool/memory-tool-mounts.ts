@@ -7,7 +7,7 @@ export type MemoryMounts = Readonly<Record<string, string>>
 
 interface Mount {
   readonly at: readonly string[]
-  /** The prefix, which ends with a slash. */
+  /** The prefix, with a slash at its end. */
   readonly prefix: string
 }
 
@@ -71,8 +71,8 @@ export class MemoryMountTable {
 }
 
 /**
- * Returns a prefix of shared memory with one slash at its end. Throws TypeError for an empty prefix, because the tool may not use all of shared
- * memory for its files.
+ * Returns a prefix of shared memory with one slash at its end. Throws TypeError for an empty prefix, because the tool may not use the whole of shared
+ * memory.
  */
 export function memoryPrefix(text: string): string {
   const prefix = text.replace(/^\/+|\/+$/g, '').normalize('NFC')
@@ -81,8 +81,8 @@ export function memoryPrefix(text: string): string {
 }
 
 /**
- * Returns the default mounts of a credential: its own memory, the journal of its team, the memory that all agents share, its shares, and records,
- * which only promotion writes.
+ * Returns the default mounts of a credential: its own memory, the journal of its team, the memory that all agents share, its shares, and the records.
+ * Records are read-only here, because only promotion writes them.
  */
 export async function defaultMounts(memory: MemoryClient): Promise<MemoryMounts> {
   const { scopes } = await memory.paths()
@@ -95,13 +95,13 @@ export async function defaultMounts(memory: MemoryClient): Promise<MemoryMounts>
   }
 }
 
-/** Returns the segments of a path below /memories, with `.` and `..` resolved. Throws for a path that leads elsewhere. */
+/** Returns the segments of a path below /memories, with `.` and `..` resolved. Throws for a path outside /memories. */
 function segmentsOf(path: string): string[] {
   if (!path.startsWith('/memories')) throw new Error(memoryToolText.badStart(path))
   const segments: string[] = []
-  // Whether the path is above /memories at this point. It may return by name, as in /memories/../memories/a.
+  // Whether the path is above /memories at this point. A path such as /memories/../memories/a leaves the folder and enters it again by name.
   let above = false
-  // Keys are in normal form C, so a name in another form means the same file.
+  // Keys are in Unicode normal form C. A name in another form means the same file.
   for (const part of path.slice('/memories'.length).normalize('NFC').split('/')) {
     if (part === '' || part === '.') continue
     if (above && part !== 'memories') throw new Error(memoryToolText.escapes(path))

@@ -1,7 +1,8 @@
 /**
- * All replies of the memory tool. Models are trained on the replies of the file tool that Anthropic ships, so these are the same: @anthropic-ai/sdk
- * 1.12.0, tools/memory/node (BetaLocalFilesystemMemoryTool). test/agents/toolkit/memory-tool-same.test.ts compares the two tools. `belowAFile` and
- * `intoItself` are the messages of Node (v20) about a file system. Where Node names a folder of the host, these texts name the path in /memories.
+ * All replies of the memory tool. Models are trained on the replies of the file tool that Anthropic ships, so these texts are the same:
+ * @anthropic-ai/sdk 1.12.0, tools/memory/node (BetaLocalFilesystemMemoryTool). test/agents/toolkit/memory-tool-same.test.ts compares the two tools.
+ * `belowAFile` and `intoItself` are the messages of Node (v20) about a file system. Where Node names a folder of the host, these texts name the path
+ * in /memories.
  */
 export const memoryToolText = {
   badStart: (path: string) => `Path must start with /memories, got: ${path}`,

@@ -11,7 +11,7 @@ export interface ListingItem {
 const linesMax = 999_999
 const numberWidth = String(linesMax).length
 const units = ['B', 'K', 'M', 'G'] as const
-/** The size that each folder shows. Shared memory has no folders, so this is the size that most file systems give: 4096 bytes. */
+/** The size that every folder shows. Shared memory has no folders, so this is the usual size of a folder in a file system: 4096 bytes. */
 const folderSizeBytes = 4096
 
 /** Returns the listing of a folder. `path` is the path as the model wrote it. */
@@ -36,7 +36,7 @@ export function changeText(content: string, changedLine: number): string {
   return [memoryToolText.replaced, numbered(content.split('\n').slice(skipped, changedLine + 2), skipped)].join('\n')
 }
 
-/** Returns the numbers, from 1, of the lines that contain the text. A text of several lines is in no single line. */
+/** Returns the numbers of the lines that contain the text, counted from 1. A text with a line break is in no single line. */
 export function linesWith(content: string, wanted: string): number[] {
   return content.split('\n').flatMap((line, at) => (line.includes(wanted) ? [at + 1] : []))
 }

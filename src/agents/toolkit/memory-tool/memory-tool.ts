@@ -14,7 +14,7 @@ export function brigadeMemoryTool<Extra extends object = object>(options: Memory
   return runnable(options, { ...(extra ?? ({} as Extra)), type: 'memory_20250818' as const, name: 'memory' as const })
 }
 
-/** Returns the same tool with its commands as a schema, for every other model. */
+/** Returns the same tool as a function with a JSON schema of its commands, for models that do not know `memory_20250818`. */
 export function brigadeMemoryFunction(options: MemoryToolOptions) {
   return runnable(options, { name: 'memory' as const, description: memoryToolDescription, input_schema: memoryCommandSchema })
 }

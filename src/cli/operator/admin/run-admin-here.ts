@@ -12,7 +12,7 @@ import { systemIds } from '../../../platform/values/ids.ts'
 export async function runAdminHere(config: Config, command: AdminCommand): Promise<object> {
   const log = makeLog('error')
   const foundation = await openFoundation(config, systemClock, log)
-  const app = await createApp({ config, clock: systemClock, ids: systemIds, log, ...foundation })
+  const app = await createApp({ config, clock: systemClock, ids: systemIds, log, ...foundation, flushesHere: true })
   app.setBaseUrl(publicBaseUrl(config))
   try {
     return (await adminHandler(app)(command)) as object

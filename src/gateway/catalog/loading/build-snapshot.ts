@@ -14,8 +14,8 @@ export interface CatalogPart {
 }
 
 /**
- * Combines a provider entry with its environment variables. A provider without a base URL is listed but never configured. A provider that is
- * called without a key takes no keys of callers, because nothing would be sent there in their name (decision 0485).
+ * Combines a provider entry with its environment variables. A provider without a base URL is listed but never configured. A provider that is called
+ * without a key accepts no keys of callers, because the gateway would not send them (decision 0485).
  */
 export function toProvider(entry: ProviderEntry, config: Config): Provider {
   const environment = config.providerEnv(entry.id)
@@ -44,7 +44,10 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
   }
 }
 
-/** Builds the model of an entry. Returns null when none of its routes names a provider of the catalog, because a model without a route is never listed. */
+/**
+ * Builds the model of an entry. A model without a route is never listed, so this returns null when none of the routes names a provider of the
+ * catalog.
+ */
 export function toModel(entry: ModelEntry, providers: ReadonlyMap<string, Provider>, sources: PriceSources): Model | null {
   const kind = entry.kind ?? 'chat'
   const routes = (entry.routes ?? []).flatMap(route => {
@@ -105,33 +108,63 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
 }
 
 /**
- * Returns true for routes of OpenAI's image models, which choose the quality of a picture themselves. For the operator's own server it returns false,
- * because higher quality costs nothing there.
+ * Returns whether the provider chooses the quality of a picture when the request does not. This is true for routes of OpenAI's image models. For the
+ * operator's own server it is false, because higher quality costs nothing there.
  */
 const picksQuality = ({ id }: ModelEntry, { image_style: style, upstream_model: upstream = id }: RouteEntry, { imageStyle, forwards }: Provider): boolean =>
   forwards !== 'all' && ((style ?? imageStyle) === 'openai-gpt-image' || /gpt-image/i.test(upstream))
 
 /**
- * Returns the price of writing to a cache for an hour. At Anthropic, the only vendor that offers it, it is twice the input price. Null means the
- * price of any other write.
+ * Returns the price of cache writes that are kept for an hour. Only Anthropic offers them, at twice the input price. Null means the price of other
+ * cache writes.
  */
-function longWritePrice({ input_inr_per_mtok: input = 0, cache_write_inr_per_mtok: write, cache_write_hour_inr_per_mtok: long }: RouteEntry): number | null {
+function longWritePrice({ input_inr_per_mtok: input = 0, cache_write_inr_per_mtok: write, cache_write_hour_inr_per_mtok: long }: TokenPrices): number | null {
   return long ?? (write === undefined ? null : Math.max(write, 2 * input))
 }
 
-/** Prices of audio are also per million units: seconds for transcription, characters for speech. */
-function toPrice(model: ModelEntry, entry: RouteEntry, provider: Provider, sources: PriceSources): RoutePrice {
-  const source = entry.source === undefined ? undefined : sources[entry.source]
-  const perSecond = entry.inr_per_minute === undefined ? undefined : (uinrFromInr(entry.inr_per_minute) * 1_000_000n) / 60n
-  const perMillion = entry.input_inr_per_mtok ?? entry.inr_per_million_characters ?? 0
+type TokenPrices = Pick<
+  RouteEntry,
+  | 'input_inr_per_mtok'
+  | 'output_inr_per_mtok'
+  | 'cached_input_inr_per_mtok'
+  | 'cache_write_inr_per_mtok'
+  | 'cache_write_hour_inr_per_mtok'
+  | 'audio_input_inr_per_mtok'
+>
+
+/** Returns the prices of tokens other than input. */
+function tokenPrices(entry: TokenPrices) {
   const long = longWritePrice(entry)
   return {
-    inputUinrPerMtok: perSecond ?? uinrFromInr(perMillion),
     outputUinrPerMtok: uinrFromInr(entry.output_inr_per_mtok ?? 0),
     cachedInputUinrPerMtok: entry.cached_input_inr_per_mtok === undefined ? null : uinrFromInr(entry.cached_input_inr_per_mtok),
     cacheWriteUinrPerMtok: entry.cache_write_inr_per_mtok === undefined ? null : uinrFromInr(entry.cache_write_inr_per_mtok),
     ...(long === null ? {} : { cacheWriteLongUinrPerMtok: uinrFromInr(long) }),
     ...(entry.audio_input_inr_per_mtok === undefined ? {} : { audioInputUinrPerMtok: uinrFromInr(entry.audio_input_inr_per_mtok) }),
+  }
+}
+
+/** Returns the price with its tiers. Everything that is not a price of tokens is the same in each. */
+function withTiers(price: RoutePrice, { tiers = [] }: RouteEntry): RoutePrice {
+  if (tiers.length === 0) return price
+  const { cacheWriteLongUinrPerMtok: _long, audioInputUinrPerMtok: _audio, ...shared } = price
+  return {
+    ...price,
+    tiers: tiers.map(tier => ({
+      abovePromptTokens: tier.above_prompt_tokens,
+      price: { ...shared, inputUinrPerMtok: uinrFromInr(tier.input_inr_per_mtok), ...tokenPrices(tier) },
+    })),
+  }
+}
+
+/** Returns the prices of a route. Prices of audio are per million units too: seconds for transcription, characters for speech. */
+function toPrice(model: ModelEntry, entry: RouteEntry, provider: Provider, sources: PriceSources): RoutePrice {
+  const source = entry.source === undefined ? undefined : sources[entry.source]
+  const perSecond = entry.inr_per_minute === undefined ? undefined : (uinrFromInr(entry.inr_per_minute) * 1_000_000n) / 60n
+  const perMillion = entry.input_inr_per_mtok ?? entry.inr_per_million_characters ?? 0
+  const price: RoutePrice = {
+    inputUinrPerMtok: perSecond ?? uinrFromInr(perMillion),
+    ...tokenPrices(entry),
     uinrPerImage: model.kind === 'image' ? uinrFromInr(entry.inr_per_image ?? model.inr_per_image ?? 0) : 0n,
     ...(entry.inr_per_image_most === undefined ? {} : { uinrPerImageMost: uinrFromInr(entry.inr_per_image_most) }),
     ...(entry.inr_per_input_image === undefined ? {} : { uinrPerInputImage: uinrFromInr(entry.inr_per_input_image) }),
@@ -139,4 +172,5 @@ function toPrice(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
     source: source?.text ?? entry.source ?? 'operator file',
     asOf: entry.as_of ?? source?.as_of ?? '',
   }
+  return withTiers(price, entry)
 }

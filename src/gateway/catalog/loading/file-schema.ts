@@ -3,8 +3,8 @@ import { imageStyleIds } from '../../providers/image-style-ids.ts'
 import { rankingsOverride } from '../rankings.ts'
 
 /**
- * The shapes of catalog/*.json and of the operator's file. Both use the same entries. Everything but the id may be omitted, and the builder fills in
- * defaults. An operator's entry with a known id overrides the catalog's entry field by field; a `routes` list replaces the catalog's list completely.
+ * The shapes of catalog/*.json and of the operator's file. Both use the same entries. Every field except the id may be omitted, and gets a default.
+ * An operator's entry with a known id overrides the catalog's entry field by field. A `routes` list replaces the catalog's list completely.
  */
 
 const id = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,127}$/, 'expected an id: letters, digits and . _ : / -, at most 128')
@@ -82,10 +82,8 @@ export const providerEntry = z.strictObject({
     .describe('Environment variable of the key. Default: <PROVIDER>_API_KEY.'),
 })
 
-/** One provider that serves a model. */
-export const routeEntry = z.strictObject({
-  provider: providerId.describe('Id of a provider of the catalog or of this file.'),
-  upstream_model: z.string().min(1).max(256).optional().describe('The id that the provider knows. Default: the model id.'),
+/** The prices of tokens, of a route or of one of its tiers. */
+const tokenPrices = {
   input_inr_per_mtok: inr.optional().describe('₹ per million input tokens.'),
   output_inr_per_mtok: inr.optional().describe('₹ per million output tokens.'),
   cached_input_inr_per_mtok: inr.optional().describe('₹ per million cached input tokens. Default: as input.'),
@@ -94,6 +92,29 @@ export const routeEntry = z.strictObject({
     .optional()
     .describe('₹ per million input tokens that are written to the cache for an hour. Default: twice the input price where cache_write_inr_per_mtok is given.'),
   audio_input_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are sound. Absent: a prompt with sound is not taken on the platform key.'),
+}
+
+const priceTier = z.strictObject({
+  ...tokenPrices,
+  above_prompt_tokens: tokens.describe('The prices apply to calls whose prompt has more tokens than this, cached ones included.'),
+  input_inr_per_mtok: inr.describe('₹ per million input tokens.'),
+  output_inr_per_mtok: inr.describe('₹ per million output tokens.'),
+})
+
+const isRising = (tiers: readonly { readonly above_prompt_tokens: number }[]): boolean =>
+  tiers.every((tier, index) => tier.above_prompt_tokens > (tiers[index - 1]?.above_prompt_tokens ?? 0))
+
+/** One provider that serves a model. */
+export const routeEntry = z.strictObject({
+  provider: providerId.describe('Id of a provider of the catalog or of this file.'),
+  upstream_model: z.string().min(1).max(256).optional().describe('The id that the provider knows. Default: the model id.'),
+  ...tokenPrices,
+  tiers: z
+    .array(priceTier)
+    .max(8)
+    .refine(isRising, 'expected a higher above_prompt_tokens in each tier than in the one before')
+    .optional()
+    .describe('Prices of calls with long prompts. They apply to the whole call. A price that a tier leaves out has the default of a route.'),
   dialect: z.enum(['openai', 'openai-responses', 'anthropic', 'gemini']).optional().describe("Wire format of this route. Default: the provider's."),
   image_style: z.enum(imageStyleIds).optional().describe("Images: how this route is asked for them. Default: the provider's."),
   inr_per_image: inr.optional().describe("Images: ₹ per generated image on this route. Default: the model's."),
@@ -149,7 +170,7 @@ export const modelEntry = z.strictObject({
 /** catalog/providers.json. */
 export const providersFile = z.strictObject({ providers: z.array(providerEntry) })
 
-/** catalog/models.json and catalog/images.json. `sources` has the full text of the short price sources that the routes name. */
+/** catalog/models.json and catalog/images.json. Routes name a price source by a short name, and `sources` contains its full text. */
 export const modelsFile = z.strictObject({
   sources: z.record(z.string(), z.strictObject({ text: z.string(), as_of: z.iso.date() })),
   models: z.array(modelEntry),

@@ -15,24 +15,24 @@ import { type ModelEntry, modelsFile, type OperatorFile, operatorFile, type Prov
 import { localServerIds } from './local-servers.ts'
 import { onlySandbox, sandboxId, sandboxImageId } from './sandbox.ts'
 
-/** The relative path is the same from src/gateway and dist/gateway. */
+/** The folder catalog/. The relative path is the same from src/gateway and dist/gateway. */
 const dataFolder = new URL('../../../../catalog/', import.meta.url)
 /** Maximum number of problems of a file in one error message. */
 const issuesShownMax = 5
 
 export interface CatalogSources {
   readonly config: Config
-  /** Gives the day of prices that the operator's file states without one. */
+  /** Gives the date of prices that the operator's file states without a date. */
   readonly clock?: Clock
-  /** Path of the operator's file. null: none. Omitted: CONFIG_FILE. */
+  /** Path of the operator's file. Null means that there is none. The default is CONFIG_FILE. */
   readonly operatorFile?: string | null
-  /** Sandbox and local servers. Models whose id is already in the catalog are skipped. */
+  /** The sandbox and local servers. Models whose id is already in the catalog are skipped. */
   readonly extraProviders?: readonly CatalogPart[]
 }
 
 /**
- * Reads catalog/*.json, overlays the operator's file, adds keys and base URLs from the environment and the extra providers, and returns one checked
- * snapshot. Throws ConfigError that names the file, the place in it and the expected value. Decision 0040 says why.
+ * Returns one checked snapshot of the catalog. It reads catalog/*.json, applies the operator's file, adds keys and base URLs from the environment,
+ * and adds the extra providers. Throws ConfigError that names the file, the place in the file and the expected value. Decision 0040 says why.
  */
 export function loadCatalog(sources: CatalogSources): CatalogSnapshot {
   const { config } = sources
@@ -104,17 +104,17 @@ function readFile<T>(path: string, schema: z.ZodType<T>): T {
   throw new ConfigError(`${path}: ${issues.join('; ')}${more > 0 ? `; and ${more} more` : ''}`)
 }
 
-/** Merges entries of the same id field by field; the later value wins. New ids are added at the end. */
+/** Merges entries of the same id field by field. The later value wins. New ids are added at the end. */
 function overlay<E extends { readonly id: string }>(base: readonly E[], over: readonly E[]): readonly E[] {
   const entries = new Map(base.map(entry => [entry.id, entry]))
   for (const entry of over) entries.set(entry.id, { ...entries.get(entry.id), ...entry })
   return [...entries.values()]
 }
 
-/** Returns true for an entry of a local server or the sandbox without a base URL. Their address is found at start. */
+/** Returns whether the entry is a local server or the sandbox and has no base URL. The gateway finds such an address at start. */
 const isFoundAtStart = (entry: ProviderEntry): boolean => entry.base_url === undefined && (localServerIds.includes(entry.id) || entry.id === sandboxId)
 
-/** Applies the fields that the operator may set for a provider that is found at start: name and residency. */
+/** Applies the fields that the operator may set for a provider whose address is found at start: name and residency. */
 function adjusted(provider: Provider, file: OperatorFile): Provider {
   const entry = file.providers?.find(({ id }) => id === provider.id)
   return { ...provider, name: entry?.name ?? provider.name, residency: entry?.residency ?? provider.residency }
@@ -126,7 +126,7 @@ function datedRoutes(models: readonly ModelEntry[], clock: Clock | undefined): r
   return models.map(model => (model.routes ? { ...model, routes: model.routes.map(route => ({ as_of: today, ...route })) } : model))
 }
 
-/** Checks what a schema cannot express: routes name known providers, prices are present, and a new provider has an address. */
+/** Checks what a schema cannot express: routes name known providers, prices are present, and each new provider has an address. */
 function checkOperatorFile(operator: Operator, providers: readonly ProviderEntry[], models: readonly ModelEntry[], config: Config): void {
   const wrong = (place: string, what: string): ConfigError => new ConfigError(`${operator.path}: ${place}: ${what}`)
   const known = new Map(providers.map(entry => [entry.id, entry]))

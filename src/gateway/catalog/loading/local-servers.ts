@@ -21,7 +21,7 @@ const knownServers: readonly KnownServer[] = [
 /** Provider ids of local servers. */
 export const localServerIds: readonly string[] = knownServers.map(server => server.id)
 
-/** Timeout of a request to a local server. The project chose it: a server on loopback replies immediately or does not exist. */
+/** Timeout of a request to a local server. A server on loopback either replies immediately or does not exist. */
 const answerTimeoutMs = 300
 /** Maximum number of models of one server. The project chose it. */
 const modelsMax = 200
@@ -31,7 +31,7 @@ export interface LocalSearch {
   readonly config: Config
   /** Returns the JSON body of a 2xx reply. Rejects for every other reply and after the timeout. */
   getJson(url: string, timeoutMs: number): Promise<unknown>
-  /** Ports of this process (gateway, sandbox), which are never treated as a local server. */
+  /** Ports of this process (gateway and sandbox). A server on one of them is never treated as a local server. */
   readonly ownPorts: readonly number[]
   /** Other ports for the known servers, by provider id. */
   readonly ports?: Readonly<Record<string, number>>
@@ -39,7 +39,7 @@ export interface LocalSearch {
 
 /**
  * Finds OpenAI-compatible servers on their usual loopback ports, with concurrent requests. Returns the servers that list models, with those models.
- * They cost nothing, need no key, and count as outside India until the operator's file states the residency. Never throws.
+ * They cost nothing and need no key. They count as outside India until the operator's file states their residency. Never throws.
  */
 export async function findLocalServers(search: LocalSearch): Promise<readonly CatalogPart[]> {
   if (!search.config.LOCAL_SERVERS) return []
@@ -56,7 +56,7 @@ async function askServer(server: KnownServer, search: LocalSearch): Promise<Cata
   try {
     listing = await search.getJson(`${baseUrl}/models`, answerTimeoutMs)
   } catch {
-    // Usually nothing listens there, or something that is not a model server.
+    // In most cases nothing listens there, or something other than a model server.
     return null
   }
   const models = modelsOf(listing, server.id)
@@ -80,7 +80,7 @@ function toProvider(server: KnownServer, baseUrl: string): Provider {
   }
 }
 
-/** Returns the entries of an OpenAI model list. A list whose entries have routes comes from a gateway such as this one and counts as empty. */
+/** Returns the entries of an OpenAI model list. If the entries have routes, the list comes from a gateway such as this one and counts as empty. */
 function modelsOf(listing: unknown, providerId: string): readonly ModelEntry[] {
   if (!isObject(listing) || !Array.isArray(listing['data'])) return []
   const items = listing['data'].filter(isObject)
@@ -99,7 +99,7 @@ function toEntry(id: string, item: Record<string, unknown>, providerId: string):
     kind: embeds ? 'embedding' : 'chat',
     owned_by: providerId,
     ...(typeof window === 'number' && Number.isSafeInteger(window) && window > 0 ? { context_length: window } : {}),
-    // These servers accept function definitions. Whether a model uses them well cannot be queried.
+    // These servers accept function definitions. Nothing says whether a model uses them well.
     tools: !embeds,
     routes: [{ provider: providerId, input_inr_per_mtok: 0, output_inr_per_mtok: 0, source: 'runs on this machine' }],
   }

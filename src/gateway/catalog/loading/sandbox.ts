@@ -8,10 +8,10 @@ import type { ModelEntry } from './file-schema.ts'
 /** Id of the simulated provider. */
 export const sandboxId = 'sandbox'
 
-/** Id of its image model. */
+/** Id of the image model of the simulated provider. */
 export const sandboxImageId = 'sandbox-image'
 
-/** Returns true for the simulated provider. Presets and the image panel use it only when the caller can reach nothing else. */
+/** Returns whether this is the simulated provider. Presets and the image panel use it only when the caller can reach nothing else. */
 export const isSandbox = (provider: Provider): boolean => provider.id === sandboxId
 
 const price = { source: 'made up for the sandbox' }
@@ -55,8 +55,8 @@ const sandboxModels: readonly ModelEntry[] = [
 ]
 
 /**
- * Makes the simulated provider with its models. `url` is its origin, or its OpenAI base URL that ends in `/v1`. It accepts any key, so that calls on
- * own keys can be tried, too.
+ * Returns the simulated provider with its models. `url` is its origin, or its OpenAI base URL that ends in `/v1`. It accepts any key, so that calls
+ * on own keys can be tried too.
  */
 export function sandboxProvider(url: string): CatalogPart {
   const provider: Provider = {
@@ -76,12 +76,15 @@ export function sandboxProvider(url: string): CatalogPart {
   return { provider, models: sandboxModels }
 }
 
-/** Returns the setting SANDBOX. Without it, the sandbox is on while the platform can serve nothing else. */
+/** Returns whether the sandbox is on. SANDBOX decides. When SANDBOX is not set, the sandbox is on while the platform can serve nothing else. */
 export function sandboxIsWanted(config: Config, catalog: CatalogSnapshot): boolean {
   return config.SANDBOX ?? onlySandbox(catalog.models)
 }
 
-/** Returns true while the platform keys serve no model except those of the sandbox. A key for models that run only on callers' own keys does not count. */
+/**
+ * Returns true while the platform's keys serve only models of the sandbox. A platform key does not count for models that run only on callers' own
+ * keys.
+ */
 export function onlySandbox(models: CatalogSnapshot['models']): boolean {
   return ![...models.values()].some(({ routes }) => routes.some(({ provider, byokOnly }) => provider.configured && !byokOnly && !isSandbox(provider)))
 }

@@ -12,8 +12,8 @@ import type { PriceFacts, PriceFeeds } from './price-feeds.ts'
 import { indexPrices, matchOf, type PriceIndex } from './price-match.ts'
 
 /**
- * A model of the catalog on its cheapest route, and the same model at the other router. Prices are ₹ per million tokens; the other router's have 4
- * decimals.
+ * A model of the catalog on its cheapest route, and the same model at the other router. Prices are ₹ per million tokens. The other router's prices
+ * have 4 decimals.
  */
 export interface ComparedModel {
   readonly model: string
@@ -21,7 +21,7 @@ export interface ComparedModel {
   readonly inputINRPerMtok: number
   readonly outputINRPerMtok: number
   readonly compared_with: { readonly id: string; readonly inputINRPerMtok: number; readonly outputINRPerMtok: number }
-  /** Difference to the other router's price. Below 0 the catalog is cheaper. Null when the other router's price is zero. */
+  /** Difference to the other router's price. Below 0, the catalog is cheaper. Null when the other router's price is zero. */
   readonly difference_percent: { readonly input: number | null; readonly output: number | null }
 }
 
@@ -29,11 +29,11 @@ export interface Comparison {
   readonly currency: 'INR'
   /** Rupees for one US dollar. */
   readonly usd_inr: number | null
-  /** Host of the price list; null when the comparison is off. */
+  /** Host of the price list. Null when the comparison is off. */
   readonly source: string | null
   readonly fetched_at: string | null
   readonly age_hours: number | null
-  /** True when the list or the rate is too old or was never fetched. */
+  /** True when the list or the rate is too old, or was never fetched. */
   readonly stale: boolean
   readonly models: readonly ComparedModel[]
 }
@@ -46,11 +46,11 @@ export interface PriceComparisonOptions {
   readonly everyMs: number
 }
 
-/** Age at which the page is rebuilt from the database. */
+/** The page is built again from the database when it is older than this. */
 const maxAgeMs = 60_000
 const pageSeconds = 300
 const hourMs = 3600_000
-/** The data counts as stale when its age is above `everyMs` times this factor, because it is fetched at most once per `everyMs`. */
+/** The data is shown as stale when it is older than this multiple of `everyMs`. A fresh fetch happens at most once in `everyMs`. */
 const lateness = 1.5
 
 /** The comparison of all models. It is built in the background. */
@@ -66,7 +66,7 @@ export class PriceComparison {
     this.#made = new Snapshot({ name: 'catalog.prices', clock, log, maxAgeMs, empty, load: async () => withPage(this.#compare(await feeds.forReader())) })
   }
 
-  /** Returns all models that are in both lists, or one of them. The list may be empty. Throws `model_not_found`. */
+  /** Returns all models that both lists contain, or only the named model. The list may be empty. Throws `model_not_found`. */
   async page(modelId: string | undefined): Promise<PublicPage> {
     if (modelId !== undefined && !this.#options.catalog.snapshot.models.has(modelId)) throw fail('model_not_found')
     const { comparison, page } = await this.#made.get()

@@ -1,4 +1,4 @@
-/** Exact decimals for prices and rates. Figures of others become money in one step, without intermediate rounding. */
+/** Exact decimals for prices and rates. Prices from other sources are converted to money in one step, without intermediate rounding. */
 
 /** The value `digits` / 10^`scale`. It is not negative. */
 export interface Decimal {
@@ -6,10 +6,10 @@ export interface Decimal {
   readonly scale: number
 }
 
-/** A number, plain or with an exponent. No price or rate has more digits than this allows. */
+/** A number, plain or with an exponent. Prices and rates never have more digits than this allows. */
 const pattern = /^(\d{1,20})(?:\.(\d{1,30}))?(?:e([+-]?\d{1,2}))?$/i
 
-/** Reads a decimal text, or a JSON number by its shortest text. Returns null when it is invalid or negative. */
+/** Reads a decimal from a text or a JSON number. A number is read in its shortest decimal form. Returns null when the value is invalid or negative. */
 export function decimalOf(value: unknown): Decimal | null {
   const match = typeof value === 'string' || typeof value === 'number' ? pattern.exec(String(value).trim()) : null
   if (match === null) return null
@@ -28,7 +28,7 @@ export function decimalText({ digits, scale }: Decimal): string {
 const tokensPerMtok = 1_000_000n
 const uinrPerInr = 1_000_000n
 
-/** Converts a price in US dollars per token to micro-rupees per million tokens, rounded half up once. */
+/** Converts a price in US dollars per token to micro-rupees per million tokens. It rounds half up, and only once. */
 export function uinrPerMtokOf(usdPerToken: Decimal, inrPerUsd: Decimal): bigint {
   const divisor = 10n ** BigInt(usdPerToken.scale + inrPerUsd.scale)
   return roundedDivision(usdPerToken.digits * inrPerUsd.digits * tokensPerMtok * uinrPerInr, divisor)

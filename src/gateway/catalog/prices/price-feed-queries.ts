@@ -17,8 +17,8 @@ export const findFeeds = statement<[sources: readonly string[]], FeedRow>(
 )
 
 /**
- * Touches one row when the source is due. Only the process that touched it fetches the source. A last try in the future comes from a clock that was
- * set back.
+ * Updates the row of a source when the source is due. Only the process whose update succeeds fetches the source. A last try in the future counts as
+ * due, because it comes from a clock that was set back.
  */
 export const claimFeed = statement<[name: string, source: string, now: Date, dueBefore: Date]>(
   'catalog.claim_price_feed',

@@ -1,5 +1,5 @@
 /**
- * The price list and the exchange rate of third parties, stored in the database. All processes together try each source once per `everyMs`: the
+ * The price list and the exchange rate of third parties, stored in the database. All processes together try each source once in `everyMs`: only the
  * process that updates `tried_at` fetches. A source that nobody has used for a day is not fetched.
  */
 import { createHash } from 'node:crypto'
@@ -17,15 +17,15 @@ export interface PriceFeedsOptions {
   readonly clock: Clock
   readonly log: Log
   readonly dial: Outbound['toProvider']
-  /** PRICE_FEED_URL; null: the comparison is off and no source is called. */
+  /** The setting PRICE_FEED_URL. Null when the comparison is off. No source is then called. */
   readonly pricesUrl: string | null
-  /** FX_URL. */
+  /** The setting FX_URL. */
   readonly rateUrl: string | null
-  /** PRICE_FEED_EVERY_S. */
+  /** The setting PRICE_FEED_EVERY_S, in milliseconds. */
   readonly everyMs: number
 }
 
-/** The last fetched data of both sources; null when never fetched. */
+/** The last fetched data of both sources. Null when a source was never fetched. */
 export interface PriceFacts {
   readonly prices: { readonly list: readonly ListedPrice[]; readonly fetchedAtMs: number } | null
   readonly rate: { readonly inrPerUsd: string; readonly fetchedAtMs: number } | null
@@ -34,7 +34,7 @@ export interface PriceFacts {
 interface Source {
   readonly name: 'prices' | 'exchange_rate'
   readonly url: string
-  /** Key of the row. A URL may contain a key, so only its host is readable here. */
+  /** Key of the row. A URL may contain a secret, so only its host is readable here. */
   readonly source: string
   read(reply: unknown): object
 }
@@ -42,10 +42,10 @@ interface Source {
 /** Interval of the job that keeps used sources fresh. */
 export const priceFeedsEveryMs = 10 * 60_000
 const dayMs = 24 * 3600_000
-/** Precision of the time of the last use. */
+/** Minimum time between two updates of the time of the last use. */
 const askedEveryMs = 30 * 60_000
 const forgetAfterMs = 30 * dayMs
-/** Several times the size of such a list. There is a bound, because parsing blocks this process. */
+/** Maximum size of a reply, several times the size of such a list. The bound exists because parsing blocks this process. */
 const replyMaxBytes = 8 * 1024 * 1024
 const replyTimeoutMs = 15_000
 
@@ -70,13 +70,13 @@ export class PriceFeeds {
     return this.#sources.length > 0
   }
 
-  /** Host of the price list; null while the comparison is off. */
+  /** Host of the price list. Null while the comparison is off. */
   get host(): string | null {
     const [prices] = this.#sources
     return prices === undefined ? null : new URL(prices.url).host
   }
 
-  /** Fetches what is due and returns the stored data. Data that cannot be fetched stays as it is, and the log says why. */
+  /** Fetches the sources that are due and returns the stored data. When a fetch fails, the stored data stays and the failure is logged. */
   async forReader(signal?: AbortSignal): Promise<PriceFacts> {
     if (!this.isOn) return { prices: null, rate: null }
     const rows = await this.#rows()
@@ -90,7 +90,7 @@ export class PriceFeeds {
     return this.#factsOf((await this.#refresh(rows, signal)) ? await this.#rows() : rows)
   }
 
-  /** Fetches what is due, if the comparison was used within a day. The job calls it. */
+  /** Fetches the sources that are due, if the comparison was used within a day. The job calls it. */
   async keepFresh(signal: AbortSignal): Promise<void> {
     if (!this.isOn) return
     const rows = await this.#rows()

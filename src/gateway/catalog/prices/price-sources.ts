@@ -1,4 +1,4 @@
-/** The fields that Brigade reads from the price list and the exchange rate. It ignores all other fields. */
+/** The fields that Brigade reads from the price list and from the exchange rate. All other fields are ignored. */
 import { isObject, objectsOf } from '../../../platform/values/json.ts'
 import { type Decimal, decimalOf, decimalText } from './price-decimal.ts'
 
@@ -12,14 +12,14 @@ export interface ListedPrice {
 /** Maximum number of models from one list. */
 const listMax = 5000
 const idPattern = /^[\w.:/@+~-]{1,200}$/
-/** Higher token prices and other values of a dollar are mistakes of the source. */
+/** Bounds of plausible values: a token price in US dollars, and rupees for one US dollar. Other values are mistakes of the source. */
 const usdPerTokenMax: Decimal = { digits: 1n, scale: 1 }
 const inrPerUsdMin = 1n
 const inrPerUsdMax = 10_000n
 
 /**
- * Returns the models with a price from `{data: [{id, pricing: {prompt, completion}}]}` or from the bare list. Free models and those without a fixed
- * price (written as a negative one) are left out. Throws when the reply is not such a list or has no price at all.
+ * Returns the models with a price from `{data: [{id, pricing: {prompt, completion}}]}` or from the bare list. Free models are left out. Models
+ * without a fixed price are marked by a negative price, and are left out too. Throws when the reply is not such a list or contains no price.
  */
 export function pricesOf(reply: unknown): readonly ListedPrice[] {
   const list = isObject(reply) ? reply['data'] : reply
@@ -38,9 +38,9 @@ function priceOf({ id, pricing }: Record<string, unknown>): ListedPrice[] {
 }
 
 /**
- * Returns rupees for one US dollar as a decimal text, from the shapes of public services: `rates.INR`, `conversion_rates.INR`, `data.INR` (a number,
- * or an object with `value`), `quotes.USDINR`, `usd.inr`. Throws when the rate is missing, is for another currency than the dollar, or is
- * implausible.
+ * Returns rupees for one US dollar as a decimal text. It reads the shapes of public services: `rates.INR`, `conversion_rates.INR`, `data.INR` (a
+ * number, or an object with `value`), `quotes.USDINR`, `usd.inr`. Throws when the rate is missing, is implausible, or is for a currency other than
+ * the dollar.
  */
 export function rateOf(reply: unknown): string {
   const { rates, conversion_rates, data, quotes, usd, base, base_code, source, base_currency } = isObject(reply) ? reply : {}

@@ -1,10 +1,18 @@
-import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../../platform/clock.ts'
 
-/** A stream that is being sent. Each chunk sets `silentTicks` to 0 and costs nothing else here. */
-export interface OpenStream {
+/** The client of a stream. Each chunk sets `silentTicks` to 0 and costs nothing else here. */
+interface SilentSink {
   silentTicks: number
-  readonly response: ServerResponse
+  /** True when the client has left. */
+  readonly isGone: boolean
+  /** True when the client does not read what it has. */
+  readonly isFull: boolean
+  push(bytes: Uint8Array): boolean
+}
+
+/** A stream that is being sent. */
+export interface OpenStream {
+  readonly sink: SilentSink
   readonly keepAlive: () => Uint8Array | null
 }
 
@@ -26,8 +34,8 @@ export class OpenStreams {
     this.#tickMs = Math.max(1, Math.floor(silenceMaxMs / ticksOfSilence))
   }
 
-  open(response: ServerResponse, keepAlive: () => Uint8Array | null): OpenStream {
-    const stream: OpenStream = { silentTicks: 0, response, keepAlive }
+  open(sink: SilentSink, keepAlive: () => Uint8Array | null): OpenStream {
+    const stream: OpenStream = { sink, keepAlive }
     this.#streams.add(stream)
     this.#stop ??= this.#clock.every(this.#tickMs, () => this.#tick())
     return stream
@@ -39,8 +47,8 @@ export class OpenStreams {
 
   #tick(): void {
     for (const stream of this.#streams) {
-      stream.silentTicks++
-      if (stream.silentTicks >= ticksOfSilence) speak(stream)
+      stream.sink.silentTicks++
+      if (stream.sink.silentTicks >= ticksOfSilence) speak(stream)
     }
     if (this.#streams.size > 0) return
     this.#stop?.()
@@ -48,12 +56,9 @@ export class OpenStreams {
   }
 }
 
-/** Sends keep-alive bytes. It sends none while the client has unread data, and none in the middle of an event. In these cases the next tick tries again. */
-function speak(stream: OpenStream): void {
-  const { response, keepAlive } = stream
-  if (response.destroyed || response.writableNeedDrain) return
+/** Sends keep-alive bytes. It sends none to a client that does not read what it has, and none in the middle of an event; then the next tick tries again. */
+function speak({ sink, keepAlive }: OpenStream): void {
+  if (sink.isGone || sink.isFull) return
   const bytes = keepAlive()
-  if (bytes === null) return
-  stream.silentTicks = 0
-  response.write(bytes)
+  if (bytes !== null) sink.push(bytes)
 }

@@ -6,6 +6,7 @@ import { endsConnection, endWith } from '../linger.ts'
 import { notStored, oauthErrorBody } from '../oauth-wire.ts'
 import type { UnreadReplies, UnreadReply } from '../unread-replies.ts'
 import type { OpenStreams } from './open-streams.ts'
+import { ResponseSink } from './response-sink.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
@@ -50,7 +51,6 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
       return
     case 'stream':
       writeHead(response, value.status, requestId, value.headers, null)
-      response.flushHeaders()
       return writeStream(response, value.body, owner, keepers)
   }
 }
@@ -128,52 +128,23 @@ function drained(response: ServerResponse): Promise<void> {
 
 type StreamBody = Extract<ReplyBody, { kind: 'stream' }>
 
-/** Sends chunks with backpressure. When the client leaves, the iterator's `return()` runs, which settles the call. */
-async function writeStream(
-  response: ServerResponse,
-  { chunks, keepAlive }: StreamBody,
-  { orgId }: ReplyOwner,
-  { streams, unread }: ReplyKeepers,
-): Promise<void> {
-  const iterator = chunks[Symbol.asyncIterator]()
-  let gone = response.destroyed
-  let wake = (): void => {}
-  const onClose = (): void => {
-    gone = true
-    wake()
-  }
-  // The whole stream has one listener for each event. One listener per wait would accumulate while the stream lasts.
-  const onDrain = (): void => wake()
-  response.once('close', onClose)
-  response.on('drain', onDrain)
-  const stream = keepAlive === undefined ? null : streams.open(response, keepAlive)
+/** Sends a stream with backpressure. When the client leaves, the stream's writer sees it at its next chunk, and settles the call. */
+async function writeStream(response: ServerResponse, { pump, keepAlive }: StreamBody, { orgId }: ReplyOwner, { streams, unread }: ReplyKeepers): Promise<void> {
+  const sink = new ResponseSink(response, orgId, unread)
+  const stream = keepAlive === undefined ? null : streams.open(sink, keepAlive)
   try {
-    for (;;) {
-      const next = await iterator.next()
-      if (next.done) break
-      if (gone) break
-      if (stream !== null) stream.silentTicks = 0
-      if (!response.write(next.value) && !gone) {
-        const bytes = response.writableLength
-        const waiting = unread.open(response, orgId, bytes, bytes)
-        await new Promise<void>(resolve => {
-          wake = resolve
-        })
-        unread.close(waiting)
-      }
-      if (gone) break
-    }
+    const pumped = pump(sink)
+    sink.start()
+    await pumped
+    await sink.end()
   } catch (error) {
     // The headers are sent, so breaking the connection is the only way to show that the body is incomplete.
     response.destroy()
     throw error
   } finally {
     if (stream !== null) streams.close(stream)
-    response.off('close', onClose)
-    response.off('drain', onDrain)
-    await iterator.return?.()
+    sink.close()
   }
-  if (!gone) response.end()
 }
 
 /**

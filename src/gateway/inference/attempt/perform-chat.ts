@@ -25,6 +25,7 @@ import { type Prepared, type PreparedNative, prepare, prepareNative } from './pr
 import { isRelayed, readRefusal, relayedHeaders } from './refusals.ts'
 import { send } from './send.ts'
 import { written } from './written.ts'
+import { type InTurn, writtenInSlices } from './written-slices.ts'
 
 /** The largest whole chat reply from a provider, in bytes: as much text as a stream may have. While a reply is read, all other callers wait. */
 const chatReplyMaxBytes = 32 * 1024 * 1024
@@ -62,7 +63,7 @@ export const performInDialect: Performer = (attempt, context) => {
     const goOn = ({ native, headers, dropped }: PreparedNative): Promise<Performed> => {
       const send = (outgoing: UpstreamRequest): Promise<Performed> =>
         exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, dropped, outgoing.dropped, context), context })
-      return writtenInTurn(() => relay(native, targetOf(attempt, request.forwarded)), context, send)
+      return writtenInTurn(() => relay(native, targetOf(attempt, context)), context, send)
     }
     return prepared instanceof Promise ? prepared.then(goOn) : goOn(prepared)
   }
@@ -70,28 +71,33 @@ export const performInDialect: Performer = (attempt, context) => {
   const go = ({ hub, headers }: Prepared): Promise<Performed> => {
     const send = (outgoing: UpstreamRequest): Promise<Performed> =>
       exchange(outgoing, { attempt, dialect, isRelay, headers: withDropped(headers, hub.dropped, outgoing.dropped, context), context })
-    return writtenInTurn(() => dialect.request(hub, targetOf(attempt, request.forwarded)), context, send)
+    return writtenInTurn(() => dialect.request(hub, targetOf(attempt, context)), context, send)
   }
   return prepared instanceof Promise ? prepared.then(go) : go(prepared)
 }
 
 /**
- * Writes a request and sends it. A heavy request is written in one turn and encoded in another. A request with numbers to restore is encoded
- * where it is sent.
+ * Writes a request and sends it. A heavy request is made in one turn, and its JSON is written in others. A request with numbers to restore is
+ * encoded where it is sent.
  */
 function writtenInTurn(
   write: () => UpstreamRequest,
-  { deps: { inTurn, exact } }: PerformContext,
+  { signal, deps: { inTurn, exact } }: PerformContext,
   send: (outgoing: UpstreamRequest) => Promise<Performed>,
 ): Promise<Performed> {
-  if (inTurn === undefined) return send(written(write))
-  return inTurn(() => written(write))
-    .then(outgoing => (exact === undefined && typeof outgoing.body === 'string' ? inTurn(() => ({ ...outgoing, body: Buffer.from(outgoing.body) })) : outgoing))
-    .then(send)
+  return inTurn === undefined ? send(written(write)) : writtenInTurns(write, exact !== undefined, work => inTurn(work, signal)).then(send)
 }
 
-function targetOf({ route, model, credential, forwarded: forwards }: Attempt, forwarded: PerformContext['request']['forwarded']): Target {
-  return { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded: forwards === true ? forwarded : null, traits: model }
+async function writtenInTurns(write: () => UpstreamRequest, isRestored: boolean, inTurn: InTurn): Promise<UpstreamRequest> {
+  const { unwritten, ...outgoing } = await inTurn(() => written(write))
+  if (unwritten !== undefined) return { ...outgoing, body: await writtenInSlices(unwritten, inTurn) }
+  return isRestored || typeof outgoing.body !== 'string' ? outgoing : inTurn(() => ({ ...outgoing, body: Buffer.from(outgoing.body) }))
+}
+
+function targetOf({ route, model, credential, forwarded: forwards }: Attempt, { request, deps }: PerformContext): Target {
+  const forwarded = forwards === true ? request.forwarded : null
+  const target = { provider: route.provider, upstreamModel: route.upstreamModel, credential, forwarded, traits: model }
+  return deps.inTurn === undefined ? target : { ...target, writesLater: true }
 }
 
 /** Adds the header with the names of the dropped parameters, once each, as the client's format names them. */
@@ -186,22 +192,20 @@ async function beginStream(reply: OutboundReply, attemptContext: AttemptContext)
 
 /** Reads a stream up to the first output for the client that is not a comment, ping or error. Until then another route can still serve the call. */
 async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContext, held: HeldReply): Promise<Performed> {
-  const rest = reply.body[Symbol.asyncIterator]()
   const adapter = adapterOf(attemptContext)
-  let read = await rest.next()
-  let first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
+  const begin: { first: Uint8Array | Failed | null } = { first: null }
   // Half a line is not enough to begin, because it may be the provider's error.
-  while (first === null && !read.done && !adapter.failed && !adapter.finished) {
+  const end = await reply.body.flow(chunk => {
+    begin.first = pushed(adapter, chunk, reply, attemptContext)
+    if (begin.first !== null || adapter.failed || adapter.finished) return false
     const lacking = held.keeps(adapter.heldBytes)
-    if (lacking !== null) {
-      reply.body.destroy()
-      throw noRoomError(lacking)
-    }
-    read = await rest.next()
-    first = read.done ? null : pushed(adapter, read.value, reply, attemptContext)
-  }
+    if (lacking === null) return true
+    reply.body.destroy()
+    throw noRoomError(lacking)
+  })
+  let { first } = begin
   if (first !== null && 'failure' in first) return first
-  if (read.done && !adapter.failed) {
+  if (end === 'ended' && !adapter.failed) {
     const { bytes, complete } = adapter.end()
     if (complete) first = bytes
   }
@@ -217,7 +221,16 @@ async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContex
     return failed(attemptContext.attempt, reply.status, withoutBegin(adapter, attemptContext))
   }
   return {
-    answer: { kind: 'stream', attempt: attemptContext.attempt, headers: attemptContext.headers, first, rest, body: reply.body, adapter, held },
+    answer: {
+      kind: 'stream',
+      attempt: attemptContext.attempt,
+      headers: attemptContext.headers,
+      first,
+      rest: reply.body[Symbol.asyncIterator](),
+      body: reply.body,
+      adapter,
+      held,
+    },
     replyHeaders: reply.headers,
   }
 }

@@ -27,7 +27,9 @@ export function send(
   const { body } = outgoing
   if (body === undefined || exact === undefined) return sendAsIs(attempt, outgoing, signal, outbound)
   if (inTurn === undefined) return sendAsIs(attempt, { ...outgoing, body: exact.restored(body, exact.room()) }, signal, outbound)
-  return restoredInPieces(body, exact, inTurn, exact.room()).then(restored => sendAsIs(attempt, { ...outgoing, body: restored }, signal, outbound))
+  return restoredInPieces(body, exact, work => inTurn(work, signal), exact.room()).then(restored =>
+    sendAsIs(attempt, { ...outgoing, body: restored }, signal, outbound),
+  )
 }
 
 function sendAsIs(

@@ -73,6 +73,16 @@ export function firstHoldTokens(
   return Math.min(ceiling, stream ? firstStreamSliceTokens : oneShotHoldMaxTokens * request.answers)
 }
 
+/** Returns the output tokens of a short answer. Hidden thinking comes before the answer, so a short answer of such a model needs its whole first hold. */
+export function shortAnswerTokens(
+  kind: Parameters<typeof firstHoldTokens>[0],
+  request: Parameters<typeof firstHoldTokens>[1],
+  model: Parameters<typeof firstHoldTokens>[2],
+): number {
+  const heldTokens = firstHoldTokens(kind, request, model)
+  return thinksUnseen(request, model) ? heldTokens : Math.min(heldTokens, firstStreamSliceTokens * request.answers)
+}
+
 const costOf = ({ route }: Attempt, request: ParsedRequest, promptTokens: number, completionTokens: number): bigint => {
   const { media } = request
   const tokens = heldUsage(plainUsage(promptTokens, completionTokens), request, route.price)
@@ -107,9 +117,7 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
     const mostTokens = promptTokensMost(request, attempt)
     const need = costOf(attempt, request, request.promptTokens, needTokens)
     const worst = worstTokens === needTokens && mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, worstTokens)
-    // Hidden thinking comes before the answer, so a short answer needs the whole first hold.
-    const shortTokens = thinksUnseen(request, attempt.model) ? needTokens : Math.min(needTokens, firstStreamSliceTokens * request.answers)
-    const least = request.maxTokens === null ? costOf(attempt, request, mostTokens, shortTokens) : need
+    const least = request.maxTokens === null ? costOf(attempt, request, mostTokens, shortAnswerTokens(kind, request, attempt.model)) : need
     // The hold of a stream is extended while it runs. A whole reply can come to its worst case, and the balance is money of the operator.
     const debit = request.stream ? costOf(attempt, request, mostTokens, needTokens) : worst
     if (need > needUinr) needUinr = need

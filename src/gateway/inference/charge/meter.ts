@@ -63,6 +63,8 @@ interface LateReply {
   /** What the provider is taken to have made of it. */
   readonly tokens: TokenUsage
   readonly isCharged: boolean
+  /** True when the provider has not reported the tokens. */
+  readonly isGuess: boolean
 }
 
 /** The order of residencies from proven near to far away. */
@@ -157,13 +159,13 @@ export class Meter {
   timesOut(isCharged: boolean): boolean {
     const attempt = this.#attempt
     if (attempt === null) return false
-    this.#noteLate({ attempt, tokens: this.#abandoned(), isCharged })
+    this.#noteLate({ attempt, tokens: this.#abandoned(), isCharged, isGuess: true })
     return isCharged
   }
 
   /** The provider that was called has failed and says what it made before that, which it bills. It is charged if no other route answers. */
   failedWith(tokens: TokenUsage): void {
-    if (this.#attempt !== null) this.#noteLate({ attempt: this.#attempt, tokens, isCharged: true })
+    if (this.#attempt !== null) this.#noteLate({ attempt: this.#attempt, tokens, isCharged: true, isGuess: false })
   }
 
   /** Keeps the first reply that is charged, otherwise the first one. */
@@ -209,11 +211,15 @@ export class Meter {
     return this.#input.agent.agentId === null ? null : this.#permit.agentRemainingUinr
   }
 
-  /** Records the progress of a stream in the journal, at most once a second. */
-  progress(tokens: TokenUsage): void {
+  /** Records the progress of a stream in the journal, at most once a second. A function is called only when there is something to record. */
+  progress(usage: TokenUsage | (() => TokenUsage)): void {
     const nowMs = this.#clock.monotonicMs()
+    if (this.#lastProgressMs !== 0 && nowMs - this.#lastProgressMs < 1000) {
+      this.#lastChunkMs = nowMs
+      return
+    }
+    const tokens = typeof usage === 'function' ? usage() : usage
     this.#lastChunkMs = nowMs
-    if (this.#lastProgressMs !== 0 && nowMs - this.#lastProgressMs < 1000) return
     this.#lastProgressMs = nowMs
     this.#permit.progress(this.#event(cappedAt(tokens, this.#input.request.maxTokens), true, 'interrupted', 200))
   }
@@ -241,7 +247,7 @@ export class Meter {
   }
 
   /** Records the assumed usage of a call that its caller has left, so that a death of this process does not lose it. */
-  noteLeft(tokens: TokenUsage = this.#abandoned()): void {
+  noteLeft(tokens: TokenUsage = abandonedUsage(this.#input.request, this.withinHold(this.unseenTokens))): void {
     this.#lastProgressMs = 0
     const lastChunkMs = this.#lastChunkMs
     this.progress(tokens)
@@ -270,9 +276,9 @@ export class Meter {
    * Returns the milliseconds for which a provider may still be read after the given output. The hold must cover the hidden output of that time,
    * at the measured speed.
    */
-  readOnMs(outputTokens: number, tokensPerSecond = unseenTokensPerSecond, longestMs = readOnMs): number {
-    if (!this.#thinksUnseen) return longestMs
-    return Math.max(0, Math.min(longestMs, Math.floor((this.#roomTokens(outputTokens) * 1000) / tokensPerSecond)))
+  readOnMs(outputTokens: number, tokensPerSecond = unseenTokensPerSecond): number {
+    if (!this.#thinksUnseen) return readOnMs
+    return Math.max(0, Math.min(readOnMs, Math.floor((this.#roomTokens(outputTokens) * 1000) / tokensPerSecond)))
   }
 
   /** Returns the speed of the model by its shown output. It is never slower than the assumed speed of hidden thinking. */
@@ -337,7 +343,7 @@ export class Meter {
     const late = this.#late
     if (late !== null && (late.isCharged || hasLeft)) {
       this.#attempt = late.attempt
-      return this.settle(late.tokens, true, outcome, status)
+      return late.isGuess ? this.#settleGuess(late.tokens, outcome, status) : this.settle(late.tokens, true, outcome, status)
     }
     return this.settle(noUsage, false, outcome, status)
   }
@@ -351,8 +357,8 @@ export class Meter {
     const attempt = this.#attempt
     if (!this.#isWorking || attempt === null) return this.settleFailed(status, outcome, true)
     const { kind, request } = this.#input
-    const tokens = isUnknown ? abandonedUsage(request, firstHoldTokens(kind, request, attempt.model), true) : this.#abandoned()
-    return this.settle(tokens, true, outcome, status)
+    if (isUnknown) return this.settle(abandonedUsage(request, firstHoldTokens(kind, request, attempt.model), true), true, outcome, status)
+    return this.#settleGuess(this.#abandoned(), outcome, status)
   }
 
   /**
@@ -368,8 +374,24 @@ export class Meter {
     return this.settle(media === undefined ? tokens : { ...tokens, media }, reported === null, 'failed', status)
   }
 
+  /**
+   * Returns what the called provider is taken to have made so far. For a stream that is within the hold. A whole reply can be longer than its hold,
+   * so `#settleGuess` asks the budgets.
+   */
   #abandoned(): TokenUsage {
-    return abandonedUsage(this.#input.request, this.withinHold(this.unseenTokens))
+    const { request } = this.#input
+    if (request.stream) return abandonedUsage(request, this.withinHold(this.unseenTokens))
+    const most = request.maxTokens ?? (this.#attempt?.model.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.answers
+    return abandonedUsage(request, Math.min(this.unseenTokens, most))
+  }
+
+  /** Settles a guess. The hold is first extended to it, and it is charged as far as the budgets cover it. Decision 0504 gives the reasons. */
+  #settleGuess(tokens: TokenUsage, outcome: Outcome, status: number): void | Promise<void> {
+    const end = (isCovered: boolean): void | Promise<void> =>
+      this.settle(isCovered ? tokens : { ...tokens, completionTokens: this.withinHold(tokens.completionTokens) }, true, outcome, status)
+    const covered = this.extendTo(tokens)
+    // When the database cannot be asked, the guess counts as not covered.
+    return covered instanceof Promise ? covered.then(end, () => end(false)) : end(covered)
   }
 
   /** Ends a call that never dialed. */

@@ -1,10 +1,25 @@
 /** What tokens and pictures cost on a route: the one place where a charge is computed from usage. The meter and every hold ask it. */
 import { priceUnits } from '../../../platform/values/money.ts'
 import type { RoutePrice } from '../../catalog/model.ts'
-import type { MediaUsage, TokenUsage } from '../../wire/usage.ts'
+import { bytesPerToken, type MediaUsage, type TokenUsage } from '../../wire/usage.ts'
 
 /** Returns the price of usage on a route in micro-rupees, rounded half up once. Cached prompt tokens are part of the prompt and are never counted twice. */
 export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
+  return priceAt(tierOf(price, tokens.promptTokens), tokens)
+}
+
+/** Returns the prices of a call with a prompt of this length. */
+function tierOf(price: RoutePrice, promptTokens: number): RoutePrice {
+  return price.tiers?.findLast(({ abovePromptTokens }) => promptTokens > abovePromptTokens)?.price ?? price
+}
+
+/**
+ * Returns the prices of the highest tier that a prompt of this estimate can reach. A prompt has at most one token for each byte. Decision 0508 gives
+ * the reasons.
+ */
+const heldTierOf = (price: RoutePrice, promptTokens: number): RoutePrice => (price.tiers === undefined ? price : tierOf(price, promptTokens * bytesPerToken))
+
+function priceAt(price: RoutePrice, tokens: TokenUsage): bigint {
   // Sound has one price, whether it is read from a cache or not.
   const audio = price.audioInputUinrPerMtok === undefined ? 0 : Math.min(tokens.audioTokens ?? 0, tokens.promptTokens)
   const textTokens = tokens.promptTokens - audio
@@ -47,18 +62,20 @@ function pricePerImage({ uinrPerImage, uinrPerImageMost, uinrPerInputImage, pick
 }
 
 /** Returns the amount to hold before the cache counts are known. The prompt counts at its dearest price. */
-export function priceHeld(price: RoutePrice, tokens: TokenUsage): bigint {
+export function priceHeld(route: RoutePrice, tokens: TokenUsage): bigint {
+  const price = heldTierOf(route, tokens.promptTokens)
   const { inputUinrPerMtok: input, cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok, cachedInputUinrPerMtok: read } = price
   const isLong = (tokens.cacheWriteLongTokens ?? 0) > 0 && cacheWriteLongUinrPerMtok !== undefined
   const write = isLong ? cacheWriteLongUinrPerMtok : cacheWriteUinrPerMtok
   if (write !== null && write > input && write >= (read ?? 0n))
-    return priceTokens(price, { ...tokens, cacheWriteTokens: tokens.promptTokens, ...(isLong ? { cacheWriteLongTokens: tokens.promptTokens } : {}) })
-  return read !== null && read > input ? priceTokens(price, { ...tokens, cachedTokens: tokens.promptTokens }) : priceTokens(price, tokens)
+    return priceAt(price, { ...tokens, cacheWriteTokens: tokens.promptTokens, ...(isLong ? { cacheWriteLongTokens: tokens.promptTokens } : {}) })
+  return read !== null && read > input ? priceAt(price, { ...tokens, cachedTokens: tokens.promptTokens }) : priceAt(price, tokens)
 }
 
 /** Returns the output tokens that an amount pays for after the prompt, rounded down. */
 export function outputTokensFor(amountUinr: bigint, price: RoutePrice, prompt: TokenUsage): number {
-  if (price.outputUinrPerMtok === 0n) return Number.MAX_SAFE_INTEGER
+  const { outputUinrPerMtok } = heldTierOf(price, prompt.promptTokens)
+  if (outputUinrPerMtok === 0n) return Number.MAX_SAFE_INTEGER
   const left = amountUinr - priceHeld(price, prompt)
-  return left <= 0n ? 0 : Number((left * 1_000_000n) / price.outputUinrPerMtok)
+  return left <= 0n ? 0 : Number((left * 1_000_000n) / outputUinrPerMtok)
 }

@@ -1,7 +1,8 @@
-import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
+import { BodyPieces, keepsMuchMore } from '../../../platform/loop/body-pieces.ts'
 import type { NativeRequest } from '../../providers/dialect.ts'
 import type { ExactNumbers } from '../../wire/json/exact-numbers.ts'
 import { cutJson } from './cut-json.ts'
+import { keptBytesOf } from './kept-bytes.ts'
 
 /** A call of an organisation that keeps content. */
 export interface ContentCall {
@@ -30,16 +31,22 @@ export interface Content {
   readonly reply_truncated: boolean
 }
 
+/** The approximate memory in bytes of a call without its content. */
+const callBytes = 1024
+
 /** Collects the content of one call. It keeps the bytes as they pass, large chunks without a copy, and does not parse them. */
 export class ContentCapture {
   readonly call: Pick<ContentCall, 'orgId' | 'requestId' | 'keyId' | 'model'>
   readonly atMs: number
   /** The founder of the organisation when the call began. Its share holds the content. */
   readonly founder: string
-  /** The received body, or its object without router fields. A small object is written as JSON when the log flushes. Null when nothing is kept. */
+  /**
+   * The received body, or its object without router fields. An object is written as JSON when the log flushes. A large one, and one with numbers that get
+   * their digits back, is written when the call begins. Null when nothing is kept.
+   */
   #request: Buffer | NativeRequest['body'] | null
+  /** The memory in bytes that the request and this object occupy. A parsed request can occupy much more than the received body. */
   #requestBytes: number
-  readonly #exact: ExactNumbers | undefined
   readonly #requestTruncated: boolean
   readonly #reply = new BodyPieces()
   #replyTruncated = false
@@ -49,13 +56,13 @@ export class ContentCapture {
     this.call = { orgId, requestId, keyId, model }
     this.founder = founder
     this.atMs = atMs
-    this.#exact = exact
-    const bytes = native.bytes === null && requestBytes > sideMaxBytes ? jsonOf(native.body, exact) : native.bytes
+    const isWritten = requestBytes > sideMaxBytes || exact !== undefined
+    const bytes = native.bytes === null && isWritten ? jsonOf(native.body, exact) : native.bytes
     this.#requestTruncated = bytes !== null && bytes.length > sideMaxBytes
     // A copy of the kept part frees the memory of a large body.
-    if (bytes === null) this.#request = requestBytes > sideMaxBytes ? null : native.body
+    if (bytes === null) this.#request = isWritten ? null : native.body
     else this.#request = this.#requestTruncated ? Buffer.from(bytes.subarray(0, sideMaxBytes)) : bytes
-    this.#requestBytes = Math.min(requestBytes, sideMaxBytes)
+    this.#requestBytes = callBytes + (Buffer.isBuffer(this.#request) ? this.#request.length : this.#request === null ? 0 : keptBytesOf(this.#request))
   }
 
   /** True when nothing of this call may be written any more. */
@@ -87,13 +94,13 @@ export class ContentCapture {
     return Buffer.from(chunk.subarray(0, room))
   }
 
-  /** Keeps a part of the reply. */
+  /** Keeps a part of the reply. A first part that is a small piece of a large buffer is copied, because only its own length counts. */
   add(part: Uint8Array): void {
-    this.#reply.add(part)
+    this.#reply.add(this.#reply.bytes === 0 && keepsMuchMore(part) ? Buffer.from(part) : part)
   }
 
   content(): Content {
-    const request = Buffer.isBuffer(this.#request) || this.#request === null ? this.#request : jsonOf(this.#request, this.#exact)
+    const request = Buffer.isBuffer(this.#request) || this.#request === null ? this.#request : jsonOf(this.#request, undefined)
     return {
       request: request === null ? '' : request.subarray(0, sideMaxBytes).toString('utf8'),
       request_truncated: this.#requestTruncated || request === null || request.length > sideMaxBytes,

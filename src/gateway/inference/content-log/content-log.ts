@@ -3,6 +3,7 @@ import type { Db } from '../../../platform/db/db.ts'
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
 import { Reply, type ReplyBody } from '../../../platform/endpoint.ts'
 import { GatewayError } from '../../../platform/errors.ts'
+import { changedSink, type StreamPump, type StreamSink } from '../../../platform/loop/stream-sink.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { Sealer } from '../../../platform/security/secrets.ts'
 import { type Content, type ContentCall, ContentCapture } from './content-capture.ts'
@@ -65,8 +66,8 @@ export class ContentLog {
   keep(call: ContentCall, made: Reply): Reply {
     const { body } = made
     if (body.kind === 'stream') {
-      const chunks = this.#tap(call, body.chunks)
-      return new Reply(made.status, made.headers, { ...body, chunks }, made.cookies)
+      const pump: StreamPump = sink => this.#tap(call, body.pump, sink)
+      return new Reply(made.status, made.headers, { ...body, pump }, made.cookies)
     }
     this.#note(call, bytesOf(body))
     return made
@@ -114,13 +115,14 @@ export class ContentLog {
     return this.flush()
   }
 
-  async *#tap(call: ContentCall, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  async #tap(call: ContentCall, pump: StreamPump, sink: StreamSink): Promise<void> {
     const capture = this.#begin(call)
+    const kept = (chunk: Uint8Array): Uint8Array => {
+      if (!capture.discarded) this.#add(capture, chunk)
+      return chunk
+    }
     try {
-      for await (const chunk of chunks) {
-        if (!capture.discarded) this.#add(capture, chunk)
-        yield chunk
-      }
+      await pump(changedSink(sink, kept))
     } finally {
       this.#end(capture)
     }

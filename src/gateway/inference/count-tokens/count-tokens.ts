@@ -16,7 +16,7 @@ import { withoutNativeWithheld } from '../attempt/withheld.ts'
 import type { InferenceDeps } from '../deps.ts'
 import { parseMessages } from '../kinds/messages.ts'
 import type { CallInput, ParsedRequest } from '../kinds/request.ts'
-import { bearer, chargedAgent, inTurnOf } from '../pipeline.ts'
+import { bearer, chargedAgent, inTurnOf, parsedInTurns } from '../pipeline.ts'
 import type { ClientError, Failed } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 
@@ -38,8 +38,8 @@ const refusals: ReadonlySet<string> = new Set(['model_not_found', 'model_not_all
  */
 export async function countTokens(input: CallInput, call: Call<Principal>, base: InferenceDeps): Promise<Reply> {
   const principal = bearer(call.principal)
-  const inTurn = inTurnOf(input, principal, base)
-  const request = inTurn === undefined ? parseMessages(input) : await inTurn(() => parseMessages(input))
+  const inTurn = inTurnOf(input, call, base)
+  const request = inTurn === undefined ? parseMessages(input) : await parsedInTurns(input.bytes, inTurn, () => parseMessages(input))
   const deps = { ...base, exact: exactNumbersOf(input.bytes) }
   const { policies } = await chargedAgent(principal, call.agentLabel, deps)
   const plan = await planOf(request, principal, policies, deps)

@@ -86,7 +86,12 @@ class ChatRequest implements ParsedRequest {
 
   withMaxTokens(answerMaxTokens: number): ParsedRequest {
     const chat = { ...this.#chat, maxTokens: answerMaxTokens * this.answers, answerMaxTokens }
-    return new ChatRequest(chat, this.fields, { ...this.hub.body, max_tokens: answerMaxTokens }, null)
+    const { body } = this.hub
+    // A limit under its newer name is replaced under that name. Providers refuse a request with both.
+    const isNewer = typeof body['max_completion_tokens'] === 'number'
+    const isPlain = !isNewer || typeof body['max_tokens'] === 'number'
+    const limits = { ...(isPlain ? { max_tokens: answerMaxTokens } : {}), ...(isNewer ? { max_completion_tokens: answerMaxTokens } : {}) }
+    return new ChatRequest(chat, this.fields, { ...body, ...limits }, null)
   }
 }
 

@@ -16,7 +16,7 @@ import { isPromptGuessed, promptTokensMost } from '../prompt-most.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
 import { StreamHold } from '../stream/stream-hold.ts'
 import { Departure } from './departure.ts'
-import { readOnLongestMs, readOnMs } from './departures.ts'
+import { readOnLongestMs } from './departures.ts'
 import { type Charging, leftUsage, readOn, readOnMsOf, settleUnread } from './read-on.ts'
 
 /** The status of a call whose client left before an answer. It is only in the usage row; no client sees it. */
@@ -57,7 +57,8 @@ export function departureOf(call: LeavableCall, watch: Watched, deps: Pick<Infer
       const { attempt } = meter
       if (attempt === null || meter.ended || !meter.isWorking || !isWorthFollowing(kind, request, attempt)) return 0
       if (kind.modelKind === 'image') return Number.POSITIVE_INFINITY
-      return meter.readOnMs(meter.unseenTokens, undefined, request.stream ? readOnMs : readOnLongestMs)
+      // A whole reply reports its usage in any case, which is charged like that of a caller who waits. So its hold does not limit the time.
+      return request.stream ? meter.readOnMs(meter.unseenTokens) : readOnLongestMs
     },
     recheck() {
       watch.recheck()

@@ -30,6 +30,7 @@ function faultFrame({ message, type, code }: StreamFault): Buffer {
 export class SpeechReading implements BytesReading {
   readonly exact = true
   readonly complete = true
+  readonly heldBytes = 0
   readonly #usage: TokenUsage
   readonly #isEvents: boolean
 
@@ -65,6 +66,10 @@ export class TranscriptReading implements BytesReading {
 
   get exact(): boolean {
     return this.#seconds !== null
+  }
+
+  get heldBytes(): number {
+    return this.#events.heldBytes
   }
 
   push(chunk: Uint8Array): void {

@@ -19,7 +19,7 @@ const readsFiles = ({ model }: Attempt): boolean => model.modalities.includes('f
 export function refuseUnpricedFiles({ promptMedia }: Pick<ParsedRequest, 'promptMedia'>, attempt: Attempt): void {
   const { route, byok, model } = attempt
   const { files, forwards, id } = route.provider
-  if (files === undefined || byok || forwards === 'all' || promptMedia?.isOpen !== true || readsFiles(attempt)) return
+  if (files === undefined || byok || forwards === 'all' || promptMedia?.hasFile !== true || readsFiles(attempt)) return
   if (files === 'file-parser' && route.dialect === 'openai') return
   throw fail('bad_request', {
     message: `${model.id} does not read files itself, and ${id} may charge for reading them beside the tokens, so files are for your own provider key only. Send or save one, or send the text of the file.`,

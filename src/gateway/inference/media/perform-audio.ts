@@ -11,7 +11,7 @@ import { readRefusal } from '../attempt/refusals.ts'
 import { send } from '../attempt/send.ts'
 import { withheldSpeech, withheldTranscription } from '../attempt/withheld-media.ts'
 import { written } from '../attempt/written.ts'
-import type { Performer } from '../kinds/kind.ts'
+import type { PerformContext, Performer } from '../kinds/kind.ts'
 import { SpeechRequest, TranscriptionRequest } from '../kinds/media/audio-requests.ts'
 import type { BytesReading, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
@@ -42,7 +42,8 @@ export const performTranscription: Performer = async (attempt, context) => {
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const type = typeOf(reply)
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])
-  if (type.startsWith('text/event-stream')) return passOn(reply, attempt, { ...headers, 'content-type': type }, new TranscriptReading(withMedia(request.media)))
+  if (type.startsWith('text/event-stream'))
+    return passOn(reply, attempt, { ...headers, 'content-type': type }, new TranscriptReading(withMedia(request.media)), context)
   const bytes = await deps.heldReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, transcriptMaxBytes), room))
   if (!isJson(request.call)) return textAnswer(bytes, type, reply, attempt, headers, request)
   const value = objectOfBytes(bytes, transcriptPiecesMax)
@@ -100,6 +101,7 @@ export const performSpeech: Performer = async (attempt, context) => {
     attempt,
     { ...headers, 'content-type': type === '' ? (audioTypes[call.responseFormat] ?? 'application/octet-stream') : type },
     new SpeechReading(usage, type),
+    context,
   )
 }
 
@@ -133,12 +135,19 @@ function droppedHeaders(dropped: readonly string[]): Readonly<Record<string, str
 }
 
 /** Returns the reply once its first bytes are here. Until then another route can still serve the call. */
-async function passOn(reply: OutboundReply, attempt: Attempt, headers: Readonly<Record<string, string>>, reading: BytesReading): Promise<Performed> {
+async function passOn(
+  reply: OutboundReply,
+  attempt: Attempt,
+  headers: Readonly<Record<string, string>>,
+  reading: BytesReading,
+  { deps, orgId }: PerformContext,
+): Promise<Performed> {
   const rest = reply.body[Symbol.asyncIterator]()
   const first = await rest.next()
   if (first.done) return failed(attempt, reply.status, 'ended the reply before its first byte')
   reading.push(first.value)
-  return { answer: { kind: 'bytes', attempt, headers, first: first.value, rest, body: reply.body, reading }, replyHeaders: reply.headers }
+  const held = deps.heldReplies.open(orgId)
+  return { answer: { kind: 'bytes', attempt, headers, first: first.value, rest, body: reply.body, reading, held }, replyHeaders: reply.headers }
 }
 
 function whole(

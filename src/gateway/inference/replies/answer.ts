@@ -44,11 +44,15 @@ export interface BytesAnswer {
   readonly rest: AsyncIterator<Uint8Array>
   readonly body: UpstreamBody
   readonly reading: BytesReading
+  /** The room in memory for the data that the reading keeps. */
+  readonly held: HeldReply
 }
 
 /** Reads the usage in bytes that are relayed. */
 export interface BytesReading {
   push(chunk: Uint8Array): void
+  /** The number of bytes that are kept of an event that is not complete. */
+  readonly heldBytes: number
   /** Returns the reported usage, or the usage of the hold when none was reported. */
   usage(): TokenUsage
   /** False when the usage is an estimate. */

@@ -3,7 +3,7 @@ import { Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { BodyPieces } from '../../../platform/loop/body-pieces.ts'
 import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
-import { BodyTooLargeError, type OutboundReply, type UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
+import { BodyTooLargeError, type FlowEnd, type OutboundReply, type UpstreamBody } from '../../../platform/outbound/upstream-body.ts'
 
 /** Returns the reply with its body decoded, or the same reply when its body has no encoding. Throws on an unknown encoding. */
 export function decodedReply(reply: OutboundReply, isOwn = false): OutboundReply {
@@ -45,6 +45,8 @@ class DecodedBody implements UpstreamBody {
   readonly #stream: Transform
   #nudge: (() => void) | null = null
   #isNudged = false
+  /** The one reader of the decoded bytes. */
+  #chunks: AsyncIterator<Uint8Array> | null = null
 
   constructor(body: UpstreamBody, transform: Transform) {
     this.#body = body
@@ -56,7 +58,22 @@ class DecodedBody implements UpstreamBody {
     source.pipe(transform)
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    this.#chunks ??= this.#decoded()
+    return this.#chunks
+  }
+
+  async flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd> {
+    const chunks = this[Symbol.asyncIterator]()
+    for (;;) {
+      const next = await chunks.next()
+      if (next.done) return 'ended'
+      if (next.value.length === 0) return 'nudged'
+      if (!take(next.value)) return 'stopped'
+    }
+  }
+
+  async *#decoded(): AsyncGenerator<Uint8Array, void, undefined> {
     const parts = this.#stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
     let reading: Promise<IteratorResult<Uint8Array>> | null = null
     try {

@@ -1,6 +1,7 @@
 /** Writes the digits that the caller sent into replies that repeat the request. A Responses reply repeats its tools, for example. */
 import { Reply } from '../../../platform/endpoint.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
+import { changedSink, type StreamSink } from '../../../platform/loop/stream-sink.ts'
 import type { ExactNumbers } from '../../wire/json/exact-numbers.ts'
 import { exactPieceLength, restoredInPieces } from '../exact-pieces.ts'
 
@@ -18,14 +19,13 @@ export function exactBytes(made: Uint8Array, exact: ExactNumbers | undefined): U
 export function exactStream(made: Reply, exact: ExactNumbers | undefined): Reply {
   const { status, headers, body, cookies } = made
   if (exact === undefined || body.kind !== 'stream') return made
-  return new Reply(status, headers, { ...body, chunks: restoredChunks(body.chunks, exact) }, cookies)
+  const { pump } = body
+  return new Reply(status, headers, { ...body, pump: sink => pump(restoringSink(sink, exact)) }, cookies)
 }
 
 const inNextTurn = <T>(work: () => T): Promise<T> => nextTurn().then(work)
 
 /** Streams that the gateway writes consist of whole events in each chunk. Chunks of a relay contain none of the replacement numbers and pass unchanged. */
-async function* restoredChunks(chunks: AsyncIterable<Uint8Array>, exact: ExactNumbers): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) yield exact.restored(bufferOf(chunk))
-}
+const restoringSink = (sink: StreamSink, exact: ExactNumbers): StreamSink => changedSink(sink, chunk => exact.restored(bufferOf(chunk)))
 
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -53,6 +53,16 @@ export class ReplyBounds {
     if (this.#blocks > blocksMax) this.#exceed(`${blocksMax} blocks of thinking`)
   }
 
+  /** True when a text of at most `bytes` after `outputChars` is within all bounds and begins no new item. */
+  hasRoomForText(bytes: number, outputChars: number): boolean {
+    return this.#last === 'content' && this.#writtenChars + bytes <= this.#outputMaxChars && outputChars + bytes <= this.#outputMaxChars + callCharsMax
+  }
+
+  /** Counts a text that needs no escapes, for which `hasRoomForText` was true. */
+  addText(chars: number): void {
+    this.#writtenChars += chars
+  }
+
   /** The characters of output so far as written in JSON, without calls. */
   get writtenChars(): number {
     return this.#writtenChars

@@ -1,6 +1,7 @@
 /** Converts replies in the hub format that came in another shape than requested: a whole reply into a stream, and a stream into a whole reply. */
 import { isObject } from '../../../platform/values/json.ts'
 import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat/chat-stream.ts'
+import { spokenBytes } from '../../wire/output-chars.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -89,14 +90,14 @@ function charsOf(message: unknown): number {
   let chars = textsOf(content) + (textsOf(thinking) || textsOf(reasoning)) + textsOf(refusal)
   for (const call of Array.isArray(calls) ? calls : []) {
     const made = isObject(call) ? (call['function'] ?? call['custom']) : null
-    if (isObject(made)) chars += textsOf(made['arguments'] ?? made['input'])
+    if (isObject(made)) chars += textsOf(made['name']) + textsOf(made['arguments'] ?? made['input'])
   }
   return chars
 }
 
 /** Content may be a list of parts. */
 function textsOf(value: unknown): number {
-  if (typeof value === 'string') return Buffer.byteLength(value)
+  if (typeof value === 'string') return spokenBytes(value)
   return Array.isArray(value) ? value.reduce((chars: number, part: unknown) => chars + (isObject(part) ? textsOf(part['text']) : 0), 0) : 0
 }
 

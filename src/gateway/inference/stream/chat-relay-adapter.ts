@@ -1,4 +1,3 @@
-import { parsedObject } from '../../../platform/values/json.ts'
 import { type ByteEdit, reasoningEdits } from '../../wire/chat/chat-reasoning.ts'
 import { faultFrom, type StreamFault } from '../../wire/chat/chat-stream.ts'
 import { type ChatLine, ChatStreamTap } from '../../wire/chat/chat-tap.ts'
@@ -6,11 +5,13 @@ import type { ClientFormat, ReplyContext } from '../../wire/client-format.ts'
 import { modelAt } from '../../wire/model-echo.ts'
 import { mediaCharsPerChar } from '../../wire/output-chars.ts'
 import { LineEnds } from '../../wire/sse/line-ends.ts'
+import type { EventFrame } from '../../wire/sse/repeated-events.ts'
 import { dataFrame, doneFrame } from '../../wire/sse/sse.ts'
-import { type LineSink, overlongLine, SseLineScanner } from '../../wire/sse/sse-lines.ts'
+import { eventEndIn, type LineSink, overlongLine, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import { type TokenUsage, usageToOpenAi } from '../../wire/usage.ts'
 import { HeldUsage } from '../held-usage.ts'
 import { EarlyLines } from '../replies/early-lines.ts'
+import { edited, frameWithModel, isWholeLine, parsed, textOf } from './relay-edits.ts'
 import { type StreamAdapter, usageSoFar } from './stream-adapter.ts'
 
 /** The changes that a relay makes to the lines of a stream. */
@@ -71,6 +72,9 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
   #over: 'no' | 'line' | 'event' = 'no'
   /** The result of `end`: whether the stream was complete. Null before `end` is called. */
   #ended: boolean | null = null
+  /** The frame whose model was replaced last, and the result. */
+  #frame: EventFrame | null = null
+  #renamedFrame: EventFrame | null = null
   /** The last model name that was reported to the context. */
   #model: string | null = null
   /** The first chunk of the stream. It provides the id and the time for a chunk of the gateway's own. */
@@ -130,10 +134,43 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     this.#chunk = chunk
     this.#from = 0
     this.#to = 0
-    this.#lines.push(chunk)
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#isPlain) at = this.#passRepeated(chunk, at)
+      const end = this.#tap.repeated.frame !== null ? eventEndIn(chunk, at) : chunk.length
+      this.#lines.push(chunk, at, end)
+      at = end
+    }
     if (this.#parts.length === 0 && this.#from === 0 && this.#to === chunk.length) return chunk
     this.#passTo(this.#to)
     return this.#taken()
+  }
+
+  /** True between two events when whole events may pass as they are, but for the model. */
+  get #isPlain(): boolean {
+    return this.#over === 'no' && this.#early === null && this.#held === null && !this.#isDropping && this.#lines.atBoundary
+  }
+
+  /** Passes the events at `at` that repeat an earlier one but for its text. Returns the offset after them. */
+  #passRepeated(chunk: Uint8Array, at: number): number {
+    const end = this.#tap.readRepeated(chunk, at)
+    if (end === at) return at
+    const { repeated } = this.#tap
+    this.#to = end
+    this.#isOpen = false
+    if (this.#options.echo === null || repeated.frame === null) return end
+    this.#passTo(at)
+    this.#parts.push(repeated.written(chunk, this.#renamed(repeated.frame, this.#options.echo)))
+    this.#from = end
+    return end
+  }
+
+  /** Returns a frame with the catalog's id of the model. */
+  #renamed(frame: EventFrame, echo: Buffer): EventFrame {
+    if (this.#frame !== frame) {
+      this.#frame = frame
+      this.#renamedFrame = frameWithModel(frame, echo)
+    }
+    return this.#renamedFrame ?? frame
   }
 
   /** Ends the stream. A stream with a finish reason or its final usage is complete even without an end mark. Any other stream was cut short. */
@@ -451,23 +488,4 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     const [only] = parts
     return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
   }
-}
-
-const textOf = (bytes: Uint8Array, start: number, end: number): string => Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
-
-/** Returns true for a line that can be read at the end of the stream: the end mark, or complete data. */
-const isWholeLine = (line: string): boolean => line.startsWith('data:') && (line.slice(5).trim() === '[DONE]' || Object.keys(parsed(line)).length > 0)
-
-/** Returns the object in a data line, or an empty object when there is none. */
-const parsed = (line: string): Record<string, unknown> => parsedObject(line.replace(/^data:/, '')) ?? {}
-
-function edited(bytes: Uint8Array, edits: readonly ByteEdit[]): Buffer {
-  const parts: Uint8Array[] = []
-  let at = 0
-  for (const { from, to, bytes: made } of edits) {
-    parts.push(bytes.subarray(at, from), made)
-    at = to
-  }
-  parts.push(bytes.subarray(at))
-  return Buffer.concat(parts)
 }

@@ -1,8 +1,11 @@
 import { fail } from '../../../platform/errors.ts'
 import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
+import type { StreamPump, StreamSink } from '../../../platform/loop/stream-sink.ts'
+import type { FlowEnd } from '../../../platform/outbound/upstream-body.ts'
 import type { Meter } from '../charge/meter.ts'
 import type { BytesAnswer } from '../replies/answer.ts'
+import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 
 export interface BytesRelayDeps {
@@ -15,13 +18,16 @@ export interface BytesRelayDeps {
 const brokenOff: StreamEnd = { name: 'upstream_stream_error', message: 'The provider broke off the reply.' }
 
 /**
- * Relays a reply byte for byte. It reads the next chunk when the client has taken the one before. The cost does not grow during the reply, so
- * the hold is not extended. The call is settled exactly once, before the end of the reply is sent. When the reply breaks off or the caller is
- * revoked, the bytes report it if their format can. Otherwise this throws, which closes the client's connection.
+ * Returns the relay of a reply, byte for byte. It reads the next chunk when the client has taken the one before. The cost does not grow during the
+ * reply, so the hold is not extended. The call is settled exactly once, before the end of the reply is sent. When the reply breaks off or the caller is
+ * revoked, the bytes report it if their format can. Otherwise the relay rejects, which closes the client's connection. A reply also ends when this
+ * process has no room for the event that its reading keeps.
  */
-export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): AsyncGenerator<Uint8Array, void, undefined> {
-  const { rest, body, reading } = answer
-  const { meter, signal } = deps
+export function relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): StreamPump {
+  return sink => relay(answer, deps, sink)
+}
+
+async function relay({ first, body, reading, held }: BytesAnswer, { meter, signal, onEnd }: BytesRelayDeps, sink: StreamSink): Promise<void> {
   let broke = false
   const settle = (outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> => meter.settle(reading.usage(), !reading.exact, outcome, 200)
   // A client that does not read must not keep the hold of a call that was cut.
@@ -29,15 +35,26 @@ export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): As
     if (signal.reason instanceof CallCutError) Promise.resolve(settle('cut')).catch(() => undefined)
   }
   signal.addEventListener('abort', onAbort, { once: true })
+  let lacking: ReturnType<typeof held.keeps> = null
+  const take = (chunk: Uint8Array): boolean => {
+    reading.push(chunk)
+    lacking = held.keeps(reading.heldBytes)
+    return lacking === null && sink.push(chunk)
+  }
   try {
     meter.progress(reading.usage())
-    yield answer.first
-    for (;;) {
+    let end: FlowEnd = sink.push(first) ? 'nudged' : 'stopped'
+    while (end !== 'ended') {
+      if (end === 'stopped') await sink.room()
+      if (sink.isGone) return
       signal.throwIfAborted()
-      const next: IteratorResult<Uint8Array> = await rest.next()
-      if (next.done) break
-      reading.push(next.value)
-      yield next.value
+      end = await body.flow(take)
+      if (lacking !== null) {
+        await settle('cut')
+        const frame = reading.fail(faultOf(noRoomEnd(lacking)))
+        if (frame !== null) sink.push(frame)
+        return
+      }
     }
     if (!reading.complete) throw new Error('ended early')
     await settle('ok')
@@ -52,11 +69,12 @@ export async function* relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): As
     await settle(isCut ? 'cut' : 'upstream_broke')
     const frame = reading.fail(faultOf(end))
     if (frame === null) throw isCut ? reason : fail('upstream_stream_error', { message: 'The provider broke off the reply.', cause: error })
-    yield frame
+    sink.push(frame)
   } finally {
     signal.removeEventListener('abort', onAbort)
     body.destroy()
-    deps.onEnd(broke)
+    held.release()
+    onEnd(broke)
     if (!meter.ended) await settle('client_gone')
   }
 }

@@ -1,7 +1,9 @@
 import type { Clock } from '../../../platform/clock.ts'
 import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
+import type { StreamPump, StreamSink } from '../../../platform/loop/stream-sink.ts'
 import type { StreamFault } from '../../wire/chat/chat-stream.ts'
+import { EmptyLinesError } from '../../wire/sse/sse-lines.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
 import { type Charging, leftUsage, readOn, settleUnread, type UnreadOutcome } from '../leaving/read-on.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
@@ -32,12 +34,13 @@ interface Relay extends RelayDeps {
 
 /** A stream that is being relayed to the client. */
 export interface RelayedStream {
-  readonly chunks: AsyncGenerator<Uint8Array, void, undefined>
+  /** Relays the stream to a reader. Rejects when the call's end could not be recorded. */
+  readonly pump: StreamPump
   /** Returns the bytes that keep a silent client waiting. Null while other bytes are on their way or an event is open. */
   keepAlive(): Uint8Array | null
 }
 
-/** Relays a stream. The relay starts when the first chunk is read. */
+/** Returns the relay of a stream. It starts with `pump`. */
 export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStream {
   const deps: Relay = { ...given, broke: false, isSilent: false, isWaiting: false, end: () => {} }
   const keepAlive = (): Uint8Array | null => {
@@ -50,59 +53,57 @@ export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStre
     }
     return adapter.keepAlive()
   }
-  return { chunks: relay(answer, deps), keepAlive }
+  return { pump: sink => relay(answer, deps, sink), keepAlive }
 }
 
 /**
- * Relays a stream. The adapter's output for each chunk goes to the client without a timer in between.
+ * Relays a stream. While nothing has to wait, the adapter's output for each chunk goes to the client in the same call in which the chunk arrives
+ * (`Lane`). Here are all steps that may wait: the end, the hold, and a client without room.
  *
- * The call is settled exactly once: before its last byte is sent, when it is cut, when the provider breaks off, or after the client has left
- * (`return()` of this generator). After a client has left or was cut, a provider that is worth following is read on. There is no failover after
- * the first byte: a stream that breaks ends with an error frame.
+ * The call is settled exactly once: before its last byte is sent, when it is cut, when the provider breaks off, or after the client has left.
+ * After a client has left or was cut, a provider that is worth following is read on. There is no failover after the first byte: a stream that
+ * breaks ends with an error frame.
  */
-async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Array, void, undefined> {
-  const { adapter, rest } = answer
+async function relay(answer: StreamAnswer, deps: Relay, sink: StreamSink): Promise<void> {
+  const { adapter, body } = answer
   const { meter, signal, departure } = deps
   const cutter = new Cutter(answer, deps)
+  const lane = new Lane(answer, deps, sink, cutter)
   deps.end = end => cutter.end(end)
   try {
-    let chunk = answer.first
     for (;;) {
       if (adapter.refused !== null && !adapter.failed) cutter.end(refusedEnd(adapter.refused))
       if (adapter.finished || adapter.failed) {
         deps.broke = adapter.failed && adapter.refused === null
-        if (adapter.refused === null) await settle(answer, deps, adapter.failed ? 'upstream_broke' : 'ok')
-        else await settleUnread(answer, deps, 'upstream_broke')
-        if (chunk !== null) yield chunk
+        const settled = adapter.refused === null ? settle(answer, deps, adapter.failed ? 'upstream_broke' : 'ok') : settleUnread(answer, deps, 'upstream_broke')
+        if (settled !== undefined) await settled
+        const last = lane.output
+        if (last !== null && !sink.push(last)) await sink.room()
         const { bytes } = adapter.end()
-        if (bytes !== null) yield bytes
+        if (bytes !== null && !sink.isGone) sink.push(bytes)
         return
       }
-      const covered = deps.hold.afterChunk(tokensOfChars(adapter.outputChars))
-      meter.progress(leftUsage(answer, deps))
-      if (chunk !== null) yield chunk
+      const covered = lane.covered()
+      if (!lane.send()) {
+        await sink.room()
+        lane.isFull = false
+      }
+      if (sink.isGone) return
       if (covered !== true && (covered === false || !(await covered))) cutter.end(deps.hold.refusal)
       if (cutter.frame !== null) break
       if (cutter.wanted !== null && (adapter.atBoundary || cutter.expired)) break
       deps.isWaiting = true
-      const next: IteratorResult<Uint8Array> = await rest.next()
+      const end = await body.flow(lane.take)
       deps.isWaiting = false
-      if (departure?.hasLeft === true) {
-        if (!next.done && next.value.byteLength > 0) adapter.push(next.value)
-        break
-      }
-      if (next.done) break
-      chunk = adapter.push(next.value)
-      const lacking = answer.held.keeps(adapter.heldBytes)
-      if (lacking !== null) cutter.end(noRoomEnd(lacking))
+      if (departure?.hasLeft === true || end === 'ended') break
     }
-    if (departure?.hasLeft !== true) yield* lastFrames(answer, deps, cutter.wanted)
-    else if (cutter.frame !== null) yield cutter.frame
+    if (departure?.hasLeft !== true) await lastFrames(answer, deps, cutter.wanted, sink)
+    else if (cutter.frame !== null) sink.push(cutter.frame)
   } catch (error) {
     deps.isWaiting = false
     // The following ends here. That says nothing about the route.
     if (departure?.hasLeft === true) {
-      if (cutter.frame !== null) yield cutter.frame
+      if (cutter.frame !== null) sink.push(cutter.frame)
       return
     }
     // The provider is not at fault: the end could not be recorded. A reply without its record must not get an end mark.
@@ -110,17 +111,73 @@ async function* relay(answer: StreamAnswer, deps: Relay): AsyncGenerator<Uint8Ar
     if (cutter.wanted === null && signal.aborted && !(signal.reason instanceof CallCutError)) return
     if (cutter.wanted === null) deps.broke = true
     deps.isSilent = cutter.wanted === null && isIdleTimeout(error)
-    yield* lastFrames(
-      answer,
-      deps,
-      cutter.wanted ?? { name: 'upstream_stream_error', message: `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).` },
-    )
+    await lastFrames(answer, deps, cutter.wanted ?? { name: 'upstream_stream_error', message: brokenMessage(error) }, sink)
   } finally {
     cutter.dispose()
     if (!meter.ended && cutter.wanted === null) departure?.leave(new Error('nobody reads the stream any more'))
     const ended = cutter.finish()
     // A caller who was cut waits for nothing more.
     if (cutter.frame === null) await ended
+  }
+}
+
+/** The synchronous way of a chunk from the provider to the client. It stops at everything that may wait, and leaves that to `relay`. */
+class Lane {
+  /** The output that is not sent yet. */
+  output: Uint8Array | null
+  /** True when the client had no room after the last output. */
+  isFull = false
+  readonly #answer: StreamAnswer
+  readonly #deps: Relay
+  readonly #sink: StreamSink
+  readonly #cutter: Cutter
+  readonly #usage: () => ReturnType<typeof leftUsage>
+  /** What the hold has said of the last chunk. Null when it was not asked. */
+  #covered: boolean | Promise<boolean> | null = null
+
+  constructor(answer: StreamAnswer, deps: Relay, sink: StreamSink, cutter: Cutter) {
+    this.output = answer.first
+    this.#answer = answer
+    this.#deps = deps
+    this.#sink = sink
+    this.#cutter = cutter
+    this.#usage = () => leftUsage(answer, deps)
+  }
+
+  /** Takes a chunk of the provider. Returns false when `relay` must go on. */
+  readonly take = (chunk: Uint8Array): boolean => {
+    const { adapter, held } = this.#answer
+    const output = adapter.push(chunk)
+    // Nobody reads the output. The chunk is read for its usage.
+    if (this.#deps.departure?.hasLeft === true) return false
+    this.output = output
+    const lacking = held.keeps(adapter.heldBytes)
+    if (lacking !== null) this.#cutter.end(noRoomEnd(lacking))
+    if (adapter.finished || adapter.failed || adapter.refused !== null || this.#cutter.wanted !== null) return false
+    this.#covered = this.#ask()
+    return this.#covered === true && this.send()
+  }
+
+  /** Says whether the hold covers the output so far. */
+  covered(): boolean | Promise<boolean> {
+    const covered = this.#covered ?? this.#ask()
+    this.#covered = null
+    return covered
+  }
+
+  #ask(): boolean | Promise<boolean> {
+    const { hold, meter } = this.#deps
+    const covered = hold.afterChunk(tokensOfChars(this.#answer.adapter.outputChars))
+    meter.progress(this.#usage)
+    return covered
+  }
+
+  /** Sends the output. Returns false when the client has no room for more. */
+  send(): boolean {
+    const { output } = this
+    this.output = null
+    if (output !== null) this.isFull = !this.#sink.push(output)
+    return !this.isFull
   }
 }
 
@@ -148,27 +205,28 @@ function outcomeBehind({ adapter }: StreamAnswer, { signal }: Relay, { wanted }:
 }
 
 /** Sends the end of a stream without its own end. Either the gateway ends the stream, or the provider closed it without an end mark. */
-async function* lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd | null): AsyncGenerator<Uint8Array, void, undefined> {
+async function lastFrames(answer: StreamAnswer, deps: Relay, wanted: StreamEnd | null, sink: StreamSink): Promise<void> {
   const { body, adapter } = answer
   body.destroy()
   if (wanted === null) {
     const { bytes, complete } = adapter.end()
-    if (complete) {
-      await settle(answer, deps, 'ok')
-      if (bytes !== null) yield bytes
-      return
-    }
     // A body without its end mark and without the final usage was cut short, even when the connection closed cleanly.
-    deps.broke = true
-    await settle(answer, deps, 'upstream_broke')
-    if (bytes !== null) yield bytes
-    if (!adapter.failed) yield adapter.fail(faultOf({ name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' }))
+    if (!complete) deps.broke = true
+    await settle(answer, deps, complete ? 'ok' : 'upstream_broke')
+    if (bytes !== null && !sink.push(bytes)) await sink.room()
+    if (complete || adapter.failed || sink.isGone) return
+    sink.push(adapter.fail(faultOf({ name: 'upstream_stream_error', message: 'The provider ended the stream without its end mark.' })))
     return
   }
   if (adapter.refused !== null || deps.isSilent) await settleUnread(answer, deps, 'upstream_broke')
   else if (wanted.name === 'upstream_stream_error') await settle(answer, deps, 'upstream_broke')
   else await settleUnread(answer, deps, 'cut')
-  yield adapter.fail(faultOf(wanted))
+  sink.push(adapter.fail(faultOf(wanted)))
+}
+
+function brokenMessage(error: unknown): string {
+  if (error instanceof EmptyLinesError) return error.message
+  return `The provider broke off the stream (${error instanceof Error ? error.name : 'error'}).`
 }
 
 /** The end of a stream of which this gateway takes no more. */

@@ -6,8 +6,10 @@ import { type ChatStreamDecoder, type ChatStreamEvent, refusedCode, type StreamF
 import type { Bill, ClientFormat, ReplyContext, StreamWriter } from '../../wire/client-format.ts'
 import { outputChars as outputCharsOf } from '../../wire/output-chars.ts'
 import { GrowingBytes } from '../../wire/sse/growing-bytes.ts'
+import { eventEndIn } from '../../wire/sse/sse-lines.ts'
 import { estimateTokens, noUsage, type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import { ReplyBounds } from '../replies/reply-bounds.ts'
+import { joinedCalls } from './joined-calls.ts'
 
 /** Returns the charge of a call with some usage. */
 export type BillOf = (usage: TokenUsage) => Bill
@@ -238,7 +240,41 @@ export class TranslatedAdapter implements StreamAdapter {
   }
 
   push(chunk: Uint8Array): Uint8Array | null {
-    return this.#write(this.#decoder.push(chunk))
+    const decoder = this.#decoder
+    const { texts } = decoder
+    if (texts === undefined) return this.#write(decoder.push(chunk))
+    const parts: Uint8Array[] = []
+    for (let at = 0; at < chunk.length; ) {
+      const textsEnd = this.#readTexts(chunk, at, parts)
+      const end = texts.frame === null ? chunk.length : eventEndIn(chunk, textsEnd)
+      if (end > textsEnd) {
+        const bytes = this.#write(decoder.push(textsEnd === 0 && end === chunk.length ? chunk : chunk.subarray(textsEnd, end)))
+        if (bytes !== null) parts.push(bytes)
+      }
+      at = end
+    }
+    const [first = null] = parts
+    return parts.length > 1 ? Buffer.concat(parts) : first
+  }
+
+  /** Writes the events at `at` that have only a text. Returns the offset after them. Decision 0537 says why. */
+  #readTexts(chunk: Uint8Array, at: number, parts: Uint8Array[]): number {
+    const { readTexts, texts, textModel } = this.#decoder
+    const isPlain =
+      this.#hasBegun &&
+      !this.finished &&
+      !this.failed &&
+      this.refused === null &&
+      (textModel === this.#model || typeof textModel !== 'string') &&
+      this.#bounds.hasRoomForText(chunk.length, this.outputChars)
+    const frame = isPlain ? (this.#writer.textFrame?.() ?? null) : null
+    if (frame === null || readTexts === undefined || texts === undefined) return at
+    const end = readTexts.call(this.#decoder, chunk, at)
+    if (end === at) return at
+    this.outputChars += texts.spokenBytes
+    this.#bounds.addText(texts.textChars)
+    parts.push(texts.written(chunk, frame))
+    return end
   }
 
   /** Ends the stream. A stream with a finish reason is complete even without an end mark. Any other stream was cut short. */
@@ -267,7 +303,7 @@ export class TranslatedAdapter implements StreamAdapter {
 
   #write(events: readonly ChatStreamEvent[]): Uint8Array | null {
     let text = ''
-    for (const event of events) {
+    for (const event of joinedCalls(events)) {
       if (this.finished || this.failed) break
       text += this.#writeEvent(event)
     }

@@ -50,6 +50,13 @@ export interface AcquirerOptions {
   readonly refence: () => Promise<void>
 }
 
+/** The amounts that a call holds, in the order of its counters. */
+export interface Held {
+  readonly amounts: readonly bigint[]
+  /** The part of each amount that is beyond the counter's cap: only a last call has one. Null when every cap covers its amount. */
+  readonly beyondUinr: readonly bigint[] | null
+}
+
 type Answer =
   | { readonly kind: 'granted'; readonly got: readonly bigint[] }
   | { readonly kind: 'refused'; readonly counters: readonly Counter[]; readonly rows: ReadonlyMap<bigint, CounterRow> }
@@ -85,12 +92,12 @@ export class Acquirer {
    * Holds the needs in all counters or in none. A partial request may hold less than its need in each counter, down to what is left. Returns the
    * held amounts, or the refusal. Throws `DatabaseUnavailableError` and `FencedError`.
    */
-  async obtain(counters: readonly Counter[], needs: readonly bigint[], partial: boolean): Promise<readonly bigint[] | Refused> {
+  async obtain(counters: readonly Counter[], needs: readonly bigint[], partial: boolean): Promise<Held | Refused> {
     const generation = this.generation
     for (;;) {
       if (generation !== this.generation) throw new FencedError('fenced while waiting')
       const nowMs = this.#options.clock.monotonicMs()
-      if (this.take(counters, needs, nowMs)) return needs
+      if (this.take(counters, needs, nowMs)) return { amounts: needs, beyondUinr: null }
       const refused = cachedRefusal(counters, needs, nowMs)
       if (refused !== null) return refused
       const busy = counters.findIndex((counter, i) => counter.flight !== null && counter.idle < (needs[i] ?? 0n))
@@ -151,7 +158,7 @@ export class Acquirer {
     }
   }
 
-  async #request(counters: readonly Counter[], needs: readonly bigint[], partial: boolean): Promise<readonly bigint[] | Refused> {
+  async #request(counters: readonly Counter[], needs: readonly bigint[], partial: boolean): Promise<Held | Refused> {
     const generation = this.generation
     const reserved = needs.map((need, i) => reserve(counters[i] as Counter, need))
     const short = counters.filter((_, i) => (reserved[i] as bigint) < (needs[i] as bigint))
@@ -175,10 +182,11 @@ export class Acquirer {
         const more = await this.#ask(counters, needs, reserved, partial)
         if (more.kind === 'granted') answer = more
       }
-      if (answer.kind === 'granted') return this.#hold(counters, needs, answer.got)
+      // No other request of these counters begins before `done`, so they still have the figures of this grant.
+      if (answer.kind === 'granted') return { amounts: this.#hold(counters, needs, answer.got), beyondUinr: beyondOf(counters, short) }
       giveUp()
       // Amounts that calls released in the meantime may be enough.
-      if (this.take(counters, needs, this.#options.clock.monotonicMs())) return needs
+      if (this.take(counters, needs, this.#options.clock.monotonicMs())) return { amounts: needs, beyondUinr: null }
       return await this.#refuse(counters, needs, answer.counters)
     } catch (error) {
       giveUp()
@@ -267,7 +275,9 @@ export class Acquirer {
     counter.slice = row.granted && row.got >= 4n * (needs[index] as bigint) && row.got > 4n ? row.got : 0n
     if (!row.granted) return
     counter.refusal = null
-    counter.overdrawn = row.cap !== null && row.spent + row.leased + row.got > row.cap
+    const beyond = row.cap === null ? 0n : row.spent + row.leased + row.got - row.cap
+    counter.beyond = beyond > 0n ? beyond : 0n
+    counter.overdrawn = beyond > 0n
   }
 
   /**
@@ -355,6 +365,10 @@ export class Acquirer {
 }
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/** Returns what the last grant of the counters that were short has beyond their caps, or null when it has nothing beyond any of them. */
+const beyondOf = (counters: readonly Counter[], short: readonly Counter[]): readonly bigint[] | null =>
+  short.some(({ beyond }) => beyond > 0n) ? counters.map(counter => (short.includes(counter) ? counter.beyond : 0n)) : null
 
 const askOf = (counter: Counter): CounterAsk => counter
 

@@ -54,6 +54,8 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly refusedBy: RefusedBy | null
   /** The hold of the tightest strict budget. The call must not cost more. Null when none of its budgets is strict. */
   readonly strictUinr: bigint | null
+  /** What was left of the prepaid balance for a last call, which holds more than that. Null when the balance covers the hold, or does not pay. */
+  readonly balanceLeftUinr: bigint | null
   /** The remaining amount of the charged agent's tightest budget, as far as this process knows. Null without a budget. */
   readonly agentRemainingUinr: bigint | null
   /** The time of admission in Unix milliseconds. The call's charges belong to the IST day and month of this time. */

@@ -6,8 +6,9 @@ import type { ControlLog } from '../../../platform/db/db-control-log.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { ApplyEvents, Debited } from '../journal/flush-batch.ts'
+import type { FlushPort } from '../journal/flush-work.ts'
 import type { JournalDisk } from '../journal/journal-disk.ts'
-import type { EventText } from '../journal/journal-records.ts'
+import type { EventCodec } from '../journal/journal-records.ts'
 import type { OrgLimits } from '../org-limits.ts'
 import type { ChargedEvent } from './admission.ts'
 
@@ -43,10 +44,15 @@ export interface LimitsOptions<E extends ChargedEvent> {
   readonly onGivenUp?: (tx: Tx, processId: bigint) => Promise<void>
   /** The disk of the journal. Default: the disk of this machine. */
   readonly disk?: JournalDisk
-  /** Writes events to the journal. Default: field by field. */
-  readonly eventText?: EventText<E>
+  /** Writes events to the journal and reads them. Default: JSON. */
+  readonly codec?: EventCodec<E>
   /** The limits of whole organisations. Absent when there are none. */
   readonly orgLimits?: OrgLimits
+  /**
+   * Makes the port that flushes the journals of a folder, for example in another thread. `nowMs` returns the time of the database's clock. Default:
+   * this thread does the work.
+   */
+  readonly flushPort?: (folder: string, nowMs: () => number) => FlushPort<E>
   /** The composition root starts it. */
   readonly controlLog: ControlLog
   /** Is called with every organisation whose prepaid balance has just fallen, in the transaction in which it fell. */

@@ -5,10 +5,10 @@ import { newsChannel } from '../../../platform/db/db-control-log.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { BudgetCache } from '../budgets/budget-cache.ts'
 import { type BudgetStatus, Budgets, capChanged, parseCapRef } from '../budgets/budgets.ts'
-import { type FlushResult, type FlushTools, inOrder } from '../journal/flush-batch.ts'
+import { type FlushTools, inOrder } from '../journal/flush-batch.ts'
+import { type AmountsById, type Flushed, type FlushPort, FlushWork } from '../journal/flush-work.ts'
 import { Flusher } from '../journal/flusher.ts'
-import { Janitor } from '../journal/janitor.ts'
-import { Journal, journalFolder } from '../journal/journal.ts'
+import { Journal, journalFolder, journalsIn } from '../journal/journal.ts'
 import { Recovery } from '../journal/recovery.ts'
 import { closeProcess } from '../journal/recovery-queries.ts'
 import { noOrgLimits } from '../org-limits.ts'
@@ -52,7 +52,8 @@ export async function createLimits<E extends ChargedEvent>(options: LimitsOption
 export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly budgets: Budgets
   readonly streams: Pick<Allowances<E>, 'holdStream'>
-  readonly janitor: Janitor<E>
+  /** Adopts the dead processes of this data directory. The timer does it, and tests may do it. */
+  readonly janitor: { runOnce(): Promise<number> }
   /** The dead processes and parked records, for the operator. */
   readonly recovery: Recovery
   readonly parkedRecords: ParkedRecords<E>
@@ -63,6 +64,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly #bindings: Bindings
   readonly #cache: BudgetCache
   readonly #acquirer: Acquirer
+  readonly #port: FlushPort<E>
   readonly #flusher: Flusher<E>
   readonly #allowances: Allowances<E>
   readonly #opened = new Set<CallPermit<E>>()
@@ -89,8 +91,10 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       spendIds: new SpendIds(),
       applyEvents: inOrder(options.appliers),
       onDebited: options.onDebited ?? (async () => {}),
+      codec: options.codec ?? null,
     }
-    this.#flusher = this.#makeFlusher(tools)
+    this.#port = options.flushPort?.(folder, nowMs) ?? new FlushWork({ tools, clock, folder, endOf: options.endOf })
+    this.#flusher = this.#makeFlusher()
     this.#acquirer = new Acquirer({
       db,
       clock,
@@ -133,17 +137,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     })
     this.budgets = new Budgets({ db, ids, controlLog: options.controlLog, counters: this.#counters, nowMs, silentMs })
     this.recovery = new Recovery({ db, folder, silentMs, ...(options.onGivenUp ? { onGivenUp: options.onGivenUp } : {}) })
-    this.parkedRecords = new ParkedRecords<E>(tools, options.eventText)
-    this.janitor = new Janitor<E>({
-      tools,
-      clock,
-      log,
-      folder,
-      keepMs: config.JOURNAL_KEEP_MS,
-      silentMs,
-      ownId: () => registry.id,
-      ...(options.endOf ? { endOf: options.endOf } : {}),
-    })
+    this.parkedRecords = new ParkedRecords<E>(tools)
+    this.janitor = { runOnce: () => this.#adopt(silentMs) }
   }
 
   takeRate(principal: BearerPrincipal): void | Promise<void> {
@@ -254,24 +249,25 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       const isEmpty = [...this.#counters.all()].every(counter => counter.lease === 0n || counter.offline)
       if (isEmpty && this.#opened.size === 0) await this.#options.db.exec(closeProcess, this.processId)
     } finally {
-      this.#flusher.close()
+      await this.#flusher.close()
       this.#registry.release()
     }
   }
 
-  #makeFlusher(tools: FlushTools<E>): Flusher<E> {
-    const { clock, log, config } = this.#options
+  #makeFlusher(): Flusher<E> {
+    const { clock, log, config, codec } = this.#options
     return new Flusher<E>(
       {
-        tools,
+        port: this.#port,
         clock,
         log,
         folder: this.#folder,
+        codec: codec ?? null,
         flushMs: config.JOURNAL_FLUSH_MS,
         maxBytes: config.JOURNAL_MAX_BYTES,
-        onFlushed: result => this.#flushed(result),
+        onFlushed: flushed => this.#flushed(flushed),
         onFenced: () => this.#refence(),
-        onRewound: released => this.#rewound(tools, released),
+        onRewound: released => this.#rewound(released),
         onRotated: () => {
           for (const permit of this.#opened) permit.repeat()
         },
@@ -282,21 +278,19 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   }
 
   #newJournal(): Journal<E> {
-    return new Journal<E>(this.#folder, this.#registry.id, this.#options.eventText ?? null, this.#options.disk)
+    return new Journal<E>(this.#folder, this.#registry.id, this.#options.codec ?? null, this.#options.disk)
   }
 
-  #flushed(result: Extract<FlushResult, { kind: 'done' }>): void {
+  #flushed({ released, spent }: Pick<Flushed, 'released' | 'spent'>): void {
     this.#registry.touch()
-    for (const [id, amount] of result.released) {
+    for (const [id, amount] of released) {
       const counter = this.#counters.byId(id)
       if (counter === undefined) continue
       counter.unflushed = counter.unflushed > amount ? counter.unflushed - amount : 0n
       // The counter has room again. A rate is the exception, because its units never come back within their minute.
       if (counter.metric !== 'rpm') counter.refusal = null
     }
-    for (const row of result.rows) {
-      this.#counters.byId(row.id)?.learnSpent(row.spent)
-    }
+    for (const [id, amount] of spent) this.#counters.byId(id)?.learnSpent(amount)
   }
 
   async #beatOnce(): Promise<void> {
@@ -310,6 +304,13 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     if (forgotten > 0) this.#rebind()
     if ([...this.#counters.all()].some(counter => counter.unsure)) await this.#flusher.exclusive(() => this.#acquirer.reconcile())
     this.#flusher.expire(config.JOURNAL_KEEP_MS)
+  }
+
+  /** Has the journals of other processes looked at. Without such journals there is nothing to do. */
+  async #adopt(silentMs: number): Promise<number> {
+    const ownId = this.#registry.id
+    if (journalsIn(this.#folder).every(id => id === ownId)) return 0
+    return this.#port.adopt({ ownId, silentMs, keepMs: this.#options.config.JOURNAL_KEEP_MS })
   }
 
   async #clean(): Promise<void> {
@@ -335,9 +336,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   }
 
   /** Handles a failover that has set the database back. Every known row may be older, belong to another owner, or be gone. The leases are read again. */
-  #rewound(tools: FlushTools<E>, released: ReadonlyMap<bigint, bigint>): void {
+  #rewound(released: AmountsById): void {
     this.#options.log.warn('database_went_back', { processId: String(this.#registry.id) })
-    tools.spendIds.clear()
     this.#counters.doubt(released)
     this.#wentBack = true
   }

@@ -28,6 +28,7 @@ export interface PermitTools<E extends ChargedEvent> {
 interface Hold {
   readonly counters: readonly Counter[]
   readonly amounts: readonly bigint[]
+  readonly beyondUinr: readonly bigint[] | null
   readonly charge: Charge
   /** The `capsVersion` at the time when the counters were found. */
   readonly capsVersion: number
@@ -41,6 +42,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   readonly #counters: readonly Counter[]
   readonly #amounts: bigint[]
   readonly #charge: Charge
+  readonly balanceLeftUinr: bigint | null
   readonly #capsVersion: number
   readonly #generation: number
   #heldUinr: bigint
@@ -57,6 +59,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#counters = hold.counters
     this.#amounts = [...hold.amounts]
     this.#charge = hold.charge
+    this.balanceLeftUinr = balanceLeftOf(hold)
     this.#capsVersion = hold.capsVersion
     this.#generation = tools.acquirer.generation
   }
@@ -187,7 +190,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#refusedBy = null
     const asked = this.#tools.acquirer.obtain(counters, needs, true).then(
       answer => {
-        if (!('counter' in answer)) return this.#extended(totalUinr, short, answer, debits)
+        if (!('counter' in answer)) return this.#extended(totalUinr, short, answer.amounts, debits)
         this.#refused(answer.counter)
         return false
       },
@@ -275,26 +278,17 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   /** Returns the daily unit of the call. */
   #counts(): Amounts {
-    const counts: (readonly [string, string])[] = []
-    for (const { metric, id, idText } of this.#counters) if (metric === 'daily' && id !== null) counts.push([idText, '1'])
-    return counts
+    for (const { metric, id } of this.#counters) if (metric === 'daily' && id !== null) return [[id, 1n]]
+    return noAmounts
   }
 
   #released(parts: readonly bigint[]): Amounts {
-    if (this.#generation !== this.#tools.acquirer.generation) return []
-    const released: (readonly [string, string])[] = []
-    let last = 1n
-    let text = '1'
+    if (this.#generation !== this.#tools.acquirer.generation) return noAmounts
+    const released: (readonly [bigint, bigint])[] = []
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i] as bigint
-      const { id, idText } = this.#counters[i] as Counter
-      if (part <= 0n || id === null) continue
-      // The budgets of a call usually lose the same amount, so its text is reused.
-      if (part !== last) {
-        last = part
-        text = String(part)
-      }
-      released.push([idText, text])
+      const { id } = this.#counters[i] as Counter
+      if (part > 0n && id !== null) released.push([id, part])
     }
     return released
   }
@@ -320,7 +314,16 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 }
 
+/** Returns what the balance had for a call whose hold it does not cover, otherwise null. */
+function balanceLeftOf({ counters, amounts, beyondUinr }: Hold): bigint | null {
+  if (beyondUinr === null) return null
+  const at = counters.findIndex(({ metric }) => metric === 'prepaid')
+  const beyond = beyondUinr[at] ?? 0n
+  return beyond > 0n ? (amounts[at] ?? 0n) - beyond : null
+}
+
 const nothing = (): void => {}
+const noAmounts: Amounts = []
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 

@@ -4,14 +4,14 @@
  * The byte offset in `beats` decides whether a range is already in the database. The primary key of an event decides whether its charge counts.
  * So nothing is lost and nothing counts twice, whatever the result of an earlier commit was.
  */
-import type { Db, Tx } from '../../../platform/db/db.ts'
+import type { StatementDb, Tx } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { type Crossed, crossed, emitCrossings } from '../budgets/crossings.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
 import type { SpendIds } from '../engine/counters/counter-rows.ts'
 import { advanceFlush, findFlushTo, insertDebits, type LockedCounterRow, lockCounters, settleCounters, shareProcess } from '../engine/queries.ts'
-import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
+import type { Amounts, Charge, EventCodec, JournalRecord } from './journal-records.ts'
 
 /** Inserts the events that are not in the database yet. Returns the ids of the inserted ones. */
 export type ApplyEvents<E extends ChargedEvent> = (tx: Tx, events: readonly E[]) => Promise<readonly string[]>
@@ -30,12 +30,14 @@ export function inOrder<E extends ChargedEvent>(appliers: readonly ApplyEvents<E
 }
 
 export interface FlushTools<E extends ChargedEvent> {
-  readonly db: Db
+  readonly db: StatementDb
   readonly ids: Ids
   readonly log: Log
   readonly nowMs: () => number
   readonly spendIds: SpendIds
   readonly applyEvents: ApplyEvents<E>
+  /** Reads the events in the journal. Null: they are JSON. */
+  readonly codec: EventCodec<E> | null
   /** Is called with the balances that fell, in the transaction in which they fell. */
   onDebited(tx: Tx, debited: readonly Debited[]): Promise<void>
 }
@@ -79,24 +81,22 @@ export interface Batch<E extends ChargedEvent> {
   readonly counts: Sums
 }
 
-/** Amounts by counter id. The ids stay the texts of the records, because one id comes a thousand times in a batch. */
-type Sums = Map<string, bigint>
+/** Amounts by counter id. */
+type Sums = Map<bigint, bigint>
 
 function add<K>(sums: Map<K, bigint>, id: K, amount: bigint): void {
   sums.set(id, (sums.get(id) ?? 0n) + amount)
 }
 
 function addAll(sums: Sums, amounts: Amounts): void {
-  for (const [id, amount] of amounts) add(sums, id, BigInt(amount))
+  for (const [id, amount] of amounts) add(sums, id, amount)
 }
-
-const byNumber = (sums: Sums): Map<bigint, bigint> => new Map([...sums].map(([id, amount]) => [BigInt(id), amount]))
 
 /** Returns the amounts that leave the leases with a batch whose range is in the database. */
 export function releasedBy<E extends ChargedEvent>({ charged, released }: Batch<E>): ReadonlyMap<bigint, bigint> {
   const sums = new Map(released)
   for (const item of charged) addAll(sums, item.released)
-  return byNumber(sums)
+  return sums
 }
 
 /** Adds up the records. `open` and `progress` have no effect here. */
@@ -212,17 +212,16 @@ async function applyBatch<E extends ChargedEvent>(
     add(values, item.charge, item.event.valueUinr)
     addAll(counts, item.counts)
   }
-  const spent = byNumber(counts)
+  const spent = counts
   for (const [charge, value] of values) for (const id of tools.spendIds.of(charge)) add(spent, id, value)
   const debits = fresh.filter(({ charge, event }) => charge.prepaid === true && event.costUinr > 0n)
   for (const { charge, event } of debits) {
     const balance = tools.spendIds.prepaidOf(charge)
     if (balance !== null) add(spent, balance, event.costUinr)
   }
-  const leaving = byNumber(released)
-  const rows = await settleRows(tools, tx, range.processId, locked, spent, leaving)
+  const rows = await settleRows(tools, tx, range.processId, locked, spent, released)
   await debit(tools, tx, debits, rows)
-  return { released: leaving, rows, fresh: fresh.length }
+  return { released, rows, fresh: fresh.length }
 }
 
 /** Checks that every counter of every charge exists and still belongs to the same owner. Otherwise spend would not be counted. */
@@ -242,14 +241,13 @@ function checkSpendRows<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { c
 
 /** Returns the ids of the counters that a batch may change. */
 function touchedBy<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charged, released, counts }: Batch<E>): bigint[] {
-  const texts = new Set([...released.keys(), ...counts.keys()])
+  const ids = new Set([...released.keys(), ...counts.keys()])
   const charges = new Set<Charge>()
   for (const item of charged) {
     charges.add(item.charge)
-    for (const [id] of item.counts) texts.add(id)
-    for (const [id] of item.released) texts.add(id)
+    for (const [id] of item.counts) ids.add(id)
+    for (const [id] of item.released) ids.add(id)
   }
-  const ids = new Set([...texts].map(BigInt))
   for (const charge of charges) {
     for (const id of spendIds.of(charge)) ids.add(id)
     const balance = spendIds.prepaidOf(charge)

@@ -1,41 +1,34 @@
 /**
- * Writes records to the journal and flushes them to the database in ranges. A flush begins at most JOURNAL_FLUSH_MS after a record, or at
- * `batchRecords` records. Only one flush runs at a time. Decision 0207 gives the reasons.
+ * Writes records to the journal and has them flushed to the database in ranges. A flush begins at most JOURNAL_FLUSH_MS after a record, or at
+ * `batchRecords` records. Only one flush runs at a time. The records themselves are only in the file, and another thread reads them there.
+ * Decisions 0207 and 0530 give the reasons.
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
-import { batchOf, type FlushResult, type FlushTools, releasedBy } from './flush-batch.ts'
-import { flushEntries, PortionSize } from './flush-entries.ts'
-import { type Entry, type Journal, readJournal } from './journal.ts'
-import type { JournalRecord } from './journal-records.ts'
+import { type AmountsById, batchRecords, type FlushAnswer, type Flushed, type FlushPort } from './flush-work.ts'
+import type { Journal } from './journal.ts'
+import { readJournal } from './journal-reader.ts'
+import type { EventCodec, JournalRecord } from './journal-records.ts'
 
-/** The most records of one transaction. */
-const batchRecords = 2000
-/** The most records in memory. Further records are read back from the journal. */
-const queueMax = 20_000
-/** The states in which a process may write its own journal. */
-const ownStates = ['live', 'closing'] as const
 /** The pause after a failed flush. */
 const retryMs = 500
 
-/** Replaces records in the queue that only an adopter needs, so that their events are not kept in memory until the next flush. */
-const withoutEffect: Extract<JournalRecord<ChargedEvent>, { readonly kind: 'return' }> = { kind: 'return', released: [] }
-
 export interface FlusherOptions<E extends ChargedEvent> {
-  readonly tools: FlushTools<E>
+  readonly port: FlushPort<E>
   readonly clock: Clock
   readonly log: Log
   readonly folder: string
+  readonly codec: EventCodec<E> | null
   readonly flushMs: number
   readonly maxBytes: number
-  /** Is called after every commit, with the released amounts and the rows of the counters. */
-  readonly onFlushed: (result: Extract<FlushResult, { kind: 'done' }>) => void
+  /** Is called after every commit. */
+  readonly onFlushed: (flushed: Pick<Flushed, 'released' | 'spent'>) => void
   /** Is called when the process is fenced. It registers the process again and gives the flusher a new journal. */
   readonly onFenced: () => Promise<void>
-  /** Is called when the database has lost earlier flushes (a failover). It gets the released amounts of the records that are flushed again. */
-  readonly onRewound: (released: ReadonlyMap<bigint, bigint>) => void
+  /** Is called when the database has lost earlier flushes (a failover). It gets the released amounts of the lost records, which are flushed again. */
+  readonly onRewound: (released: AmountsById) => void
   /** Is called when a new segment begins. It writes the running calls again. */
   readonly onRotated: () => void
 }
@@ -59,11 +52,10 @@ export class Flusher<E extends ChargedEvent> {
   readonly #options: FlusherOptions<E>
   #journal: Journal<E>
   #processId: bigint
-  #queue: Entry<E>[] = []
+  /** The number of records that are not in the database. After a failover it is too low until all are flushed. */
+  #waiting = 0
   /** Records that neither the disk nor the database has taken yet. Their event ids keep them from counting twice, whatever the result of an earlier try was. */
   #owed: JournalRecord<E>[] = []
-  /** True when records after the queue are only in the file. */
-  #spilled = false
   #turn: Turn<E> | null = null
   #flushedTo = 0
   #waiters: Waiter[] = []
@@ -73,7 +65,6 @@ export class Flusher<E extends ChargedEvent> {
   readonly #backlogAge = new BacklogAge()
   readonly #now = (): number => this.#options.clock.monotonicMs()
   #failures = 0
-  readonly #portion = new PortionSize(batchRecords)
   #chain: Promise<unknown> = Promise.resolve()
 
   constructor(options: FlusherOptions<E>, processId: bigint, journal: Journal<E>) {
@@ -139,7 +130,8 @@ export class Flusher<E extends ChargedEvent> {
   /** Sends the records after this offset again, because the database has lost their commit. `processId` guards against a new journal. */
   rewind(processId: bigint, flushTo: number): Promise<void> {
     return this.exclusive(async () => {
-      if (processId === this.#processId && flushTo < this.#flushedTo) this.#moveTo(flushTo)
+      if (processId !== this.#processId || flushTo >= this.#flushedTo) return
+      this.#moveTo(flushTo, await this.#options.port.lost({ processId, from: flushTo, to: this.#flushedTo }))
     })
   }
 
@@ -187,12 +179,11 @@ export class Flusher<E extends ChargedEvent> {
   /** Takes over a new process id and journal. Returns the records that are not in the database yet, so that the caller writes them again. */
   renew(processId: bigint, journal: Journal<E>): readonly JournalRecord<E>[] {
     this.#writeTurn()
-    const rest = this.#spilled ? [...readJournal<E>(this.#options.folder, this.#processId, this.#flushedTo)] : this.#queue
+    const rest = [...readJournal<E>(this.#options.folder, this.#processId, this.#flushedTo, this.#options.codec)]
     this.#journal.close()
     this.#journal = journal
     this.#processId = processId
-    this.#queue = []
-    this.#spilled = false
+    this.#waiting = 0
     this.#flushedTo = 0
     this.#backlogAge.clear()
     // The process that fenced this one owns their leases. Their charges are still written by this process.
@@ -211,11 +202,13 @@ export class Flusher<E extends ChargedEvent> {
     this.#journal.expire(this.#flushedTo, keepMs, this.#options.clock.nowMs())
   }
 
-  close(): void {
+  /** Closes the journal and ends the work of flushes. */
+  async close(): Promise<void> {
     this.#writeTurn()
     this.#cancelTimer?.()
     this.#cancelTimer = null
     this.#journal.close()
+    await this.#options.port.close()
   }
 
   #writeTurn(): void {
@@ -231,14 +224,10 @@ export class Flusher<E extends ChargedEvent> {
 
   #appendAll(records: readonly JournalRecord<E>[]): number {
     if (this.#journal.isSegmentFull && !this.#isRotating) this.#rotate()
-    const endOffsets = this.#journal.append(records)
+    this.#journal.append(records)
     this.#backlogAge.appended(this.#now)
-    for (let index = 0; index < records.length; index++) {
-      const record = records[index] as JournalRecord<E>
-      if (this.#spilled || this.#queue.length >= queueMax) this.#spilled = true
-      else this.#queue.push({ record: record.kind === 'open' || record.kind === 'progress' ? withoutEffect : record, endOffset: endOffsets[index] ?? 0 })
-    }
-    if (this.#queue.length >= batchRecords) this.#start()
+    this.#waiting += records.length
+    if (this.#waiting >= batchRecords) this.#start()
     else this.#cancelTimer ??= this.#options.clock.after(this.#options.flushMs, () => this.#start())
     return this.#journal.endOffset
   }
@@ -288,20 +277,14 @@ export class Flusher<E extends ChargedEvent> {
     await this.#payOwed()
     const target = this.#journal.endOffset
     while (this.#flushedTo < this.#journal.endOffset) {
-      if (this.#flushedTo >= target && this.#queue.length < batchRecords && this.#waiters.length === 0) break
-      this.#refill()
-      const entries = this.#queue.slice(0, this.#portion.records)
-      const last = entries[entries.length - 1]
-      if (last === undefined) throw new Error('the journal has bytes that no record explains')
-      const range = { processId: this.#processId, states: ownStates, from: this.#flushedTo }
-      const result = await flushEntries(this.#options.tools, range, entries)
-      if (this.#portion.follow(result)) continue
-      if (result.kind === 'fenced') await this.#options.onFenced()
-      else if (result.kind === 'elsewhere') this.#moveTo(result.flushTo)
-      else if (result.kind === 'done') {
-        this.#queue.splice(0, entries.length)
-        this.#advance(last.endOffset)
-        this.#options.onFlushed(result)
+      if (this.#flushedTo >= target && this.#waiting < batchRecords && this.#waiters.length === 0) break
+      const answer = await this.#options.port.flush({ processId: this.#processId, from: this.#flushedTo, to: this.#journal.endOffset })
+      if (answer.kind === 'fenced') await this.#options.onFenced()
+      else if (answer.kind === 'elsewhere') this.#moveTo(answer.flushTo, answer.released)
+      else {
+        this.#waiting = Math.max(0, this.#waiting - answer.records)
+        this.#advance(answer.flushedTo)
+        this.#options.onFlushed(answer)
       }
     }
   }
@@ -309,45 +292,26 @@ export class Flusher<E extends ChargedEvent> {
   /** Writes the owed records in their order. When `last` is given, it stops after that record. */
   async #payOwed(last?: JournalRecord<E>): Promise<void> {
     for (let record = this.#owed[0]; record !== undefined; record = this.#owed[0]) {
-      const range = { processId: this.#processId, states: ownStates, from: 0 }
-      const result = await flushEntries(this.#options.tools, range, [{ record, endOffset: null }])
-      if (result.kind === 'fenced') await this.#options.onFenced()
-      else if (result.kind === 'done') {
+      const answer: FlushAnswer = await this.#options.port.write(this.#processId, record)
+      if (answer.kind === 'fenced') await this.#options.onFenced()
+      else if (answer.kind === 'done') {
         this.#owed.shift()
-        this.#options.onFlushed(result)
+        this.#options.onFlushed(answer)
         if (record === last) return
-      } else throw new Error('a record without an offset was taken for one that has one')
+      }
     }
   }
 
   /** Adopts the database's offset. Records before it are in the database. Records after it are sent again from the kept segments. */
-  #moveTo(flushTo: number): void {
-    if (flushTo > this.#flushedTo) {
-      const known = this.#queue.filter(entry => entry.endOffset <= flushTo)
-      this.#queue = this.#queue.filter(entry => entry.endOffset > flushTo)
-      this.#options.onFlushed({ kind: 'done', released: releasedBy(batchOf(known.map(entry => entry.record))), rows: [] })
-    } else {
-      this.#queue = []
-      this.#spilled = true
-      const again = [...readJournal<E>(this.#options.folder, this.#processId, flushTo)].map(entry => entry.record)
-      this.#options.onRewound(releasedBy(batchOf(again)))
-    }
-    this.#flushedTo = flushTo
+  #moveTo(flushTo: number, released: AmountsById): void {
+    if (flushTo > this.#flushedTo) this.#options.onFlushed({ released, spent: new Map() })
+    else this.#options.onRewound(released)
     this.#advance(flushTo)
-  }
-
-  #refill(): void {
-    if (this.#queue.length > 0 || !this.#spilled) return
-    const from = this.#flushedTo
-    for (const entry of readJournal<E>(this.#options.folder, this.#processId, from)) {
-      if (this.#queue.length >= queueMax) return
-      this.#queue.push(entry)
-    }
-    this.#spilled = false
   }
 
   #advance(offset: number): void {
     this.#flushedTo = offset
+    if (offset >= this.#journal.endOffset) this.#waiting = 0
     this.#backlogAge.flushed(offset, this.#journal.endOffset, this.#now())
     const ready = this.#waiters.filter(waiter => waiter.offset <= offset)
     if (ready.length === 0) return

@@ -10,7 +10,8 @@ import { askSocket, bootId, removeSocket } from '../engine/liveness.ts'
 import { findProcess, lockLeasedCounters, lockProcessForAdoption, returnAllLeases, setProcessState } from '../engine/queries.ts'
 import type { FlushRange, FlushTools } from './flush-batch.ts'
 import { flushEntries, PortionSize } from './flush-entries.ts'
-import { deleteJournal, type Entry, journalsIn, lastWriteMs, readJournal } from './journal.ts'
+import { deleteJournal, journalsIn, lastWriteMs } from './journal.ts'
+import { type Entry, readJournal } from './journal-reader.ts'
 import type { Amounts, Charge, JournalRecord } from './journal-records.ts'
 import { insertForgotten } from './restored-queries.ts'
 
@@ -22,13 +23,22 @@ export interface JanitorOptions<E extends ChargedEvent> {
   readonly clock: Clock
   readonly log: Log
   readonly folder: string
-  readonly keepMs: number
-  /** A process of another boot counts as dead only after this time without a beat. */
-  readonly silentMs: number
-  readonly ownId: () => bigint
   /** Ends other work that the dead process had begun. It runs in the transaction that closes the process, after the events of its calls. */
   readonly endOf?: (tx: Tx, processId: bigint) => Promise<void>
 }
+
+/** What a round needs to know of the process that asks for it. */
+export interface AdoptionRound {
+  /** The process that asks. */
+  readonly ownId: bigint
+  /** A process of another boot counts as dead only after this time without a beat. */
+  readonly silentMs: number
+  /** The time for which the journal of a closed process stays. */
+  readonly keepMs: number
+}
+
+/** The number of records after which the scan for running calls lets other work run. */
+const scanRecords = 5000
 
 interface RunningCall<E> {
   readonly event: E
@@ -45,21 +55,21 @@ export class Janitor<E extends ChargedEvent> {
     this.#options = options
   }
 
-  /** Runs one round. Returns the number of adopted processes. */
-  runOnce(): Promise<number> {
-    this.#running ??= this.#round().finally(() => {
+  /** Runs one round, or waits for the one that runs. Returns the number of adopted processes. */
+  runOnce(round: AdoptionRound): Promise<number> {
+    this.#running ??= this.#round(round).finally(() => {
       this.#running = null
     })
     return this.#running
   }
 
-  async #round(): Promise<number> {
-    const { folder, ownId, log } = this.#options
+  async #round(round: AdoptionRound): Promise<number> {
+    const { folder, log } = this.#options
     let adopted = 0
     for (const id of journalsIn(folder)) {
-      if (id === ownId()) continue
+      if (id === round.ownId) continue
       try {
-        if (await this.#look(id)) adopted++
+        if (await this.#look(id, round)) adopted++
       } catch (error) {
         // A database that is away stops the whole round. One unreadable journal must not delay the others.
         if (error instanceof DatabaseUnavailableError) throw error
@@ -70,8 +80,8 @@ export class Janitor<E extends ChargedEvent> {
   }
 
   /** Checks one process. Returns true when the process was adopted. */
-  async #look(id: bigint): Promise<boolean> {
-    const { tools, silentMs } = this.#options
+  async #look(id: bigint, { silentMs, keepMs }: AdoptionRound): Promise<boolean> {
+    const { tools } = this.#options
     let found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
     if (found === null) {
       // Rows of processes are never deleted. So the database was restored to a moment before this process registered.
@@ -79,7 +89,7 @@ export class Janitor<E extends ChargedEvent> {
       found = await tools.db.maybe(findProcess, id, BigInt(silentMs))
     }
     if (found === null || found.state === 'closed') {
-      this.#discard(id)
+      this.#discard(id, keepMs)
       return false
     }
     return (await this.#isDead(id, found)) && (await this.#adopt(id))
@@ -98,8 +108,8 @@ export class Janitor<E extends ChargedEvent> {
     return found.bootId === bootId() && (answer === 'refused' || found.journal === folder)
   }
 
-  #discard(id: bigint): void {
-    const { folder, clock, keepMs } = this.#options
+  #discard(id: bigint, keepMs: number): void {
+    const { folder, clock } = this.#options
     if (lastWriteMs(folder, id) >= clock.nowMs() - keepMs) return
     deleteJournal(folder, id)
     removeSocket(folder, id)
@@ -115,10 +125,10 @@ export class Janitor<E extends ChargedEvent> {
     })
     if (from === null) return false
     const states = ['lost']
-    const endOffset = await this.#write({ processId: id, states, from }, readJournal<E>(folder, id, from))
+    const endOffset = await this.#write({ processId: id, states, from }, readJournal<E>(folder, id, from, tools.codec))
     if (endOffset === null) return false
     // These rows are written before the leases go back, so that the running calls are counted before their holds are free.
-    const running = runningCalls(readJournal<E>(folder, id))
+    const running = await runningCalls(readJournal<E>(folder, id, 0, tools.codec))
     if (
       (await this.#write(
         { processId: id, states, from: endOffset },
@@ -179,10 +189,15 @@ function interrupted<E extends ChargedEvent>({ event, charge, counts }: RunningC
   return { record: { kind: 'settle', event: { ...event, outcome: 'interrupted', estimated: true }, charge, counts, released: [] }, endOffset }
 }
 
-/** Returns the calls with an `open` record and no end, with their last draft. */
-function runningCalls<E extends ChargedEvent>(entries: Iterable<Entry<E>>): RunningCall<E>[] {
+/** Returns the calls with an `open` record and no end, with their last draft. The journal may have an hour of calls, so other work runs in between. */
+async function runningCalls<E extends ChargedEvent>(entries: Iterable<Entry<E>>): Promise<RunningCall<E>[]> {
   const calls = new Map<string, RunningCall<E>>()
-  for (const { record } of entries) note(calls, record)
+  let read = 0
+  for (const { record } of entries) {
+    note(calls, record)
+    read++
+    if (read % scanRecords === 0) await new Promise(resolve => setImmediate(resolve))
+  }
   return [...calls.values()]
 }
 

@@ -4,24 +4,19 @@
  *
  * The files are segments `<process>.<offset of their first byte>`. Offsets count over all segments of a process.
  */
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ChargedEvent } from '../engine/admission.ts'
 import { type JournalDisk, machineDisk } from './journal-disk.ts'
-import { decodeRecords, type EventText, type JournalRecord, RecordBuffer } from './journal-records.ts'
+import { type EventCodec, type JournalRecord, RecordBuffer } from './journal-records.ts'
 
 /** The record could not be written because the disk is full or gone. No part of it is in the file. */
 export class JournalWriteError extends Error {
   override readonly name = 'JournalWriteError'
 }
 
-/** A record and the offset of its end. */
-export interface Entry<E extends ChargedEvent> {
-  readonly record: JournalRecord<E>
-  readonly endOffset: number
-}
-
-interface Segment {
+/** A file of a journal, with the offset of its first byte. */
+export interface Segment {
   readonly path: string
   readonly start: number
 }
@@ -52,16 +47,6 @@ export function journalsIn(folder: string): bigint[] {
   return [...ids].sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** Yields every whole record of a process that ends after `fromOffset`. A torn tail ends its segment. */
-export function* readJournal<E extends ChargedEvent>(folder: string, processId: bigint, fromOffset = 0): Generator<Entry<E>> {
-  const segments = segmentsOf(folder, processId)
-  for (const [index, segment] of segments.entries()) {
-    const next = segments[index + 1]
-    if (next !== undefined && next.start <= fromOffset) continue
-    for (const entry of decodeRecords<E>(readFileSync(segment.path), segment.start)) if (entry.endOffset > fromOffset) yield entry
-  }
-}
-
 /** Deletes the journal of a closed process. */
 export function deleteJournal(folder: string, processId: bigint): void {
   for (const segment of segmentsOf(folder, processId)) unlinkSync(segment.path)
@@ -87,8 +72,8 @@ export class Journal<E extends ChargedEvent> {
   #syncedTo = 0
   #syncing: Promise<void> | null = null
 
-  constructor(folder: string, processId: bigint, eventText: EventText<E> | null = null, disk: JournalDisk = machineDisk) {
-    this.#buffer = new RecordBuffer(eventText)
+  constructor(folder: string, processId: bigint, codec: EventCodec<E> | null = null, disk: JournalDisk = machineDisk) {
+    this.#buffer = new RecordBuffer(codec)
     this.#folder = folder
     this.#processId = processId
     this.#disk = disk
@@ -106,17 +91,11 @@ export class Journal<E extends ChargedEvent> {
   }
 
   /**
-   * Writes records with one system call and returns the offset of each record's end. They are in the page cache on return. Throws
-   * `JournalWriteError`; the file then contains none of them.
+   * Writes records with one system call. They are in the page cache on return. Throws `JournalWriteError`; the file then contains none of them.
    */
-  append(records: readonly JournalRecord<E>[]): number[] {
+  append(records: readonly JournalRecord<E>[]): void {
     this.#buffer.clear()
-    const endOffsets: number[] = []
-    let end = this.#end
-    for (const record of records) {
-      end += this.#buffer.add(record)
-      endOffsets.push(end)
-    }
+    for (const record of records) this.#buffer.add(record, this.#end)
     const { bytes } = this.#buffer
     try {
       if (this.#isTorn) this.#cutTail()
@@ -124,11 +103,11 @@ export class Journal<E extends ChargedEvent> {
       if (written !== bytes.length) throw new Error(`wrote ${written} of ${bytes.length} bytes`)
     } catch (cause) {
       this.#isTorn = true
+      this.#buffer.forgetFacts()
       this.#tryCutTail()
       throw new JournalWriteError('the usage journal could not be written', { cause })
     }
-    this.#end = end
-    return endOffsets
+    this.#end += bytes.length
   }
 
   /** Begins a new segment. Returns false when none can be made because the disk is full; the old segment is then used further. */
@@ -142,6 +121,8 @@ export class Journal<E extends ChargedEvent> {
     const old = this.#fd
     this.#fd = fd
     this.#start = this.#end
+    // Earlier segments are deleted one by one, so each has all facts of its records.
+    this.#buffer.forgetFacts()
     if (this.#syncedTo === 0) closeSync(old)
     else void this.#synced(old).finally(() => closeSync(old))
     return true

@@ -2,7 +2,7 @@ import { multipartBody } from '../../wire/multipart-body.ts'
 import { callHeaders } from '../call-headers.ts'
 import type { AudioStyle } from './audio-style.ts'
 
-/** The paths and fields of OpenAI's audio API, which most providers share. Everything is sent on unchanged, except the model's name. */
+/** The paths and fields of OpenAI's audio API. Most providers share them. The request is unchanged except for the name of the model. */
 export const openAiAudio: AudioStyle = {
   transcription({ file, fields, stream }, { provider, upstreamModel, credential }, boundary) {
     const named = fields.map(field => (field.name === 'model' ? { ...field, value: upstreamModel } : field))
@@ -21,7 +21,8 @@ export const openAiAudio: AudioStyle = {
       method: 'POST',
       url: `${provider.baseUrl}/audio/speech`,
       headers: { ...callHeaders(provider, credential), 'content-type': 'application/json', accept: '*/*' },
-      // The body is always written again. A provider could otherwise read a repeated key differently from the gateway that priced it.
+      // The body is always written again. Otherwise a provider could read another occurrence of a repeated name than the one that the gateway has
+      // priced.
       body: JSON.stringify({ ...body, model: upstreamModel }),
       dropped: [],
     }

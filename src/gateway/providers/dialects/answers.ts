@@ -1,4 +1,7 @@
-/** Decides whether a whole reply of status 200 contains an answer, in each format. A reply without one is a failed route, so it is not charged. */
+/**
+ * Decides whether a whole reply with status 200 contains an answer, in each format. A reply without an answer counts as a failed route and is not
+ * charged.
+ */
 
 import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
 import type { HubRequest } from '../dialect.ts'
@@ -14,7 +17,7 @@ export function answersInChat(operation: Operation, reply: JsonObject): boolean 
 /** Messages need a list of blocks. The list may be empty, because the model may have nothing to say. */
 export const answersInMessages = (_operation: Operation, reply: JsonObject): boolean => isTyped(reply['content'])
 
-/** Returns whether a reply of the Responses API is an answer: it has a list of items, which may be empty, and has not failed or been cancelled. */
+/** Returns whether a reply of the Responses API is an answer. An answer has a list of items, which may be empty, and has not failed or been cancelled. */
 export function answersInResponses(_operation: Operation, { output, status }: JsonObject): boolean {
   return isTyped(output) && status !== 'failed' && status !== 'cancelled'
 }
@@ -24,7 +27,7 @@ export function answersInGemini(_operation: Operation, { candidates, promptFeedb
   return objectsOf(candidates).length > 0 || isObject(promptFeedback)
 }
 
-/** True for a list that is empty or has a part with a type. Parts without a type do not count. */
+/** Returns whether a list is empty or has a part with a type. Parts without a type do not count. */
 function isTyped(parts: unknown): boolean {
   return Array.isArray(parts) && (parts.length === 0 || parts.some(part => isObject(part) && typeof part['type'] === 'string'))
 }

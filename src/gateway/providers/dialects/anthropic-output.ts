@@ -2,12 +2,15 @@
 import { isObject } from '../../../platform/values/json.ts'
 import { outputChars } from '../../wire/output-chars.ts'
 
-/** Returns the characters of output in the beginning of a block. Results of a provider's tool do not count, because they are input of the next step. */
+/**
+ * Returns the number of output characters at the start of a block. Results of a provider's tool do not count, because they are input of the next
+ * step.
+ */
 export function blockChars(block: unknown): number {
   return !isObject(block) || String(block['type']).endsWith('_tool_result') ? 0 : outputChars(block)
 }
 
-/** Returns the characters of output in a delta of a block. A citation quotes what the model has read and is not charged. */
+/** Returns the number of output characters in a delta of a block. A citation quotes what the model has read and is not charged. */
 export function deltaChars(delta: unknown): number {
   return !isObject(delta) || delta['type'] === 'citations_delta' ? 0 : outputChars(delta)
 }

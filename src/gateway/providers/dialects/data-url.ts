@@ -5,10 +5,10 @@ export interface DataUrl {
   readonly base64: string
 }
 
-/** The longest head of a data URL, up to the comma, that is examined. */
+/** Maximum length of the part before the comma of a data URL. */
 const headMaxChars = 256
 
-/** Returns the parts of a base64 data URL, or null for anything else. Parameters other than `base64` are ignored. */
+/** Returns the parts of a base64 data URL, or null for any other text. Parameters other than `base64` are ignored. */
 export function dataUrlOf(url: string): DataUrl | null {
   if (!/^data:/i.test(url)) return null
   const comma = url.slice(0, headMaxChars).indexOf(',')

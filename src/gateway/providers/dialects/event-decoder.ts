@@ -2,19 +2,19 @@ import { type JsonObject, parsedObject } from '../../../platform/values/json.ts'
 import { type ChatStreamDecoder, type ChatStreamEvent, refusedCode } from '../../wire/chat/chat-stream.ts'
 import { type SseEvent, SseEventReader } from '../../wire/sse/sse-events.ts'
 
-/** Most events of one stream that begin like an object and cannot be parsed. Such events are skipped, but each attempt takes time. */
+/** Maximum number of events in one stream that begin like an object but cannot be parsed. They are skipped, but each attempt to parse one takes time. */
 const unreadMax = 100
-/** Most keep-alives in a row that are passed on. After that, the gateway's own keep-alives keep the client's connection open. */
+/** Maximum number of consecutive keep-alives that are passed on. After that, the gateway's own keep-alives keep the client's connection open. */
 const aliveMax = 100
 
-/** Reads a stream event by event, for any chunking. Each format reads the content of the events itself. */
+/** Reads a stream event by event, however its bytes are chunked. Each format reads the content of the events itself. */
 export abstract class EventDecoder implements ChatStreamDecoder {
   readonly #events: SseEventReader
   #unread = 0
   #alive = 0
   #isOver = false
 
-  /** `eventMaxBytes`: the longest event that is read. Left out: the limit for providers that the operator chose. */
+  /** `eventMaxBytes` is the maximum size of an event. The default is the limit for providers that the operator chose. */
   constructor(eventMaxBytes?: number) {
     this.#events = new SseEventReader(eventMaxBytes)
   }
@@ -47,9 +47,19 @@ export abstract class EventDecoder implements ChatStreamDecoder {
     return out
   }
 
+  /** True between two events, until the stream is over. */
+  protected get atBoundary(): boolean {
+    return !this.#isOver && this.#events.atBoundary
+  }
+
+  /** Notes that events with output were read as a whole. */
+  protected passed(): void {
+    this.#alive = 0
+  }
+
   protected abstract read(event: SseEvent): readonly ChatStreamEvent[]
 
-  /** Returns the object in the data of an event, or null. */
+  /** Returns the JSON object in the data of an event. Returns null when there is none. */
   protected object(data: string): JsonObject | null {
     if (!/^\s*\{/.test(data)) return null
     const value = parsedObject(data)

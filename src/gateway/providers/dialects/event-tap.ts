@@ -2,16 +2,16 @@ import { type LineSink, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import type { StreamTap } from '../dialect.ts'
 
-/** A longer name of a model is none that the catalog has, and is not kept. */
+/** Maximum length of a model name. Every name in the catalog is shorter, so a longer one is dropped. */
 const modelMaxChars = 200
 
-/** Returns the model that a reply, or its beginning, names; null: none. */
+/** Returns the model that a reply or its beginning names. Returns null when it names none. */
 export const modelNamed = ({ model }: Readonly<Record<string, unknown>>): string | null =>
   typeof model === 'string' && model !== '' && model.length <= modelMaxChars ? model : null
 
 /**
- * Reads a stream of named events while its bytes pass, counts the events and finds their ends. Each format reads the content of the events itself. The same
- * bytes give the same result for any chunking.
+ * Reads a stream of named events while its bytes pass, counts the events and finds their ends. Each format reads the content of the events itself.
+ * The same bytes give the same result, however they are chunked.
  */
 export abstract class EventTap implements StreamTap, LineSink {
   usage: TokenUsage | null = null
@@ -25,9 +25,9 @@ export abstract class EventTap implements StreamTap, LineSink {
   over = false
   events = 0
   wholeBytes = 0
-  /** True: the last event has begun. The stream is finished when that event is complete. */
+  /** True when the last event has begun. The stream is finished when that event is complete. */
   protected isLast = false
-  /** True: an event with content has begun. The stream has begun when that event is complete. */
+  /** True when an event with content has begun. The stream counts as begun when that event is complete. */
   protected says = false
   readonly #lines = new SseLineScanner(this)
   #hasData = false
@@ -60,7 +60,7 @@ export abstract class EventTap implements StreamTap, LineSink {
     this.over = this.finished || this.failed
   }
 
-  /** Reads one line of an event. Returns true if it has data. */
+  /** Reads one line of an event. Returns true if the line contains data. */
   protected abstract field(bytes: Uint8Array, start: number, end: number): boolean
 
   protected eventEnds(): void {}

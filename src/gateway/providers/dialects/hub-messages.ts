@@ -1,4 +1,4 @@
-/** Reads messages of the hub format for the dialects other than OpenAI chat. */
+/** Reads messages of the hub format, for the dialects other than OpenAI chat. */
 import { fail } from '../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../platform/values/json.ts'
 import type { JsonTexts } from '../../wire/json/json-texts.ts'
@@ -6,13 +6,13 @@ import { argumentsObject, textOf } from './json-values.ts'
 import { asksForNothing } from './uncarried.ts'
 
 export interface ReadOptions {
-  /** True: the dialect has a place for marks of the prompt cache. */
+  /** True when the dialect can express marks of the prompt cache. */
   readonly takesMarks: boolean
   /** Fields of content parts that the dialect accepts in addition to the common ones. */
   readonly partFields?: readonly string[]
 }
 
-/** Fields of messages that are read or have no effect. For example, some clients put a tool's name next to its result. */
+/** Fields of messages that the dialects read, or that have no effect. For example, some clients put a tool's name next to its result. */
 const fieldsByRole: Readonly<Record<string, readonly string[]>> = {
   assistant: ['tool_calls', 'function_call', 'refusal', 'reasoning_content', 'thinking_blocks'],
   tool: ['tool_call_id', 'name'],
@@ -28,8 +28,8 @@ const partFieldsByType: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Returns the messages, with calls in the older `function_call` form converted to tool calls. Adds to `dropped` every field for which no dialect has a place.
- * Throws `bad_request` for the result of a function that was never called.
+ * Returns the messages. Calls in the older `function_call` form are converted to tool calls. Fields that no dialect can express are added to
+ * `dropped`. Throws `bad_request` for the result of a function that was never called.
  */
 export function messagesOf(messages: unknown, dropped: Set<string>, options: ReadOptions): readonly JsonObject[] {
   const calls = new Map<string, string>()
@@ -55,7 +55,7 @@ function noteFields(message: JsonObject, dropped: Set<string>, { takesMarks, par
   for (const call of objectsOf(message['tool_calls'])) if (isObject(call['cache_control']) && !takesMarks) dropped.add('cache_control')
 }
 
-/** Converts the older form. It has no ids, so a result belongs to the last call of its name. */
+/** Converts the older form of calls. It has no ids, so a result belongs to the last call of the same name. */
 function withoutOlderCalls(message: JsonObject, index: number, calls: Map<string, string>): JsonObject {
   const { function_call: older, ...others } = message
   if (message['role'] === 'assistant' && isObject(older) && objectsOf(message['tool_calls']).length === 0) {
@@ -72,7 +72,7 @@ function withoutOlderCalls(message: JsonObject, index: number, calls: Map<string
   return { role: 'tool', tool_call_id: id, content: message['content'] ?? '' }
 }
 
-/** Returns the name and the arguments of a call. The text of a freeform tool is its only argument. Throws `bad_request`, see argumentsObject. */
+/** Returns the name and the arguments of a call. For a freeform tool, the text is the only argument. Throws `bad_request` as `argumentsObject` does. */
 export function calledOf(call: JsonObject, texts: JsonTexts): { readonly name: string; readonly input: Record<string, unknown> } {
   const { function: made, custom } = call
   const name = calledName(call)
@@ -80,23 +80,23 @@ export function calledOf(call: JsonObject, texts: JsonTexts): { readonly name: s
   return { name, input: isObject(made) ? argumentsObject(made['arguments'], texts) : {} }
 }
 
-/** Returns the name of the tool that a call names, or '' if it names none. */
+/** Returns the name of the called tool, or '' when the call names none. */
 export function calledName({ function: made, custom }: JsonObject): string {
   const called = isObject(custom) ? custom : made
   return isObject(called) ? textOf(called['name']) : ''
 }
 
-/** Records that thinking of an earlier turn is left out: all blocks but the `carried` ones, or thinking without blocks. */
+/** Records thinking of an earlier turn that is left out: every block that is not among the `carried` ones, and thinking without blocks. */
 export function noteThoughts({ thinking_blocks: blocks, reasoning_content: thought }: JsonObject, carried: number, dropped: Set<string>): void {
   const given = objectsOf(blocks).length
   if (given > carried) dropped.add('messages.thinking_blocks')
   else if (given === 0 && textOf(thought) !== '') dropped.add('messages.reasoning_content')
 }
 
-/** Adds the `detail` of an image to the dropped fields. The value `auto` is not added, because it is the default and nothing is lost without it. */
+/** Adds the `detail` of an image to the dropped fields. The default value `auto` is not added, because leaving it out has no effect. */
 export function noteDetail(image: unknown, dropped: Set<string>): void {
   if (isObject(image) && typeof image['detail'] === 'string' && image['detail'] !== 'auto') dropped.add('messages.content.image_url.detail')
 }
 
-/** Replaces the result of a call that was never answered. */
+/** The text that replaces the result of a call that was never answered. */
 export const missingResultText = 'There is no result of this call.'

@@ -4,11 +4,11 @@ import { isObject } from '../../../platform/values/json.ts'
 export interface SchemaSubset {
   /** Keywords that are kept. All others are removed and reported. */
   readonly keywords: ReadonlySet<string>
-  /** True: `additionalProperties: false` is set on objects that do not have it. */
+  /** True when objects without `additionalProperties: false` get it. */
   readonly closesObjects: boolean
 }
 
-/** The deepest level of a schema that is checked. Deeper levels are sent unchanged. */
+/** Maximum depth of a schema that is checked. Deeper levels are sent unchanged. */
 const depthMax = 64
 
 /** Returns the schema without keywords that the provider refuses. Each removed keyword is added to `dropped` under `at`. */

@@ -4,7 +4,7 @@ import { isSignedId, readCallId } from './gemini/gemini-signature.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the messages without the signatures in the ids of their calls and results; null: they have none. */
+/** Returns the messages without the signatures in the ids of their calls and results. Returns null when the ids contain none. */
 export function withoutSignedIds(messages: unknown): readonly unknown[] | null {
   if (!Array.isArray(messages) || !messages.some(isSigned)) return null
   return messages.map((message: unknown) => (isSigned(message) ? plain(message) : message))

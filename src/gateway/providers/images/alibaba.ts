@@ -3,7 +3,7 @@ import { asObject, failedWith, type ImageStyle, madeOf, objectOf, refused, textO
 import { headersFor, jsonRequest, lostOf, refuseEdits, splitOthers } from './request-parts.ts'
 import { nearestShape, steppedSize } from './sizes.ts'
 
-/** The only sizes of the Qwen image models. They make one picture for each task. */
+/** The only sizes of the Qwen image models. These models make one picture for each task. */
 const qwenSizes = ['1664*928', '1472*1104', '1328*1328', '1104*1472', '928*1664']
 const isQwen = ({ upstreamModel }: Target): boolean => upstreamModel.startsWith('qwen-image')
 const parameters = ['seed', 'prompt_extend', 'watermark']
@@ -62,7 +62,7 @@ function sizeOf(wanted: { width: number; height: number } | null, target: Target
   return { size: `${size.width}*${size.height}`, isExact }
 }
 
-/** Returns the pictures that were made. The others of the task have a code instead. */
+/** Returns the finished pictures. A failed picture of a task has a code instead of a URL. */
 function resultsOf(results: unknown): { url: string }[] {
   if (!Array.isArray(results)) return []
   return results.flatMap(result => {

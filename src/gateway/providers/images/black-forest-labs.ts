@@ -6,8 +6,8 @@ import { steppedSize } from './sizes.ts'
 const taken = ['seed', 'prompt_upsampling', 'safety_tolerance', 'output_format', 'image_prompt']
 
 /**
- * Black Forest Labs. A request starts a job and returns the address of its state. Results are addresses that are valid for ten minutes. The provider has no
- * call to cancel a job.
+ * Black Forest Labs. A request starts a job, and its reply contains the URL of the job's state. Results are URLs that are valid for ten minutes. The
+ * provider has no call to cancel a job.
  */
 export const blackForestLabs: ImageStyle = {
   imagesPerRequest: () => 1,
@@ -51,8 +51,8 @@ export const blackForestLabs: ImageStyle = {
 const jobAt = (url: string, target: Target): Job => ({ url, headers: headersFor(target), cancelUrl: null })
 
 /**
- * Returns the address if it belongs to the provider, else null. The key is sent with each poll, so polls are sent only to the provider: to its own origin, or
- * over https to another host of its domain. Other hosts are needed because the global address passes jobs to regional hosts.
+ * Returns the URL if it belongs to the provider, and null otherwise. Each poll contains the key, so polls go only to the provider: to its own origin,
+ * or over https to another host of its domain. Other hosts are needed because the global host passes jobs to regional hosts.
  */
 function ownUrl(given: unknown, { provider }: Target): string | null {
   if (typeof given !== 'string' || !URL.canParse(given)) return null

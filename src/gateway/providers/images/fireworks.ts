@@ -7,7 +7,7 @@ const shapes = ['1:1', '21:9', '16:9', '3:2', '5:4', '4:5', '2:3', '9:16', '9:21
 /** Returns the model id as a path, such as `accounts/fireworks/models/…`. */
 const pathOf = ({ upstreamModel }: Target): string => upstreamModel.split('/').map(encodeURIComponent).join('/')
 
-/** The FLUX workflows of Fireworks. They take an aspect ratio instead of a size, and return base64 in a list. */
+/** The FLUX workflows of Fireworks. They take an aspect ratio instead of a size, and return a list of base64 texts. */
 export const fireworksWorkflow: ImageStyle = {
   imagesPerRequest: () => 1,
 
@@ -30,7 +30,7 @@ export const fireworksWorkflow: ImageStyle = {
   },
 }
 
-/** The diffusion models of Fireworks. They take a size in pixels, and the body of the reply is the picture itself. */
+/** The diffusion models of Fireworks. They take a size in pixels. The body of the reply is the picture itself. */
 export const fireworksDiffusion: ImageStyle = {
   imagesPerRequest: () => 1,
 

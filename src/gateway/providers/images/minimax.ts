@@ -5,7 +5,7 @@ import { nearestShape, steppedSize } from './sizes.ts'
 
 const shapes = ['1:1', '16:9', '4:3', '3:2', '2:3', '3:4', '9:16', '21:9']
 
-/** MiniMax. It has its own path and field names, and reports failures inside a 200. */
+/** MiniMax. It has its own path and field names, and reports failures with status 200. */
 export const minimaxImages: ImageStyle = {
   imagesPerRequest: () => 9,
 
@@ -19,7 +19,7 @@ export const minimaxImages: ImageStyle = {
       prompt: params.prompt,
       n: params.n,
       response_format: params.format === 'url' ? 'url' : 'base64',
-      // For a size that the provider cannot make in pixels, the nearest aspect ratio is sent.
+      // When the provider cannot make the size in pixels, the request contains the nearest aspect ratio.
       ...(isExact ? size : { aspect_ratio: nearestShape(params.size, shapes).shape }),
     }
     return jsonRequest(`${target.provider.baseUrl}/image_generation`, headersFor(target), body, [...lostOf(params, { size: isExact, format: true }), ...left])
@@ -36,7 +36,7 @@ export const minimaxImages: ImageStyle = {
   },
 }
 
-/** Reads codes inside a 200. 1026 and 1027 mean a violation of its content rules, 2013 an invalid parameter. */
+/** Reads the failure code of a reply with status 200. 1026 and 1027 mean a violation of its content rules, and 2013 an invalid parameter. */
 function failureOf(code: number, message: string) {
   const said = `${message} (${code})`
   if (code === 1026 || code === 1027 || code === 2013) return refused(said)

@@ -7,19 +7,19 @@ import { fieldText, formRequest, headersFor, jsonRequest, lostOf } from './reque
 
 /** The differences between a provider's images API and OpenAI's. */
 interface Deviation {
-  /** Most pictures of one request. Default: no limit. */
+  /** Maximum number of pictures of one request. The default is no limit. */
   readonly imagesPerRequest?: number
-  /** Default: `size` unchanged. */
+  /** How the size is sent. By default, `size` is sent unchanged. */
   readonly size?: 'width-height' | 'none'
-  /** The provider's names for the two formats. null: it has no such field and always returns the format in `only`. */
+  /** The provider's names for the two formats. Null when the provider has no such field and always returns the format `only`. */
   readonly formats?: Readonly<Record<ImageFormat, string>> | null
   readonly only?: ImageFormat
   readonly quality?: false
-  /** The provider's name for `user`; null: it has no such field. */
+  /** The provider's name for `user`. Null when it has no such field. */
   readonly user?: string | null
-  /** The provider's own fields that must not be sent. They would make more pictures than were requested and paid for. */
+  /** Fields of the provider that are not sent, because they would make more pictures than were requested and paid for. */
   readonly withheld?: readonly string[]
-  /** True: the provider accepts pictures to edit, as multipart. */
+  /** True when the provider accepts pictures to edit, as multipart. */
   readonly edits?: true
 }
 
@@ -51,7 +51,7 @@ function lost(params: ImageParams, { quality, user, size, only, withheld = [] }:
   return [...lostOf(params, kept), ...withheld.filter(name => Object.hasOwn(params.others, name))]
 }
 
-/** Returns an edit request with the pictures as bytes: one as `image`, several as `image[]` in their order. */
+/** Returns an edit request that contains the pictures as bytes: one picture as `image`, several as `image[]` in their order. */
 function edit(params: ImageParams, target: Target, deviation: Deviation, boundary: string): UpstreamRequest {
   if (deviation.edits !== true || params.edit === null)
     throw fail('unsupported_operation', { message: `Images are not edited at ${target.provider.id} from here.` })

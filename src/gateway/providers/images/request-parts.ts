@@ -38,7 +38,7 @@ export function splitOthers({ others }: ImageParams, taken: readonly string[]): 
   }
 }
 
-/** Returns the names of requested fields that the provider cannot honour, among quality, user, size, response_format and partial_images. */
+/** Returns the names of requested fields that the provider cannot honour, out of quality, user, size, response_format and partial_images. */
 export function lostOf(
   params: ImageParams,
   kept: { readonly quality?: boolean; readonly user?: boolean; readonly size: boolean; readonly format: boolean },

@@ -7,7 +7,7 @@ const sizeOfText = (text: string): ImageSize => {
 }
 const ratioOf = ({ width, height }: ImageSize): number => width / height
 
-/** Returns the shape, such as `16:9` or `1664*928`, whose aspect ratio is nearest to the wanted one, and whether the ratio is the same. */
+/** Returns the shape, such as `16:9` or `1664*928`, with the aspect ratio nearest to the wanted one. `isExact` says whether the two ratios are equal. */
 export function nearestShape(wanted: ImageSize | null, shapes: readonly string[]): { readonly shape: string; readonly isExact: boolean } {
   const ratio = ratioOf(wanted ?? square)
   const distance = (shape: string): number => Math.abs(Math.log(ratioOf(sizeOfText(shape)) / ratio))
@@ -15,7 +15,7 @@ export function nearestShape(wanted: ImageSize | null, shapes: readonly string[]
   return { shape, isExact: distance(shape) < 1e-9 }
 }
 
-/** Returns the nearest size whose edges are multiples of `step` from `min` to `max`, and whether it is the wanted size. */
+/** Returns the nearest size whose edges are multiples of `step` between `min` and `max`, and whether it equals the wanted size. */
 export function steppedSize(wanted: ImageSize | null, { step, min, max }: { readonly step: number; readonly min: number; readonly max: number }) {
   const fitted = (edge: number): number => Math.min(max, Math.max(min, Math.round(edge / step) * step))
   const { width, height } = wanted ?? { width: 1024, height: 1024 }

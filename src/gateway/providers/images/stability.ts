@@ -4,7 +4,7 @@ import { nearestShape } from './sizes.ts'
 
 const shapes = ['1:1', '16:9', '21:9', '2:3', '3:2', '4:5', '5:4', '9:16', '9:21']
 
-/** Stability's v2beta. A request is a form with an aspect ratio instead of a size. A reply has one picture in base64. */
+/** Stability's v2beta. A request is a form with an aspect ratio instead of a size. A reply contains one picture in base64. */
 export const stabilityImages: ImageStyle = {
   imagesPerRequest: () => 1,
 

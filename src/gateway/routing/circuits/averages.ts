@@ -1,30 +1,25 @@
-/** Moving averages of one route from the dials of one organisation. */
+/** Moving averages of one route, computed from the dials of one organisation. */
 
-/**
- * Weight of the newest sample in the moving averages. We chose the values: about the last 10 calls count for latency, the last 20 for
- * failures.
- */
+/** Weights of the newest sample in the moving averages. About the last 10 calls count for latency, and the last 20 for failures. We chose the values. */
 const latencyWeight = 0.2
 export const failureWeight = 0.1
-/** An average is dropped when it has had no sample for this time. Our choice. */
+/** An average without a new sample for this time is dropped. Our choice. */
 export const staleMs = 15 * 60 * 1000
-/** How long a value of headroom is used. Nearly all providers limit by windows of a minute. */
+/** How long a value of headroom is used. Nearly all providers limit rates by windows of a minute. */
 export const headroomFreshMs = 60 * 1000
-/**
- * Replies with tool calls that are needed before their share counts, the weight of a new one, and how long the share is used. Our choice.
- */
+/** Number of replies with tool calls before their share counts, weight of a new reply, and how long the share is used. Our choice. */
 const toolCallsMin = 5
 const toolCallWeight = 0.05
 const toolCallsStaleMs = 60 * 60 * 1000
 
-/** What is known of a route. A value is null when it was not measured recently. */
+/** What is known about a route. A value is null when it was not measured recently. */
 export interface Measurements {
   readonly latencyMs: number | null
   /** 0 to 1. */
   readonly failureRate: number | null
   /** Share of the provider's rate limit that is left, 0 to 1. */
   readonly headroom: number | null
-  /** Share of replies with tool calls whose arguments were invalid JSON, 0 to 1. Null when too few were seen recently. */
+  /** Share of tool-calling replies whose arguments were invalid JSON, 0 to 1. Null when there were too few such replies recently. */
   readonly brokenToolCalls: number | null
 }
 
@@ -48,7 +43,7 @@ export class LatencyAverage {
   }
 }
 
-/** The share of replies with tool calls that were broken. */
+/** The share of tool-calling replies that were broken. */
 export class ToolCallAverage {
   #seen = 0
   #brokenShare = 0
@@ -71,7 +66,7 @@ export class ToolCallAverage {
 /** The averages of one organisation on one route. */
 export class OwnAverages {
   readonly toolCalls = new ToolCallAverage()
-  /** When the provider last refused a call with 429. Is reset when a later reply states the limit. */
+  /** When the provider last refused a call with 429. It is reset when a later reply states the remaining limit. */
   limitedAtMs = Number.NEGATIVE_INFINITY
   #latencyMs: number | null = null
   #failureRate: number | null = null

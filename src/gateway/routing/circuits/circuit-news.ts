@@ -1,11 +1,11 @@
-/** Sends news when a circuit opens or closes in this process. Only changes are sent, and no call waits for the write. */
+/** Tells other processes when a circuit opens or closes in this process. Only changes are sent, and no call waits for the write. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { ControlLog, News, NewsItem } from '../../../platform/db/db-control-log.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { RouteId } from '../../catalog/model.ts'
 import type { CircuitChange, Circuits } from './circuit.ts'
 
-/** The functions of the circuits that news call. */
+/** The functions of the circuits that this file calls. */
 export type ToldCircuits = Pick<Circuits, 'available' | 'remainingMs' | 'openedElsewhere' | 'closedElsewhere'>
 
 const openedKind = 'circuit_opened'
@@ -17,16 +17,15 @@ export interface CircuitNewsDeps {
   readonly clock: Clock
   readonly log: Log
   readonly controlLog: Pick<ControlLog, 'on' | 'change'>
-  /** Identifies this process, so that it ignores its own news. */
+  /** Identifies this process, so that it ignores its own events. */
   readonly processName: string
-  /** Is called when another process reports an opening that this process did not know of. */
+  /** Is called when another process reports that a circuit opened, if this process did not know that. */
   opened?(routeId: RouteId): void
 }
 
 /**
- * Reports changes of circuits that dials of this process caused, and applies the changes that other processes report. If a circuit changes
- * several times while the database is unavailable, only its last state is written. A circuit that has reached the end of its open time by
- * then is not reported.
+ * Sends changes of circuits that dials of this process caused, and applies the changes that other processes send. If a circuit changes several times
+ * while the database is unavailable, only its last state is written. An opening whose open time has passed by then is not sent.
  */
 export class CircuitNews {
   readonly #deps: CircuitNewsDeps
@@ -64,7 +63,7 @@ export class CircuitNews {
         if (news.length > 0) await this.#deps.controlLog.change(async () => ({ value: undefined, news }))
       } catch (error) {
         this.#deps.log.warn('circuits_not_told', { error })
-        // A newer change of the same route replaces the change that could not be written.
+        // A newer change of the same route replaces the one that could not be written.
         for (const [routeId, change] of batch) if (!this.#untold.has(routeId)) this.#untold.set(routeId, change)
         this.#retryLater()
         break
@@ -81,7 +80,7 @@ export class CircuitNews {
     })
   }
 
-  /** The epoch of an opening is the remaining open time in milliseconds, so that no two clocks are compared. */
+  /** The epoch of an opening is the remaining open time in milliseconds. A duration needs no comparison of the clocks of two processes. */
   #newsOf(routeId: RouteId, change: CircuitChange): readonly NewsItem[] {
     const ref = `${this.#deps.processName} ${routeId}`
     if (change === 'closed') return [{ kind: closedKind, ref }]
@@ -98,7 +97,7 @@ export class CircuitNews {
       this.#circuits.closedElsewhere(routeId)
       return
     }
-    // Two processes can notice the same failure at the same time. The second report is then not a new opening.
+    // Two processes can notice the same failure concurrently. In that case the second report is not a new opening.
     const isNew = this.#circuits.available(routeId)
     this.#circuits.openedElsewhere(routeId, epoch ?? 0)
     if (isNew) this.#deps.opened?.(routeId)

@@ -3,7 +3,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { RouteId } from '../../catalog/model.ts'
 
 /**
- * The state of one circuit. It is closed when `openUntilMs` is null, and half-open when that time has passed. Decision 0044 gives the
+ * The state of one circuit. The circuit is closed when `openUntilMs` is null, open until that time, and half-open after it. Decision 0044 gives the
  * reasons.
  */
 export interface CircuitState {
@@ -19,7 +19,7 @@ export interface CircuitRule {
   readonly openMs: number
 }
 
-/** The assumed delay of news from another process, in milliseconds. */
+/** The assumed maximum delay of an event from another process, in milliseconds. */
 const newsDelayMs = 2_000
 /** Maximum number of routes whose failures are remembered. */
 const routesMax = 20_000
@@ -27,8 +27,8 @@ const routesMax = 20_000
 export const closedCircuit: CircuitState = { failures: 0, openUntilMs: null }
 
 /**
- * Returns the state after a failure. A closed circuit counts the failure and opens at the limit. A half-open circuit opens again
- * immediately. An open circuit keeps its time, because a dial of an open route (when no other route was left) must not delay the probe.
+ * Returns the state after a failure. A closed circuit counts the failure and opens at the limit. A half-open circuit opens again immediately. An open
+ * circuit keeps its end time: calls without another route may dial an open route, and such a failure must not delay the probe.
  */
 export function afterFailure(state: CircuitState, nowMs: number, rule: CircuitRule): CircuitState {
   const failures = state.failures + 1
@@ -48,23 +48,19 @@ export type CircuitChange = 'opened' | 'reopened' | 'closed'
 export interface CircuitsOptions {
   readonly clock: Clock
   readonly rule: CircuitRule
-  /**
-   * Is called with the new state when a dial of this process opens or closes a circuit. It is not called for reports of other processes.
-   */
+  /** Is called with the new state when a dial of this process opens or closes a circuit. Reports of other processes do not cause this call. */
   readonly onChange?: (routeId: RouteId, change: CircuitChange, state: CircuitState) => void
 }
 
 /**
- * The circuits of every route as this process knows them, from its own dials and from reports of other processes. The caller decides which
- * results count: it does not report client errors or calls that the client abandoned.
+ * The circuits of all routes as this process knows them, from its own dials and from reports of other processes. The caller decides which results
+ * count. It does not report client errors, or calls that the client abandoned.
  */
 export class Circuits {
   readonly #options: CircuitsOptions
-  /** Contains only routes with failures. The bound is needed because organisations' own servers come and go. */
+  /** Contains only routes with failures. It needs a bound because organisations add and remove their own servers. */
   readonly #states = new LRUCache<RouteId, CircuitState>({ max: routesMax })
-  /**
-   * Unix milliseconds until which the running probe of a half-open circuit may take. Until then the circuit is open for all other calls.
-   */
+  /** The time in Unix milliseconds until which the probe of a half-open circuit may run. Until then, the circuit is open for all other calls. */
   readonly #probes = new Map<RouteId, number>()
   readonly #limitedOnce = new LRUCache<RouteId, true>({ max: routesMax })
 
@@ -91,8 +87,8 @@ export class Circuits {
   }
 
   /**
-   * Call this before each dial. For a half-open circuit, the first dial is the probe. Returns false to every other dial while the probe
-   * runs; the caller then tries another route first. A probe that reports nothing loses its right after the open time.
+   * Must be called before each dial. The first dial of a half-open circuit is the probe. While the probe runs, this returns false for every other
+   * dial, and those calls try another route first. A probe without a result ends after the open time. The next dial then becomes the probe.
    */
   begins(routeId: RouteId): boolean {
     const openUntilMs = this.#states.get(routeId)?.openUntilMs ?? null
@@ -114,7 +110,7 @@ export class Circuits {
     return this.#states.size === 0 && this.#limitedOnce.size === 0
   }
 
-  /** Returns whether the circuit is open or half-open. */
+  /** Returns whether the circuit is not closed: it is open or half-open. */
   isKnown(routeId: RouteId): boolean {
     return this.#stateOf(routeId).openUntilMs !== null
   }
@@ -131,7 +127,7 @@ export class Circuits {
     onChange?.(routeId, openUntilMs === null ? 'opened' : 'reopened', state)
   }
 
-  /** Another process has opened the circuit. It stays open for `remainingMs` from now. */
+  /** Records that another process has opened the circuit. The circuit stays open for `remainingMs` from now. */
   openedElsewhere(routeId: RouteId, remainingMs: number): void {
     const { clock, rule } = this.#options
     const openUntilMs = clock.nowMs() + Math.min(remainingMs, rule.openMs)
@@ -142,8 +138,8 @@ export class Circuits {
   }
 
   /**
-   * Another process has had a success on the route. If this process opened the circuit only a moment ago, the success is probably older
-   * than that, so the news is ignored.
+   * Records that another process has had a success on the route. The event is ignored when this process opened the circuit only a moment ago, because
+   * the success is probably older than the opening.
    */
   closedElsewhere(routeId: RouteId): void {
     const { openMs } = this.#options.rule
@@ -158,8 +154,8 @@ export class Circuits {
   }
 
   /**
-   * Reports a 429 of the provider. A single one is a sign of load and does not count. From the second in a row on, it counts as a failure,
-   * and the function returns true.
+   * Reports a 429 of the provider. A single 429 is a sign of load and does not count. The second in a row, and each one after it, counts as a
+   * failure. The function then returns true.
    */
   rateLimited(routeId: RouteId): boolean {
     const isFailure = this.#limitedOnce.has(routeId)
@@ -171,13 +167,13 @@ export class Circuits {
     return isFailure
   }
 
-  /** Returns whether a call should try other routes first: the circuit is open, or it is half-open and its probe is running. */
+  /** Returns whether a call should try other routes first. That is so when the circuit is open, or when it is half-open and its probe is running. */
   isOpen(routeId: RouteId, nowMs: number): boolean {
     const state = this.#states.get(routeId)
     return state !== undefined && state.openUntilMs !== null && (nowMs < state.openUntilMs || this.#isProbed(routeId, nowMs))
   }
 
-  /** Returns the public flag: true while the circuit is closed, and again when the open time has passed. */
+  /** Returns the public flag. It is false while the circuit is open, and true while it is closed or half-open. */
   available(routeId: RouteId): boolean {
     return !isCircuitOpen(this.#stateOf(routeId), this.#options.clock.nowMs())
   }

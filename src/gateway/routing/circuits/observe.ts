@@ -8,29 +8,29 @@ import type { RouteHealth } from './route-health.ts'
 export type Dialed = Pick<Attempt, 'route' | 'byok'>
 
 /**
- * The results that dials report. A client error or a call that the client abandoned is reported as `undecided`, because it says nothing
- * about the route.
+ * Receives the results of dials. Client errors, and calls that the client abandoned, are reported as `undecided`, because they say nothing about the
+ * route.
  */
 export interface DialObserver {
   succeeded(dialed: Dialed, orgId: number, firstByteMs: number, headers: Readonly<Record<string, string | string[] | undefined>>): void
   failed(dialed: Dialed, orgId: number): void
   rateLimited(dialed: Dialed, orgId: number): void
-  /** Is called before a dial. Returns false when another call is probing the route now; the caller then tries another route first. */
+  /** Is called before a dial. Returns false while another call probes the route. The caller then tries another route first. */
   begins(dialed: Dialed, orgId: number): boolean
   /** The dial ended without information about the route: a client error or an abandoned call. */
   undecided(dialed: Dialed, orgId: number): void
-  /** The provider refused the platform's own key, or refused it for billing reasons. */
+  /** Is called when the provider refused the platform's own key, for billing reasons or others. */
   refused(dialed: Dialed, orgId: number): void
   /** A reply called tools. `sound` is true when all arguments are valid JSON. */
   calledTools(dialed: Dialed, orgId: number, sound: boolean): void
 }
 
-/** The functions of the circuits that report dials. */
+/** The functions of the circuits to which dials are reported. */
 export type ObservedCircuits = Pick<RouteCircuits, 'begins' | 'undecided' | 'success' | 'failure' | 'rateLimited'>
 
 /**
- * Returns whether a dial says something about the route as the platform serves it. The owner of an own key alone can cause its limits and
- * refusals, so dials on own keys of a configured provider do not count.
+ * Returns whether a dial says something about the route as the platform serves it. The owner of an own key may have caused its limits and refusals.
+ * For a provider with a platform key, dials on own keys therefore do not count.
  */
 const isOfTheRoute = ({ route, byok }: Dialed): boolean =>
   !byok || (route.byokOnly && route.isOwnId !== true) || route.provider.userGiven === true || !route.provider.configured

@@ -9,22 +9,25 @@ import type { RouteHealth } from './route-health.ts'
 /** Pause between two checks, in milliseconds. */
 export const healEveryMs = 5_000
 /**
- * A route is quarantined after this number of openings of its circuit within the window, or this number of refusals of the platform's key
- * in a row. Our choice.
+ * A route is quarantined after this many openings of its circuit within the window, or this many consecutive refusals of the platform's key. Our
+ * choice.
  */
 const openingsMin = 3
 const refusalsMin = 3
 const windowMs = 10 * 60_000
 /** Maximum number of signs of each kind that are kept for a route. */
 const signsKept = 10
-/** Maximum number of routes that are watched at the same time. */
+/** Maximum number of routes that are watched concurrently. */
 const watchedMax = 5_000
 
-/** The organisation that saw a sign. Null means that several organisations of different founders saw it. */
+/**
+ * The organisation that saw a sign of failure. Null means that organisations of several founders saw it. A founder is the person who created an
+ * organisation.
+ */
 type Witness = number | null
 
 interface Signs {
-  /** The openings of the circuit, first ones and repeated ones, with the witness of each. */
+  /** The first and repeated openings of the circuit, with the witness of each. */
   readonly openings: readonly { readonly atMs: number; readonly witness: Witness }[]
   /** The witnesses of refusals of the platform's key since the last success. */
   readonly refusals: readonly Witness[]
@@ -44,7 +47,7 @@ export interface QuarantineDeps {
 
 const nothing: Signs = { openings: [], refusals: [] }
 
-/** Counts signs from the dials of this process in memory. `run` decides which routes to quarantine. */
+/** Counts the signs of failure from the dials of this process, in memory. `run` decides which routes to quarantine. */
 export class RouteQuarantine {
   readonly #deps: QuarantineDeps
   readonly #signs = new LRUCache<RouteId, Signs>({ max: watchedMax })
@@ -54,8 +57,8 @@ export class RouteQuarantine {
   }
 
   /**
-   * Records that a circuit opened, for the first time or again. The key names the organisation, if the circuit belongs to one. Circuits of
-   * calls on own keys do not count.
+   * Records that a circuit opened, for the first time or again. The key names the organisation if the circuit belongs to one. Circuits for calls on
+   * own keys do not count.
    */
   opened(key: string): void {
     const parts = partsOfOrgKey(key)
@@ -67,7 +70,7 @@ export class RouteQuarantine {
     this.#signs.set(route, { ...signs, openings: openings.slice(-signsKept) })
   }
 
-  /** Records that the provider refused the platform's key, also for billing reasons. */
+  /** Records that the provider refused the platform's key, for billing reasons or others. */
   refused(route: RouteId, orgId: number): void {
     const signs = this.#signs.get(route) ?? nothing
     this.#signs.set(route, { ...signs, refusals: [...signs.refusals, orgId].slice(-signsKept) })
@@ -80,27 +83,29 @@ export class RouteQuarantine {
   }
 
   /**
-   * Quarantines the routes that have enough signs. It never quarantines the last route of a model that the platform can serve. For a route
-   * in India, it never quarantines the last one in India. A provider's error is more useful to callers than an error that there is no
-   * route.
+   * Quarantines the routes that have enough signs of failure. The last route of a model that the platform can serve is never quarantined. For a route
+   * in India, the last route in India is never quarantined. The provider's error is more useful to a caller than an error that there is no route.
    */
   async run(): Promise<void> {
     const { maintenance } = this.#deps
     for (const route of [...this.#signs.keys()]) {
       const found = this.#judge(route)
-      // Signs from the organisations of one founder count only when the installation has no other founder.
+      // When the organisations of only one founder saw the signs, they count only if the installation has no other founder.
       const counts = found !== null && ((await this.#isShared(found.witnesses)) || (await this.#deps.hasOneFounder()))
       const reason = counts ? found.reason : null
       const others = reason === null ? [] : this.#othersThatServe(route)
       if (reason === null || others.length === 0) continue
       await maintenance.withholdFailing(route, reason, others)
-      // The signs are deleted only after the write, so that a failed write is repeated at the next check.
+      // The signs are deleted after the write. A failed write is therefore repeated at the next check.
       this.#signs.delete(route)
     }
     await maintenance.tidy()
   }
 
-  /** Returns whether organisations of several founders saw the signs. Signs from one founder may be caused by that founder's own calls. */
+  /**
+   * Returns whether organisations of several founders saw the signs. The calls of one founder may themselves have caused signs that only that founder
+   * saw.
+   */
   async #isShared(witnesses: readonly Witness[]): Promise<boolean> {
     const founders = await Promise.all(
       [...new Set(witnesses)].map(async orgId => (orgId === null ? null : ((await this.#deps.founderOf(orgId)) ?? `${orgId}`))),
@@ -118,8 +123,8 @@ export class RouteQuarantine {
   }
 
   /**
-   * Returns the other routes of the model that the platform could serve instead. For a route in India these are only routes in India,
-   * because some callers may use no others. Empty for a route that is not in the catalog or that the platform does not serve.
+   * Returns the other routes of the model that the platform could serve instead. For a route in India, only routes in India are returned, because
+   * some callers may use no others. The list is empty for a route that is not in the catalog or that the platform does not serve.
    */
   #othersThatServe(id: RouteId): readonly RouteId[] {
     const { catalog, circuits, health } = this.#deps

@@ -1,7 +1,7 @@
 /**
- * Circuits by organisation. Failures that one organisation sees open the circuit only for that organisation. The circuit opens for all
- * organisations when two of different founders have seen the route fail on the platform's key. So no caller can block a route for others
- * with bad requests. Decision 0386 gives the reasons.
+ * Circuits by organisation. Failures that one organisation sees open the circuit for that organisation only. The circuit opens for all organisations
+ * when organisations of two different founders have seen the route fail on the platform's key. A founder is the person who created an organisation.
+ * No caller can therefore block a route for others with bad requests. Decision 0386 gives the reasons.
  */
 import { LRUCache } from 'lru-cache'
 import type { RouteId } from '../../catalog/model.ts'
@@ -9,17 +9,14 @@ import type { Circuits } from './circuit.ts'
 
 /** Number of different founders whose organisations must see failures before the circuit opens for all. Our choice. */
 export const witnessesMin = 2
-/** Maximum number of routes whose failures are remembered, and of organisations for each. */
+/** Maximum number of routes whose failures are remembered, and of organisations for each route. */
 const routesMax = 20_000
 const witnessesMax = 50
 
 /** Returns the key of one organisation's circuit on a route. It is never shown to callers. */
 export const orgKeyOf = (routeId: RouteId, orgId: number): string => `#${orgId} ${routeId}`
 
-/**
- * Returns the key of the circuit for calls on the organisation's own key. These calls say nothing about the route as the platform serves
- * it.
- */
+/** Returns the key of the circuit for an organisation's calls on its own key. These calls say nothing about the route as the platform serves it. */
 export const ownKeyOf = (routeId: RouteId, orgId: number): string => `#${orgId}k ${routeId}`
 
 /** The parts of the key of an organisation's circuit. */
@@ -30,7 +27,7 @@ export interface OrgKeyParts {
   readonly isOwnKey: boolean
 }
 
-/** Returns the parts of such a key, or null for the key of a route's own circuit. */
+/** Returns the parts of an organisation's circuit key. Returns null for the key of a route's own circuit. */
 export function partsOfOrgKey(key: string): OrgKeyParts | null {
   const found = /^#([0-9]{1,10})(k?) (.+)$/s.exec(key)
   return found === null ? null : { orgId: Number(found[1]), isOwnKey: found[2] === 'k', routeId: found[3] ?? '' }
@@ -41,26 +38,29 @@ const isPrivate = (routeId: RouteId): boolean => routeId.startsWith('byoe#')
 
 const allClosed: Pick<Circuits, 'isOpen'> = { isOpen: () => false }
 
-/** The founder of an organisation from a look-up. Null when the look-up failed. */
+/** The founder of an organisation, as the result of a look-up. Null when the look-up failed. */
 type FounderLook = Promise<readonly [orgId: number, founder: string] | null>
 
 export interface RouteCircuitsOptions {
   /** Consecutive failures that open a circuit (CIRCUIT_FAILURES). */
   readonly failuresToOpen: number
   /**
-   * Returns the founder of an organisation, or a text for the organisation itself. Several organisations of one founder count as one. When
-   * absent, each organisation counts alone.
+   * Returns the founder of an organisation. Several organisations of one founder count as one. When the function is left out or returns null, each
+   * organisation counts alone.
    */
   founderOf?(orgId: number): string | null | Promise<string | null>
 }
 
-/** The circuits of every route, for each organisation and for all. They use the dials of this process and reports of other processes. */
+/**
+ * The circuits of all routes, for each organisation and for all organisations together. They use the dials of this process and the reports of other
+ * processes.
+ */
 export class RouteCircuits {
   readonly #circuits: Circuits
   readonly #failuresToOpen: number
   readonly #founderOf: NonNullable<RouteCircuitsOptions['founderOf']>
   /**
-   * For each route, the failures of each organisation since the last success. One founder counts for at most half of the failures that open
+   * For each route, the failures that each organisation saw since the last success. One founder contributes at most half of the failures that open
    * the circuit.
    */
   readonly #witnesses = new LRUCache<RouteId, Map<number, number>>({ max: routesMax })
@@ -74,7 +74,7 @@ export class RouteCircuits {
     this.#failuresToOpen = failuresToOpen
   }
 
-  /** Is called when the installation has more than one organisation, so that the view of a single organisation is not the public state. */
+  /** Is called when the installation has more than one organisation. The view of a single organisation is then no longer the public state. */
   hasSeveralOrganisations(): void {
     this.#hasSeveral = true
     this.#soleOrgId = null
@@ -106,8 +106,8 @@ export class RouteCircuits {
   }
 
   /**
-   * Reports a 429 of the provider. A single one is a sign of load. From the second in a row that this organisation sees, it counts as a
-   * failure.
+   * Reports a 429 of the provider. A single 429 is a sign of load. The second in a row that this organisation sees, and each one after it, counts as
+   * a failure.
    */
   rateLimited(routeId: RouteId, orgId: number, isOwnKey = false): void {
     if (isPrivate(routeId)) this.#circuits.rateLimited(routeId)
@@ -116,7 +116,7 @@ export class RouteCircuits {
     else this.#circuits.undecided(routeId)
   }
 
-  /** Is called before a dial. Returns false when another call is probing the route, or probing it for this organisation. */
+  /** Is called before a dial. Returns false when another call probes the route for all organisations or for this one. */
   begins(routeId: RouteId, orgId: number, isOwnKey = false): boolean {
     this.#sees(orgId)
     if (this.#circuits.isQuiet) return true
@@ -146,12 +146,12 @@ export class RouteCircuits {
     return this.#circuits.isOpen(orgKeyOf(routeId, orgId), nowMs) || this.#circuits.isOpen(ownKeyOf(routeId, orgId), nowMs)
   }
 
-  /** Returns the circuits as they apply to one organisation's calls. */
+  /** Returns the circuits as they apply to the calls of one organisation. */
   of(orgId: number): Pick<Circuits, 'isOpen'> {
     return this.#circuits.isQuiet ? allClosed : { isOpen: (routeId, nowMs) => this.isOpen(routeId, orgId, nowMs) }
   }
 
-  /** Returns the public flag. It is false when the circuit is open for all, or for the only organisation that this process has seen. */
+  /** Returns the public flag. It is false when the circuit is open for all organisations, or for the only organisation that this process has seen. */
   available(key: string): boolean {
     if (!this.#circuits.available(key)) return false
     if (this.#soleOrgId === null || partsOfOrgKey(key) !== null) return true
@@ -172,7 +172,10 @@ export class RouteCircuits {
     return this.#circuits.remainingMs(key)
   }
 
-  /** Another process has opened a circuit for `remainingMs` from now: that of a route, or that of one organisation on a route. */
+  /**
+   * Records that another process has opened a circuit for `remainingMs` from now. The key names the circuit of a route, or of one organisation on a
+   * route.
+   */
   openedElsewhere(key: string, remainingMs: number): void {
     this.#circuits.openedElsewhere(key, remainingMs)
     const parts = partsOfOrgKey(key)
@@ -181,7 +184,7 @@ export class RouteCircuits {
     if (!parts.isOwnKey) this.#witness(parts.routeId, parts.orgId, this.#failuresToOpen)
   }
 
-  /** Another process has had a success with this circuit key. */
+  /** Records that another process has had a success with this circuit key. */
   closedElsewhere(key: string): void {
     this.#circuits.closedElsewhere(key)
     const parts = partsOfOrgKey(key)
@@ -202,7 +205,7 @@ export class RouteCircuits {
     if (unknown === null) return
     this.#circuits.undecided(routeId)
     if (unknown.length === 0) return
-    // An organisation whose founder cannot be looked up does not count as a witness. Its own circuit is open in any case.
+    // An organisation counts as a witness only when its founder can be looked up. Its own circuit opens in any case.
     void Promise.all(unknown).then(looks => {
       const known = looks.filter(look => look !== null)
       if (this.#witnesses.get(routeId) === seen) this.#decide(routeId, seen, new Map(known))
@@ -210,7 +213,7 @@ export class RouteCircuits {
   }
 
   /**
-   * Opens the route's circuit and returns null when enough founders have seen it fail. Otherwise returns the look-ups of founders that are
+   * Opens the route's circuit and returns null when enough founders have seen the route fail. Otherwise returns the look-ups of the founders that are
    * not known yet.
    */
   #decide(routeId: RouteId, seen: Map<number, number>, known: ReadonlyMap<number, string> = new Map()): FounderLook[] | null {
@@ -225,8 +228,8 @@ export class RouteCircuits {
       } else byFounder.set(founder ?? String(orgId), this.#atMostHalf((byFounder.get(founder ?? String(orgId)) ?? 0) + failures))
     }
     const count = [...byFounder.values()].reduce((sum, each) => sum + each, 0)
-    // A circuit that was already open for all needs no count: it opens again when two founders see its probe fail. If one founder sees it
-    // fail, the next probe comes from another organisation.
+    // A circuit that has opened for all organisations needs no count. It opens again when two founders see its probe fail. When one founder sees
+    // that, the next probe comes from another organisation.
     const wanted = this.#circuits.isKnown(routeId) ? 0 : this.#failuresToOpen
     if (byFounder.size < witnessesMin || count < wanted) return unknown
     seen.clear()

@@ -6,23 +6,23 @@ import { SharedAverages } from './shared-averages.ts'
 
 export type { Measurements } from './averages.ts'
 
-/** Maximum number of routes whose shared averages are kept: those of the catalog, and organisations' own servers that were used recently. */
+/** Maximum number of routes whose shared averages are kept: the routes of the catalog, and recently used servers of organisations. */
 const routesMax = 20_000
-/** Maximum number of organisations whose own averages are kept, and of routes for each. */
+/** Maximum number of organisations whose own averages are kept, and of routes for each organisation. */
 const orgsMax = 20_000
 const orgRoutesMax = 500
-/** In one of this number of rankings, unmeasured routes come first, because otherwise they would never be measured. Our choice. */
+/** In one of this many rankings, unmeasured routes come first. Otherwise they would never be measured. Our choice. */
 const probeEvery = 20
 
 export interface DialResult {
   readonly routeId: RouteId
   readonly orgId: number
-  /** Milliseconds until the first byte of the reply. Not used when the dial failed. */
+  /** Milliseconds until the first byte of the reply. It is ignored when the dial failed. */
   readonly latencyMs: number
   readonly ok: boolean
 }
 
-/** What is known of routes from the view of one organisation. */
+/** The measurements of routes as one organisation sees them. */
 export interface HealthView {
   measurements(routeId: RouteId): Measurements
   inMaintenance(routeId: RouteId): boolean
@@ -32,9 +32,9 @@ export interface HealthView {
 type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * Moving averages by route, updated by every dial of this process, and the quarantined routes. Ranking for an organisation uses its own
- * measurements and those that several founders agree on, so that the calls of one founder affect nobody else. Decision 0465 gives the
- * reasons.
+ * Moving averages for each route, updated by every dial of this process, and the quarantined routes. The ranking for an organisation uses its own
+ * measurements and those that several founders agree on. A founder is the person who created an organisation. The calls of one founder therefore do
+ * not affect other founders. Decision 0465 gives the reasons.
  */
 export class RouteHealth {
   readonly #clock: Clock
@@ -50,7 +50,7 @@ export class RouteHealth {
     this.#founderOf = founderOf
   }
 
-  /** Returns what is known of routes from the view of one organisation. */
+  /** Returns the measurements of routes as one organisation sees them. */
   of(orgId: number): HealthView {
     return {
       measurements: routeId => this.#measurements(routeId, this.#own.get(orgId)?.get(routeId)),
@@ -74,10 +74,7 @@ export class RouteHealth {
     this.#sharedOf(routeId).noteHeadroom(share, this.#clock.nowMs())
   }
 
-  /**
-   * Records that the provider refused a call with 429. For this organisation nothing is left of the rate limit, whatever an earlier reply
-   * stated.
-   */
+  /** Records that the provider refused a call with 429. For this organisation nothing is left of the rate limit, even if an earlier reply stated more. */
   noteLimited(routeId: RouteId, orgId: number): void {
     const nowMs = this.#clock.nowMs()
     this.#ownOf(orgId, routeId).limitedAtMs = nowMs
@@ -91,13 +88,13 @@ export class RouteHealth {
     this.#sharedOf(routeId).toolCalls.of(this.#founderOf(orgId)).add(sound, nowMs)
   }
 
-  /** Counts a ranking by measured values. Returns true when unmeasured routes should come first in this one. */
+  /** Counts one ranking by measured values. Returns true when unmeasured routes should come first in this ranking. */
   probeIsDue(): boolean {
     this.#rankings = (this.#rankings + 1) % probeEvery
     return this.#rankings === 0
   }
 
-  /** Takes the platform's route out of all plans until the given time. Calls on own keys still use it. */
+  /** Removes the platform's route from all plans until the given time. Calls on own keys still use the route. */
   withhold(routeId: RouteId, untilMs: number): void {
     this.#withheldUntilMs.set(routeId, untilMs)
   }
@@ -116,8 +113,8 @@ export class RouteHealth {
   }
 
   /**
-   * Uses the organisation's own latency if it has one. For failures and broken tool calls, uses the larger of the organisation's own share
-   * and the shared one.
+   * Uses the organisation's own latency if there is one. For failures and broken tool calls, uses the larger of the organisation's own share and the
+   * shared one.
    */
   #measurements(routeId: RouteId, own: OwnAverages | undefined): Measurements {
     const shared = this.#shared.get(routeId)
@@ -163,7 +160,7 @@ const limitHeaders = [
   ['x-ratelimit-remaining', 'x-ratelimit-limit'],
 ] as const
 
-/** Returns the smallest remaining share that the headers state, 0 to 1. Null when they state none. */
+/** Returns the smallest remaining share that the headers state, 0 to 1. Returns null when they state none. */
 export function headroomOf(headers: ReplyHeaders): number | null {
   let tightest: number | null = null
   for (const [remainingName, limitName] of limitHeaders) {

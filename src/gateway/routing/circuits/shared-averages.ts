@@ -1,31 +1,31 @@
 /**
- * Averages of one route over all organisations. One founder alone cannot change them: failures count only when at least two founders have
- * some, and each founder adds only a small part. For other measurements, the lower median of the founders' values is used. Decision 0465
- * gives the reasons.
+ * Averages of one route over all organisations. One founder (person who created organisations) cannot change them alone. Failures count only when at
+ * least two founders have seen some, and each founder adds only a small part. For the other measurements, the lower median of the founders' values is
+ * used. Decision 0465 gives the reasons.
  */
 import { failureWeight, headroomFreshMs, LatencyAverage, staleMs, ToolCallAverage } from './averages.ts'
 
-/** Number of founders that must have measured something before it counts for all. */
+/** Number of founders that must have measured a value before it counts for all. */
 const foundersMin = 2
 /**
- * The maximum that the failures of one founder add to the shared failure rate. It is below the lowest rate that makes a route unreliable
- * (rank.ts). Our choice.
+ * The maximum that the failures of one founder add to the shared failure rate. It is below the lowest rate that makes a route unreliable (rank.ts).
+ * Our choice.
  */
 const founderPartMax = 0.04
-/** A part below this value is dropped. That takes about 45 calls after a failure. */
+/** A part below this value is dropped. A part falls below it about 45 calls after a failure. */
 const partMin = 0.001
-/** Maximum number of founders of a route that are remembered. The founder whose last sample is oldest is dropped. */
+/** Maximum number of founders that are remembered for a route. Above it, the founder with the oldest last sample is dropped. */
 const foundersKept = 50
 /** How long a computed median is reused while no new sample arrives, in milliseconds. */
 const middleFreshMs = 1000
 
-/** The part of the shared failure rate that the failures of one founder make up. */
+/** The part of the shared failure rate that one founder's failures contribute. */
 interface FailurePart {
   part: number
   failedAtMs: number
 }
 
-/** Keeps one average for each founder. The shared value is their lower median. */
+/** Keeps one average for each founder. The shared value is the lower median of these averages. */
 class Middle<Average extends { of(nowMs: number): number | null }> {
   readonly #byFounder = new Map<string, Average>()
   readonly #make: () => Average
@@ -36,7 +36,7 @@ class Middle<Average extends { of(nowMs: number): number | null }> {
     this.#make = make
   }
 
-  /** Returns the average of a founder who is about to add a sample. */
+  /** Returns the average of a founder, and creates it if needed. It is called before the founder adds a sample. */
   of(founder: string): Average {
     const average = this.#byFounder.get(founder) ?? this.#make()
     this.#computedAtMs = Number.NEGATIVE_INFINITY
@@ -65,8 +65,8 @@ export class SharedAverages {
   #limitedAtMs = Number.NEGATIVE_INFINITY
 
   /**
-   * Adds a dial. `latencyMs` is null when it failed. Every dial reduces the parts of all founders; a failure then adds to its own founder's
-   * part.
+   * Adds the result of a dial. `latencyMs` is null when the dial failed. Every dial reduces the parts of all founders. A failure then adds to the
+   * part of its own founder.
    */
   add(founder: string, latencyMs: number | null, nowMs: number): void {
     this.#sampledAtMs = nowMs
@@ -82,7 +82,7 @@ export class SharedAverages {
     keepLatest(this.#failures, founder, { part, failedAtMs: nowMs })
   }
 
-  /** Returns 0 to 1, or null without a recent sample. Returns 0 while fewer than two founders have recent failures. */
+  /** Returns 0 to 1. Returns 0 while fewer than two founders have recent failures, and null without a recent sample. */
   failureRate(nowMs: number): number | null {
     if (nowMs - this.#sampledAtMs > staleMs) return null
     if (this.#failures.size < foundersMin) return 0
@@ -90,13 +90,16 @@ export class SharedAverages {
     return fresh.length < foundersMin ? 0 : fresh.reduce((sum, { part }) => sum + Math.min(part, founderPartMax), 0)
   }
 
-  /** Records the share that the provider states for the platform's key. The provider itself states it, so one founder's call is enough. */
+  /**
+   * Records the remaining share that the provider states for the platform's key. One founder's call is enough, because the provider itself states the
+   * value.
+   */
   noteHeadroom(share: number, nowMs: number): void {
     this.#headroom = share
     this.#headroomAtMs = nowMs
   }
 
-  /** Records that the provider refused a call with 429. When a second founder sees that within a minute, nothing is left for all. */
+  /** Records that the provider refused a call with 429. When a second founder sees a 429 within a minute, the remaining share becomes 0 for all. */
   noteLimited(founder: string, nowMs: number): void {
     if (this.#limitedFounder !== null && this.#limitedFounder !== founder && nowMs - this.#limitedAtMs < headroomFreshMs) this.noteHeadroom(0, nowMs)
     this.#limitedFounder = founder
@@ -104,7 +107,8 @@ export class SharedAverages {
   }
 
   /**
-   * Returns the remaining share of the provider's rate limit for a caller whose last 429 was at `limitedAtMs`. Null when it is not known.
+   * Returns the remaining share of the provider's rate limit for a caller whose last 429 was at `limitedAtMs`. Returns null when the share is not
+   * known.
    */
   headroom(limitedAtMs: number, nowMs: number): number | null {
     if (limitedAtMs >= this.#headroomAtMs && nowMs - limitedAtMs < headroomFreshMs) return 0

@@ -21,7 +21,7 @@ export const findMaintenance = statement<[route: string], MaintenanceRow>(
   `select ${columns} from route_maintenance where route = $1::text`,
 )
 
-/** Locks the decisions about quarantined routes until the transaction ends. */
+/** Locks all decisions about quarantines until the transaction ends. */
 export const lockMaintenance = statement<[], { done: string }>(
   'routing.lock_maintenance',
   `select pg_advisory_xact_lock(hashtext('brigade.route_maintenance'))::text as "done"`,

@@ -1,4 +1,4 @@
-/** Quarantined routes of the platform. An operator quarantines a route, or the gateway does when it sees that the route fails. */
+/** Quarantines of the platform's routes. An operator quarantines a route, or the gateway does so when the route keeps failing. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../../platform/db/db-control-log.ts'
@@ -16,14 +16,14 @@ import {
   saveMaintenance,
 } from './maintenance-queries.ts'
 
-/** Kind of the news that a quarantine changed. The ref is the route. */
+/** The kind of event that reports a changed quarantine. Its ref is the route. */
 const changedKind = 'route_maintenance'
-/** How long the gateway quarantines a route the first time. Each following time takes twice as long, up to the longest time. Our choice. */
+/** Length of the first quarantine by the gateway. Each following quarantine is twice as long, up to the maximum. Our choice. */
 const firstMs = 2 * 60_000
 const longestMs = 60 * 60_000
-/** A quarantine that begins within this time after the end of the last one counts as following it. Our choice. */
+/** A quarantine that begins within this time after the end of the previous one counts as following it. Our choice. */
 const memoryMs = 60 * 60_000
-/** Longest time for which an operator may quarantine a route in one command. */
+/** Maximum time for which one command of an operator may quarantine a route. */
 export const operatorMaxMs = 30 * 24 * 60 * 60_000
 
 export interface MaintenanceDeps {
@@ -47,24 +47,24 @@ export interface Withheld {
 }
 
 /**
- * Quarantines of routes. Every process knows a change within a second. A quarantine survives restarts and ends by itself. Calls on own keys
- * always use the route.
+ * Quarantines of routes. Every process knows a change within a second. A quarantine survives restarts and ends by itself. Calls on own keys always
+ * use the route.
  */
 export class Maintenance {
   readonly #deps: MaintenanceDeps
   /**
-   * The routes that this process has passed to its health, with the end of each. A route that another process has released is released here
-   * too.
+   * The quarantined routes that this process has passed to its `RouteHealth`, with the end of each. When another process releases a route, this
+   * process uses the map to release it too.
    */
   #known = new Map<RouteId, number>()
-  /** Counts reads, so that the result of a read that a newer one has overtaken is ignored. */
+  /** Counts the reads of the table. The result of a read is ignored when a newer read has begun. */
   #reads = 0
 
   constructor(deps: MaintenanceDeps) {
     this.#deps = deps
   }
 
-  /** Reads the quarantined routes, and reads them again after each news of a change. */
+  /** Reads the quarantined routes, now and after each event about a change. */
   async start(): Promise<void> {
     const { controlLog, log } = this.#deps
     const reload = (): void => void this.#load().catch(error => log.warn('maintenance_not_read', { error }))
@@ -94,8 +94,8 @@ export class Maintenance {
   }
 
   /**
-   * Quarantines a route that the gateway judges to fail. The time doubles with each following quarantine. Returns null and does nothing
-   * when the route is already quarantined, or when all of `others` are, whichever process did it.
+   * Quarantines a route that the gateway considers failing. Each following quarantine is twice as long. Does nothing and returns null when the route
+   * is already quarantined, or when all of `others` are. It does not matter which process quarantined them.
    */
   async withholdFailing(route: RouteId, reason: string, others: readonly RouteId[]): Promise<Withheld | null> {
     const { controlLog, clock, log } = this.#deps
@@ -127,7 +127,7 @@ export class Maintenance {
     if (until === null || until.getTime() <= clock.nowMs()) throw fail('not_found', { message: `The route "${route}" is not withheld.` })
   }
 
-  /** Deletes rows that ended long ago, and reads the present state, because news can be lost while the database is unavailable. */
+  /** Deletes rows that ended long ago, and reads the present state. The read is needed because events can be lost while the database is unavailable. */
   async tidy(): Promise<void> {
     await this.#deps.db.exec(deleteOldMaintenance, new Date(this.#deps.clock.nowMs() - memoryMs))
     await this.#load()
@@ -150,7 +150,7 @@ export class Maintenance {
     for (const route of this.#known.keys()) if (!withheld.has(route)) health.release(route)
     for (const { route, since, until } of rows) {
       if (this.#known.get(route) === until.getTime()) continue
-      // When this process's clock is behind, the end in the row would come too late, so the length limits it.
+      // If this process's clock is slow, the end in the row would come too late. The length of the quarantine therefore bounds it too.
       health.withhold(route, Math.min(until.getTime(), clock.nowMs() + until.getTime() - since.getTime()))
     }
     this.#known = withheld

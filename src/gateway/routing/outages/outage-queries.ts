@@ -1,8 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/**
- * Inserts the outage and returns 1 when it is new, otherwise 0. Waits for a concurrent transaction of another process on the same route.
- */
+/** Inserts the outage. Returns 1 when it is new, and 0 otherwise. Waits for a concurrent transaction of another process on the same route. */
 export const beginOutage = statement<[route: string, now: Date, openUntil: Date]>(
   'routing.begin_outage',
   `insert into circuit_outages (route, opened_at, told_at, open_until) values ($1::text, $2::timestamptz, $2::timestamptz, $3::timestamptz)
@@ -10,8 +8,8 @@ export const beginOutage = statement<[route: string, now: Date, openUntil: Date]
 )
 
 /**
- * Records that the circuit is open again, or still. An outage that another process has ended is not inserted again, because otherwise the
- * next outage would cause no event.
+ * Records that the circuit is open again, or still open. It does not insert an outage that another process has ended. Otherwise the next outage would
+ * not count as new and would cause no event.
  */
 export const noteOutage = statement<[route: string, now: Date, openUntil: Date]>(
   'routing.note_outage',

@@ -1,4 +1,4 @@
-/** Writes one webhook event for each outage, however many processes see it. Also gives the open circuits to a process that starts. */
+/** Writes one webhook event for each outage, even when several processes see it. It also tells a starting process which circuits are open. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
@@ -11,9 +11,9 @@ import type { CircuitChange, CircuitState } from '../circuits/circuit.ts'
 import { partsOfOrgKey, type RouteCircuits } from '../circuits/route-circuits.ts'
 import { beginOutage, deleteOldOutages, endOutage, listOutages, noteOutage } from './outage-queries.ts'
 
-/** An outage without a report for this time counts as over: its end was lost, or nobody calls the route. Our choice. */
+/** An outage without a report for this time counts as over. Either its end was lost, or nobody calls the route. Our choice. */
 const staleMs = 60 * 60_000
-/** Wait after a failed write, and when a change is given up, in milliseconds. Our choice. */
+/** Wait after a failed write, and the time after which a change is dropped, in milliseconds. Our choice. */
 const retryMs = 2_000
 const giveUpMs = 15 * 60_000
 /** Maximum number of changes that wait to be written. */
@@ -37,8 +37,8 @@ export interface OutagesDeps {
 }
 
 /**
- * An outage begins when a closed circuit opens and ends when a dial succeeds. A probe that fails in between continues it. The begin causes
- * the event `provider.circuit_open`. A failed write is repeated for a while. Calls never wait for it and never fail because of it.
+ * An outage begins when a closed circuit opens, and ends when a dial succeeds. A failed probe in between continues the outage. The beginning causes
+ * the event `provider.circuit_open`. A failed write is repeated for a while. Calls never wait for a write and never fail because of one.
  */
 export class Outages {
   readonly #deps: OutagesDeps
@@ -52,8 +52,8 @@ export class Outages {
   }
 
   /**
-   * Opens the circuits that are open in other processes or were open when this process last ran. A circuit stays open for its remaining
-   * time, and is half-open after it.
+   * Opens the circuits that are open in other processes, or were open when this process last ran. A circuit stays open for its remaining time and is
+   * half-open afterwards.
    */
   async start(): Promise<void> {
     const { db, clock, circuits } = this.#deps
@@ -68,7 +68,7 @@ export class Outages {
     if (this.#cancelRetry === null) this.#begin()
   }
 
-  /** Resolves after a last attempt to write what waits. */
+  /** Resolves after a last attempt to write the waiting changes. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelRetry?.()
@@ -83,7 +83,7 @@ export class Outages {
 
   async #writeAll(): Promise<void> {
     await this.#writeWaiting()
-    // This runs in the same turn as the last check of the queue, so that no change stays in it.
+    // This runs in the same turn of the event loop as the last check of the queue, so no change is left in the queue.
     this.#writing = null
   }
 
@@ -133,7 +133,7 @@ export class Outages {
         return
       }
       if (audience === null) return
-      // An organisation that already got an event for the outage, alone or with all others, gets no second one.
+      // Each organisation gets one event for an outage. It may already have one, of its own or as part of an event for all organisations.
       const others = (await tx.many(listOutages, new Date(atMs - staleMs))).map(outage => outage.route).filter(other => other !== route)
       if (audience.orgId !== null && others.includes(partsOfOrgKey(route)?.routeId ?? '')) return
       const heard = new Set(others.flatMap(other => partsOfOrgKey(other) ?? []).flatMap(({ orgId, routeId }) => (routeId === route ? [orgId] : [])))
@@ -145,7 +145,7 @@ export class Outages {
   }
 }
 
-/** Who gets the event that the circuit of a route has opened, and the names of the route in it. */
+/** The organisations that get the event when a circuit opens, and the names of the route in that event. */
 export interface OutageAudience {
   /** Null means every organisation. Otherwise only this organisation gets the event. */
   readonly orgId: number | null
@@ -153,15 +153,15 @@ export interface OutageAudience {
   readonly model: string
 }
 
-/** Finds the organisation whose own server a state key names. Null when the server is no longer registered. */
+/** Finds the organisation that owns the server of a state key. Returns null when the server is no longer registered. */
 export type FindServerOwner = (serverId: number) => Promise<{ readonly orgId: number; readonly slug: string; readonly modelId: string } | null>
 
 const ownServer = /^byoe#([0-9]{1,10})$/
 
 /**
- * Returns who gets the event. A catalog route concerns every organisation; if the circuit belongs to one organisation, only that one gets
- * the event. The same is true of an organisation's own server. Returns null for other circuits (`provider/*`, which several models on
- * callers' own keys share), because it is not known whose calls failed.
+ * Returns who gets the event. The outage of a catalog route concerns every organisation. If the circuit belongs to one organisation, or the route is
+ * an organisation's own server, only that organisation gets the event. Returns null for circuits with the key `provider/*`. Several models on
+ * callers' own keys share such a circuit, so it is unknown whose calls failed.
  */
 export async function audienceOf(route: RouteId, catalog: CatalogSnapshot, findServerOwner: FindServerOwner): Promise<OutageAudience | null> {
   const parts = partsOfOrgKey(route)

@@ -1,7 +1,4 @@
-/**
- * Explains in words why a call goes where it goes, with every route that was considered. It uses the rules of `resolve` and decides nothing
- * itself.
- */
+/** Explains in words why a call goes where it goes, and lists every considered route. It applies the rules of `resolve` and decides nothing itself. */
 
 import { routeOfCustom } from '../../byok/custom-servers/custom-route.ts'
 import { allowanceOf } from '../../catalog/allowance.ts'
@@ -18,7 +15,7 @@ import { chooserOf } from '../selection/choice.ts'
 import { reachable } from '../selection/order.ts'
 import { canServe, corruptsToolCalls } from '../selection/pick-model.ts'
 
-/** One route, or a chain step without a route. In the second case `provider` is null unless the step names one. */
+/** One considered route, or a chain step without a route. For a step without a route, `provider` is null unless the step names one. */
 export interface Explained {
   readonly model: string
   readonly provider: string | null
@@ -41,7 +38,7 @@ export function reasonOf(plan: Plan, { fields, org, modelId }: ResolveRequest): 
   return fields.weights === null ? `optimize_${fields.optimize}` : 'optimize_weights'
 }
 
-/** Returns the routes of the plan in the order of their attempts. All other considered routes follow, each with the reason against it. */
+/** Returns the routes of the plan in the order of their attempts. All other considered routes follow. Each of those has the reason against it. */
 export function explain(plan: Plan, request: ResolveRequest, world: RoutingWorld): readonly Explained[] {
   const chosen = new Map<string, Attempt[]>()
   for (const attempt of plan.attempts) chosen.set(routeId(attempt.route), [...(chosen.get(routeId(attempt.route)) ?? []), attempt])
@@ -105,7 +102,7 @@ const pairsOf = (entry: Preset, { catalog }: RoutingWorld): readonly Candidate[]
 const customOf = (model: Model, { org }: ResolveRequest): readonly Candidate[] =>
   [...org.customRoutes.values()].filter(custom => custom.modelId === model.id).map(custom => ({ model, route: routeOfCustom(custom, model) }))
 
-/** Returns the first reason against a route that is not in the plan. The checks are in the order of `resolve`. */
+/** Returns the first reason against a route that is not in the plan. The reasons are checked in the order of `resolve`. */
 function whyNot(candidate: Candidate, plan: Plan, request: ResolveRequest, world: RoutingWorld): string {
   const { model, route } = candidate
   const { fields, org } = request

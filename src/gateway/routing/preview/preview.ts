@@ -14,28 +14,23 @@ export interface PreviewView {
   readonly provider: string
   /** The preset that chose the model. */
   readonly preset?: string
-  /** The capability that the prompt asks for, when it decided the choice. */
+  /** The capability that the prompt needs, if it decided the choice. */
   readonly capability?: string
   readonly reason: string
   readonly candidates: readonly Explained[]
 }
 
 export interface RoutePreviewDeps {
-  /**
-   * Returns what a call with this body would ask of routing, and a function that checks the first attempt. Throws the errors of the call.
-   */
+  /** Returns the routing request that a call with this body would make, and a function that checks the first attempt. Throws the errors of the call. */
   requestOf(body: Record<string, unknown>): { readonly request: Omit<ResolveRequest, 'org' | 'policies'>; checkFor(first: Attempt): void }
   /** Returns the state of routing for calls of this organisation. */
   world(orgId: number): RoutingWorld
   orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
-  /** Returns the policies that apply to a call of this caller in the name of the agent. Throws `agent_revoked_label`. */
+  /** Returns the policies for a call of this caller in the name of the agent. Throws `agent_revoked_label`. */
   policiesOf(caller: Principal, agentLabel: string | null): readonly CallPolicy[] | Promise<readonly CallPolicy[]>
 }
 
-/**
- * Resolves a request like a real call, but contacts no provider and holds and counts nothing. It does not check budgets, balances or caps
- * per call.
- */
+/** Resolves a request like a real call, but contacts no provider and counts nothing. It does not check budgets, balances or the cap of one call. */
 export class RoutePreview {
   readonly #deps: RoutePreviewDeps
   constructor(deps: RoutePreviewDeps) {
@@ -43,8 +38,8 @@ export class RoutePreview {
   }
 
   /**
-   * Returns the preview. Throws the errors that the real call with this body would throw before its first dial: `bad_request`, `bad_steps`
-   * and all of `resolve`.
+   * Returns the preview. Throws the errors that a real call with this body would throw before its first dial: `bad_request`, `bad_steps` and all
+   * errors of `resolve`.
    */
   async preview(body: Record<string, unknown>, caller: Principal, agentLabel: string | null): Promise<PreviewView> {
     const world = withoutProbes(this.#deps.world(caller.orgId))
@@ -69,7 +64,7 @@ export class RoutePreview {
   }
 }
 
-/** Sometimes a real call tries an unmeasured route first. A preview must not use up that turn. */
+/** Now and then, a real call tries an unmeasured route first. A preview must not use up that turn. */
 function withoutProbes(world: RoutingWorld): RoutingWorld {
   const { health } = world
   return {

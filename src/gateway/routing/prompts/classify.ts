@@ -1,4 +1,4 @@
-/** Classifies a prompt by patterns, without a model. Pure. The work is bounded for prompts of any length. */
+/** Classifies a prompt by patterns, without a model. The functions are pure. The work is bounded for prompts of any length. */
 import type { Capability } from '../../catalog/rankings.ts'
 import { codePatterns, codeWords, hardWords, mathPatterns, mathWords, reasoningPatterns, reasoningWords } from './cues.ts'
 import { type Language, romanisedLanguage, scriptLanguage } from './languages.ts'
@@ -9,17 +9,17 @@ export type Complexity = 1 | 2 | 3
 export interface Classified {
   readonly capability: Capability
   readonly complexity: Complexity
-  /** Name of the cue that decided, as one word for a header. */
+  /** Name of the decisive cue, as one word for a header. */
   readonly cue: string
   /** Tag of the prompt's language. Null when the language is not recognised. */
   readonly language: Language | null
 }
 
-/** From this number of prompt tokens on, the size decides the capability. Our choice. */
+/** A prompt of this many tokens or more has the capability long-context, whatever its text. Our choice. */
 export const longContextTokens = 32_000
-/** Of a long text, only this number of characters is read at the beginning and at the end. Our choice. */
+/** Only this many characters are read at each end of a long text. Our choice. */
 const readChars = 4_096
-/** Points that are needed for a capability. */
+/** Number of points that a capability needs. */
 const enough = 2
 
 interface Found {
@@ -28,8 +28,9 @@ interface Found {
 }
 
 /**
- * Classifies a prompt. `promptTokens` is the size of the whole request. `text` is the user's last text. The order is long-context, code,
- * math, multilingual, reasoning: the first with enough points is the result, otherwise general. The same input gives the same result.
+ * Classifies a prompt. `promptTokens` is the size of the whole request, and `text` is the user's last text. The capabilities are checked in the order
+ * long-context, code, math, multilingual, reasoning. The first one with enough points is the result. Without one, the result is general. The same
+ * input always gives the same result.
  */
 export function classify(text: string, promptTokens: number): Classified {
   const read = text.length > 2 * readChars ? `${text.slice(0, readChars)}\n${text.slice(-readChars)}` : text
@@ -49,7 +50,7 @@ export function classify(text: string, promptTokens: number): Classified {
   return is('general', 'no_cue')
 }
 
-/** Adds the points of the matching cues, each once. Returns them with the name of the pattern that has the most points. */
+/** Adds the points of the matching cues. Each cue counts once. Returns the sum, and the name of the pattern with the most points. */
 function found(text: string, words: ReadonlySet<string>, patterns: readonly (readonly [string, number, RegExp])[], list: ReadonlyMap<string, number>): Found {
   let points = 0
   let cue = 'words'
@@ -66,7 +67,7 @@ function found(text: string, words: ReadonlySet<string>, patterns: readonly (rea
   return { points, cue }
 }
 
-/** Adds points for size, for a subject that needs care, and for words that ask for depth. Returns the complexity. */
+/** Returns the complexity. It adds points for size, for a subject that needs care, and for words that ask for depth. */
 function complexityOf(text: string, words: ReadonlySet<string>, promptTokens: number, subjects: readonly Found[]): Complexity {
   let points = 0
   if (text.length > 400) points++

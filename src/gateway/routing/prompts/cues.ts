@@ -1,17 +1,14 @@
-/**
- * Cues of code, mathematics and reasoning in a prompt. Two points are enough for a capability. Each cue counts once, however often it
- * occurs.
- */
+/** Cues of code, mathematics and reasoning in a prompt. Two points are enough for a capability. Each cue counts once, even if it occurs more often. */
 
 /**
- * Name for the header, points, and the pattern. Each pattern takes time linear in the text: no nested repetition, and every repetition
- * before a required part has a bound.
+ * The name for the header, the points, and the pattern. Each pattern takes time linear in the length of the text. It nests no repetitions, and every
+ * repetition before a required part has a bound.
  */
 type Pattern = readonly [name: string, points: number, pattern: RegExp]
 
 const worded = (points: number, list: string): readonly (readonly [string, number])[] => list.split(/\s+/).map(word => [word, points] as const)
 
-/** Patterns for the text with its original upper and lower case. */
+/** Patterns that are matched against the text as it is written. */
 export const codePatterns: readonly Pattern[] = [
   ['code_fence', 3, /```|~~~/],
   [
@@ -65,7 +62,7 @@ export const codeWords: ReadonlyMap<string, number> = new Map([
   ),
 ])
 
-/** Patterns for the text with its original upper and lower case. */
+/** Patterns that are matched against the text as it is written. */
 export const mathPatterns: readonly Pattern[] = [
   ['latex', 3, /\\(?:frac|int|sum|sqrt|lim|begin\{|cdot|infty|partial|alpha|beta|theta|pi)\b|\$[^$\n]{1,80}[\^_\\=][^$\n]{0,80}\$/],
   ['symbols', 2, /[∫∑√∂∞≤≥≠∈∀∃∇⊂]/u],
@@ -109,7 +106,7 @@ export const mathWords: ReadonlyMap<string, number> = new Map([
   ),
 ])
 
-/** Patterns for the text in lower case. */
+/** Patterns that are matched against the text in lower case. */
 export const reasoningPatterns: readonly Pattern[] = [
   [
     'steps',

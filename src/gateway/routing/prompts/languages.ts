@@ -3,7 +3,7 @@
 /** A language tag as in the catalog. `other` means any other script that is not Latin. */
 export type Language = 'hi' | 'bn' | 'ta' | 'te' | 'kn' | 'ml' | 'gu' | 'pa' | 'or' | 'ur' | 'mr' | 'other'
 
-/** First and last code point of a block, with its most common language. Greek is absent because formulas use it. */
+/** First and last code point of a Unicode block, with its most common language. Greek is absent because formulas use it. */
 const blocks: readonly (readonly [first: number, last: number, language: Language])[] = [
   [0x0900, 0x097f, 'hi'],
   [0x0980, 0x09ff, 'bn'],
@@ -29,14 +29,11 @@ const blocks: readonly (readonly [first: number, last: number, language: Languag
   [0xac00, 0xd7af, 'other'],
 ]
 
-/**
- * Letters of another script that a prompt needs to be multilingual, and their least share of all letters. A single foreign character may be
- * decoration.
- */
+/** Minimum number and minimum share of letters in another script that make a prompt multilingual. A single foreign character may be decoration. */
 const lettersMin = 3
 const shareMin = 0.05
 
-/** Returns the language of the most frequent script when it is frequent enough. Null for Latin text. */
+/** Returns the language of the most frequent script, if that script is frequent enough. Returns null for Latin text. */
 export function scriptLanguage(text: string): Language | null {
   let latin = 0
   let foreign = 0
@@ -86,8 +83,8 @@ function isMarathi(text: string): boolean {
 }
 
 /**
- * Everyday words in Latin letters as people type them. A match needs two different words of one language, so that a name or a dish in an
- * English sentence does not count.
+ * Everyday words in Latin letters, as people type them. A match needs two different words of one language. The name of a person or dish in an English
+ * sentence is therefore not a match.
  */
 const romanised: readonly (readonly [Language, string])[] = [
   [
@@ -138,21 +135,18 @@ const byWord: ReadonlyMap<string, readonly Language[]> = (() => {
   return made
 })()
 
-/**
- * Words in the lists that are also English words or common names. They count together with others, but not as one of the two required
- * words.
- */
+/** Words in the lists that are also English words or common names. Two of these words can replace one of the two required words, but not both. */
 const shared: ReadonlySet<string> = new Set(
   'ka ke ko se ye kam alli illi anna ide idu adu kana hun che pan mane menu mora mote hu eh sada chan mari maru saru ki nei nai keno ache anga inga enga seri kay kem kone hati tha thi dil sab jab tak tame mai mere nale heli undo repu ela bata entha naan veno dass bolo chala randi kab kon ani moro ente enna malayalam telugu kannada gujarati punjabi marathi odia bangla namaste namaskaram namaskara'.split(
     ' ',
   ),
 )
-/** The least share of all words that must match. */
+/** The minimum share of all words that must match. */
 const shareOfWordsMin = 0.15
 /** Maximum number of words that are read. */
 const wordsMax = 400
 
-/** Returns the Indian language of a text in Latin letters. Null for English and for other languages. `lower` must be in lower case. */
+/** Returns the Indian language of a text in Latin letters. Returns null for English and for other languages. `lower` must be in lower case. */
 export function romanisedLanguage(lower: string): Language | null {
   const words = (lower.match(/[a-z]+/g) ?? []).slice(0, wordsMax)
   const hits = new Map<Language, { readonly own: Set<string>; count: number }>()

@@ -1,12 +1,12 @@
-/** Decides which preset chooses the model of a request, and makes the reply headers about the choice. */
+/** Decides which preset chooses the model of a request, and makes the reply headers that explain the choice. */
 import { type Preset, presetOf } from '../../catalog/virtual-models.ts'
 import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import type { Plan, ResolveRequest } from '../plan.ts'
 import { classified, failOpen, type Picked } from './pick-candidates.ts'
 
 /**
- * Returns the preset that chooses the model, if there is one. `route: "best"` turns the balanced presets into auto:best. Other virtual ids
- * are not changed.
+ * Returns the preset that chooses the model, if there is one. With `route: "best"`, auto:best replaces the balanced presets. Other virtual ids keep
+ * their preset.
  */
 export function presetFor({ modelId, fields }: Pick<ResolveRequest, 'modelId' | 'fields'>): Preset | undefined {
   const entry = presetOf(modelId)
@@ -29,7 +29,7 @@ const bestHeaders = (modelId: string, { capability, cue }: NonNullable<Picked['c
   [brHeader.routeReason]: `${reason}; ${cue}`,
 })
 
-/** Returns the headers for `route: "best"` when it could choose no better model, so that the named model is served as usual. */
+/** Returns the headers for a request with `route: "best"` when no better model was found. The gateway then serves the named model as usual. */
 export const failOpenHeaders = (request: ResolveRequest, plan: Plan): Plan['headers'] => bestHeaders(plan.model.id, classified(request), failOpen)
 
 /** Returns the preset that chose the model of a plan. Undefined when the request named the model. */

@@ -5,12 +5,12 @@ import type { Attempt, ResolveRequest } from '../plan.ts'
 import { factsOf, type RoutingWorld } from '../routing-world.ts'
 import { type Preference, rank } from './rank.ts'
 
-/** Returns the allowed attempts on the candidates, with the credential of each. */
+/** Returns the allowed attempts on the candidates, each with its credential. */
 export function reachable(candidates: readonly Candidate[], request: ResolveRequest, world: RoutingWorld): readonly Attempt[] {
   const { upstreamKey, provider } = request.fields
   if (upstreamKey !== null) {
     const { catalog } = world
-    // An id that contains a provider says whose key it is, like a pinned provider.
+    // An id that contains a provider says whose key the request contains. A pinned provider says so too.
     const named = provider !== null || (candidates[0]?.model.id === request.modelId && !catalog.models.has(request.modelId))
     return withRequestKey(candidates, new Secret(upstreamKey), named, catalog.providers.values())
   }
@@ -27,8 +27,8 @@ export function reachable(candidates: readonly Candidate[], request: ResolveRequ
 }
 
 /**
- * Orders the attempts: a forwarded credential, saved keys that are always used, the platform's routes, other saved keys. Inside each group
- * the preference decides, and open circuits come last.
+ * Orders the attempts in four groups: a forwarded credential, saved keys that are always used, the platform's routes, and other saved keys. Within
+ * each group, open circuits come last and the preference decides the rest.
  */
 export function inOrder(attempts: readonly Attempt[], request: ResolveRequest, preference: Preference, world: RoutingWorld): readonly Attempt[] {
   if (attempts.length < 2) return attempts

@@ -16,11 +16,11 @@ export interface Picked {
   readonly reason: string
   /** Null for presets that do not read the prompt. */
   readonly classified: Classified | null
-  /** True when unmeasured routes come first this time. */
+  /** True when unmeasured routes come first in this ranking. */
   readonly probe: boolean
 }
 
-/** The reason in the headers when the prediction of quality gave no result. */
+/** The reason in the headers when quality prediction found no model. */
 export const failOpen = 'fail_open'
 
 const readsPrompt = (entry: Preset): boolean => entry.preset === 'best' || entry.preset === 'balanced'
@@ -30,8 +30,8 @@ const notRead: Classified = { capability: 'general', complexity: 1, cue: 'no_cue
 export const classified = (request: ResolveRequest): Classified => classify(request.promptText?.() ?? '', request.promptTokens)
 
 /**
- * Returns the model that a preset chooses for this caller, with its admitted routes. Null when no reachable model fits. When `best` finds
- * no ranked model, or there is no prompt, the balanced preset chooses.
+ * Returns the model that a preset chooses for this caller, with its admitted routes. Returns null when no reachable model fits. The balanced preset
+ * chooses in place of `best` when there is no prompt, or when no ranked model is reachable.
  */
 export function pick(entry: Preset, request: ResolveRequest, world: RoutingWorld): Picked | null {
   if (entry.preset !== 'best') return pickBy(entry, request, world)
@@ -42,7 +42,7 @@ export function pick(entry: Preset, request: ResolveRequest, world: RoutingWorld
   return picked === null ? null : { ...picked, reason: failOpen }
 }
 
-/** Returns the best reachable model in the ranking for the prompt. Null without a prompt, or when no model of the ranking is reachable. */
+/** Returns the best reachable model in the ranking for the prompt. Returns null without a prompt, or when no model of the ranking is reachable. */
 export function pickRanked(request: ResolveRequest, world: RoutingWorld): Picked | null {
   const best = presetOf('auto:best')
   return best === undefined || (request.promptText?.() ?? '') === '' ? null : pickBy(best, request, world)
@@ -59,9 +59,7 @@ function pickBy(entry: Preset, request: ResolveRequest, world: RoutingWorld): Pi
   return { ...picked, candidates: [...routes].map(([route, model]) => ({ model, route })), classified: found, probe }
 }
 
-/**
- * Returns the reachable attempts that the preset admits, that satisfy the hard constraints, and that can serve what the request contains.
- */
+/** Returns the reachable attempts that the preset admits. Each of them satisfies the hard constraints and can serve what the request contains. */
 function capableOf(entry: Preset, request: ResolveRequest, world: RoutingWorld): readonly Attempt[] {
   const { fields } = request
   const everything = reachable(poolOf(entry, request, world), request, world)
@@ -77,7 +75,7 @@ function capableOf(entry: Preset, request: ResolveRequest, world: RoutingWorld):
   )
 }
 
-/** Returns every candidate that the preset may consider: chat models that the caller may use, on providers that the caller may use. */
+/** Returns every candidate that the preset may consider: the chat models that the caller may use, on the providers that the caller may use. */
 export function poolOf(entry: Preset, request: ResolveRequest, world: RoutingWorld): readonly Candidate[] {
   const { org, fields, policies } = request
   const allowance = allowanceOf(policies)

@@ -5,21 +5,18 @@ import type { Attempt, ResolveRequest } from '../plan.ts'
 import type { Classified } from '../prompts/classify.ts'
 import { priceOf, type RouteFacts } from './rank.ts'
 
-/** `auto:long-context` needs a window of at least this multiple of the prompt, so that room is left for the answer. Our choice. */
+/** `auto:long-context` needs a context window of at least this multiple of the prompt. The rest is room for the answer. Our choice. */
 const headroomFactor = 1.25
-/**
- * From this share of broken tool calls on, a route counts as corrupting them. Below it, shares are compared in steps of this size. Our
- * choice.
- */
+/** A route with this share of broken tool calls or more counts as corrupting them. Smaller shares are compared in steps of `corruptStep`. Our choice. */
 const corruptFrom = 0.2
 const corruptStep = 0.05
 
-/** What a rule uses in addition to the route. */
+/** What a rule uses in addition to the attempt and its measurements. */
 export interface PickContext {
   readonly rankings: Rankings
-  /** What the prompt asks for. */
+  /** The classification of the prompt. */
   readonly classified: Classified
-  /** True when an unmeasured model counts as the fastest, so that it is measured. */
+  /** True when an unmeasured model counts as the fastest. It then gets a call and is measured. */
   readonly probe: boolean
 }
 
@@ -72,8 +69,8 @@ const rules: Readonly<Record<string, Rule>> = {
 }
 
 /**
- * Returns how far a model is below the complexity of the prompt, and 1 when it lacks the prompt's language. A model in the ranking of the
- * capability is good enough for complexity 2, whatever its tier.
+ * Returns two numbers: how far a model is below the complexity of the prompt, and 1 when it lacks the prompt's language. A model in the ranking of
+ * the capability is good enough for complexity 2, whatever its tier.
  */
 function incapacity(attempt: Attempt, { rankings, classified }: PickContext): readonly [shortfall: number, foreign: number] {
   const { capability, complexity, language } = classified
@@ -94,8 +91,8 @@ export interface Pick {
 }
 
 /**
- * Returns the model that a preset picks from the reachable attempts, or null when none fits. Routes with an open circuit count only when
- * there is no other. Of equal scores, the first in the catalog wins. Pure.
+ * Returns the model that a preset picks from the reachable attempts. Returns null when none fits. A route with an open circuit is picked only when
+ * there is no other. Of equal scores, the first in the catalog wins. The function is pure.
  */
 export function pickModel(entry: Preset, capable: readonly Attempt[], factsOf: (attempt: Attempt) => RouteFacts, context: PickContext): Pick | null {
   const rule = rules[entry.preset]
@@ -119,7 +116,7 @@ function isLess(a: readonly number[], b: readonly number[]): boolean {
   return false
 }
 
-/** Returns whether the model accepts what the request contains and the route's window is large enough. */
+/** Returns whether the model accepts what the request contains, and the context window of the route is large enough. */
 export function canServe(attempt: Candidate, { promptTokens, needs }: ResolveRequest, entry: Preset): boolean {
   const { model } = attempt
   if (needs?.tools === true && !model.tools) return false

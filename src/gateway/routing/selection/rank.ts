@@ -8,22 +8,22 @@ export interface RouteFacts extends Measurements {
   readonly open: boolean
 }
 
-/** `window` means the largest context window first. Only presets use it; callers cannot ask for it. */
+/** How routes are ordered. `window` puts the largest context window first. Only presets use `window`, and callers cannot ask for it. */
 export type RankMode = OptimizeMode | 'window'
 
 export interface Preference {
   readonly optimize: RankMode
-  /** Wins over `optimize`. Null when the request contains no weights. */
+  /** Weights of the request. They take precedence over `optimize`. Null when the request contains none. */
   readonly weights: RouterFields['weights']
-  /** True when unmeasured routes come first this time, so that they are measured. */
+  /** True when unmeasured routes come first in this ranking, so that they are measured. */
   readonly probe: boolean
 }
 
-/** Failure rates that separate three classes of reliability in `auto`: up to 5 %, up to 20 %, above. Our choice. */
+/** Failure rates that separate three classes of reliability in `auto`: up to 5 %, up to 20 %, and above 20 %. Our choice. */
 const reliabilityClasses = [0.05, 0.2]
 /** In a weighted sum, latencies that differ by less than this many milliseconds count as nearly equal. Our choice. */
 const latencySlackMs = 50
-/** The value of an axis without a measurement in a weighted sum: the middle. */
+/** The value of an unmeasured axis in a weighted sum. It is the middle of the range. */
 const unmeasured = 0.5
 
 interface Known {
@@ -36,8 +36,8 @@ interface Known {
 type Score = readonly number[]
 
 /**
- * Returns the same routes in the order in which they are tried. Open circuits come last in every mode. Routes with equal scores stay in the
- * order of the catalog. Pure.
+ * Returns the same routes in the order in which the gateway tries them. Open circuits come last in every mode. Routes with equal scores keep the
+ * order of the catalog. The function is pure.
  */
 export function rank(routes: readonly Route[], factsOf: (route: Route) => RouteFacts, preference: Preference): readonly Route[] {
   const known = routes.map(route => ({ route, facts: factsOf(route), priceUinr: priceOf(route) }))
@@ -95,15 +95,15 @@ function blended(all: readonly Known[], weights: NonNullable<RouterFields['weigh
     [weights.throughput, entry => 1 - (entry.facts.headroom ?? unmeasured)],
   ]
   const counted = axes.filter(([weight]) => weight > 0)
-  // Each weight is divided by the largest, so that huge weights do not overflow.
+  // Each weight is divided by the largest weight, so that huge weights do not overflow.
   const largest = Math.max(...counted.map(([weight]) => weight), 0)
   if (counted.length === 0) return entry => [entry.priceUinr]
   return entry => [counted.reduce((sum, [weight, value]) => sum + (weight / largest) * value(entry), 0)]
 }
 
 /**
- * Returns a function that gives a value as a share of the largest one, so that small differences stay small. It gives 0 when all values are
- * 0, and the middle for an unmeasured one. `slack` is added to each value, so that differences far below it hardly count.
+ * Returns a function that gives a value as a share of the largest value. It gives 0 when all values are 0, and the middle for an unmeasured value.
+ * `slack` is added to each value, so that differences far below it hardly count.
  */
 function scaled(all: readonly Known[], measure: (entry: Known) => number | null, slack = 0): (entry: Known) => number {
   const most = Math.max(0, ...all.map(measure).filter(value => value !== null)) + slack

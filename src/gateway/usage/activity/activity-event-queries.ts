@@ -1,4 +1,4 @@
-/** Statements of the list of single events. Each reads a bounded number of rows from the index `usage_events_newest`. */
+/** Statements for the list of single events. Each statement reads a bounded number of rows from the index `usage_events_newest`. */
 import { statement } from '../../../platform/db/db.ts'
 import type { Outcome, UsageEvent } from '../events/record.ts'
 
@@ -37,7 +37,7 @@ const columns = `e.day as "day", e.id as "id", e.at as "at", e.request_id as "re
      e.agent_id as "agentId", a.name as "agentName", case when e.agent_id is null then e.agent_label end as "agentLabel"`
 const names = `left join api_keys k on k.org_id = $1::int and k.id = e.key_id left join agents a on a.org_id = $1::int and a.id = e.agent_id`
 
-/** Returns the newest events before a position. The condition on the day skips partitions. The condition on day and id skips rows. */
+/** Returns the newest events before a position. The condition on the day alone skips partitions. The condition on day and id together skips rows. */
 export const listEvents = statement<[orgId: number, day: string, beforeId: string, limit: number], EventRow>(
   'usage.list_events',
   `select ${columns} from (
@@ -53,8 +53,8 @@ export const findEventDay = statement<[orgId: number, days: readonly string[], i
 )
 
 /**
- * Examines the newest `scanMax` events of a day before an id. Returns the matching ones and the last examined one, which may not match
- * (`isMatch`). `scanned` is the position of a row among the examined ones, from 1.
+ * Examines the newest `scanMax` events of a day before an id. Returns the matching events. It also returns the last examined event, with `isMatch`
+ * false if that event does not match. `scanned` is the position of a row among the examined ones, from 1.
  */
 export const scanDay = statement<
   [
@@ -79,19 +79,22 @@ export const scanDay = statement<
    where e.is_match or e.scanned = e.total order by e.id desc limit $5::int`,
 )
 
-/** Excludes days whose events were deleted. Their sums still exist, but there are no events to list. */
+/** Excludes days whose events were deleted. Their sums still exist, but no events can be listed. */
 const kept = "day >= coalesce((select max(kept_from) from usage_retention), '-infinity'::date)"
 
 type Filters = [orgId: number, until: string, isFailed: boolean]
 
-/** Returns the days up to a day, newest first, on which a model, or any model, was called. With `isFailed`, only days with failures. */
+/**
+ * Returns the days up to a given day, newest first, on which the model was called. Null means any model. With `isFailed`, only days with failures are
+ * returned.
+ */
 export const daysOfModel = statement<[...Filters, model: string | null], { day: string }>(
   'usage.days_of_model',
   `select distinct day as "day" from usage_days
    where org_id = $1::int and day <= $2::date and ${kept} and ($4::text is null or model = $4::text) and (not $3::boolean or errors > 0) order by 1 desc`,
 )
 
-/** Like `daysOfModel`, for one key. Key 0 means calls without a key. */
+/** Returns the same days as `daysOfModel`, for one key. Key 0 means calls without a key. */
 export const daysOfKey = statement<[...Filters, model: string | null, keyId: number], { day: string }>(
   'usage.days_of_key',
   `select distinct day as "day" from usage_days_by_key_model
@@ -99,7 +102,7 @@ export const daysOfKey = statement<[...Filters, model: string | null, keyId: num
    order by 1 desc`,
 )
 
-/** Like `daysOfModel`, for one agent. */
+/** Returns the same days as `daysOfModel`, for one agent. */
 export const daysOfAgent = statement<[...Filters, agentId: number], { day: string }>(
   'usage.days_of_agent',
   `select distinct day as "day" from usage_days_by_agent

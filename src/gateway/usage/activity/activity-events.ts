@@ -1,7 +1,7 @@
 /**
- * Lists single calls, newest first, in pages. The order is (IST day, id), which is the order of an index, so every page costs the same. An
- * event can be inserted while somebody reads the pages. It is then before the first page, or after the cursor if its call was admitted
- * earlier than it was recorded. No event is listed twice, and no event that existed at the start is missing.
+ * Lists single calls, newest first, in pages. The order is (IST day, id). An index has the same order, so every page costs the same. An event may be
+ * inserted while somebody reads the pages. Its place follows from the admission of its call, so the event may be before the first page or after the
+ * cursor. No event is listed twice, and no event that existed at the start is missing.
  */
 
 import type { Db } from '../../../platform/db/db.ts'
@@ -10,7 +10,7 @@ import type { Flushable } from '../../../platform/flushable.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
 import { daysOfAgent, daysOfKey, daysOfModel, type EventRow, findEventDay, listEvents, scanDay } from './activity-event-queries.ts'
 
-/** Maximum number of events that one page with filters examines. A page that has found too few by then ends early and returns where to continue. */
+/** Maximum number of events that one page with filters examines. If the page has too few matches by then, it ends early and returns where to continue. */
 export const scanMax = 20_000
 const dayMs = 24 * 3600_000
 
@@ -31,7 +31,7 @@ export interface EventPage {
 
 export interface ActivityEventsDeps {
   readonly db: Db
-  /** Writes what this process has settled to the database. */
+  /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
 }
 
@@ -44,7 +44,7 @@ export class ActivityEvents {
   }
 
   /**
-   * Returns at most `limit` events before the one with the id `before`. Without `before`, returns the newest. Throws `bad_request` for an
+   * Returns at most `limit` events before the event with the id `before`. Without `before`, returns the newest events. Throws `bad_request` for an
    * invalid id.
    */
   async page(orgId: number, before: string | undefined, limit: number, filters: EventFilters): Promise<EventPage> {
@@ -55,7 +55,7 @@ export class ActivityEvents {
     return isFiltered ? await this.#filtered(orgId, place, limit, filters) : await this.#all(orgId, place, limit)
   }
 
-  /** Returns the position with the day under which the event is stored. */
+  /** Returns the same position with the day under which the event is stored. */
   async #placeOf(orgId: number, { day, id }: EventPlace): Promise<EventPlace> {
     const startMs = startOfIstDayMs(day) ?? 0
     const days = [day, istDay(startMs + dayMs), istDay(startMs - dayMs)]
@@ -66,7 +66,7 @@ export class ActivityEvents {
     return pageOf(await this.#deps.db.many(listEvents, orgId, day, id, limit + 1), limit)
   }
 
-  /** Reads the days on which the sums show usage, and examines at most `scanMax` events. */
+  /** Reads the days that have matching usage in the sums, and examines at most `scanMax` events. */
   async #filtered(orgId: number, start: EventPlace, limit: number, filters: EventFilters): Promise<EventPage> {
     const { model = null, keyId = null, agentId = null, isFailed = false } = filters
     const found: EventRow[] = []
@@ -97,13 +97,13 @@ export class ActivityEvents {
   }
 }
 
-/** Makes a page. If there is a next page, `rows` contains one row more than this page. */
+/** Makes a page. `rows` has one row more than the page when there is a next page. */
 function pageOf(rows: readonly EventRow[], limit: number): EventPage {
   const shown = rows.slice(0, limit)
   return { rows: shown, nextBefore: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
 }
 
-/** A position in the list. The events after it have an earlier day, or the same day and a smaller id. */
+/** A position in the list. Later entries of the list have an earlier day, or the same day and a smaller id. */
 export interface EventPlace {
   /** IST day. */
   readonly day: string
@@ -111,18 +111,18 @@ export interface EventPlace {
 }
 
 const uuidv7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-/** The last instant whose year has four digits in India. */
+/** The last instant in a year with four digits, in Indian time. */
 const lastMs = Date.UTC(9999, 11, 31) - 1
 
-/** The position before the newest possible event. */
+/** The position before the newest possible event in the list. */
 export const newestPlace: EventPlace = { day: '9999-12-31', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
 
-/** Returns the position before every possible event of a day. */
+/** Returns the position before all possible events of a day. */
 export const endOfDay = (day: string): EventPlace => ({ day, id: newestPlace.id })
 
 /**
- * Returns the position of an id, also when its event does not exist (any more). The id begins with its time. Around midnight the day may
- * differ by one from the stored day, because the call was admitted a moment after its id was made. Throws `bad_request` for an invalid id.
+ * Returns the position of an id, even when its event does not exist (any more). The id begins with its time. Around midnight, the day may differ by
+ * one from the stored day, because the call was admitted a moment after its id was made. Throws `bad_request` for an invalid id.
  */
 export function placeOfId(before: string): EventPlace {
   const id = before.toLowerCase()

@@ -1,9 +1,9 @@
-/** Statements of the activity report. They read sums by day, never single events. */
+/** Statements for the activity report. They read sums by day, never single events. */
 import { statement } from '../../../platform/db/db.ts'
 import { keySums } from '../reports/usage-queries.ts'
 import { sumColumns, type TotalsRow } from '../reports/usage-totals.ts'
 
-/** Sums by day and model, by model and provider, or by model. A name that is null means that the row sums over it. */
+/** Sums by day and model, by model and provider, or by model. Null in a name means that the row sums over all values of that name. */
 export type ActivityRow = TotalsRow & {
   readonly day: string | null
   readonly model: string
@@ -29,7 +29,7 @@ export const sumActivityOfKey = statement<[orgId: number, from: string, to: stri
    where org_id = $1::int and key_id = $5::int and day between $2::date and $3::date and ($4::text is null or model = $4::text) ${sets} ${order}`,
 )
 
-/** `keyId` is null for calls without a key. */
+/** Sums of one key. `keyId` is null for calls without a key. */
 export type ActivityKeyRow = TotalsRow & { readonly keyId: number | null; readonly name: string | null; readonly revoked: boolean | null }
 
 const named = (summed: string): string => `
@@ -37,17 +37,17 @@ const named = (summed: string): string => `
      s."requests", s."errors", s."promptTokens", s."completionTokens", s."valueUinr", s."costUinr", s."cachedTokens", s."cacheWriteTokens"
    from (${summed}) s left join api_keys k on k.org_id = $1::int and k.id = s.key_id order by s."valueUinr" desc, s."requests" desc, s.key_id`
 
-/** A span as whole weeks and the days around them. `weeksIn` makes it. */
+/** A span, divided into whole weeks and the days around them. `weeksIn` makes it. */
 type Weeks = [orgId: number, from: string, headTo: string, tailFrom: string, to: string]
 const mostFirst = 'group by key_id order by sum(value_uinr) desc, sum(requests) desc, key_id'
 
-/** Returns the keys with the most value in a span. */
+/** Returns the keys with the highest value of usage in a span. */
 export const topKeys = statement<[...Weeks, limit: number], ActivityKeyRow>(
   'usage.top_keys',
   named(`select key_id, ${sumColumns} from (${keySums('usage_days_by_key')}) as s ${mostFirst} limit $6::int`),
 )
 
-/** Returns the keys with the most value of one model. */
+/** Returns the keys with the highest value of usage of one model. */
 export const topKeysOfModel = statement<[...Weeks, limit: number, model: string], ActivityKeyRow>(
   'usage.top_keys_of_model',
   named(`select key_id, ${sumColumns} from (${keySums('usage_days_by_key_model', '$7::text')}) as s ${mostFirst} limit $6::int`),

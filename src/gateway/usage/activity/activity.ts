@@ -1,4 +1,4 @@
-/** The activity report of an organisation in a span of IST days: usage by day, model, key and provider. */
+/** The activity report of an organisation for a span of IST days: usage by day, model, key and provider. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -10,7 +10,7 @@ import { type ActivityKeyRow, type ActivityRow, findKeyName, listModels, sumActi
 
 /** Length of the top lists of models and keys. */
 export const topMax = 20
-/** Maximum number of keys that are offered as filters. They are the keys with the most value. */
+/** Maximum number of keys that are offered as filters. They are the keys with the highest value of usage. */
 const filterKeysMax = 1_000
 
 export interface ActivityQuery {
@@ -44,7 +44,7 @@ export interface ActivityReport {
 export interface ActivityDeps {
   readonly db: Db
   readonly clock: Clock
-  /** Writes what this process has settled to the database. */
+  /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
 }
 
@@ -88,7 +88,7 @@ export class Activity {
     return keyId === undefined ? db.many(sumActivity, orgId, from, to, model) : db.many(sumActivityOfKey, orgId, from, to, model, keyId)
   }
 
-  /** Returns all keys and models of the span, and the top keys of the query. */
+  /** Returns all keys and models of the span for the filters, and the top keys of the query. */
   async #lists(orgId: number, { from, to }: DaySpan, { model, keyId }: ActivityQuery, models: readonly ActivityRow[]) {
     const { db } = this.#deps
     const { headTo, tailFrom } = weeksIn({ from, to })
@@ -106,7 +106,7 @@ export class Activity {
     keys: readonly ActivityKeyRow[],
   ): Promise<readonly ActivityKeyRow[]> {
     if (keyId !== undefined) {
-      // With one key as the filter, the sum over the models is the usage of that key.
+      // With a key as the filter, the sum over all models is the usage of that key.
       if (models.length === 0) return []
       const key = await this.#deps.db.maybe(findKeyName, orgId, keyId)
       return [{ ...sumOf(models), keyId: keyId === 0 ? null : keyId, name: key?.name ?? null, revoked: key?.revoked ?? null }]
@@ -125,7 +125,7 @@ const namedKeyOf = ({ keyId, name, revoked }: ActivityKeyRow): NamedKey => ({ ke
 
 type ProviderOfModel = ActivityReport['model_providers'][number]['providers'][number]
 
-/** Returns the providers of each model, those with the most value first. */
+/** Returns the providers of each model, those with the highest value first. */
 function providersByModel(rows: readonly ActivityRow[]): ReadonlyMap<string, ProviderOfModel[]> {
   const byModel = new Map<string, ProviderOfModel[]>()
   for (const row of rows) {

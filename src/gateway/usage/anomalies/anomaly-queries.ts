@@ -12,8 +12,8 @@ const sums = `coalesce(sum(value_uinr), 0)::bigint as "spend", count(*) filter (
      coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint as "tokens"`
 
 /**
- * Returns the organisations that reach a floor in the span, and those in `openOrgs`. Ids begin with the time and the primary key is (day,
- * id), so the statement reads only rows of the span.
+ * Returns the organisations that reach a floor in the span, and those in `openOrgs`. Ids begin with the time, and the primary key is (day, id). The
+ * statement therefore reads only rows of the span.
  */
 export const sumLastHour = statement<
   [days: readonly string[], fromId: string, toId: string, spendFloor: bigint, errorsFloor: bigint, tokensFloor: bigint, openOrgs: readonly number[]],
@@ -26,10 +26,10 @@ export const sumLastHour = statement<
    where "spend" >= $4::bigint or "errors" >= $5::bigint or "tokens" >= $6::bigint or "orgId" = any($7::int[]) order by 1`,
 )
 
-/** Returns the start of the last hour that is already summed up, or null. */
+/** Returns the start of the latest hour that already has sums. Returns null when there is none. */
 export const lastSummedHour = statement<[], { hour: Date | null }>('usage.last_summed_hour', 'select max(hour) as "hour" from usage_hours')
 
-/** Sums up whole hours. An hour that already has sums keeps them. */
+/** Computes the sums of whole hours. An hour that already has sums keeps them. */
 export const sumUpHours = statement<[days: readonly string[], fromId: string, toId: string]>(
   'usage.sum_up_hours',
   `insert into usage_hours (org_id, hour, spend_uinr, errors, tokens)
@@ -41,7 +41,7 @@ export const sumUpHours = statement<[days: readonly string[], fromId: string, to
 
 export const deleteOldHours = statement<[before: Date]>('usage.delete_old_hours', 'delete from usage_hours where hour < $1::timestamptz')
 
-/** Returns sums of whole hours by organisation, and the first hour with usage. */
+/** Returns the sums over whole hours for each organisation, and the first hour with usage. */
 export const sumBaseline = statement<[orgIds: readonly number[], from: Date, to: Date], SumsRow & { firstHour: Date }>(
   'usage.sum_baseline',
   `select u.org_id as "orgId", min(u.hour) as "firstHour", sum(u.spend_uinr)::bigint as "spend", sum(u.errors)::bigint as "errors", sum(u.tokens)::bigint as "tokens"
@@ -49,7 +49,7 @@ export const sumBaseline = statement<[orgIds: readonly number[], from: Date, to:
    where u.hour >= $2::timestamptz and u.hour < $3::timestamptz group by u.org_id`,
 )
 
-/** Returns those of the given organisations that have usage before a day. */
+/** Returns the organisations among the given ones that have usage before a day. */
 export const usedBefore = statement<[orgIds: readonly number[], day: string], { orgId: number }>(
   'usage.used_before',
   `select asked.org_id as "orgId" from unnest($1::int[]) as asked (org_id)

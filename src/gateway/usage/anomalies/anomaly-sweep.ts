@@ -1,4 +1,4 @@
-/** Finds organisations whose last hour is an anomaly, and writes one webhook event for each anomaly. */
+/** Finds organisations whose last hour is unusual, and writes one webhook event for each anomaly. */
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
@@ -24,28 +24,28 @@ import { beginAnomaly, deleteOldHours, endAnomaly, lastSummedHour, listAnomalies
 export const anomalySweepMs = 5 * 60_000
 const hourMs = 3600_000
 const baselineMs = baselineHoursMax * hourMs
-/** Sums of hours are kept a little longer than the baseline needs them. */
+/** How long the sums of hours are kept. It is a day longer than the baseline needs. */
 const keepMs = baselineMs + 24 * hourMs
 
 export interface AnomalySweepDeps {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
-  /** Writes what this process has settled to the database. */
+  /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
 }
 
 const none: UsageSums = { spend: 0n, errors: 0n, tokens: 0n }
 
-/** The observed hour and the whole hours of the baseline, in Unix milliseconds. The ends are exclusive. */
+/** The observed hour, and the whole hours of the baseline, in Unix milliseconds. The end of each span is exclusive. */
 interface Windows {
   readonly hour: { readonly fromMs: number; readonly toMs: number }
   readonly baseline: { readonly fromMs: number; readonly toMs: number }
 }
 
 /**
- * Checks all organisations once. It reads the events of the last hour, and the events of each new whole hour to sum them up. For the
- * organisations above a floor, it also reads the hourly sums.
+ * Checks all organisations once. It reads the events of the last hour, and computes the sums of each new whole hour from the events. For
+ * organisations above a floor, it also reads the sums of the hours.
  */
 export async function sweepAnomalies(deps: AnomalySweepDeps, signal: AbortSignal): Promise<void> {
   const { db, clock, journal } = deps
@@ -83,8 +83,7 @@ async function settle({ db, ids }: AnomalySweepDeps, { orgId, metric, figures, w
   if (verdict !== 'begins') return
   const atMs = hour.toMs
   await db.tx(async tx => {
-    // The insert has no effect when another process has already written the event, which can happen when this process loses the lock of the
-    // job.
+    // The insert has no effect when another process has already written the event. That can happen after this process has lost the lock of the job.
     if ((await tx.exec(beginAnomaly, orgId, metric, new Date(atMs))) === 0) return
     await emit(tx, { id: eventId(ids, atMs), orgId, type: 'request.anomaly', atMs, data: dataOf(metric, figures, hour) })
   })
@@ -104,8 +103,8 @@ function dataOf(metric: AnomalyMetric, figures: HourAgainstWeek, { fromMs, toMs 
 }
 
 /**
- * Returns the observed hour and the baseline. The baseline ends with the last whole hour before the observed hour, so that no call is in
- * both and late records can still arrive.
+ * Returns the observed hour and the baseline. The baseline ends with the last whole hour before the observed hour. No call is therefore in both, and
+ * late records still have time to arrive.
  */
 function windowsAt(nowMs: number): Windows {
   const fromMs = nowMs - hourMs
@@ -113,7 +112,7 @@ function windowsAt(nowMs: number): Windows {
   return { hour: { fromMs, toMs: nowMs }, baseline: { fromMs: toMs - baselineMs, toMs } }
 }
 
-/** Sums up the hours of the baseline that have no sums yet. */
+/** Computes the sums of the baseline's hours that have none yet. */
 async function sumUp(db: Db, { fromMs, toMs }: Windows['baseline']): Promise<void> {
   const { hour } = await db.one(lastSummedHour)
   const next = hour === null ? fromMs : Math.max(fromMs, hour.getTime() + hourMs)
@@ -128,8 +127,8 @@ interface Week {
 }
 
 /**
- * Returns the sums and the number of hours of each baseline. An organisation with usage before the baseline has all hours. A newer one has
- * the hours since its first usage.
+ * Returns the sums and the number of hours for the baseline of each organisation. An organisation with usage before the baseline has all hours. A
+ * newer one has the hours since its first usage.
  */
 async function baselines(db: Db, orgIds: readonly number[], { baseline: { fromMs, toMs } }: Windows): Promise<ReadonlyMap<number, Week>> {
   if (orgIds.length === 0) return new Map()
@@ -151,7 +150,10 @@ function daysOf({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: numb
   return days
 }
 
-/** Returns a text that is smaller than every id of a call admitted at this instant or later, and larger than every earlier id. */
+/**
+ * Returns a text between two groups of ids. It is smaller than the id of every call admitted at this instant or later, and larger than every earlier
+ * id.
+ */
 function firstIdAt(ms: number): string {
   const time = Math.trunc(ms).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`

@@ -1,25 +1,23 @@
-/** The rule that decides whether the last hour of an organisation is an anomaly. It uses no clock and no database. */
+/** The rule that decides whether the last hour of an organisation is an anomaly. It reads no clock and no database. */
 
 export const anomalyMetrics = ['spend', 'errors', 'tokens'] as const
 export type AnomalyMetric = (typeof anomalyMetrics)[number]
 
-/** Sums of a span: value in micro-rupees (calls on own provider keys included), failed calls, and prompt plus completion tokens. */
+/** Sums of a span: value in micro-rupees (including calls on own provider keys), number of failed calls, and prompt plus completion tokens. */
 export type UsageSums = Readonly<Record<AnomalyMetric, bigint>>
 
-/** Maximum number of hours before the observed one that form the baseline. */
+/** Maximum number of hours in the baseline. They are the hours before the observed hour. */
 export const baselineHoursMax = 7 * 24
-/**
- * An organisation with fewer hours of history than this is new. It has no usual hour yet, so its first calls are no anomaly. Our choice.
- */
+/** Minimum number of hours of history. An organisation with fewer hours has no usual hour yet, so its first calls are not an anomaly. Our choice. */
 export const baselineHoursMin = 24
-/** An hour is an anomaly from this multiple of the baseline's mean on. */
+/** An hour is an anomaly when it reaches this multiple of the baseline's mean. */
 export const anomalyRatio = 5n
 /**
- * An anomaly ends when the hour falls below half of that multiple or below half of the floor. The gap prevents repeated events for an hour
- * near the threshold. An hour that stays high becomes the usual hour within two days. Our choice.
+ * An anomaly ends when the hour falls below the multiple or the floor, divided by this number. The gap prevents repeated events for an hour near the
+ * threshold. An hour that stays high becomes the usual hour within two days. Our choice.
  */
 const overShare = 2n
-/** An hour below these sums is never an anomaly, however quiet the week was: ₹100, 50 failed calls, 200,000 tokens. Our choice. */
+/** The floor: ₹100, 50 failed calls, 200,000 tokens. An hour below it is never an anomaly, even after a quiet week. Our choice. */
 export const anomalyFloor: UsageSums = { spend: 100_000_000n, errors: 50n, tokens: 200_000n }
 
 export interface HourAgainstWeek {
@@ -35,8 +33,8 @@ export interface HourAgainstWeek {
 export type AnomalyVerdict = 'quiet' | 'begins' | 'goes_on' | 'over'
 
 /**
- * Returns the state of an anomaly. It begins when the last hour reaches the floor and is at least five times the mean hour of the baseline.
- * If the baseline is 0, the floor alone decides. A running anomaly continues until it is over, however short the history is.
+ * Returns the state of an anomaly. An anomaly begins when the last hour reaches the floor and is at least five times the mean hour of the baseline.
+ * When the baseline is 0, the floor alone decides. A running anomaly continues until it is over, even when the history is short.
  */
 export function judgeHour(metric: AnomalyMetric, { observed, total, hours }: HourAgainstWeek, goesOn: boolean): AnomalyVerdict {
   const floor = anomalyFloor[metric]

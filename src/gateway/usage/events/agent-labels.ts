@@ -1,20 +1,20 @@
 /**
- * Limits how many labels of `x-br-agent-id` have sums of their own. A client may send a session id as the label. Without a limit every call
- * would then have its own row of sums, and reports would be as slow as reading all calls.
+ * Limits how many labels of `x-br-agent-id` have sums of their own. A client may send a session id as the label. Without a limit, every call would
+ * then have its own row of sums, and reports would be as slow as reading all calls.
  */
 
-/** Maximum number of labels with rows of their own, for each organisation, day and writing process. */
+/** Maximum number of labels with sums of their own, for each organisation, day and writing process. */
 export const labelsMax = 1_000
-/** The label that collects all other labels. A header cannot contain it, because labels begin with a letter or digit. */
+/** The label for the sum of all other labels. No header can contain this label, because labels begin with a letter or digit. */
 export const otherLabels = '(others)'
 /** Maximum number of days in memory: today, yesterday around midnight, and one day for late calls. */
 const daysMax = 3
 
-/** Returns the label under which a call is added up. */
+/** Returns the label under which a call is added to the sums. */
 export type BoundedLabels = (orgId: number, day: string, label: string) => string
 
 /**
- * Returns a function that keeps the first `labelsMax` labels of an organisation and day, and replaces all others by `otherLabels`. The
+ * Returns a function that keeps the first `labelsMax` labels of each organisation and day, and replaces all other labels with `otherLabels`. The
  * state is in memory, so a restart allows `labelsMax` new labels.
  */
 export function boundedLabels(): BoundedLabels {

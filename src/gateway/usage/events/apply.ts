@@ -1,4 +1,4 @@
-/** Inserts usage events, inside the transaction of the flush that changes the counters. */
+/** Inserts usage events, inside the transaction in which the flush changes the counters. */
 import type { Tx } from '../../../platform/db/db.ts'
 import { insertEvents } from '../queries.ts'
 import { countOf, intOf, istDays, modelText, wholeMs } from './columns.ts'

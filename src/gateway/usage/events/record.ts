@@ -5,40 +5,40 @@ export type Outcome =
   | 'failed'
   /** The client closed the connection before the end. */
   | 'client_gone'
-  /** The provider broke off after the first byte. */
+  /** The provider broke off the reply after the first byte. */
   | 'upstream_broke'
-  /** The gateway ended the call: budget, revoke or drain. */
+  /** The gateway ended the call because of a budget, a revocation or a drain. */
   | 'cut'
-  /** The process died. The janitor writes this outcome from the journal. */
+  /** The process died. The outcome is written later, from the journal. */
   | 'interrupted'
 
 export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech'
 
 export interface UsageEvent {
-  /** A UUIDv7. Its time is the admission. */
+  /** A UUIDv7. Its time is the time of admission. */
   readonly id: string
-  /** Time of the admission, in Unix milliseconds. It decides to which IST day and month the call belongs. */
+  /** Time of the admission, in Unix milliseconds. It decides the IST day and month of the call. */
   readonly atMs: number
   readonly requestId: string
   readonly orgId: number
   readonly userId: number | null
   readonly keyId: number | null
   readonly workspaceId: number | null
-  /** Registered agent that is charged. */
+  /** The registered agent that is charged. */
   readonly agentId: number | null
-  /** Label in `x-br-agent-id` when it does not name a registered agent. */
+  /** The label in `x-br-agent-id`, when it names no registered agent. */
   readonly agentLabel: string | null
   readonly kind: UsageKind
   readonly model: string
   readonly provider: string
   /**
-   * The least restricted place to which the call was sent. `declared`: the organisation says that its own server is in India; the gateway
-   * cannot check it.
+   * The least restricted place to which the call was sent. `declared` means that the organisation says that its own server is in India. The gateway
+   * cannot check that.
    */
   readonly residency: 'india' | 'declared' | 'unknown' | 'global'
   readonly streamed: boolean
   readonly byok: boolean
-  /** HTTP status that the client saw. 200 for a stream that began. */
+  /** The HTTP status that the client saw. 200 for a stream that began. */
   readonly status: number
   readonly outcome: Outcome
   readonly promptTokens: number
@@ -61,6 +61,6 @@ export interface UsageEvent {
   readonly costUinr: bigint
   readonly latencyMs: number
   readonly firstByteMs: number | null
-  /** True when the call holds an idempotency key. This event ends the key's reservation. */
+  /** True when the call holds an idempotency key. This event then ends the key's reservation. */
   readonly idempotent?: true
 }

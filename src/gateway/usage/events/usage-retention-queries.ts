@@ -1,7 +1,7 @@
 /** Statements that delete old usage events. */
 import { statement } from '../../../platform/db/db.ts'
 
-/** Returns the names of the monthly partitions. The default partition has a name of another form. */
+/** Returns the names of the monthly partitions. The default partition is not among them, because its name has another form. */
 export const listPartitions = statement<[], { name: string }>(
   'usage.list_partitions',
   `select c.relname as "name" from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -9,8 +9,8 @@ export const listPartitions = statement<[], { name: string }>(
 )
 
 /**
- * Records the first day from which all events are kept. This happens before anything is deleted, and the day never moves back. The
- * statement waits while a day is summed up again (`rollup-rebuild.ts`).
+ * Records the first day from which all events are kept. The day is recorded before anything is deleted, and it never moves back. The statement waits
+ * while the sums of a day are computed again (`rollup-rebuild.ts`).
  */
 export const keepFrom = statement<[day: string]>(
   'usage.keep_from',
@@ -18,7 +18,7 @@ export const keepFrom = statement<[day: string]>(
    where r.kept_from < excluded.kept_from`,
 )
 
-/** Returns the first IST day whose events are all kept. Null when nothing was ever deleted. */
+/** Returns the first IST day whose events are all kept. Null when no event was ever deleted. */
 export const findKeptFrom = statement<[], { keptFrom: string | null }>('usage.find_kept_from', 'select max(kept_from) as "keptFrom" from usage_retention')
 
 /** Deletes the oldest events before a day, at most `limit`. The primary keys come from the index in order. */
@@ -29,8 +29,8 @@ export const deleteOldEvents = statement<[before: string, limit: number]>(
 )
 
 /**
- * Returns the statements that drop a partition from `listPartitions`. Every flush waits while they wait for their lock, so they give up
- * soon. The next run tries again.
+ * Returns the statements that drop a partition of `listPartitions`. While they wait for their lock, every flush waits too. They therefore give up
+ * after 2 seconds, and the next run tries again.
  */
 export function dropPartitionSql(name: string): string {
   return `begin; set local lock_timeout = '2s'; drop table if exists ${name}; commit;`

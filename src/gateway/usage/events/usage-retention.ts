@@ -1,6 +1,4 @@
-/**
- * Deletes usage events that are older than USAGE_KEEP_DAYS. The sums by day stay, and reports read those. Decision 0340 gives the reasons.
- */
+/** Deletes usage events that are older than USAGE_KEEP_DAYS. The sums by day stay, and reports read the sums. Decision 0340 gives the reasons. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
@@ -10,20 +8,20 @@ import { deleteOldEvents, dropPartitionSql, keepFrom, listPartitions } from './u
 /** Pause between two runs of the job, in milliseconds. */
 export const retentionEveryMs = 6 * 3600_000
 const dayMs = 24 * 3600_000
-/** Rows of one delete. It takes a fraction of a second, so that no flush waits long for it. */
+/** Number of rows of one delete. It takes a fraction of a second, so no flush waits long for it. */
 const batch = 5_000
 
 export interface RetentionDeps {
   readonly db: Db
   readonly clock: Clock
   readonly log: Log
-  /** USAGE_KEEP_DAYS: all events of today and of this number of IST days before it are kept. */
+  /** The setting USAGE_KEEP_DAYS. All events of today and of this number of earlier IST days are kept. */
   readonly keepDays: number
 }
 
 /**
- * Drops the partitions of months that are completely too old. Then deletes the old rows of the other partitions, in batches of bounded
- * size. Stops early when the signal aborts; the next run continues. Returns how many rows were deleted one by one.
+ * Drops the partitions of months that are completely too old. Then deletes the old rows of the other partitions, in batches of bounded size. It stops
+ * early when the signal aborts, and the next run continues. Returns how many rows were deleted individually.
  */
 export async function deleteOldUsage({ db, clock, log, keepDays }: RetentionDeps, signal: AbortSignal): Promise<number> {
   const firstKept = istDay(clock.nowMs() - keepDays * dayMs)
@@ -43,8 +41,7 @@ async function drop(db: Db, name: string, log: Log): Promise<void> {
   try {
     await db.script(dropPartitionSql(name))
   } catch (error) {
-    // A long read held the lock for longer than a flush may wait. The rows are then deleted one by one, and the next run drops the
-    // partition.
+    // A long read held the lock for longer than a flush may wait. The rows are then deleted individually, and the next run drops the partition.
     log.warn('usage_partition_not_dropped', { path: name, error })
   }
 }

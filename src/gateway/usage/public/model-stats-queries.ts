@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Sums of one model over all organisations, for the long window and for the short window at its end. */
+/** Sums of one model over all organisations, for a long window and for a short window. Both windows end on the same day. */
 export interface ModelSumsRow {
   readonly model: string
   readonly longRequests: bigint
@@ -15,7 +15,7 @@ export interface ModelSumsRow {
 
 const recent = (column: string): string => `coalesce(sum(${column}) filter (where day >= $2::date), 0)::bigint`
 
-/** Returns sums by model for the requested models, for the days from `longFrom` to `to`. The short window begins at `shortFrom`. */
+/** Returns sums by model for the requested models. The long window is from `longFrom` to `to`, and the short one from `shortFrom` to `to`. */
 export const sumModels = statement<[longFrom: string, shortFrom: string, to: string, models: readonly string[]], ModelSumsRow>(
   'usage.sum_models',
   `select model as "model", sum(requests)::bigint as "longRequests", sum(tokens)::bigint as "longTokens", ${recent('requests')} as "requests",
@@ -39,12 +39,12 @@ export const sumLatencies = statement<[from: string, to: string, models: readonl
 
 export interface ModelUsersRow {
   readonly model: string
-  /** Number of organisations with calls in the long window, and in the short window at its end. */
+  /** Number of organisations with calls in the long window. The next field is the number for the short window. */
   readonly longOrganisations: number
   readonly organisations: number
 }
 
-/** Counts the organisations that have used each of these models. The days are those of `sumModels`. */
+/** Counts the organisations that have used each of these models. The windows are those of `sumModels`. */
 export const countModelUsers = statement<[longFrom: string, shortFrom: string, to: string, models: readonly string[]], ModelUsersRow>(
   'usage.count_model_users',
   `select model as "model", count(distinct org_id)::int as "longOrganisations",

@@ -1,7 +1,4 @@
-/**
- * The public pages about usage. They are made from sums in the background, so their cost does not grow with the number of events or
- * requests.
- */
+/** The public pages about usage. They are built from sums in the background, so their cost does not grow with the number of events or requests. */
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
@@ -19,11 +16,11 @@ export interface PublicUsageOptions {
   readonly clock: Clock
   readonly log: Log
   readonly catalog: Catalog
-  /** PUBLIC_STATS. */
+  /** The setting PUBLIC_STATS. */
   readonly isPublic: boolean
 }
 
-/** Age at which the pages are made again, in milliseconds. */
+/** Age at which the pages are built again, in milliseconds. */
 const maxAgeMs = 2 * 60_000
 /** How long HTTP caches may keep the pages, in seconds. */
 const pageSeconds = 60
@@ -34,9 +31,9 @@ interface Pages {
   readonly stats: ReadonlyMap<string, ModelStats>
 }
 
-/** Makes and caches the rankings and statistics of models. */
+/** Builds and caches the rankings and statistics of models. */
 export class PublicUsage {
-  /** False: only callers with a credential may read the pages. */
+  /** When false, only callers with a credential may read the pages. */
   readonly isPublic: boolean
   readonly #options: PublicUsageOptions
   readonly #pages: Snapshot<Pages>
@@ -48,7 +45,7 @@ export class PublicUsage {
     this.#pages = new Snapshot({ name: 'usage.public', clock: options.clock, log: options.log, maxAgeMs, empty, load: () => this.#load() })
   }
 
-  /** Returns the page of rankings. The lists are empty when nothing is ranked or the database was never reachable. */
+  /** Returns the page of rankings. The lists are empty when no model is ranked, or when the database was never reachable. */
   async rankings(): Promise<PublicPage> {
     return (await this.#pages.get()).rankings
   }
@@ -65,7 +62,7 @@ export class PublicUsage {
     const nowMs = clock.nowMs()
     const from = (days: number): string => istDay(nowMs - (days - 1) * dayMs)
     const today = istDay(nowMs)
-    // Usage is recorded for the model that served the call, so virtual ids have no usage.
+    // Usage is recorded for the model that served the call. Virtual ids therefore have no usage.
     const models = [...catalog.snapshot.models.values()].flatMap(({ id, kind }) => (kind === 'virtual' ? [] : [id]))
     const sums = await db.many(sumModels, from(longRankingDays), from(statsDays), today, models)
     const ofOwnKeys = sums.flatMap(({ model, longTokens }) => (longTokens > 0n && !hasPlatformRoute(catalog.snapshot, model) ? [model] : []))
@@ -89,11 +86,11 @@ export const statsDays = 7
 export interface ModelStats {
   readonly model: string
   readonly window: '7d'
-  /** Served calls as a share of served and failed calls, 0 to 1. */
+  /** Served calls as a share of all served and failed calls, 0 to 1. */
   readonly success_rate: number | null
   readonly p50_latency_ms: number | null
   readonly p95_latency_ms: number | null
-  /** Completion tokens per second of served calls, measured from the arrival of the request to the end of the reply. */
+  /** Completion tokens per second of served calls. The time is from the arrival of the request to the end of the reply. */
   readonly tokens_per_second: number | null
   readonly requests: number
 }

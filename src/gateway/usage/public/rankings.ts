@@ -20,14 +20,14 @@ export interface UsageRankings {
 }
 
 /**
- * A model on own keys is listed only when this number of organisations has used it, because the sums of one organisation would show its
- * usage. Our choice.
+ * Minimum number of organisations that must have used a model on own keys before it is listed. With one organisation, the sums would show the usage
+ * of that organisation. Our choice.
  */
 export const organisationsMin = 2
 
 /**
- * Returns the models of the catalog by tokens, then by requests, then by id, so that the order is stable. A model without a platform route
- * is listed only in a window in which at least `organisationsMin` organisations used it.
+ * Returns the models of the catalog, sorted by tokens, then by requests, then by id. A model without a platform route is listed only in a window in
+ * which at least `organisationsMin` organisations used it.
  */
 export function rankingsOf(sums: readonly ModelSumsRow[], users: readonly ModelUsersRow[], catalog: CatalogSnapshot): UsageRankings {
   const usersOf = new Map(users.map(row => [row.model, row]))
@@ -42,7 +42,7 @@ export function rankingsOf(sums: readonly ModelSumsRow[], users: readonly ModelU
   }
 }
 
-/** Returns whether the platform serves the model on its own key. Such a model is ranked whatever the number of its users. */
+/** Returns whether the platform serves the model on its own key. Such a model is ranked even if few organisations use it. */
 export function hasPlatformRoute({ models }: CatalogSnapshot, id: string): boolean {
   const model = models.get(id)
   return model !== undefined && model.kind !== 'virtual' && model.routes.some(route => route.provider.configured && !route.byokOnly)

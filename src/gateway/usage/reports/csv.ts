@@ -1,4 +1,4 @@
-/** CSV after RFC 4180. Text that a spreadsheet would read as a formula gets an apostrophe in front. */
+/** CSV as in RFC 4180. Text that a spreadsheet would read as a formula gets an apostrophe in front. */
 
 /** Returns one line of cells, with its line end. */
 export function csvLine(cells: readonly (string | number | bigint)[]): string {

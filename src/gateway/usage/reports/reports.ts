@@ -2,7 +2,9 @@
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
+import { fail } from '../../../platform/errors.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
+import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { inrTextOf } from '../../../platform/values/money.ts'
 import { labelsMax, otherLabels } from '../events/agent-labels.ts'
 import { csvLine } from './csv.ts'
@@ -10,14 +12,19 @@ import { type StatementRow, sumByDayAndProvider, sumStatement } from './usage-qu
 import { type DaySpan, monthSpan } from './usage-span.ts'
 import { differenceOf, sumOf, type Totals, type TotalsRow, totalsOf } from './usage-totals.ts'
 
+/** Maximum number of lines of one CSV reply. 20 models at two providers have 14,600 lines a year. */
+const linesMax = 50_000
+/** Number of lines that are written before other work of the process gets its turn. */
+const linesAtOnce = 1_000
+
 export interface UsageReport {
   from: string
   to: string
   totals: Totals
   by_model: (Totals & { model: string })[]
   /**
-   * A registered agent has `id` and `name`. A header that names no agent has `label`. All are null for calls without an agent. Labels above
-   * the limit of a thousand are together in one row, `(others)`.
+   * A row for a registered agent has `id` and `name`. A row for a header that names no agent has `label`. All three are null for calls without an
+   * agent. After a thousand labels, all other labels share one row, `(others)`.
    */
   by_agent: (Totals & { id: number | null; name: string | null; label: string | null })[]
   /** Oldest first. Days without usage are absent. */
@@ -27,7 +34,7 @@ export interface UsageReport {
 export interface UsageReportsOptions {
   readonly db: Db
   readonly clock: Clock
-  /** Writes what this process has settled to the database. */
+  /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
   readonly agentNames: (orgId: number, agentIds: readonly number[]) => Promise<ReadonlyMap<number, string>>
 }
@@ -40,14 +47,14 @@ export class UsageReports {
     this.#options = options
   }
 
-  /** Returns the requested span. By default it is the IST month of `to`, until today. Throws `bad_request`. */
+  /** Returns the requested span. The default is the IST month of `to`, until today. Throws `bad_request`. */
   span(from: string | undefined, to: string | undefined): DaySpan {
     return monthSpan(from, to, this.#options.clock.nowMs())
   }
 
   /**
-   * Returns the totals, and the lists by model, by agent and by day. Each list adds up to the totals. Calls that this process served before
-   * are included.
+   * Returns the totals, and the lists by model, by agent and by day. Each list adds up to the totals. All calls that this process has settled are
+   * included.
    */
   async report(orgId: number, span: DaySpan): Promise<UsageReport> {
     const { db, agentNames } = this.#options
@@ -72,11 +79,20 @@ export class UsageReports {
     }
   }
 
-  /** Returns the same usage as CSV: one line for each day, model and provider. Amounts in rupees are exact. */
+  /**
+   * Returns the same usage as CSV: one line for each day, model and provider. Amounts in rupees are exact. Throws `bad_request` for a span with more lines
+   * than one reply may have.
+   */
   async csv(orgId: number, span: DaySpan): Promise<string> {
     await this.#options.journal.flushNow()
-    const rows = await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to)
-    return csvHead + rows.map(row => csvLine([row.day, row.model, row.provider, ...cellsOf(row)])).join('')
+    const rows = await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to, linesMax + 1)
+    if (rows.length > linesMax) throw fail('bad_request', { message: `This span has more than ${linesMax} lines of CSV. Ask for fewer days.` })
+    let text = csvHead
+    for (let at = 0; at < rows.length; at += linesAtOnce) {
+      for (const row of rows.slice(at, at + linesAtOnce)) text += csvLine([row.day, row.model, row.provider, ...cellsOf(row)])
+      await nextTurn()
+    }
+    return text
   }
 }
 
@@ -84,7 +100,7 @@ const partOf = (rows: readonly StatementRow[], part: StatementRow['part']): read
 
 type AgentRow = Pick<StatementRow, 'agentId' | 'agentLabel'> & TotalsRow
 
-/** When there are more labels than are listed, adds a row `otherLabels` at the end with the difference to the total. */
+/** Adds a row `otherLabels` at the end when there are more labels than are listed. The row contains the difference to the total. */
 function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly AgentRow[] {
   const labels = rows.filter(row => row.agentLabel !== null)
   if (labels.length <= labelsMax) return rows
@@ -94,7 +110,7 @@ function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly A
   return [...listed, { agentId: null, agentLabel: otherLabels, ...rest }]
 }
 
-/** New columns are added at the end, so that readers by position continue to work. */
+/** New columns are added at the end, so that programs which read by position continue to work. */
 const csvHead = csvLine([
   ...['day', 'model', 'provider', 'requests', 'prompt_tokens', 'completion_tokens', 'cost_inr', 'value_inr'],
   ...['total_tokens', 'cost_uinr', 'cached_tokens', 'cache_write_tokens', 'errors'],

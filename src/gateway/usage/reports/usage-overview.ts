@@ -7,7 +7,7 @@ import { type KeySumsRow, sumByDayAndModel, sumByKey } from './usage-queries.ts'
 import { lastDays, usualDays, weeksIn } from './usage-span.ts'
 import { type Figures, figuresOf, sumOf, type TotalsRow } from './usage-totals.ts'
 
-/** Maximum number of keys without usage in the overview; the newest are shown. All keys with usage are shown. */
+/** Maximum number of keys without usage in the overview. The newest of them are shown. All keys with usage are shown. */
 const unusedKeysMax = 1_000
 
 interface KeyUse {
@@ -33,11 +33,11 @@ export interface UsageByDay {
 export interface UsageOverviewDeps {
   readonly db: Db
   readonly clock: Clock
-  /** Writes what this process has settled to the database. */
+  /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
 }
 
-/** Computes overviews of the usage of an organisation. It flushes the journal first, so an overview includes every call that this process has settled. */
+/** Computes overviews of the usage of an organisation. It flushes the journal first, so that every call that this process has settled is included. */
 export class UsageOverview {
   readonly #deps: UsageOverviewDeps
 

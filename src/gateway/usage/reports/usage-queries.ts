@@ -1,11 +1,11 @@
-/** Statements of the usage report and of the console's overview. They read sums by day, never single events. */
+/** Statements for the usage report and for the console's overview. They read sums by day, never single events. */
 import { statement } from '../../../platform/db/db.ts'
 import { sumColumns, type TotalsRow } from './usage-totals.ts'
 
 /**
- * Returns the SQL of a subquery: sums by key for the whole weeks of a span and for the days around them. The outer query adds them up by
- * `key_id`. Its parameters are the organisation, `from`, `headTo`, `tailFrom` and `to` (`weeksIn`). `day` is null in rows of weeks. `model`
- * is the SQL of a parameter; when absent, all models are included.
+ * Returns the SQL of a subquery: sums by key for the whole weeks of a span, and for the days around them. The outer query adds them up by `key_id`.
+ * Its parameters are the organisation, `from`, `headTo`, `tailFrom` and `to` (`weeksIn`). `day` is null in rows of weeks. `model` is the SQL of a
+ * parameter. When it is left out, all models are included.
  */
 export function keySums(daysTable: 'usage_days_by_key' | 'usage_days_by_key_model', model?: string): string {
   const columns = 'requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr, cached_tokens, cache_write_tokens'
@@ -17,7 +17,7 @@ export function keySums(daysTable: 'usage_days_by_key' | 'usage_days_by_key_mode
      where org_id = $1::int and model = ${model ?? "''"} and week > $3::date and week < $4::date`
 }
 
-/** A row of a usage report: of a model, an agent or a day, as `part` says. The names of the other parts are null. */
+/** A row of a usage report. `part` says whether it is the row of a model, an agent or a day. The names of the other parts are null. */
 export type StatementRow = TotalsRow & {
   readonly part: 'model' | 'agent' | 'day'
   readonly model: string | null
@@ -27,8 +27,8 @@ export type StatementRow = TotalsRow & {
 }
 
 /**
- * Returns models and agents by value, agent labels up to a limit, and days in order. One statement reads one state of the database, so the
- * parts have the same sum even while flushes run.
+ * Returns models and agents by value, agent labels up to a limit, and days in order. One statement reads one state of the database. The parts
+ * therefore have the same sum even while flushes run.
  */
 export const sumStatement = statement<[orgId: number, from: string, to: string, labelsMax: number], StatementRow>(
   'usage.sum_statement',
@@ -47,10 +47,13 @@ export const sumStatement = statement<[orgId: number, from: string, to: string, 
    order by "part", "day", "valueUinr" desc, "requests" desc, "model", "agentId" nulls last, "agentLabel" nulls last`,
 )
 
-export const sumByDayAndProvider = statement<[orgId: number, from: string, to: string], TotalsRow & { day: string; model: string; provider: string }>(
+export const sumByDayAndProvider = statement<
+  [orgId: number, from: string, to: string, limit: number],
+  TotalsRow & { day: string; model: string; provider: string }
+>(
   'usage.sum_by_day',
   `select day as "day", model as "model", provider as "provider", ${sumColumns}
-   from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model, provider order by day, model, provider`,
+   from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model, provider order by day, model, provider limit $4::int`,
 )
 
 export const sumByDayAndModel = statement<[orgId: number, from: string, to: string], TotalsRow & { day: string; model: string }>(
@@ -60,8 +63,8 @@ export const sumByDayAndModel = statement<[orgId: number, from: string, to: stri
 )
 
 /**
- * Sums of one key for a span and for its last day. `keyId` is null for calls without a key. `name` is null when there is no key or it does
- * not exist any more.
+ * Sums of one key for a span and for the last day of the span. `keyId` is null for calls without a key. `name` is null when there is no key, or the
+ * key does not exist any more.
  */
 export interface KeySumsRow extends TotalsRow {
   readonly keyId: number | null
@@ -80,7 +83,7 @@ export interface KeySumsRow extends TotalsRow {
 
 const today = (column: string): string => `coalesce(sum(${column}) filter (where day = $5::date), 0)::bigint`
 
-/** Returns every key with usage in the span, and the newest keys without usage that are not revoked. */
+/** Returns every key with usage in the span. Also returns the newest active keys without usage. */
 export const sumByKey = statement<[orgId: number, from: string, headTo: string, tailFrom: string, to: string, unusedMax: number], KeySumsRow>(
   'usage.sum_by_key',
   `with used as (

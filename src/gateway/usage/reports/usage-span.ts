@@ -1,4 +1,4 @@
-/** Spans of IST days that callers ask for. */
+/** Spans of IST days that callers request. */
 import { fail } from '../../../platform/errors.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
 import { mondayOf } from '../events/columns.ts'
@@ -11,12 +11,12 @@ export interface DaySpan {
   readonly to: string
 }
 
-/** Days of a span in the console by default. */
+/** Default length of a span in the console, in days. */
 export const usualDays = 30
-/** Days of the longest span of an activity report: a leap year. */
+/** Maximum length of the span of an activity report, in days: a leap year. */
 export const activityDaysMax = 366
 
-/** Returns the requested span. `to` defaults to today, `from` to the first day of the IST month of `to`. Throws `bad_request`. */
+/** Returns the requested span. `to` defaults to today, and `from` to the first day of the IST month of `to`. Throws `bad_request`. */
 export function monthSpan(from: string | undefined, to: string | undefined, nowMs: number): DaySpan {
   const last = to ?? istDay(nowMs)
   return checked({ from: from ?? `${last.slice(0, 7)}-01`, to: last })
@@ -27,7 +27,7 @@ export function lastDays(count: number, nowMs: number): DaySpan {
   return { from: istDay(nowMs - (count - 1) * dayMs), to: istDay(nowMs) }
 }
 
-/** Returns the requested span, at most 366 days. `to` defaults to today, `from` to the 29th day before `to`. Throws `bad_request`. */
+/** Returns the requested span, at most 366 days long. `to` defaults to today, and `from` to the 29th day before `to`. Throws `bad_request`. */
 export function activitySpan(from: string | undefined, to: string | undefined, nowMs: number): DaySpan {
   const last = to ?? istDay(nowMs)
   const span = checked({ from: from ?? daysBefore(last, usualDays - 1) ?? last, to: last })
@@ -37,9 +37,9 @@ export function activitySpan(from: string | undefined, to: string | undefined, n
 }
 
 /**
- * Splits a span into whole weeks and the days around them. The parts are: days from `from` to `headTo`, weeks whose Monday is after
- * `headTo` and before `tailFrom`, and days from `tailFrom` to `to`. The last day is never in a week. Without a whole week, `headTo` is
- * `to`.
+ * Splits a span into whole weeks and the days around them. The parts are the days from `from` to `headTo`, the weeks whose Monday is after `headTo`
+ * and before `tailFrom`, and the days from `tailFrom` to `to`. The last day is never part of a week. When the span contains no whole week, `headTo`
+ * is `to`.
  */
 export function weeksIn({ from, to }: DaySpan): { readonly headTo: string; readonly tailFrom: string } {
   const [firstMonday, lastMonday] = [mondayOf(from), mondayOf(to)]
@@ -48,7 +48,7 @@ export function weeksIn({ from, to }: DaySpan): { readonly headTo: string; reado
   return headTo === null ? { headTo: to, tailFrom: 'infinity' } : { headTo, tailFrom: lastMonday }
 }
 
-/** Returns null when `day` is not a calendar day. */
+/** Returns the day that is `count` days earlier. Returns null when `day` is not a calendar day. */
 function daysBefore(day: string, count: number): string | null {
   const startMs = startOfIstDayMs(day)
   return startMs === null ? null : istDay(startMs - count * dayMs)

@@ -4,7 +4,7 @@ import { inrFromUinr } from '../../../platform/values/money.ts'
 /** Sums of one row of a report. Money is in micro-rupees. */
 export interface TotalsRow {
   readonly requests: bigint
-  /** Calls whose outcome is neither `ok` nor `client_gone`. */
+  /** Number of calls whose outcome is neither `ok` nor `client_gone`. */
   readonly errors: bigint
   readonly promptTokens: bigint
   readonly completionTokens: bigint
@@ -15,12 +15,12 @@ export interface TotalsRow {
   readonly cacheWriteTokens: bigint
 }
 
-/** SQL that reads these sums from a table of sums. */
+/** SQL that reads these sums from one of the tables of sums. */
 export const sumColumns = `sum(requests)::bigint as "requests", sum(errors)::bigint as "errors", sum(prompt_tokens)::bigint as "promptTokens",
      sum(completion_tokens)::bigint as "completionTokens", sum(value_uinr)::bigint as "valueUinr", sum(cost_uinr)::bigint as "costUinr",
      sum(cached_tokens)::bigint as "cachedTokens", sum(cache_write_tokens)::bigint as "cacheWriteTokens"`
 
-/** Sums of GET /v1/usage. Money is in rupees; `cost_uinr` is `cost_inr` as an exact integer in micro-rupees. */
+/** Sums of GET /v1/usage. Money is in rupees. `cost_uinr` is `cost_inr` as an exact integer in micro-rupees. */
 export interface Totals {
   requests: number
   prompt_tokens: number

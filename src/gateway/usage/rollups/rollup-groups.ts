@@ -1,13 +1,13 @@
 /**
- * Adds up the events of one flush in memory before they are written to the tables. Every call passes through here, so an event costs one
- * look-up and a few additions of numbers. Only money is added as bigint, because only money can exceed 2^53 in one flush.
+ * Adds up the events of one flush in memory before the sums are written to the tables. Every call passes through here, so one event costs one look-up
+ * and a few additions of numbers. Only money is added as bigint, because only money can exceed 2^53 in one flush.
  */
 import { latencyBucket } from '../../../platform/observe/latency-buckets.ts'
 import type { BoundedLabels } from '../events/agent-labels.ts'
 import { istDays, modelText, tokensOf, wholeMs } from '../events/columns.ts'
 import type { UsageEvent } from '../events/record.ts'
 
-/** The finest grouping. Every table of an organisation groups by some of these fields. An absent value is 0 or ''. */
+/** The finest grouping. Every table of an organisation groups by some of these fields. A missing value is 0 or ''. */
 export interface Facts {
   readonly org_id: number
   readonly day: string
@@ -46,7 +46,7 @@ export interface ModelRollup {
 export interface Group {
   readonly facts: Facts
   readonly sums: Rollup
-  /** Null for an organisation's own server, because such a server must not change the public figures of a model. */
+  /** Sums of the model over all organisations. Null for an organisation's own server, because it must not change the public figures of a model. */
   readonly model: ModelRollup | null
   /** Number of served calls by latency bucket. */
   readonly latencies: Map<number, number>
@@ -58,10 +58,10 @@ export function groupsOf(events: readonly UsageEvent[], labelOf: BoundedLabels):
   const dayOf = istDays()
   for (const event of events) {
     const day = dayOf(event.atMs)
-    // The label is dropped when the call has a registered agent, because it adds no information.
+    // The label is dropped for a call with a registered agent, because it adds no information.
     const label = event.agentId === null && event.agentLabel !== null ? labelOf(event.orgId, day, event.agentLabel) : ''
     const model = modelText(event.model)
-    // Providers and labels contain no NUL, and `modelText` removes it from model ids, so this text identifies one group.
+    // Providers and labels contain no U+0000, and `modelText` removes it from model ids. This text therefore identifies one group.
     const text = `${event.orgId}\u0000${day}\u0000${event.keyId}\u0000${event.agentId}\u0000${label}\u0000${model}\u0000${event.provider}\u0000${event.residency}\u0000${event.byok}`
     let group = groups.get(text)
     if (group === undefined) {
@@ -109,7 +109,7 @@ function addEvent({ sums, model, latencies }: Group, event: UsageEvent): void {
   if (model === null) return
   model.requests++
   model.tokens += prompt + completion
-  // Errors of the client and calls that the gateway cut are not failures of the model.
+  // Errors of the client, and calls that the gateway cut, are not failures of the model.
   if (outcome === 'upstream_broke' || (outcome === 'failed' && status >= 500)) model.failed++
   if (outcome !== 'ok' || status >= 400) return
   model.succeeded++

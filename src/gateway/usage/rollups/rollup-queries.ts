@@ -1,6 +1,6 @@
 /**
- * Statements that add to the sums. Each takes its rows as one JSON array, sorted by primary key, so that all flushes lock rows in the same
- * order.
+ * Statements that add to the sums. Each statement takes its rows as one JSON array, sorted by primary key. All flushes therefore lock rows in the
+ * same order.
  */
 import { statement } from '../../../platform/db/db.ts'
 
@@ -12,8 +12,8 @@ const types = (names: readonly string[]): string => names.map(name => `${name} b
 const added = (names: readonly string[]): string => names.map(name => `${name} = sums.${name} + excluded.${name}`).join(', ')
 
 /**
- * The first statement of a flush. It waits while a day is summed up again (`rollup-rebuild.ts`), and makes such a rebuild wait until the
- * flush has committed.
+ * The first statement of a flush. It waits while the sums of a day are computed again (`rollup-rebuild.ts`). Such a rebuild waits until the flush has
+ * committed.
  */
 export const addToDays = statement<[rows: string]>(
   'usage.add_to_days',
@@ -37,7 +37,7 @@ export const addToKeyModelDays = statement<[rows: string]>(
    on conflict (org_id, key_id, day, model, provider, byok) do update set ${added(sums)}`,
 )
 
-/** Model '' means all models together. */
+/** Adds to the sums by week. Model '' means all models together. */
 export const addToKeyWeeks = statement<[rows: string]>(
   'usage.add_to_key_weeks',
   `insert into usage_weeks_by_key as sums (org_id, model, week, key_id, ${sums.join(', ')})

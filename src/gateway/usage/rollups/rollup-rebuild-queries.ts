@@ -1,11 +1,11 @@
 /**
- * Statements that sum up a day again from its events, and that compare sums with events. They cover all organisations and are for the
+ * Statements that compute the sums of a day again from its events, and that compare sums with events. They cover all organisations and serve the
  * operator.
  */
 import { statement } from '../../../platform/db/db.ts'
 import { labelsMax, otherLabels } from '../events/agent-labels.ts'
 
-/** Waits for running flushes, and makes new ones wait until the transaction ends. */
+/** Waits for running flushes, and makes new flushes wait until the transaction ends. */
 export const lockSums = statement<[], { isLocked: boolean }>('usage.lock_sums', 'select pg_advisory_xact_lock(3, 20) is not null as "isLocked"')
 
 const failedOutcome = "outcome not in ('ok', 'client_gone')"
@@ -43,7 +43,7 @@ export const rebuildDay = [
     `insert into usage_days_by_key_model (org_id, key_id, day, model, provider, byok, ${columns})
      select org_id, coalesce(key_id, 0), day, model, provider, byok, ${eventSums} from usage_events where day = $1::date group by 1, 2, 3, 4, 5, 6`,
   ),
-  // Weeks are summed up from days, not from events, because events of the first days of a week may have been deleted.
+  // Weeks are computed from days and not from events, because events of the first days of a week may have been deleted.
   statement<[day: string]>(
     'usage.sum_up_key_weeks',
     `insert into usage_weeks_by_key (org_id, model, week, key_id, ${columns})
@@ -86,8 +86,8 @@ export const rebuildDay = [
 ] as const
 
 /**
- * Returns the days of a span on which events and sums disagree, with both values. Days without events are absent, because their events may
- * have been deleted.
+ * Returns the days of a span on which events and sums disagree, with both values. Days without events are left out, because their events may have
+ * been deleted.
  */
 export const disagreeingDays = statement<[from: string, to: string], { day: string; events: bigint; summed: bigint; eventsUinr: bigint; summedUinr: bigint }>(
   'usage.disagreeing_days',

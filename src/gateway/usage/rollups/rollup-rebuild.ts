@@ -1,6 +1,6 @@
 /**
- * Calculates the sums of usage by day again from the events. This is needed only after a rolling upgrade from a version that kept no sums:
- * the last events of the old processes are then missing in the sums.
+ * Computes the sums of usage by day again from the events. This is needed after a rolling upgrade from a version that kept no sums. The last events
+ * of the old processes are then missing in the sums.
  */
 
 import type { Clock } from '../../../platform/clock.ts'
@@ -24,9 +24,9 @@ export interface Disagreement {
 export interface UsageSumsDeps {
   readonly db: Db
   readonly clock: Clock
-  /** How many days single events are kept. Sums of older days cannot be calculated again. */
+  /** How many days single events are kept. The sums of older days cannot be computed again. */
   readonly keepDays: number
-  /** Writes what this process has settled to the database. */
+  /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
 }
 
@@ -46,9 +46,9 @@ export class UsageRollups {
   }
 
   /**
-   * Calculates the wrong sums in a span of IST days again. Both ends are included; by default the span is all days whose events are kept.
-   * Each day is one transaction, during which flushes wait and calls continue. Returns the days that were wrong. A day whose events are no
-   * longer complete is not changed. Throws `bad_request`.
+   * Computes the wrong sums in a span of IST days again. Both ends of the span are included. The default span is all days whose events are kept. Each
+   * day is one transaction. Flushes wait during the transaction, and calls continue. Returns the days that were wrong. A day with deleted events does
+   * not change. Throws `bad_request`.
    */
   async rebuild(from: string | undefined, to: string | undefined): Promise<readonly Disagreement[]> {
     const { db, clock, keepDays, journal } = this.#deps
@@ -66,14 +66,14 @@ export class UsageRollups {
     for (const { day } of wrong)
       await db.tx(async tx => {
         await tx.one(lockSums)
-        // Retention records under the same lock what it will delete, so this check is valid until the day is summed up.
+        // Retention takes the same lock to record what it will delete, so this check is valid until the sums of the day are computed.
         if (day < ((await tx.one(findKeptFrom)).keptFrom ?? day)) return
         for (const part of rebuildDay) await tx.exec(part, day)
       })
     return wrong.map(({ day, events, summed }) => ({ day, events: Number(events), summed: Number(summed) }))
   }
 
-  /** Returns the first IST day whose events are all kept, also when USAGE_KEEP_DAYS was smaller before. */
+  /** Returns the first IST day whose events are all kept. USAGE_KEEP_DAYS may have been smaller before. */
   async #oldest(): Promise<string> {
     const { db, clock, keepDays } = this.#deps
     const oldest = istDay(clock.nowMs() - (keepDays - 1) * dayMs)

@@ -1,9 +1,9 @@
 /**
- * Keeps the sums of usage by IST day. They change in the transaction of the flush that inserts the events, so sums and events cannot
- * disagree. Reports read a few rows of sums instead of millions of events.
+ * Keeps the sums of usage by IST day. The sums change in the transaction of the flush that inserts the events, so sums and events cannot disagree.
+ * Reports read a few rows of sums instead of millions of events.
  *
- * Flushes of several processes may change the same rows. Every flush locks them in the same order, table by table and sorted inside a
- * table, so that flushes cannot deadlock. Sums over all organisations come last and are split into shards. Decision 0364 gives the reasons.
+ * Flushes of several processes may change the same rows. Every flush locks them in the same order: table by table, and by primary key within a table.
+ * Flushes therefore cannot deadlock. Sums over all organisations come last and are split into shards. Decision 0364 gives the reasons.
  */
 import type { Tx } from '../../../platform/db/db.ts'
 import { type BoundedLabels, boundedLabels } from '../events/agent-labels.ts'
@@ -72,14 +72,14 @@ function addModel(sums: ModelRollup, more: ModelRollup): void {
   sums.written_ms += more.written_ms
 }
 
-/** Groups by fewer fields and returns the rows as JSON. */
+/** Groups by the named fields only, and returns the rows as JSON. */
 function coarser(groups: readonly Group[], names: readonly (keyof Facts)[]): string {
   const rows: Rows<Rollup> = new Map()
   for (const { facts, sums } of groups) add(rowOf(rows, Object.fromEntries(names.map(name => [name, facts[name]])), emptyRollup), sums)
   return jsonOf(rows)
 }
 
-/** Returns sums by week for each key and model, and for each key over all models, as JSON. */
+/** Returns sums by week as JSON: for each key and model, and for each key over all models. */
 function weeksOf(groups: readonly Group[]): string {
   const rows: Rows<Rollup> = new Map()
   const weeks = new Map<string, string>()

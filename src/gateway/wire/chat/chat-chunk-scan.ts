@@ -1,5 +1,5 @@
 import { isWordAt, skipWhite, stringEnd } from '../json/json-bytes.ts'
-import { isMediaText, isThoughtName, mediaCharsPerChar, textWeight, weightOf } from '../output-chars.ts'
+import { digitExtraBytes, isDigit, isMediaText, isThoughtName, mediaCharsPerChar, textWeight, weightOf } from '../output-chars.ts'
 
 /** The result of scanning one stream chunk. Each scan fills the same object again, so that the hot path allocates nothing. */
 export interface ChunkFacts {
@@ -144,6 +144,8 @@ const { silent, spoken, media } = textWeight
 
 /** The UTF-8 bytes of the last string that `walkedEnd` passed. */
 let walkedChars = 0
+/** The digits of that string. */
+let walkedDigits = 0
 
 /** Counts the text of a delta. Returns the offset after the delta. */
 function readDelta(bytes: Uint8Array, value: number, end: number, facts: ChunkFacts): number {
@@ -204,9 +206,10 @@ function isOdd(bytes: Uint8Array, start: number, end: number, value: number, lim
 }
 
 function counted(bytes: Uint8Array, from: number, end: number, weight: number): number {
-  if (weight === spoken) return walkedChars
+  const spokenChars = walkedChars + walkedDigits * digitExtraBytes
+  if (weight === spoken) return spokenChars
   if (weight === silent) return 0
-  return weight === media || isMediaText(bytes, from, end) ? Math.ceil(walkedChars / mediaCharsPerChar) : walkedChars
+  return weight === media || isMediaText(bytes, from, end) ? Math.ceil(walkedChars / mediaCharsPerChar) : spokenChars
 }
 
 /**
@@ -216,11 +219,13 @@ function counted(bytes: Uint8Array, from: number, end: number, weight: number): 
 function walkedEnd(bytes: Uint8Array, from: number, end: number): number {
   /** The number of bytes by which the escapes are longer than the characters that they encode. */
   let spare = 0
+  let digits = 0
   let at = from
   while (at < end) {
-    const byte = bytes[at]
+    const byte = bytes[at] as number
     if (byte === quote) break
     if (byte !== backslash) {
+      digits += isDigit(byte)
       at++
       continue
     }
@@ -235,6 +240,7 @@ function walkedEnd(bytes: Uint8Array, from: number, end: number): number {
   }
   const close = Math.min(at, end)
   walkedChars = Math.max(0, close - from - spare)
+  walkedDigits = digits
   return close
 }
 

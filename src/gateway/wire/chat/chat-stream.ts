@@ -1,6 +1,7 @@
 /** A chat stream in the hub format, as values. Every upstream format is read into it and every client format is written from it. */
 
 import { isObject } from '../../../platform/values/json.ts'
+import type { RepeatedEvents } from '../sse/repeated-events.ts'
 
 /** One OpenAI `chat.completion.chunk`. The type is loose, because other fields are kept. `usage` is in the last chunk. */
 export interface ChatChunk extends Record<string, unknown> {
@@ -48,6 +49,14 @@ export interface ChatStreamDecoder {
   /** The number of bytes that are kept of the event that is not complete yet. */
   readonly heldBytes: number
   push(bytes: Uint8Array): readonly ChatStreamEvent[]
-  /** Notes the end of the bytes and returns the events that were still incomplete. It does not add `done` if the format's own end mark is missing. */
+  /**
+   * Reads the events at `at` whose chunks have nothing new but a text, as `push` would read them. Returns the offset after them, and `texts` has their texts. The
+   * result is `at` when there are none. Left out: the format does not repeat its events.
+   */
+  readTexts?(bytes: Uint8Array, at: number): number
+  readonly texts?: RepeatedEvents
+  /** The model that these chunks name. */
+  readonly textModel?: unknown
+  /** Ends the bytes and returns the events that were still open. Without the format's own end mark there is no `done`. */
   end(): readonly ChatStreamEvent[]
 }

@@ -1,5 +1,6 @@
 import { isObject, parsedObject } from '../../../platform/values/json.ts'
 import { isBoundedJson } from '../json/json-bounds.ts'
+import type { RepeatedEvents } from '../sse/repeated-events.ts'
 import { type LineSink, SseLineScanner } from '../sse/sse-lines.ts'
 import { type TokenUsage, usageFromOpenAi } from '../usage.ts'
 import { errorOfChoices } from './chat-choice-error.ts'
@@ -89,13 +90,13 @@ export class ChatStreamTap implements LineSink {
     if (this.#doneSeen) return 'other'
     const from = this.#isFirstLine && isAt(bytes, start, end, byteOrderMark) ? start + byteOrderMark.length : start
     this.#isFirstLine = false
-    if (isAt(bytes, from, end, dataName)) return this.#data(bytes, skipSpaces(bytes, from + dataName.length, end), end)
+    if (isAt(bytes, from, end, dataName)) return this.#data(bytes, from, skipSpaces(bytes, from + dataName.length, end), end)
     if (isAt(bytes, from, end, eventName) && isWord(bytes, skipSpaces(bytes, from + eventName.length, end), end, errorWord)) this.failed = true
     return 'other'
   }
 
-  #data(bytes: Uint8Array, start: number, end: number): ChatLine {
-    // OpenAI's clients take any data that begins with the end mark as the end.
+  #data(bytes: Uint8Array, line: number, start: number, end: number): ChatLine {
+    // The clients of OpenAI take any data that begins with the mark as the end.
     if (isAt(bytes, start, end, doneWord)) {
       this.#doneSeen = true
       return 'done'
@@ -109,7 +110,7 @@ export class ChatStreamTap implements LineSink {
     }
     const facts = this.#facts
     scanChunkJson(bytes, start, end, facts)
-    this.#repeated.learn(bytes, start, end, facts)
+    this.#repeated.learn(bytes, line, start, end, facts)
     if (facts.mayHaveFailedChoice && !facts.hasError && this.#failsByChoice(bytes, start, end)) return 'chunk'
     this.outputChars += facts.outputChars
     this.hasOddThinking = facts.hasOddThinking
@@ -121,7 +122,27 @@ export class ChatStreamTap implements LineSink {
     return facts.hasUsage && this.#readUsage(bytes, start, end) ? 'usage' : 'chunk'
   }
 
-  /** Returns whether a choice of the chunk failed. The rest of a chunk with a failed choice is not read. */
+  /** The events that can be read as a whole. */
+  get repeated(): RepeatedEvents {
+    return this.#repeated.events
+  }
+
+  /**
+   * Reads the whole events at `at` that repeat an earlier chunk but for its text, as `line` would read their lines. Returns the offset after them. It is called
+   * between two events.
+   */
+  readRepeated(bytes: Uint8Array, at: number): number {
+    const { events } = this.#repeated
+    if (this.failed || this.#doneSeen) return at
+    const end = events.read(bytes, at, false)
+    if (end === at) return at
+    this.outputChars += events.spokenBytes
+    this.hasOddThinking = false
+    this.#repeated.repeats()
+    return end
+  }
+
+  /** Whether a choice of the chunk says that it failed. The rest of such a chunk is not read. */
   #failsByChoice(bytes: Uint8Array, start: number, end: number): boolean {
     const chunk = isBoundedJson(bytes, start, end) ? parsedObject(textOf(bytes, start, end)) : null
     const error = chunk === null ? null : errorOfChoices(chunk['choices'])

@@ -1,6 +1,6 @@
 import { fail } from '../../../platform/errors.ts'
 import { isObject } from '../../../platform/values/json.ts'
-import { checkCallCount, checkMessageCalls, checkMessageCount, checkPartCount, checkToolCount } from '../json/list-bounds.ts'
+import { checkCallCount, checkMessageCalls, checkMessageCount, checkPartCount, checkToolCount } from '../list-bounds.ts'
 import { type PromptMedia, PromptSize } from '../prompt-size.ts'
 import { checkEffort } from './reasoning-effort.ts'
 

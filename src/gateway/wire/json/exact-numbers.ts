@@ -104,14 +104,11 @@ const jsonNumber = /^(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 /** Number of tries to find a replacement. About one random number in a hundred is too short, so this many failures in a row do not occur. */
 const standInTries = 32
 
-/**
- * Returns a body as text, with a replacement for each number that a double cannot hold, and the original digits. `wide` contains the offsets of these
- * numbers: start and end of the first, start and end of the second, and so on.
- */
-export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly text: string; readonly exact: ExactNumbers } {
+/** Returns a body with a replacement for each number that a double cannot hold, and the original digits. `wide` is the offsets of these numbers: begin and end in turn. */
+export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly replaced: Buffer; readonly exact: ExactNumbers } {
   const digits = new Map<string, string>()
   const taken = new Map<string, string>()
-  const parts: string[] = []
+  const parts: Buffer[] = []
   let at = 0
   let extraChars = 0
   for (let index = 0; index < wide.length; index += 2) {
@@ -127,11 +124,11 @@ export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly
       digits.set(standIn, token)
     }
     extraChars += Math.max(0, token.length - standIn.length)
-    parts.push(bytes.toString('utf8', at, start), standIn)
+    parts.push(bytes.subarray(at, start), Buffer.from(standIn, 'latin1'))
     at = end
   }
-  parts.push(bytes.toString('utf8', at))
-  return { text: parts.join(''), exact: new ExactNumbers(digits, extraChars) }
+  parts.push(bytes.subarray(at))
+  return { replaced: Buffer.concat(parts), exact: new ExactNumbers(digits, extraChars) }
 }
 
 /** Returns a replacement for a number. Throws `bad_request` if there is none. */

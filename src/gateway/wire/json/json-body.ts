@@ -6,14 +6,17 @@ import { StringDecoder } from 'node:string_decoder'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { type ExactNumbers, withStandIns } from './exact-numbers.ts'
 import { type JsonBounds, JsonScan } from './json-scan.ts'
+import { JsonSlices } from './json-slices.ts'
 
 /** A longer body is scanned in pieces of this length. */
 export const pieceBytes = 256 * 1024
 /** Maximum number of JSON numbers that are examined in one piece, because each takes some microseconds. */
 const pieceLooksMax = 2000
-/** Maximum number of escapes of surrogates, `\ud800` to `\udfff`. Writing an unpaired surrogate takes as long as writing fifty plain characters. */
+/** Most escapes of surrogates, `\ud800` to `\udfff`. */
 const surrogatesMax = 400_000
-/** Bytes are decoded to text in pieces of this length, which takes little time for any content. */
+/** Most escapes of half a surrogate pair. A half takes every writer as long as fifty plain characters, and no text has more than a few. */
+const halvesMax = 10_000
+/** Bytes are decoded to text in pieces of this length. One piece takes little time for any content. */
 const textPieceBytes = 1024 * 1024
 /** A longer body always counts as heavy. */
 const heavyBytes = 1024 * 1024
@@ -30,8 +33,10 @@ const lightValuesMax = 10_000
 interface Seen {
   readonly values: number
   readonly wide: readonly number[] | null
-  /** The body as text. It is null after the body was parsed. */
+  /** The body as text. It is null for a body that is parsed in slices, and after the body was parsed. */
   text: string | null
+  /** The value of a body that was parsed in slices. It is null until then, and `taken` after `parseExactJson` has returned it. */
+  parsed: { readonly value: unknown } | 'taken' | null
 }
 
 const seen = new WeakMap<Buffer, Seen>()
@@ -44,15 +49,14 @@ export function lookAhead(bytes: Buffer, bounds: JsonBounds): Promise<void> | un
 
 async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
   const scan = new JsonScan(bytes, bounds)
-  let surrogates = 0
+  const surrogates = new SurrogateCount()
   for (let from = 0, isDone = false; !isDone; from = scan.at) {
     await turns.next()
     isDone = scan.to(scan.at + pieceBytes, pieceLooksMax)
-    surrogates += surrogatesIn(bytes, from, scan.at)
-    if (surrogates > surrogatesMax) throw tooManySurrogates()
+    surrogates.add(bytes.subarray(from, scan.at))
   }
   let text: string | null = null
-  if (scan.wide === null) {
+  if (scan.wide === null && !isHeavySize(bytes, scan.values)) {
     const decoder = new StringDecoder('utf8')
     text = ''
     for (let offset = 0; offset < bytes.length; offset += textPieceBytes) {
@@ -60,21 +64,43 @@ async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
       text += decoder.write(bytes.subarray(offset, offset + textPieceBytes))
     }
   }
-  seen.set(bytes, { values: scan.values, wide: scan.wide, text })
+  seen.set(bytes, { values: scan.values, wide: scan.wide, text, parsed: null })
 }
 
-/** Returns how many escapes of surrogates begin in a part of a body. */
-function surrogatesIn(bytes: Buffer, from: number, to: number): number {
-  const part = bytes.subarray(from, to)
-  let count = 0
-  for (const start of surrogateStarts) for (let at = part.indexOf(start); at !== -1; at = part.indexOf(start, at + start.length)) count++
-  return count
+/** Counts the escapes of surrogates in a body, and those of them without their other half. A pair on the border of two parts counts as two halves. */
+class SurrogateCount {
+  #surrogates = 0
+  #halves = 0
+
+  /** Adds a part of the body. Throws `bad_request` beyond a bound. */
+  add(part: Buffer): void {
+    for (const start of surrogateStarts)
+      for (let at = part.indexOf(start); at !== -1; at = part.indexOf(start, at + start.length)) {
+        this.#surrogates++
+        // A pair is the escape of a high half and, 6 bytes later, that of a low half.
+        if (!(isHigh(part, at) && isLow(part, at + escapeBytes)) && !(isLow(part, at) && isHigh(part, at - escapeBytes))) this.#halves++
+      }
+    if (this.#surrogates > surrogatesMax) throw tooManySurrogates(surrogatesMax, 'escapes of surrogates')
+    if (this.#halves > halvesMax) throw tooManySurrogates(halvesMax, 'halves of surrogate pairs')
+  }
 }
 
 const surrogateStarts = [Buffer.from('\\ud'), Buffer.from('\\uD')]
+/** The bytes of `\ud800`. */
+const escapeBytes = 6
 
-const tooManySurrogates = (): GatewayError =>
-  fail('bad_request', { message: `The body has more than ${surrogatesMax} escapes of surrogates (\\ud800 to \\udfff). Send the characters themselves.` })
+/** Whether the escape of a high half, `\ud800` to `\udbff`, begins at the offset. */
+const isHigh = (bytes: Buffer, at: number): boolean => isSurrogate(bytes, at) && !isLowDigit(bytes[at + 3])
+/** Whether the escape of a low half, `\udc00` to `\udfff`, begins at the offset. */
+const isLow = (bytes: Buffer, at: number): boolean => isSurrogate(bytes, at) && isLowDigit(bytes[at + 3])
+
+const isSurrogate = (bytes: Buffer, at: number): boolean => bytes[at] === 92 && bytes[at + 1] === 117 && ((bytes[at + 2] ?? 0) | 32) === 100
+
+/** Whether the byte is one of the digits `c` to `f`. */
+const isLowDigit = (byte = 0): boolean => (byte | 32) >= 99
+
+const tooManySurrogates = (max: number, what: string): GatewayError =>
+  fail('bad_request', { message: `The body has more than ${max} ${what} (\\ud800 to \\udfff). Send the characters themselves.` })
 
 /**
  * Gives each waiting scan its own turn of the event loop, in the order of their requests. One turn scans one piece of one body, so many concurrent bodies
@@ -105,8 +131,32 @@ export const pieceTurn = (): Promise<void> => turns.next()
 /** Whether work on a body can take long enough to delay other requests. Throws `bad_request`. */
 export function isHeavy(bytes: Buffer, bounds: JsonBounds): boolean {
   if (bytes.length <= lightBytes) return false
-  if (bytes.length > heavyBytes) return true
-  return look(bytes, bounds).values > lightValuesMax
+  return bytes.length > heavyBytes || isHeavySize(bytes, look(bytes, bounds).values)
+}
+
+const isHeavySize = ({ length }: Buffer, values: number): boolean => length > heavyBytes || values > lightValuesMax
+
+/**
+ * Parses a heavy body in slices. Each slice is one call of `inTurn`. The first `parseExactJson` of the same bytes then returns the value without work. Rejects
+ * with `bad_request`, also for a text that is not JSON.
+ */
+export async function parseAhead(bytes: Buffer, bounds: JsonBounds, inTurn: <T>(work: () => T) => Promise<T>): Promise<void> {
+  const found = look(bytes, bounds)
+  if (found.parsed !== null) return
+  const { wide } = found
+  const slices = new JsonSlices(wide === null ? bytes : await inTurn(() => replaceWide(bytes, wide)))
+  const next = (): unknown => wellFormed(() => slices.next())
+  while ((await inTurn(next)) === false);
+  found.text = null
+  found.parsed = { value: slices.value }
+  seen.set(bytes, found)
+}
+
+/** Returns the body with replacements for the numbers that a double cannot hold, and keeps their digits. */
+function replaceWide(bytes: Buffer, wide: readonly number[]): Buffer {
+  const { replaced, exact } = withStandIns(bytes, wide)
+  exactOf.set(bytes, exact)
+  return replaced
 }
 
 function look(bytes: Buffer, bounds: JsonBounds): Seen {
@@ -114,7 +164,8 @@ function look(bytes: Buffer, bounds: JsonBounds): Seen {
   if (known !== undefined) return known
   const scan = new JsonScan(bytes, bounds)
   scan.to(bytes.length)
-  const found = { values: scan.values, wide: scan.wide, text: null }
+  if (bytes.length > lightBytes) new SurrogateCount().add(bytes)
+  const found: Seen = { values: scan.values, wide: scan.wide, text: null, parsed: null }
   if (bytes.length > keptScanBytes) seen.set(bytes, found)
   return found
 }
@@ -144,11 +195,12 @@ export function parseJson(bytes: Buffer, bounds: JsonBounds): unknown {
  */
 export function parseExactJson(bytes: Buffer, bounds: JsonBounds): unknown {
   const found = look(bytes, bounds)
-  if (found.wide === null) return JSON.parse(takeText(bytes, found))
-  const { text, exact } = withStandIns(bytes, found.wide)
-  const value: unknown = JSON.parse(text)
-  exactOf.set(bytes, exact)
-  return value
+  const { parsed, wide } = found
+  if (parsed !== null && parsed !== 'taken') {
+    found.parsed = 'taken'
+    return parsed.value
+  }
+  return JSON.parse(wide === null ? takeText(bytes, found) : replaceWide(bytes, wide).toString('utf8'))
 }
 
 /** Returns the replaced numbers of a body that `parseExactJson` has read; undefined if there are none. */

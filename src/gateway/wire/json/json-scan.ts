@@ -13,6 +13,8 @@ export interface JsonBounds {
   readonly depthMax: number
   /** Maximum number of values: members, items, objects and lists. */
   readonly valuesMax: number
+  /** Most members of one object. */
+  readonly membersMax: number
 }
 
 /** The options of a scan whose JSON is only a part of the bounded input. */
@@ -23,11 +25,13 @@ export interface ScanPart {
   readonly valuesBefore: number
 }
 
-/** Bounds of inference bodies. A long conversation has some ten thousand values. */
-export const inferenceBounds: JsonBounds = { depthMax: 128, valuesMax: 150_000 }
+/** Bounds of inference bodies. A long conversation has some ten thousand values, and a bias for tokens or a schema some thousand members. */
+export const inferenceBounds: JsonBounds = { depthMax: 128, valuesMax: 150_000, membersMax: 10_000 }
 /** Bounds of bodies of management and MCP requests. Schemas check these bodies. */
-export const managementBounds: JsonBounds = { depthMax: 128, valuesMax: 50_000 }
-/** Maximum number of JSON numbers in one body that a double cannot hold. */
+export const managementBounds: JsonBounds = { depthMax: 128, valuesMax: 50_000, membersMax: 10_000 }
+/** The fewest bytes of a member: two quotes, a colon, a digit and a comma. Members of shorter JSON need no count. */
+const memberMinBytes = 5
+/** Most numbers of a body that a double cannot hold. */
 export const wideNumbersMax = 10_000
 
 /** Maximum number of characters of a number. */
@@ -46,6 +50,8 @@ export class JsonScan {
   readonly #bounds: JsonBounds
   readonly #holder: string
   readonly #seesNumbers: boolean
+  /** The number of members of the open object at each depth. null: the JSON is too short for too many. */
+  readonly #members: number[] | null
   #at = 0
   #depth = 0
   #values: number
@@ -60,6 +66,7 @@ export class JsonScan {
     this.#holder = part?.holder ?? 'The body'
     this.#values = 1 + (part?.valuesBefore ?? 0)
     this.#seesNumbers = part === undefined
+    this.#members = bytes.length < bounds.membersMax * memberMinBytes ? null : [0]
   }
 
   /** The number of values so far, including those of the earlier parts. */
@@ -81,7 +88,8 @@ export class JsonScan {
     const strings = this.#strings
     let end = Math.min(offset, bytes.length)
     const looksEnd = this.#looks + looksMax
-    const { depthMax, valuesMax } = this.#bounds
+    const { depthMax, valuesMax, membersMax } = this.#bounds
+    const members = this.#members
     const firstDigit = this.#seesNumbers ? 48 : 256
     let at = this.#at
     let depth = this.#depth
@@ -95,8 +103,11 @@ export class JsonScan {
       } else if (byte === 123 || byte === 91) {
         if (++depth > depthMax) throw tooDeep(depthMax, this.#holder)
         if (++values > valuesMax) throw tooMany(valuesMax, this.#holder)
+        if (members !== null && depth > 0) members[depth] = 0
       } else if (byte === 125 || byte === 93) depth--
-      else if (byte >= firstDigit && byte <= 57) {
+      else if (byte === 58 && members !== null && depth > 0) {
+        if (++(members[depth] as number) > membersMax) throw tooWide(membersMax, this.#holder)
+      } else if (byte >= firstDigit && byte <= 57) {
         at = this.#numberEnd(at, values)
         if (this.#looks >= looksEnd) end = at
       }
@@ -145,5 +156,7 @@ export class JsonScan {
 const notJson = (): GatewayError => fail('bad_request', { message: 'The body is not valid JSON.' })
 const tooDeep = (max: number, holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} is nested too deeply: at most ${max} objects and lists may be inside each other.` })
+const tooWide = (max: number, holder: string): GatewayError =>
+  fail('bad_request', { message: `${holder} has an object with too many members: one object may have at most ${max}.` })
 const tooMany = (max: number, holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} has too many values: at most ${max} members, items, objects and lists together.` })

@@ -9,6 +9,11 @@ export class LineEnds {
   /** True: the previous chunk ended with a CR. If an LF comes next, it belongs to that CR. */
   #endsInCr = false
 
+  /** True when an LF at the begin of the next chunk would belong to the end of this one. */
+  get isOpen(): boolean {
+    return this.#endsInCr
+  }
+
   /** Returns the chunk with LF for every line end. The result is empty if the chunk was only the second half of a CRLF. */
   read(chunk: Uint8Array): Uint8Array {
     return this.#endsInCr || hasLoneCr(chunk) ? this.#withLf(chunk) : chunk

@@ -57,6 +57,11 @@ export class SseEventReader implements LineSink {
     return this.#isOver
   }
 
+  /** True if the bytes so far end exactly between two events. */
+  get atBoundary(): boolean {
+    return !this.#isOver && this.#lines.atBoundary && !this.#lineEnds.isOpen
+  }
+
   /** The number of bytes that are kept for the unfinished event. */
   get heldBytes(): number {
     return this.#lines.heldBytes + this.#dataBytes

@@ -20,8 +20,22 @@ export const overlongLine: Uint8Array = Buffer.from(':')
 /** Maximum length of a line that is joined over several chunks. A longer line is replaced by `overlongLine`. */
 export const lineMaxBytes = 8 * 1024 * 1024
 
+/** Lines without content that every stream may have: comments, and blank lines that end no event. 50,000 keep-alives have as many. Decision 0512 gives the reasons. */
+const emptyLinesMax = 100_000
+/** Beyond these, a stream may have so many of them for each line of an event. */
+const emptyLinesPerField = 10
+
+/** The error for a stream with too many lines without content. Each takes as much time as a line with content, and gzip makes them free for their sender. */
+export class EmptyLinesError extends Error {
+  override readonly name = 'EmptyLinesError'
+  constructor() {
+    super('The provider sent too many comments and empty events.')
+  }
+}
+
 const lf = 10
 const cr = 13
+const colon = 58
 
 /**
  * Splits the bytes of an event stream into lines. A line may be divided between chunks. A line inside one chunk is neither decoded nor copied. Lines end
@@ -35,6 +49,10 @@ export class SseLineScanner {
   readonly #line = new GrowingBytes()
   #isOverlong = false
   #eventOpen = false
+  /** True if the current event has a line that is not a comment. */
+  #hasField = false
+  #fields = 0
+  #emptyLines = 0
 
   constructor(sink: LineSink, maxBytes = lineMaxBytes) {
     this.#sink = sink
@@ -56,22 +74,31 @@ export class SseLineScanner {
     return this.#line.roomBytes
   }
 
-  push(chunk: Uint8Array): void {
-    let from = 0
-    for (;;) {
+  /** Splits the bytes of a chunk from `start` to `end`. Throws `EmptyLinesError`. */
+  push(chunk: Uint8Array, start = 0, end = chunk.length): void {
+    let from = start
+    while (from < end) {
       const at = chunk.indexOf(lf, from)
-      if (at === -1) break
+      if (at === -1 || at >= end) break
       if (this.isInLine || bareLength(chunk, from, at) > this.#maxBytes) this.#emitJoined(chunk, from, at)
       else this.#emit(chunk, from, at, at + 1)
       from = at + 1
     }
-    if (from < chunk.length) this.#keep(chunk.subarray(from))
+    if (from < end) this.#keep(chunk.subarray(from, end))
   }
 
   #emit(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
     const bare = end > start && bytes[end - 1] === cr ? end - 1 : end
     this.#eventOpen = bare > start
+    this.#count(bare > start && bytes[start] !== colon, bare === start)
     this.#sink.line(bytes, start, bare, nextInChunk)
+  }
+
+  #count(isField: boolean, isBlank: boolean): void {
+    if (isField) this.#fields++
+    else if (!(isBlank && this.#hasField) && ++this.#emptyLines > emptyLinesMax && this.#emptyLines > this.#fields * emptyLinesPerField)
+      throw new EmptyLinesError()
+    if (isField || isBlank) this.#hasField = isField
   }
 
   #emitJoined(chunk: Uint8Array, from: number, at: number): void {
@@ -94,7 +121,16 @@ export class SseLineScanner {
   }
 }
 
-/** Returns the length without a CR at the end. A CR at the end belongs to the line end, even when the LF is in the next chunk. */
+const blankLine = Buffer.from('\n\n')
+
+/** Returns the offset after the first event that ends at or after `at`, or the length of the chunk when none ends in it. */
+export function eventEndIn(chunk: Uint8Array, at: number): number {
+  const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  const found = bytes.indexOf(blankLine, at)
+  return found === -1 ? chunk.length : found + blankLine.length
+}
+
+/** Returns the length without a CR at the end. That CR belongs to the line end, so a line has the same length for any chunking. */
 function bareLength(bytes: Uint8Array, start: number, end: number): number {
   return end > start && bytes[end - 1] === cr ? end - 1 - start : end - start
 }

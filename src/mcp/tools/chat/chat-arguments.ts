@@ -1,8 +1,8 @@
-/** The arguments of the chat tool, and the chat completion that they describe. */
+/** The arguments of the chat tool, and the chat completion that they produce. */
 import { z } from 'zod'
 import { fail } from '../../../platform/errors.ts'
 
-/** The default deadline of a chat. Clients abandon a tool after about 60 s, and an answer that is cut at 50 s still reaches them. */
+/** The default deadline of a chat. Clients abandon a tool call after about 60 s. An answer that is cut at 50 s still reaches them. */
 const waitDefaultSeconds = 50
 const waitMaxSeconds = 600
 
@@ -16,7 +16,7 @@ const message = z.object({
   content: z.union([z.string(), z.array(part).min(1).max(50)]).describe('Text, or parts of text and images for models that see.'),
 })
 
-/** The arguments of the chat tool. Provider keys are not among them, so that a transcript contains no secret. */
+/** The arguments of the chat tool. They contain no provider keys, so that a transcript contains no secret. */
 export const chatArguments = z.object({
   prompt: z.string().min(1).optional().describe('The question. Give either prompt or messages.'),
   messages: z.array(message).min(1).max(500).optional().describe('A conversation, oldest first. Give either prompt or messages.'),
@@ -47,8 +47,8 @@ export const chatArguments = z.object({
 export type ChatArguments = z.output<typeof chatArguments>
 
 /**
- * Returns the body of the chat completion. The completion streams, so that progress, a deadline and a cancel work while the model generates. Throws
- * `bad_request`.
+ * Returns the body of the chat completion. The completion streams. Progress, the deadline and a cancel therefore work while the model generates.
+ * Throws `bad_request`.
  */
 export function chatBody(args: ChatArguments): Buffer {
   const { prompt, messages, system, json_schema: schema, max_wait_s: _wait, stream_progress: _progress, ...fields } = args

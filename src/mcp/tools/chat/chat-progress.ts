@@ -7,11 +7,11 @@ import type { ChatAnswer } from './chat-stream.ts'
 /** Minimum time between two notifications about the answer. */
 const progressEveryMs = 1000
 /**
- * Time between two notifications while nothing arrives. A client that gets nothing for about a minute gives up, and a thinking model may be silent
- * for longer.
+ * Time between two notifications while nothing arrives. A client that receives nothing for about a minute gives up, and a thinking model may be
+ * silent for longer.
  */
 const waitingEveryMs = 15_000
-/** The amount that a failover or a wait adds to progress. Progress rises with each notification and stays below the next token. */
+/** The amount that a failover or a wait adds to the progress value. The value rises with each notification, but stays below the next whole token. */
 const nudge = 0.001
 
 /** One route that was tried. */
@@ -23,8 +23,9 @@ export interface ChatAttempt {
 }
 
 /**
- * Follows one chat. Progress rises with each notification and is the estimated number of tokens so far. A failover is reported immediately, the
- * answer at most once a second, and a silence every 15 s. Progress contains text of the answer only when `streamsText` is true.
+ * Follows one chat and reports its progress. The progress value is the estimated number of tokens so far, and it rises with each notification. A
+ * failover is reported immediately, the answer at most once a second, and a silence every 15 s. A notification contains text of the answer only when
+ * `streamsText` is true.
  */
 export class ChatProgress {
   readonly #answer: ChatAnswer
@@ -57,13 +58,13 @@ export class ChatProgress {
     return this.#route
   }
 
-  /** Reports that the call begins. Until `end` it also reports that the call continues while nothing arrives. */
+  /** Reports that the call begins. Until `end`, it also reports after every 15 s of silence that the call continues. */
   begin(model: string): void {
     this.#say(0, `asking ${model}`)
     if (this.#context.report) this.#waitOn()
   }
 
-  /** Ends all reports. */
+  /** Stops all reports. */
   end(): void {
     this.#stop()
   }

@@ -71,7 +71,7 @@ export function chatResult(
   }
 }
 
-/** Returns where a call went, as far as its reply says it. */
+/** Returns where a call went, as far as the headers of the reply say so. */
 function routeOf(progress: ChatProgress, headers: ReplyHeaders): Record<string, unknown> {
   const preset = headers[brHeader.autoPreset]
   const capability = headers[brHeader.routeCapability]

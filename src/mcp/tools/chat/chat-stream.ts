@@ -11,7 +11,7 @@ const usageShape = z.looseObject({ prompt_tokens: z.number(), completion_tokens:
 const costShape = z.looseObject({ cost_inr: z.number().nullish(), value_inr: z.number().nullish(), provider: z.string().nullish() })
 const choiceText = z.looseObject({ content: z.string().nullish(), reasoning_content: z.string().nullish() })
 
-/** A chunk of a stream, which has `delta`, or a whole completion, which has `message`. */
+/** A chunk of a stream, with `delta`, or a whole completion, with `message`. */
 const chatPart = z.looseObject({
   id: z.string().nullish(),
   model: z.string().nullish(),
@@ -22,12 +22,12 @@ const chatPart = z.looseObject({
 })
 
 /**
- * Maximum size of an answer, text and reasoning together, in bytes as JSON writes them. A tool result contains the text twice, and fits into the
- * answer of one POST (`answerBytesMax`). The rest of the answer is not read.
+ * Maximum size of an answer in bytes of JSON, with text and reasoning together. A tool result contains the text twice, and must fit into the answer
+ * of one POST (`answerBytesMax`). The rest of the answer is not read.
  */
 export const chatAnswerMaxBytes = 900 * 1024
 
-/** The errors with which the gateway itself ends a stream, by the code of their frame. */
+/** The errors with which the gateway itself ends a stream. The key is the code in the error frame. */
 const streamErrors: Readonly<Record<string, ErrorName>> = {
   budget_exceeded: 'budget_exceeded',
   agent_budget_exceeded: 'agent_budget_exceeded',
@@ -44,7 +44,7 @@ export class ChatAnswer {
   readonly #text = new GrowingText()
   readonly #reasoning = new GrowingText()
   #leftBytes = chatAnswerMaxBytes
-  /** True when the answer has more than `chatAnswerMaxBytes`. `text` and `reasoning` then contain its beginning. */
+  /** True when the answer is longer than `chatAnswerMaxBytes`. In that case `text` and `reasoning` contain only the beginning of the answer. */
   isTooLong = false
   model: string | null = null
   finishReason: string | null = null
@@ -52,8 +52,8 @@ export class ChatAnswer {
   costInr: number | null = null
   provider: string | null = null
   /**
-   * Set when the stream ended with an error frame. Either the provider broke off, or the gateway ended the stream, for example because of a spent
-   * budget.
+   * The error frame that ended the stream. The provider broke off, or the gateway ended the stream, for example because of a spent budget. Null when
+   * there was no error frame.
    */
   broken: GatewayError | null = null
 
@@ -68,7 +68,7 @@ export class ChatAnswer {
     return this.#text.length + this.#reasoning.length
   }
 
-  /** Adds one chunk, or a whole completion. A text that is not JSON of this shape is ignored. */
+  /** Adds one chunk, or a whole completion. A text that is not valid JSON of this shape is ignored. */
   add(json: string): void {
     const parsed = chatPart.safeParse(boundedObject(json))
     if (!parsed.success) return
@@ -88,7 +88,7 @@ export class ChatAnswer {
     if (choice.finish_reason) this.finishReason = choice.finish_reason
   }
 
-  /** Returns the beginning of a piece that fits. */
+  /** Returns the beginning of a piece, as much as still fits. */
   #fitting(piece: string): string {
     if (piece === '' || this.isTooLong) return ''
     const fits = piece.length <= this.#leftBytes ? writtenBytes(piece) <= this.#leftBytes : false
@@ -99,13 +99,13 @@ export class ChatAnswer {
   }
 }
 
-/** Returns the number of bytes of a text as JSON writes it, without its quotes. */
+/** Returns the number of bytes of a text in JSON, without its quotes. */
 const writtenBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2
 
-/** Returns the longest beginning of a text that has at most `maxBytes` written bytes. */
+/** Returns the longest beginning of a text that has at most `maxBytes` bytes in JSON. */
 function beginningOf(text: string, maxBytes: number): string {
   let low = 0
-  // A character is written with at least one byte.
+  // Each character takes at least one byte.
   let high = Math.min(text.length, maxBytes)
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
@@ -115,10 +115,10 @@ function beginningOf(text: string, maxBytes: number): string {
   return wholeCharacters(text, low)
 }
 
-/** Returns the beginning of a text up to that length, without half a character at its end. */
+/** Returns the first `length` units of a text. A surrogate pair is never split. */
 const wholeCharacters = (text: string, length: number): string => text.slice(0, /[\uD800-\uDBFF]/.test(text.charAt(length - 1)) ? length - 1 : length)
 
-/** Returns the error of an answer that an error frame ended. After a credential was ended, a retry does not help. */
+/** Returns the error of an answer that an error frame ended. When the credential was revoked, the error says that a retry does not help. */
 function brokenBy(code: string, message: string): GatewayError {
   const said = message === '' ? {} : { message }
   if (code === 'agent_revoked') return fail('agent_revoked_label', { ...said, ...revokedEvidence })
@@ -128,13 +128,16 @@ function brokenBy(code: string, message: string): GatewayError {
 /** The fields that a tool result has in addition to `agent_revoked`. */
 export const revokedEvidence = { extra: { reason: 'agent_revoked' }, shouldRetry: false } as const
 
-/** How the reading of a stream ended: at its end, by the signal, or because the answer is too long. The rest of a too long answer is not read. */
+/**
+ * How the reading of a stream ended: at its end, by the signal, or because the answer is too long. The rest of an answer that is too long is not
+ * read.
+ */
 export type ReadingEnd = 'whole' | 'aborted' | 'too-long'
 
 /**
- * Adds a stream of server-sent events to `answer` until it ends, `signal` aborts or the answer is too long. A stream that the gateway itself cuts is
- * read to the frame that says why. An event of more than `lineMaxBytes` breaks the answer. At the end it calls the iterator's `return()`, with which
- * the gateway closes the provider's stream and settles the call. It does not wait for a read that hangs.
+ * Adds a stream of server-sent events to `answer` until the stream ends, `signal` aborts or the answer is too long. When the gateway itself cuts the
+ * stream, this reads on to the frame that gives the reason. An event of more than `lineMaxBytes` breaks the answer. At the end this calls the
+ * iterator's `return()`. The gateway then closes the provider's stream and settles the call. A read that hangs is not awaited.
  */
 export async function readChatStream(chunks: AsyncIterable<Uint8Array>, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<ReadingEnd> {
   const events = new SseEventReader(lineMaxBytes)
@@ -157,7 +160,7 @@ export async function readChatStream(chunks: AsyncIterable<Uint8Array>, answer: 
     throw thrown
   } finally {
     aborted.stop()
-    // This is not awaited, because `return()` of a generator waits for its pending read, and the abort ends that read.
+    // This is not awaited, because `return()` of a generator waits for its pending read. The abort ends that read.
     iterator.return?.()?.then(undefined, () => undefined)
   }
 }
@@ -171,7 +174,7 @@ export interface AbortWait {
 }
 
 /**
- * Returns a wait that ends when a signal aborts. It keeps no value that it has waited for. `Promise.race` with one promise for the abort would keep
+ * Returns a wait that ends when a signal aborts. It keeps no value after the wait. By contrast, `Promise.race` with one abort promise would keep
  * every value of a stream until the signal aborts. Decision 0466 says why.
  */
 export function whenAborted(signal: AbortSignal): AbortWait {

@@ -4,6 +4,7 @@ import { brHeader } from '../../../gateway/wire/response-headers.ts'
 import { type AnyRow, Reply } from '../../../platform/endpoint.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
+import { pulled } from '../../../platform/loop/stream-sink.ts'
 import { customTool, type Tool, type ToolContext, type ToolResult } from '../toolbox/tool.ts'
 import { BrokenAnswer, refuseRelayed } from '../toolbox/tool-errors.ts'
 import { type ChatArguments, chatArguments, chatBody } from './chat-arguments.ts'
@@ -12,7 +13,7 @@ import { chatOutput, chatResult, type ReplyHeaders } from './chat-result.ts'
 import { ChatAnswer, type ReadingEnd, readChatStream, whenAborted } from './chat-stream.ts'
 
 /**
- * The tool chat calls the row of chat completions. The completion streams inside, so that progress, a deadline and a cancel work while the model
+ * The tool chat calls the row of chat completions. The completion streams. Progress, the deadline and a cancel therefore work while the model
  * generates.
  */
 export function chatTool(row: AnyRow): Tool {
@@ -84,10 +85,10 @@ function asReply(value: unknown): Reply {
   return value instanceof Reply ? value : new Reply(200, {}, { kind: 'json', value })
 }
 
-/** Returns how the reading of the answer ended. Throws the provider's refusal. */
+/** Reads the reply into the answer, and returns how the reading ended. Throws the provider's refusal. */
 async function readReply(reply: Reply, answer: ChatAnswer, signal: AbortSignal, onPiece: () => void): Promise<ReadingEnd> {
   const { body } = reply
-  if (body.kind === 'stream' && reply.status < 400) return readChatStream(body.chunks, answer, signal, onPiece)
+  if (body.kind === 'stream' && reply.status < 400) return readChatStream(pulled(body.pump), answer, signal, onPiece)
   refuseRelayed(reply)
   answer.add(body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'bytes' ? Buffer.from(body.bytes).toString('utf8') : '')
   return answer.isTooLong ? 'too-long' : 'whole'
@@ -99,7 +100,7 @@ function withPartial(error: GatewayError, answer: ChatAnswer): BrokenAnswer {
   return new BrokenAnswer(fail(error.errorName, { ...error.options, message: error.message, extra: { ...error.options.extra, ...partial } }))
 }
 
-/** Returns the usage that the gateway meters for an answer whose usage the provider did not report. */
+/** Returns the estimated usage that the gateway charges when the provider reports none. */
 function estimatedUsage(answer: ChatAnswer, body: Buffer): NonNullable<ChatAnswer['usage']> {
   const promptTokens = chatKind.parse({ bytes: body, headers: {}, query: '' }).promptTokens
   const completionTokens = tokensOfChars(answer.chars)

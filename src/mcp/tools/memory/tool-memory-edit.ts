@@ -35,8 +35,8 @@ const triesMax = 12
 const restMs = 15
 
 /**
- * The tool memory_edit reads an object, replaces a piece and writes on the condition that nobody wrote in between. When another write came first, it
- * starts again.
+ * The tool memory_edit reads an object, replaces a part of it, and writes the object on the condition that nobody else wrote meanwhile. When another
+ * write came first, it starts again.
  */
 export function memoryEditTool(rows: EditRows, objectMaxBytes: number): Tool {
   return customTool({
@@ -79,7 +79,10 @@ async function edit(args: Args, context: ToolContext, rows: EditRows, objectMaxB
   }
 }
 
-/** Reads the current object. Throws `bad_request` when it is not text, and `memory_conflict` when it is not the version that the caller read. */
+/**
+ * Reads the current object. Throws `bad_request` when the object is not text, and `memory_conflict` when it is not the version that the caller has
+ * read.
+ */
 async function readText(args: Args, context: ToolContext, row: MemoryRows['read'], objectMaxBytes: number): Promise<{ text: string; etag: string }> {
   const { bytes, headers } = bytesOf(await context.invoker.call(row, { query: { key: args.key } }, context.call))
   const current = headers['etag'] ?? ''
@@ -90,22 +93,25 @@ async function readText(args: Args, context: ToolContext, row: MemoryRows['read'
   return { text, etag: current }
 }
 
-/** Returns the error for a write with a stale condition. It says what the object is now, and who wrote it. */
+/** Returns the error for a write whose condition is out of date. The error contains the current etag, the time of the last write, and its author. */
 function conflict(current: string, headers: Readonly<Record<string, string>>): GatewayError {
   const { at, user, agent, verified } = provenanceOf(headers)
   const author = user === null ? null : { user, ...(agent === null ? {} : { agent, verified: verified === true }) }
   return fail('memory_conflict', { extra: { current_etag: current, modified: at, author } })
 }
 
-/** Returns whether a condition names that version: by an etag with or without its quotes, by the hash of its content, or by * for any version. */
+/**
+ * Returns whether a condition names the current version. It may name the version by etag with or without quotes, by the hash of its content, or by *
+ * for any version.
+ */
 function names(ifMatch: string, current: string, sha256: string | undefined): boolean {
   const known = ['*', current, current.replaceAll('"', ''), ...(sha256 === undefined ? [] : [`"sha256:${sha256}"`, `sha256:${sha256}`])]
   return ifMatch.split(',').some(part => known.includes(part.trim()))
 }
 
 /**
- * Returns the edited text, or throws why the edit is not possible. After an earlier try failed, the message says that another writer's change is the
- * cause.
+ * Returns the edited text, or throws the reason why the edit is not possible. After a failed try, the message says that another writer's change is
+ * the cause.
  */
 function doneOf(outcome: EditOutcome, { key }: Args, params: EditParams, tries: number): Done {
   if (outcome.kind === 'done') return outcome

@@ -43,7 +43,7 @@ export function memoryListTool(row: MemoryRows['list']): Tool {
   })
 }
 
-/** Returns folders and keys in the order of the pages, which is by name. */
+/** Returns folders and keys together in the order of the pages, sorted by name. */
 function entriesOf({ keys, prefixes = [] }: Page): unknown[] {
   const folders = prefixes.map(prefix => ({ name: prefix, entry: prefix }))
   const objects = keys.map(entry => ({ name: entry.key, entry }))

@@ -24,7 +24,7 @@ const outputSchema = z.object({
   content: z.string(),
 })
 
-/** The tool memory_read reads one object, or an earlier version of it, with its author. An answer contains as much of the object as fits. */
+/** The tool memory_read reads one object or an earlier version of it, with its author. An answer contains as much of the object as fits. */
 export function memoryReadTool(rows: Pick<MemoryRows, 'read' | 'history'>, objectMaxBytes: number): Tool {
   const bytesMax = Math.min(objectMaxBytes, answerBytesMax)
   return customTool({

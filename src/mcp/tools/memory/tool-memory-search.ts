@@ -43,7 +43,7 @@ const outputSchema = z.object({
   searched: z.object({ objects: z.number(), bytes: z.number() }).describe('What this call looked at.'),
 })
 
-/** Maximum number of calls that this tool makes while it finds nothing, because one call of the row searches a bounded part of memory. */
+/** Maximum number of calls of the row that this tool makes while it finds nothing. Each call searches only a bounded part of memory. */
 const stepsMax = 4
 
 /** The tool memory_search finds lines of readable objects that contain a text or match an expression. */
@@ -79,7 +79,7 @@ async function found(row: MemoryRows['searchMemory'], args: Args, context: ToolC
     const load = async (limit: number): Promise<RowPage> =>
       rowShape.parse(plainJson(jsonOf(await context.invoker.call(row, { query: rowQuery(args, limit, cursor) }, context.call))))
     const page = await boundedPage(args.limit, load, ({ matches }) => matches).catch((error: unknown) => {
-      // The result of the search so far is kept. The caller continues from here, and gets the failure then if it persists.
+      // The result of the search so far is kept. The caller continues from here. If the failure persists, the caller gets it then.
       if (step > 1 && cursor !== undefined && error instanceof GatewayError) return null
       throw error
     })
@@ -98,7 +98,7 @@ function rowQuery({ query, mode, case_sensitive: isCaseSensitive, prefix }: Args
 
 const snippetCharsMax = 300
 
-/** Returns the matches below their object, each in one line after its line number. */
+/** Returns the matches, grouped by object. Each match is one line that begins with its line number. */
 function textOf({ matches, next_cursor: next, scanned }: RowPage, requestId: string): string {
   const searched = `${counted(scanned.objects, 'object')} ${scanned.objects === 1 ? 'was' : 'were'} searched`
   const more =

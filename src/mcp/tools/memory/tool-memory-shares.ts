@@ -75,7 +75,7 @@ export function memoryShareTool(rows: ShareRows): Tool {
   })
 }
 
-/** Calls the row of the action. Throws `bad_request` when an argument of the action is missing, or belongs to another action. */
+/** Calls the row for the action. Throws `bad_request` when an argument is missing, or when an argument belongs to another action. */
 async function changeShare({ action, space, member_uids: members, user_id: user }: Args, rows: ShareRows, { invoker, call }: ToolContext): Promise<unknown> {
   const isOfOne = action === 'grant' || action === 'revoke'
   if (isOfOne !== (user !== undefined))

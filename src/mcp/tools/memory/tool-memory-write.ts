@@ -33,7 +33,7 @@ export function memoryWriteTool(row: MemoryRows['write'], objectMaxBytes: number
   })
 }
 
-/** The tool memory_append adds an entry as a new object to a folder, in most cases to a journal. */
+/** The tool memory_append adds an entry, as a new object, to a folder. In most cases the folder is a journal. */
 export function memoryAppendTool(row: MemoryRows['appendMemory'], objectMaxBytes: number): Tool {
   return rowTool({
     name: 'memory_append',
@@ -59,7 +59,7 @@ export function memoryAppendTool(row: MemoryRows['appendMemory'], objectMaxBytes
   })
 }
 
-/** The tool memory_delete deletes one object. Its earlier versions stay unless the request removes them too. */
+/** The tool memory_delete deletes one object. Its earlier versions stay, unless the request removes them too. */
 export function memoryDeleteTool(row: MemoryRows['remove']): Tool {
   const outputSchema = z.object({ key: z.string(), deleted: z.literal(true), history_erased: z.boolean() })
   return rowTool({

@@ -1,6 +1,6 @@
-/** Words for the text of tool answers, in short lines that a model reads faster than JSON. */
+/** Formats the text of tool answers as short lines. A model reads them faster than JSON. */
 
-/** Returns rupees as people write them: with two digits from one rupee on, and with enough digits below. */
+/** Returns rupees as people write them: with two digits after the point from one rupee on, and with as many as needed below one rupee. */
 export function rupees(inr: number): string {
   if (inr === 0) return '₹0'
   if (Math.abs(inr) >= 1) return `₹${inr.toFixed(2)}`

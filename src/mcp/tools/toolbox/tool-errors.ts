@@ -8,7 +8,7 @@ import { jsonOf, plainJson, type ToolResult } from './tool.ts'
 /** The key in `_meta` of a failed call under which programs find the error. It is the same on every installation. */
 export const errorMetaKey = 'dev.brigade/error'
 
-/** A refusal by a provider that the gateway relays unchanged. It has its own status and code, and no entry in the error table. */
+/** A refusal by a provider that the gateway relays unchanged. It has the provider's status and code, and no entry in the gateway's error table. */
 export class RelayedRefusal extends Error {
   override readonly name = 'RelayedRefusal'
   readonly code: string
@@ -25,7 +25,10 @@ export class RelayedRefusal extends Error {
 const envelope = z.looseObject({ error: z.looseObject({ message: z.string(), code: z.string().nullish(), type: z.string().nullish() }) })
 const relayedType: ErrorType = 'invalid_request_error'
 
-/** Returns a provider's name for an error, when it is one word. Any other text of a provider must not look like text of the gateway. */
+/**
+ * Returns a provider's name for an error if it is a single word. Longer texts are dropped, because text of a provider must not look like text of the
+ * gateway.
+ */
 function word(said: string | null | undefined): string | null {
   return typeof said === 'string' && /^[\w.:-]{1,64}$/.test(said) ? said : null
 }
@@ -37,7 +40,10 @@ export function refuseRelayed(value: unknown): void {
   throw new RelayedRefusal(word(error.code) ?? 'upstream_client_error', value.status, error.message, word(error.type) ?? relayedType)
 }
 
-/** Returns the provider's answer. Throws its refusal. Throws `all_routes_failed` for a value of another shape, which is not a failure of the gateway. */
+/**
+ * Returns the provider's answer. Throws the refusal if the answer is one. Throws `all_routes_failed` for an answer of another shape, because the
+ * provider failed and not the gateway.
+ */
 export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
   refuseRelayed(value)
   const parsed = shape.safeParse(jsonOf(value))
@@ -55,7 +61,7 @@ export class BrokenAnswer extends Error {
   }
 }
 
-/** What an agent should do after an error, by code. Agents repeat failed calls, so the answer says plainly when a retry cannot help. */
+/** What an agent should do after an error, by code. Agents repeat failed calls, so the text says plainly when a retry cannot help. */
 const nextSteps: Readonly<Record<string, string>> = {
   bad_request: 'Correct the arguments and call again.',
   bad_name: 'Choose another name, as the message says.',
@@ -92,7 +98,7 @@ const nextSteps: Readonly<Record<string, string>> = {
 const spentBudget = 'Do not retry: the budget does not come back by waiting. Stop this work and tell the user; budget_get shows the figures.'
 const afterTime = (seconds: string): string => `Wait ${seconds} s and try again.`
 
-/** Returns the next step. The budget codes have two meanings: the budget is spent for the month, or running calls hold it for a moment. */
+/** Returns the next step. The budget codes have two meanings: the budget of the month is spent, or running calls hold the rest of it for a moment. */
 function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Record<string, string>>): string {
   const retryAfter = headers['retry-after']
   const isBudget = error.code === 'budget_exceeded' || error.code === 'agent_budget_exceeded'
@@ -103,12 +109,12 @@ function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Reco
   return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')
 }
 
-/** Maximum number of characters of a message. Some messages repeat the refused input, which may be long, and some are written by others. */
+/** Maximum number of characters of a message. Some messages repeat the refused input, and some are written by others. Both may be long. */
 const messageCharsMax = 2_000
 
 /**
- * Replaces `Next:` in a message. Agents follow the text after this mark, so only text of the gateway may be there, and messages repeat what providers
- * and callers write.
+ * Replaces `Next:` in a message. Agents follow the text after this mark, so only text of the gateway may use it. Messages may repeat text of
+ * providers and callers.
  */
 const withoutOurMark = (text: string): string => text.replace(/\bnext\s*:/giu, 'next -')
 
@@ -116,8 +122,8 @@ const withoutOurMark = (text: string): string => text.replace(/\bnext\s*:/giu, '
 const budgetFields = ['scope', 'cap_inr', 'spent_inr', 'held_inr', 'in_doubt_inr', 'resets_at'] as const
 
 /**
- * Returns the result of a failed tool. Its text for the model is "code: message Next: …". Its data are code, message, status and evidence.
- * `errorMetaKey` of `_meta` contains what a program needs to decide: type, code, status, whether and when to try again, and the exceeded budget.
+ * Returns the result of a failed tool. Its text for the model is "code: message Next: …". Its structured data are code, message, status and evidence.
+ * `errorMetaKey` in `_meta` contains what a program needs to decide: type, code, status, whether and when to retry, and the exceeded budget.
  */
 export function toolError(error: GatewayError | RelayedRefusal, requestId: string): ToolResult {
   const headers: Readonly<Record<string, string>> = error instanceof GatewayError ? error.toHeaders() : {}

@@ -21,7 +21,10 @@ export const toolErrorShape = z.object({
   status: z.number().int().describe('The HTTP status that the same failure has on /v1.'),
 })
 
-/** Returns the list entry of a tool. It uses JSON Schema 2020-12 without `$schema`, which the validators of some clients do not know. */
+/**
+ * Returns the list entry of a tool. The schemas are JSON Schema 2020-12 without `$schema`, because the validators of some clients do not know that
+ * dialect.
+ */
 export function listedTool(tool: Tool): ListedTool {
   return {
     name: tool.name,
@@ -35,7 +38,7 @@ export function listedTool(tool: Tool): ListedTool {
 
 /**
  * Returns a schema that allows both the fields of success and the three fields of a failure. Clients check `structuredContent` against the output
- * schema even when `isError` is set, and fail the call when it does not match.
+ * schema even when `isError` is set. They fail the call when it does not match.
  */
 function outputSchemaOf(tool: Tool): JsonObject & { type: 'object' } {
   const success = jsonSchemaOf(tool.outputSchema)
@@ -50,7 +53,7 @@ function outputSchemaOf(tool: Tool): JsonObject & { type: 'object' } {
 }
 
 function jsonSchemaOf(schema: z.ZodType): JsonObject {
-  // 'input' leaves objects open, so results may get new fields without breaking a client that validates.
+  // 'input' allows additional fields in objects. Results may therefore get new fields without breaking clients that validate.
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     target: 'draft-2020-12',
@@ -59,7 +62,7 @@ function jsonSchemaOf(schema: z.ZodType): JsonObject {
   return rest
 }
 
-/** Removes parts of a schema that say nothing, because every listed word costs each conversation its tokens. */
+/** Removes the parts of a schema that equal the defaults. Every word of the list costs each conversation tokens. */
 function dropDefaults(schema: { maximum?: number; minimum?: number; additionalProperties?: unknown; propertyNames?: unknown }): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum

@@ -3,7 +3,7 @@ import type { ToolCall } from './tool.ts'
 
 /** A running tool. */
 export interface WatchedTool {
-  /** The place in traces for the calls that the tool makes. */
+  /** The position in the trace of the calls that the tool makes. */
   readonly below: { readonly trace?: TracePlace }
   end(isOk: boolean): void
 }

@@ -1,6 +1,6 @@
 /**
  * The definition of an MCP tool, without any SDK. A tool refers to an endpoint row, so that HTTP and MCP share one validation, one access rule and
- * one metering. The tool adds what an agent needs: a name, schemas made for models, and a readable result.
+ * one metering. The tool adds what an agent needs: a name, schemas written for models, and a readable result.
  */
 import type { z } from 'zod'
 import type { RowInput, RowInvoker } from '../../../gateway/http/rows/row-invoker.ts'
@@ -9,10 +9,10 @@ import { type AnyRow, type Call, Reply } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 import { type BearerPrincipal, mayCall } from '../../../platform/security/principal.ts'
 
-/** The caller, request id, label and deadline. `paid` are the units that the POST has taken from the caller's rate. */
+/** The caller, request id, label and deadline of a tool call. `paid` are the units that the POST has already taken from the caller's rate. */
 export type ToolCall = Omit<Call<BearerPrincipal>, 'baseUrl'> & { readonly paid?: { use(): boolean } }
 
-/** One step of a running tool. `progress` never falls. `message` says in a few words what happens and contains no content. */
+/** One step of a running tool. `progress` never decreases. `message` says in a few words what happens. It contains no content of the call. */
 export interface ToolProgress {
   readonly progress: number
   readonly message: string
@@ -42,13 +42,13 @@ export type ContentBlock =
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
 
 /**
- * Groups of tools that a client chooses by `?toolsets=`. `images` must be requested, because few agents make pictures, and every listed tool costs
- * each conversation its tokens.
+ * Groups of tools that a client chooses with `?toolsets=`. `images` is not in the default choice, because few agents make pictures and every listed
+ * tool costs each conversation tokens.
  */
 export const toolsets = ['core', 'memory', 'usage', 'images'] as const
 export type Toolset = (typeof toolsets)[number]
 
-/** Hints of the protocol. Every tool has all four, because a client assumes the worst case for an absent hint. */
+/** Hints of the protocol. Every tool sets all four, because a client assumes the worst case for a missing hint. */
 export interface ToolAnnotations {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
@@ -95,7 +95,7 @@ export function rowTool<I extends z.ZodObject, R extends AnyRow>(
   })
 }
 
-/** Returns a tool that calls its row itself, which is necessary for a tool that reads a stream. */
+/** Returns a tool that calls its row itself. A tool that reads a stream needs this. */
 export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args: z.output<I>, context: ToolContext): Promise<ToolResult> }): Tool {
   const argsOf = strictParser(tool.name, tool.inputSchema)
   return {
@@ -109,10 +109,10 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
     outputSchema: tool.outputSchema,
     mayUse: principal => tool.row.auth !== 'session' && tool.row.auth !== 'signature' && mayCall(principal, tool.row.access).ok,
     async run(args, context) {
-      // The access check comes before the check of the arguments, whose errors do not matter to a caller that may not call the tool.
+      // The access check comes before the check of the arguments. A caller that may not use the tool gets no errors about its arguments.
       const verdict = mayCall(context.call.principal, tool.row.access)
       if (!verdict.ok) {
-        // The row refuses the call too, and records it like any refused call: with a count against the rate and a line in the audit trail.
+        // The row refuses the call too and records it like any refused call: it counts against the rate and writes an audit line.
         await context.invoker.call(tool.row, {}, context.call)
         throw fail('forbidden', { message: verdict.why })
       }
@@ -122,8 +122,8 @@ export function customTool<I extends z.ZodObject>(tool: ToolHead<I> & { run(args
 }
 
 /**
- * Returns a parser of arguments. Invalid arguments are a failed call, not a protocol error, so that the model reads what to correct. An unknown field
- * is invalid, because it is mostly a misspelt one.
+ * Returns a parser of arguments. Invalid arguments fail the call and are not a protocol error, so that the model reads what to correct. An unknown
+ * field is invalid, because it is most often misspelt.
  */
 function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: unknown) => z.output<I> {
   const strict = schema.strict()
@@ -134,13 +134,13 @@ function strictParser<I extends z.ZodObject>(name: string, schema: I): (args: un
   }
 }
 
-/** Maximum number of faults in one error. The next constant is the maximum number of unknown names. */
+/** Maximum number of faults in one error, and of unknown names in one fault. */
 const faultsMax = 5
 const unknownNamesMax = 10
 /** Maximum length of a name or path of a caller that an error repeats. */
 const namedMaxChars = 100
 
-/** Returns what is wrong with which fields, for the first faults. */
+/** Returns a text that names the wrong fields and their faults, for the first few faults. */
 export const issuesText = ({ issues }: z.core.$ZodError): string => issues.slice(0, faultsMax).map(issueText).join('; ')
 
 function issueText(issue: z.core.$ZodIssue): string {

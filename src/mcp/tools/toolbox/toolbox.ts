@@ -26,7 +26,7 @@ export class ToolCatalog {
   readonly #entries: readonly { readonly tool: Tool; readonly listed: ListedTool }[]
 
   constructor(tools: readonly Tool[]) {
-    // The tools are sorted by name, because a constant order keeps the prompt caches of clients valid.
+    // The tools are sorted by name. A constant order keeps the prompt caches of clients valid.
     this.#entries = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1)).map(tool => ({ tool, listed: listedTool(tool) }))
   }
 
@@ -59,7 +59,7 @@ export class Toolbox implements ToolSurface {
   #running = 0
   #pictureBytes = 0
 
-  /** `call.signal` aborts when the gateway itself cuts the call, for a revocation or a shutdown. */
+  /** `call.signal` aborts when the gateway itself cuts the call, because of a revocation or a shutdown. */
   constructor(deps: ToolboxDeps, call: ToolCall) {
     this.#deps = deps
     this.#call = call
@@ -79,10 +79,7 @@ export class Toolbox implements ToolSurface {
     return this.#deps.catalog.listFor(this.#call.principal, this.#deps.toolsets)
   }
 
-  /**
-   * Returns whether the chosen sets have this tool. A tool that this caller may not use counts too, because the answer to its call says why it is
-   * refused.
-   */
+  /** Returns whether the chosen sets have this tool. A tool that this caller may not use counts too. The answer to its call says why it is refused. */
   has(name: string): boolean {
     return this.#find(name) !== undefined
   }
@@ -139,13 +136,13 @@ export class Toolbox implements ToolSurface {
   }
 }
 
-/** Returns the error that ends a running tool. A revoked agent gets the same code as at the end of a stream, because no further call helps it. */
+/** Returns the error that ends a running tool. A revoked agent gets the code that also ends streams, because further calls cannot help it. */
 function endOf(cut: CallCutError): GatewayError {
   const error = cutError(cut)
   return cut.reason === 'agent_revoked' ? fail('agent_revoked_label', { message: error.message, ...revokedEvidence }) : error
 }
 
-/** Returns an answer for a client that has disconnected. It only keeps an abort out of the error log. */
+/** Returns the error for a client that has disconnected. Nobody reads it. It keeps the abort out of the error log. */
 function cancelled(): GatewayError {
   return fail('bad_request', { message: 'The client cancelled this call.' })
 }

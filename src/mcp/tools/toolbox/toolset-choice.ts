@@ -9,9 +9,9 @@ const names: readonly string[] = [...toolsets, 'all']
 const usual: ReadonlySet<Toolset> = new Set(toolsets.filter(name => name !== 'images'))
 
 /**
- * Returns the toolsets that the URL of a request asks for, such as `?toolsets=core,memory` or `?toolsets=all`. Without the parameter these are all
- * sets but images. Blanks and letter case do not matter, and the parameter may occur more than once. Throws `bad_request` for an unknown name,
- * because tools would seem to be missing after a typing mistake.
+ * Returns the toolsets that the URL of a request chooses, such as `?toolsets=core,memory` or `?toolsets=all`. Without the parameter, these are all
+ * sets except images. Blanks and letter case do not matter. The parameter may occur more than once. Throws `bad_request` for an unknown name, because
+ * after a typing mistake tools would seem to be missing.
  */
 export function toolsetsOf(url: string | undefined): ReadonlySet<Toolset> {
   const query = url?.indexOf('?') ?? -1

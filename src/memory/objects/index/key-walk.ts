@@ -25,7 +25,7 @@ export interface KeyWalkOptions {
   readonly prefixes: readonly string[]
   /** The walk visits only keys after this one. */
   readonly after?: string | null
-  /** Number of objects of a page of the store, 1 to 1000. */
+  /** Number of objects of the first page of the store, 1 to 1000. Each further page has twice as many as the one before. */
   readonly pageSize?: number
   /** The walk stops when the store has listed this many objects. When it is left out, the walk goes on to the end. */
   readonly lookMax?: number
@@ -59,11 +59,13 @@ export class KeyWalk {
   /** The position at which the walk stopped because of `lookMax`. Null when it did not. */
   stoppedAt: string | null = null
   #pages = 0
+  #pageSize: number
 
   constructor(options: KeyWalkOptions) {
     this.#options = options
     this.#prefixes = [...options.prefixes].sort(compareKeys)
     this.#after = options.after ?? null
+    this.#pageSize = options.pageSize ?? listPageMax
   }
 
   /** Returns the next object, or null at the end and where the walk stops. Throws ObjectStoreError. */
@@ -107,17 +109,18 @@ export class KeyWalk {
   }
 
   async #fetch(prefix: string): Promise<void> {
-    const { configured, signal, pageSize = listPageMax, lookMax = Number.POSITIVE_INFINITY } = this.#options
+    const { configured, signal, lookMax = Number.POSITIVE_INFINITY } = this.#options
     const { row, store } = configured
     if (++this.#pages > pagesMax) throw new ObjectStoreError('unavailable', 'there are too many objects to walk through')
     const position = later(this.#after, this.#listedTo)
     const after = position !== null && compareKeys(position, prefix) >= 0 ? position : null
     const page = await store.list({
       prefix: joinKey(row.orgId, prefix),
-      limit: Math.min(pageSize, listPageMax, lookMax > this.#listed ? lookMax - this.#listed : listPageMax),
+      limit: Math.min(this.#pageSize, listPageMax, lookMax > this.#listed ? lookMax - this.#listed : listPageMax),
       signal,
       ...(after === null ? {} : { startAfter: joinKey(row.orgId, after) }),
     })
+    this.#pageSize = Math.min(2 * this.#pageSize, listPageMax)
     this.#listed += page.objects.length
     this.#isLastPage = page.next === null
     const served = page.objects.flatMap(object => {

@@ -3,7 +3,11 @@ import { fail } from '../../../platform/errors.ts'
 import type { ListEntry } from '../../access/memory-call.ts'
 import { authorInRow } from '../../provenance.ts'
 import { afterAllBelow, type KeyWalk, type WalkedObject } from './key-walk.ts'
+import { entryBytes } from './list-bytes.ts'
 import { cursorText } from './page-cursor.ts'
+
+/** A page ends with the entry that passes this number of bytes of JSON. Decision 0526 says why. */
+const pageMaxBytes = 512 * 1024
 
 export interface ListParams {
   /** Maximum number of keys and common prefixes of a page. */
@@ -33,19 +37,23 @@ export async function pageOf(walk: KeyWalk, prefix: string, { limit, delimiter, 
     next_cursor: next === null ? null : cursorText('l', next),
   })
   let last: string | null = null
+  let bytes = 0
   for (;;) {
     const found = await walk.next()
     if (found === null) return view(walk.stoppedAt)
-    if (last !== null && keys.length + prefixes.length >= limit) return view(last)
+    if (last !== null && (keys.length + prefixes.length >= limit || bytes >= pageMaxBytes)) return view(last)
     last = found.key
     if (isWanted?.(found) === false) continue
     const cut = delimiter === undefined ? -1 : found.key.indexOf(delimiter, prefix.length)
     if (cut < 0) {
-      keys.push(entryOf(found))
+      const entry = entryOf(found)
+      keys.push(entry)
+      bytes += entryBytes(entry)
       continue
     }
     const common = found.key.slice(0, cut + (delimiter ?? '').length)
     prefixes.push(common)
+    bytes += Buffer.byteLength(common)
     last = common + afterAllBelow
     walk.seek(last)
   }

@@ -2,8 +2,8 @@
  * The identities that sign for stores without keys: this process, by the credential chain of the AWS SDK, or a role that it assumes. Decision 0392
  * says why.
  */
-import { defaultProvider } from '@aws-sdk/credential-provider-node'
-import { AssumeRoleCommand, STSClient } from '@aws-sdk/nested-clients/sts'
+import type { defaultProvider } from '@aws-sdk/credential-provider-node'
+import type { STSClient } from '@aws-sdk/nested-clients/sts'
 import type { Clock } from '../../../platform/clock.ts'
 import { ObjectStoreError } from '../object-store.ts'
 import type { KeySource, SigningKeys } from './s3-options.ts'
@@ -46,9 +46,13 @@ export class AwsIdentity {
    */
   get own(): KeySource {
     if (this.#own === null) {
-      const chain = defaultProvider()
-      this.#own = options =>
-        chain(options === undefined ? undefined : { ...options }).catch((cause: unknown) => Promise.reject(noKeys('this gateway has no AWS identity', cause)))
+      let chain: Promise<ReturnType<typeof defaultProvider>> | null = null
+      this.#own = options => {
+        chain ??= import('@aws-sdk/credential-provider-node').then(sdk => sdk.defaultProvider())
+        return chain
+          .then(keys => keys(options === undefined ? undefined : { ...options }))
+          .catch((cause: unknown) => Promise.reject(noKeys('this gateway has no AWS identity', cause)))
+      }
     }
     return this.#own
   }
@@ -57,6 +61,7 @@ export class AwsIdentity {
   role(orgId: number, roleArn: string, externalId: () => Promise<string>): KeySource {
     const { clock, stsRegion } = this.#options
     const assume = async (): Promise<SigningKeys> => {
+      const { AssumeRoleCommand, STSClient } = await import('@aws-sdk/nested-clients/sts')
       const ExternalId = await externalId()
       this.#sts ??= new STSClient({ region: stsRegion, credentials: this.own, maxAttempts: 2 })
       const command = new AssumeRoleCommand({ RoleArn: roleArn, RoleSessionName: `brigade-org-${orgId}`, ExternalId, DurationSeconds: roleSeconds })

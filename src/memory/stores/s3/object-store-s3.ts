@@ -7,6 +7,7 @@ import type { RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { KeyQueue, QueueTimeoutError } from '../../access/key-queue.ts'
+import { withinTime } from '../../store-time.ts'
 import {
   type CallOptions,
   type CopyOptions,
@@ -22,8 +23,8 @@ import {
 } from '../object-store.ts'
 import { etagOf, substituteEtag } from './s3-etags.ts'
 import { isExpired, statusOf, translated } from './s3-failures.ts'
-import { S3Lists } from './s3-lists.ts'
-import type { InRoom, S3StoreOptions } from './s3-options.ts'
+import type { S3Lists } from './s3-lists.ts'
+import type { InRoom, S3ClientOptions, S3StoreOptions } from './s3-options.ts'
 import { S3Wire } from './s3-wire.ts'
 
 /** Maximum number of sockets to one store. */
@@ -41,7 +42,9 @@ const modifiedMsMax = 253_402_300_799_999
 const noCopyStatuses: readonly number[] = [400, 405, 501]
 
 export class S3Store implements ObjectStore {
-  readonly #lists: S3Lists
+  readonly #options: S3ClientOptions
+  /** Null until the first call that needs the client of the AWS SDK. */
+  #lists: Promise<S3Lists> | null = null
   readonly #wire: S3Wire
   readonly #bucket: string
   readonly #timeoutMs: number
@@ -66,8 +69,8 @@ export class S3Store implements ObjectStore {
     this.#inRoom = options.inRoom ?? (work => work())
     this.#encryption = encryptionOf(options)
     const bounds = { connectTimeoutMs: Math.min(connectTimeoutMs, options.timeoutMs), socketsMax, attemptsMax }
-    this.#wire = new S3Wire({ ...options, ...bounds })
-    this.#lists = new S3Lists({ ...options, ...bounds })
+    this.#options = { ...options, ...bounds }
+    this.#wire = new S3Wire(this.#options)
   }
 
   /** The region in which the bucket was found. */
@@ -172,46 +175,48 @@ export class S3Store implements ObjectStore {
   }
 
   list(options: ListOptions): Promise<ListPage> {
-    return this.#call(options, signal => this.#lists.page(options, signal))
+    return this.#call(options, async signal => (await this.#listed()).page(options, signal))
   }
 
   versioning(options: CallOptions = {}): Promise<'on' | 'suspended' | 'off' | 'unknown'> {
-    // Many stores do not support this call, and credentials may lack the permission for it.
-    return this.#call(options, signal => this.#lists.versioning(signal)).catch(() => 'unknown')
+    // Many stores do not support the question, and credentials may lack the right to ask it.
+    return this.#call(options, async signal => (await this.#listed()).versioning(signal)).catch(() => 'unknown')
   }
 
   close(): void {
-    this.#lists.close()
+    void this.#lists?.then(lists => lists.close())
     this.#wire.close()
+  }
+
+  /** Returns the calls whose replies are XML. Their file is loaded at the first of them, because it loads the client of the AWS SDK. */
+  #listed(): Promise<S3Lists> {
+    this.#lists ??= import('./s3-lists.ts').then(({ S3Lists }) => new S3Lists(this.#options))
+    return this.#lists
   }
 
   /**
    * Runs one call, including its body, within its time limit. A conditional call is repeated when the store says that another conditional write was
    * running.
    */
-  async #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = new AbortController()
-    const cancel = this.#clock.after(this.#timeoutMs * attemptsMax + pauseMsMax, () => limit.abort(late()))
-    const signal = options.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, options.signal])
-    let hasNewKeys = false
-    try {
+  #call<T>(options: CallOptions & { readonly isConditional?: boolean }, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withinTime(this.#clock, options.signal, this.#timeoutMs * attemptsMax + pauseMsMax, late, async signal => {
+      let hasNewKeys = false
       for (let tries = 1; ; tries++) {
         try {
           return await send(signal)
         } catch (error) {
-          if (options.signal?.aborted) throw options.signal.reason
+          // The client of lists throws its own error when its signal aborts.
+          if (signal.aborted) throw signal.reason
           if (isExpired(error) && !hasNewKeys) {
             hasNewKeys = true
-            await this.#lists.renewKeys()
+            await (await this.#listed()).renewKeys()
             continue
           }
           if (statusOf(error) !== 409 || tries >= conflictTriesMax) throw translated(error, options.isConditional === true)
           await this.#clock.sleep(20 * tries * (1 + this.#ids.random()), signal)
         }
       }
-    } finally {
-      cancel()
-    }
+    })
   }
 }
 

@@ -1,8 +1,5 @@
-/**
- * Finds the URL for the requests of one bucket. The endpoint rules of the AWS SDK decide the partition and the region, and whether the bucket is in the
- * host or in the path.
- */
-import { S3Client } from '@aws-sdk/client-s3'
+/** Finds where the requests for one bucket go, by the endpoint rules of the AWS SDK: partition and region, and the bucket in the host or in the path. */
+import { clientS3 } from './aws-sdk.ts'
 import type { S3StoreOptions } from './s3-options.ts'
 
 type Rules = (parameters: Readonly<Record<string, unknown>>, context: object) => { readonly url: URL }
@@ -22,10 +19,15 @@ export function isPathForced({ endpoint, access }: Pick<S3StoreOptions, 'endpoin
 
 /** Returns the origin and path of the bucket in a region. Throws Error for an invalid region name. */
 export function bucketUrl(place: Pick<S3StoreOptions, 'endpoint' | 'bucket' | 'access'>, region: string): URL {
-  rules ??= (new S3Client({ region: 'us-east-1', credentials: { accessKeyId: '-', secretAccessKey: '-' } }).config as unknown as { endpointProvider: Rules })
-    .endpointProvider
+  rules ??= loadRules()
   const { endpoint, bucket } = place
   const given = endpoint === null ? {} : { Endpoint: endpoint }
   const { url } = rules({ Region: region, Bucket: bucket, ForcePathStyle: isPathForced(place), UseFIPS: false, UseDualStack: false, ...given }, {})
   return new URL(url.href)
+}
+
+function loadRules(): Rules {
+  const { S3Client } = clientS3()
+  const { config } = new S3Client({ region: 'us-east-1', credentials: { accessKeyId: '-', secretAccessKey: '-' } })
+  return (config as unknown as { endpointProvider: Rules }).endpointProvider
 }

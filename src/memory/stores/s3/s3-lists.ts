@@ -2,8 +2,9 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { Readable } from 'node:stream'
-import { type _Object, GetBucketVersioningCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import { type _Object, GetBucketVersioningCommand, ListObjectsV2Command, type ListObjectsV2CommandInput, S3Client } from '@aws-sdk/client-s3'
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler'
+import { outsideStoreTime } from '../../store-time.ts'
 import { compareKeys, type ListedObject, type ListOptions, type ListPage, listPageMax, ObjectStoreError } from '../object-store.ts'
 import { bucketUrl, isAwsEndpoint, isPathForced } from './s3-endpoint.ts'
 import { etagOf, substituteEtag } from './s3-etags.ts'
@@ -12,6 +13,8 @@ import type { InTurn, S3ClientOptions } from './s3-options.ts'
 
 /** Number of bytes that the bound of a page allows for each entry: a key of usual length, escaped, and the other fields. */
 const entryMaxBytes = 1_200
+/** Maximum number of replies of one page. A store that sends 50 keys a reply fills a page of 1,000. Decision 0523 says why. */
+const repliesMax = 20
 /** Maximum length of a key in S3. */
 const listedKeyMaxBytes = 1_024
 /** A longer reply must wait for a turn before it is scanned and parsed. About a hundred entries have this length. Decision 0501 says why. */
@@ -53,23 +56,32 @@ export class S3Lists {
     })
   }
 
-  /** Returns one page. Throws errors of the SDK. Throws ObjectStoreError for a list that does not advance, because its pages would never end. */
+  /**
+   * Returns one page. A store may send fewer keys than it is asked for, also none, although it has more. The page then consists of several replies. Throws
+   * errors of the SDK. Throws ObjectStoreError for a list that does not advance, because its pages would never end, and `small-pages` when the page needs
+   * too many replies.
+   */
   async page({ prefix, limit = listPageMax, startAfter }: ListOptions, abortSignal: AbortSignal): Promise<ListPage> {
     const entriesMax = Math.min(limit, listPageMax)
-    const command = new ListObjectsV2Command({
-      Bucket: this.#bucket,
-      Prefix: prefix,
-      MaxKeys: entriesMax,
-      ...(startAfter === undefined ? {} : { StartAfter: startAfter }),
-    })
-    const page = await this.#client.send(command, { abortSignal })
-    const objects = (page.Contents ?? []).map(listedOf)
-    if (objects.length > entriesMax) throw tooManyEntries(entriesMax)
-    if (objects.some(({ key }) => Buffer.byteLength(key) > listedKeyMaxBytes)) throw refused(`a key of more than ${listedKeyMaxBytes} bytes`)
-    const next = page.IsTruncated === true ? (objects.at(-1)?.key ?? null) : null
-    if (next !== null && startAfter !== undefined && compareKeys(next, startAfter) <= 0)
-      throw new ObjectStoreError('unavailable', 'the list of the store does not go on')
-    return { objects, next }
+    const objects: ListedObject[] = []
+    let from: From = startAfter === undefined ? {} : { StartAfter: startAfter }
+    for (let replies = 0; replies < repliesMax; replies++) {
+      const last = objects.at(-1)?.key ?? startAfter
+      const command = new ListObjectsV2Command({ Bucket: this.#bucket, Prefix: prefix, MaxKeys: entriesMax - objects.length, ...from })
+      const reply = await this.#client.send(command, { abortSignal })
+      const listed = (reply.Contents ?? []).map(listedOf)
+      if (objects.length + listed.length > entriesMax) throw tooManyEntries(entriesMax)
+      if (listed.some(({ key }) => Buffer.byteLength(key) > listedKeyMaxBytes)) throw refused(`a key of more than ${listedKeyMaxBytes} bytes`)
+      for (const object of listed) objects.push(object)
+      if (reply.IsTruncated !== true) return { objects, next: null }
+      const next = listed.at(-1)?.key
+      if (next === undefined && reply.NextContinuationToken === undefined) throw doesNotGoOn()
+      if (next !== undefined && last !== undefined && compareKeys(next, last) <= 0) throw doesNotGoOn()
+      if (next !== undefined && objects.length === entriesMax) return { objects, next }
+      // Only a reply without keys needs the token of the store. A key is a position that does not depend on the store.
+      from = next === undefined ? { ContinuationToken: reply.NextContinuationToken } : { StartAfter: next }
+    }
+    throw new ObjectStoreError('small-pages', `the store sent ${objects.length} of ${entriesMax} keys in ${repliesMax} replies, and says that there are more`)
   }
 
   /** Returns the versioning state of the bucket. Throws errors of the SDK. */
@@ -112,7 +124,7 @@ class BoundedHandler extends NodeHttpHandler {
       if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) throw refused('a document type in its XML')
       refuseHeavyList(text, entriesMax)
     }
-    if (text.length > heavyBytes) await this.#inTurn(scan)
+    if (text.length > heavyBytes) await outsideStoreTime(signal, () => this.#inTurn(scan, signal))
     else scan()
     response.body = Readable.from([text])
     return { response }
@@ -138,6 +150,11 @@ async function wholeOf(body: Readable, bytesMax: number, signal: AbortSignal | u
     body.destroy()
   }
 }
+
+/** Where a reply begins. */
+type From = Pick<ListObjectsV2CommandInput, 'StartAfter' | 'ContinuationToken'>
+
+const doesNotGoOn = (): ObjectStoreError => new ObjectStoreError('unavailable', 'the list of the store does not go on')
 
 const tooManyEntries = (entriesMax: number): ObjectStoreError => refused(`a page with more than the ${entriesMax} entries that were asked for`)
 

@@ -33,8 +33,11 @@ export type KeySource = (options?: { readonly forceRefresh?: boolean }) => Promi
 /** Does the work that reads one reply, with room for the reply. */
 export type InRoom = <T>(work: (room?: RoomOfReply) => Promise<T>) => Promise<T>
 
-/** Runs work that blocks the event loop, when it is this store's turn. Code that follows the work synchronously belongs to the same turn. */
-export type InTurn = <T>(work: () => T) => Promise<T>
+/**
+ * Does work that blocks the event loop when it is the turn of this store. What follows the work without waiting belongs to the turn. The work gives up its
+ * place when the signal aborts.
+ */
+export type InTurn = <T>(work: () => T, signal?: AbortSignal) => Promise<T>
 
 /** The place of a bucket, and how requests to it are made. */
 export interface S3StoreOptions {

@@ -3,11 +3,12 @@
  * because it needs more processor time than all other parts of a read or write of memory together. Decision 0225 says why.
  */
 import { createHash, createHmac } from 'node:crypto'
-import { SignatureV4 } from '@smithy/signature-v4'
+import type { SignatureV4 } from '@smithy/signature-v4'
 import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { type OriginClient, type OriginRequest, openOrigin } from '../../../platform/outbound/outbound.ts'
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import { ObjectStoreError } from '../object-store.ts'
+import { signatureV4 } from './aws-sdk.ts'
 import { bucketUrl, isAwsEndpoint } from './s3-endpoint.ts'
 import type { S3ClientOptions } from './s3-options.ts'
 
@@ -206,6 +207,7 @@ interface Place {
 /** Returns the place of a region. It uses the connections of the previous place when both have the same origin. */
 function placeIn(options: S3ClientOptions, region: string, before: Place | null): Place {
   const url = bucketUrl(options, region)
+  const { SignatureV4 } = signatureV4()
   const signer = new SignatureV4({
     service: 's3',
     region,

@@ -10,6 +10,7 @@ import type { Secret } from '../../security/secret.ts'
 import { DatabaseUnavailableError, type Db, type PoolState, type SqlValue, type Statement, statement, type Tx } from '../db.ts'
 import { queryableOver, type RawResult } from '../db-queryable.ts'
 import { isStatementError, notifyStatement, runTransaction, type Session, translateError } from '../db-session.ts'
+import { arrayText } from './array-text.ts'
 import { PostgresChannels } from './db-postgres-channels.ts'
 
 export interface PostgresOptions {
@@ -53,30 +54,6 @@ const types: pg.CustomTypesConfig = {
   getTypeParser: ((id: number, format: 'text' | 'binary' = 'text') =>
     (format === 'text' ? parsers.get(id) : undefined) ?? builtinParser(id, format)) as typeof pg.types.getTypeParser,
 }
-
-/**
- * Returns an array as PostgreSQL text, and other values unchanged. The driver could do the same, but it is much slower for each element. That matters for a
- * flush of thousands of usage rows.
- */
-function arrayText(value: SqlValue): unknown {
-  if (!Array.isArray(value)) return value
-  if (value.length > 0 && value.every(isPlainText)) return `{"${value.join('","')}"}`
-  if (value.every(isPlainNumber)) return `{${value.join(',')}}`
-  let text = ''
-  for (const item of value as readonly unknown[]) {
-    if (text !== '') text += ','
-    if (item === null || typeof item === 'number' || typeof item === 'bigint' || typeof item === 'boolean') text += `${item}`
-    else if (typeof item === 'string') text += `"${needsEscape.test(item) ? item.replaceAll(/["\\]/g, '\\$&') : item}"`
-    else if (item instanceof Date) text += item.toISOString()
-    else return value
-  }
-  return `{${text}}`
-}
-
-const needsEscape = /["\\]/
-// The columns of a flush nearly always contain such texts or numbers. `join` is fast for them, because it makes no new text for each element.
-const isPlainText = (item: unknown): boolean => typeof item === 'string' && !needsEscape.test(item)
-const isPlainNumber = (item: unknown): boolean => typeof item === 'number' || typeof item === 'bigint' || typeof item === 'boolean'
 
 /** Returns the session over a connected client. */
 export function sessionOver(client: pg.ClientBase): Session {
@@ -145,7 +122,7 @@ export async function openPostgres(url: Secret, options: PostgresOptions): Promi
   })
   // The pool drops an idle connection that breaks. Without a listener, the event would end the process.
   pool.on('error', error => options.log.warn('database_connection_lost', { error }))
-  const db = new PostgresDb(pool, connection, options)
+  const db = new PostgresDb(pool, connection, url, options)
   try {
     await db.checkServer()
   } catch (error) {
@@ -163,13 +140,15 @@ class PostgresDb implements Db {
   readonly maybe: Db['maybe']
   readonly one: Db['one']
   readonly exec: Db['exec']
+  readonly address: Secret
   readonly #pool: pg.Pool
   readonly #connection: pg.ClientConfig
   readonly #channels: PostgresChannels
   #roundTrips = 0
   #closing: Promise<void> | null = null
 
-  constructor(pool: pg.Pool, connection: pg.ClientConfig, options: PostgresOptions) {
+  constructor(pool: pg.Pool, connection: pg.ClientConfig, address: Secret, options: PostgresOptions) {
+    this.address = address
     this.#pool = pool
     this.#connection = connection
     // The listening connection serves only LISTEN and its heartbeat, so its replies have the short time limit of a connect.

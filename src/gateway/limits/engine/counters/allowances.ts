@@ -8,7 +8,7 @@ import { fail } from '../../../../platform/errors.ts'
 import type { BearerPrincipal } from '../../../../platform/security/principal.ts'
 import type { Flusher } from '../../journal/flusher.ts'
 import type { OrgLimitsView } from '../../org-limits.ts'
-import { type Acquirer, FencedError } from '../acquire.ts'
+import { type Acquirer, FencedError, type Held } from '../acquire.ts'
 import type { AdmissionRequest, ChargedEvent, Limits, Permit } from '../admission.ts'
 import type { Binding, Bindings } from '../bindings.ts'
 import { CallPermit, type PermitTools } from '../permit.ts'
@@ -82,7 +82,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
       const binding = bindings.peek(request, nowMs, monotonicMs)
       if (binding !== null) {
         const needs = needsOf(binding, request)
-        if (acquirer.take(binding.counters, needs, monotonicMs)) return this.#permit(request, nowMs, binding, needs)
+        if (acquirer.take(binding.counters, needs, monotonicMs)) return this.#permit(request, nowMs, binding, { amounts: needs, beyondUinr: null })
       }
     }
     return this.#admitSlow(request)
@@ -93,10 +93,11 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     this.#windows.clear()
   }
 
-  #permit(request: AdmissionRequest, nowMs: number, binding: Binding, amounts: readonly bigint[]): Permit<E> {
+  #permit(request: AdmissionRequest, nowMs: number, binding: Binding, { amounts, beyondUinr }: Held): Permit<E> {
     return new CallPermit(this.#options.permitTools, request.eventId, nowMs, request.needUinr, {
       counters: binding.counters,
       amounts,
+      beyondUinr,
       charge: binding.charge,
       capsVersion: binding.version,
     })
@@ -125,10 +126,9 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         if (orgRunning !== null && ofOrg !== undefined) await this.#follow(ofOrg, orgRunning)
         const needs = needsOf(binding, request, boundUinr)
         const answer = await acquirer.obtain(binding.counters, needs, false)
-        if (Array.isArray(answer)) return this.#permit(request, nowMs, binding, answer)
-        const refused = answer as Exclude<typeof answer, readonly bigint[]>
-        const left: bigint | null = round < roundsMax ? strictlyLeft(refused, request, boundUinr) : null
-        if (left === null) throw refusalError(refused, nowMs, binding.counters)
+        if ('amounts' in answer) return this.#permit(request, nowMs, binding, answer)
+        const left: bigint | null = round < roundsMax ? strictlyLeft(answer, request, boundUinr) : null
+        if (left === null) throw refusalError(answer, nowMs, binding.counters)
         boundUinr = left
       } catch (error) {
         if (error instanceof FencedError && round < roundsMax) continue
@@ -153,7 +153,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
           counters.map(() => 1n),
           false,
         )
-        if (!Array.isArray(answer)) throw refusalError(answer as Exclude<typeof answer, readonly bigint[]>, nowMs)
+        if ('counter' in answer) throw refusalError(answer, nowMs)
         for (const counter of counters) {
           counter.held -= 1n
           counter.counted += 1n
@@ -221,7 +221,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const counter = counters.get({ orgId, scope: 'org', scopeId: `${orgId}/streams` }, 'running', registry.nowMs(), BigInt(cap))
         await this.#follow(counter, cap)
         const { generation } = acquirer
-        if (!Array.isArray(await acquirer.obtain([counter], [1n], false))) return null
+        if ('counter' in (await acquirer.obtain([counter], [1n], false))) return null
         return once(() => {
           // A fenced process has no leases any more.
           if (generation !== acquirer.generation) return

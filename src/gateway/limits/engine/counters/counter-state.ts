@@ -50,8 +50,6 @@ export class Counter {
   readonly endsAtMs: number
   /** The row's id, or null until `ensure` has run. */
   id: bigint | null = null
-  /** The id as text. Every call writes it, so it is made once. */
-  idText = ''
   cap: bigint | null
   strict = false
   /** The leased and free amount. */
@@ -80,6 +78,8 @@ export class Counter {
   unsure = false
   /** True when a last call was granted beyond the cap. Nothing of it may serve another call, so all of it goes back when its call ends. */
   overdrawn = false
+  /** The part of the last grant that is beyond the cap. */
+  beyond = 0n
   /**
    * True when calls may have cost more than they held here and the database may not have that yet. The process then flushes before it asks. It
    * is true at first.
@@ -174,7 +174,6 @@ export class CounterTable {
 
   identify(counter: Counter, id: bigint): void {
     counter.id = id
-    counter.idText = String(id)
     this.#byId.set(id, counter)
   }
 
@@ -201,10 +200,10 @@ export class CounterTable {
     return new Map([...this.#byId].flatMap(([id, counter]) => (counter.lease > 0n ? [[id, counter.lease] as const] : [])))
   }
 
-  /** Marks all counters after the database was set back. It does not contain the amounts that these records release, and the leases must be read again. */
+  /** Marks all counters after the database was set back. It has lost the records that release these amounts, and the leases must be read again. */
   doubt(released: ReadonlyMap<bigint, bigint>): void {
     for (const [id, counter] of this.#byId) {
-      counter.unflushed = released.get(id) ?? 0n
+      counter.unflushed += released.get(id) ?? 0n
       counter.unsure = true
     }
   }

@@ -15,7 +15,7 @@ export function returnIdle<E extends ChargedEvent>(flusher: Flusher<E>, counters
   const given = [...counters].filter(counter => counter.idle > 0n && counter.id !== null && !counter.offline)
   if (given.length === 0) return false
   try {
-    flusher.append({ kind: 'return', released: given.map(counter => [String(counter.id), String(counter.idle)] as const) })
+    flusher.append({ kind: 'return', released: given.map(counter => [counter.id as bigint, counter.idle] as const) })
   } catch (error) {
     if (error instanceof JournalWriteError) return false
     throw error
@@ -33,7 +33,7 @@ export function writeCounts<E extends ChargedEvent>(flusher: Flusher<E>, counter
   const used = [...counters].filter(counter => counter.counted > 0n && counter.id !== null && !counter.offline)
   if (used.length === 0) return
   try {
-    flusher.append({ kind: 'count', counts: used.map(counter => [String(counter.id), String(counter.counted)] as const) })
+    flusher.append({ kind: 'count', counts: used.map(counter => [counter.id as bigint, counter.counted] as const) })
   } catch (error) {
     if (error instanceof JournalWriteError) return
     throw error

@@ -8,8 +8,8 @@ import { textOf } from '../json-values.ts'
 export type Block = Record<string, unknown>
 
 /**
- * Returns the content of a user, assistant or tool message as blocks. Text without a visible character is left out, because the format refuses it. Parts that
- * cannot be carried are added to `dropped`. `at` names the message in errors. Throws `bad_request` for an invalid image or file.
+ * Returns the content of a user, assistant or tool message as blocks. Text without a visible character is left out, because the format refuses it.
+ * Parts that the format cannot express are added to `dropped`. `at` names the message in errors. Throws `bad_request` for an invalid image or file.
  */
 export function blocksOf(content: unknown, at: string, dropped: Set<string>): Block[] {
   if (typeof content === 'string') return content.trim() === '' ? [] : [{ type: 'text', text: content }]
@@ -63,7 +63,7 @@ function fileBlock(part: JsonObject, at: string): Block {
   throw noFile(file, at)
 }
 
-/** Returns the error for an invalid file, or for a file that exists only at the provider where it was stored. */
+/** Returns the error for an invalid file. A file that exists only at the provider where it was stored is invalid too. */
 export function noFile(file: JsonObject, at: string): Error {
   const why = typeof file['file_id'] === 'string' ? `"${at}.file.file_id" names a stored file, which this provider does not have.` : `"${at}.file" has no file.`
   return fail('bad_request', { message: `${why} Send "file_data" with a data URL, or "file_url".` })

@@ -10,11 +10,11 @@ import { textOf } from '../json-values.ts'
 import { replyToolName } from './anthropic-format.ts'
 import { annotationOf, finishOf, refusalOf, signedThinking } from './anthropic-reply.ts'
 
-/** Most concurrently open blocks. A real stream has one. */
+/** Maximum number of concurrently open blocks. A real stream has one. */
 const openBlocksMax = 64
-/** The longest signature of a block. */
+/** Maximum length of the signature of a block. */
 const signatureMaxChars = 1024 * 1024
-/** Most characters of arguments that came with the start events of the open blocks. */
+/** Maximum number of argument characters from the start events of all open blocks. */
 const inputMaxChars = 4 * 1024 * 1024
 
 /** An unfinished block. */
@@ -22,16 +22,16 @@ interface OpenBlock {
   readonly kind: 'thinking' | 'call' | 'reply' | 'other'
   readonly thinking: GrowingText
   signature: string
-  /** Its number among the calls. */
+  /** The index of this call among the calls of the reply. */
   readonly callIndex: number
-  /** Arguments from the start event, as JSON. They are sent if no delta brings any. */
+  /** Arguments from the start event, as JSON. They are sent only if no delta contains arguments. */
   readonly input: string
   hasArguments: boolean
 }
 
 /**
- * Reads a stream of the messages format into hub chunks. Thinking is sent as it arrives, and again complete and signed when its block ends. The first chunk has
- * the prompt's usage as far as it is known. The chunks from the finish reason on have the final usage.
+ * Reads a stream of the messages format into hub chunks. Thinking is sent as it arrives, and once more, complete and signed, when its block ends. The
+ * first chunk contains the known part of the prompt's usage. The chunk with the finish reason and all later chunks contain the final usage.
  */
 export class AnthropicStreamDecoder extends EventDecoder {
   readonly #open = new Map<number | null, OpenBlock>()
@@ -144,7 +144,7 @@ export class AnthropicStreamDecoder extends EventDecoder {
   }
 }
 
-/** Returns the index of a block. Every index that is not a number becomes null, because it could be a text of any length. */
+/** Returns the index of a block. An index that is not a number becomes null, because it could be a text of any length. */
 const placeOf = (index: unknown): number | null => (typeof index === 'number' ? index : null)
 
 function kindOf(block: JsonObject): OpenBlock['kind'] {
@@ -153,14 +153,14 @@ function kindOf(block: JsonObject): OpenBlock['kind'] {
   return block['name'] === replyToolName ? 'reply' : 'call'
 }
 
-/** Returns the arguments of a call. The arguments of the tool that represents the reply are the text of the reply. */
+/** Returns the event for the arguments of a call. When the called tool represents the reply, its arguments are the text of the reply. */
 function argumentsDelta(block: OpenBlock, text: string): readonly ChatStreamEvent[] {
   if (text === '' || block.kind === 'other' || block.kind === 'thinking') return []
   block.hasArguments = true
   return [block.kind === 'reply' ? delta({ content: text }) : delta({ tool_calls: [{ index: block.callIndex, function: { arguments: text } }] })]
 }
 
-/** Reports output for which the hub format has no place. */
+/** Reports output that the hub format cannot represent. */
 function unshown(chars: number): readonly ChatStreamEvent[] {
   return chars === 0 ? [] : [{ kind: 'chunk', chunk: { choices: [] }, outputChars: chars }]
 }

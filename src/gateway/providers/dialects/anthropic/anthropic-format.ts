@@ -4,13 +4,13 @@ import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import { type SchemaSubset, withinSubset } from '../json-schema-subset.ts'
 import type { ClaudeAbilities } from './claude-version.ts'
 
-/** The tool that represents a reply in JSON. A call of it is converted back to the text of the reply. */
+/** The tool that represents a reply in JSON. A call of this tool is converted back to the text of the reply. */
 export const replyToolName = 'br_json_reply'
 
-/** The way in which the form of the reply is requested. */
+/** How the form of the reply is requested. */
 export type ReplyForm =
   | { readonly kind: 'free' }
-  /** The format's own `output_config.format`. */
+  /** The native field `output_config.format`. */
   | { readonly kind: 'native'; readonly format: Readonly<Record<string, unknown>> }
   /** A tool that the model must call. */
   | { readonly kind: 'tool'; readonly tool: Readonly<Record<string, unknown>> }
@@ -37,7 +37,10 @@ export interface FormCase {
   readonly thinks: boolean
 }
 
-/** Returns the form of the reply. A forced tool is not possible together with the caller's own tools or with thinking. The form is then described in words. */
+/**
+ * Returns the form of the reply. A forced tool cannot be combined with the caller's own tools or with thinking. In that case, a sentence describes
+ * the form.
+ */
 export function replyFormOf(body: JsonObject, { abilities, hasTools, thinks }: FormCase, dropped: Set<string>): ReplyForm {
   const wanted = body['response_format']
   if (!isObject(wanted)) return { kind: 'free' }
@@ -59,7 +62,7 @@ export function replyFormOf(body: JsonObject, { abilities, hasTools, thinks }: F
   return { kind: 'told', sentence: schemaSentence + JSON.stringify(describedSchema(described)) }
 }
 
-/** Returns the form of the reply in words, for a model that cannot be forced otherwise; null: the form is free. */
+/** Returns a sentence that describes the form of the reply, for a model that cannot be forced. Null when any form is allowed. */
 export function toldForm(wanted: unknown): string | null {
   if (!isObject(wanted)) return null
   if (wanted['type'] === 'json_object') return objectSentence
@@ -67,7 +70,7 @@ export function toldForm(wanted: unknown): string | null {
   return wanted['type'] === 'json_schema' && isObject(described['schema']) ? schemaSentence + JSON.stringify(describedSchema(described)) : null
 }
 
-/** Returns the schema of a requested reply. If the schema has no description, it gets the one next to it. */
+/** Returns the schema of a requested reply. A schema without a description gets the description that is given next to it. */
 export function describedSchema({ schema, description }: JsonObject): unknown {
   return isObject(schema) && typeof description === 'string' && schema['description'] === undefined ? { ...schema, description } : schema
 }

@@ -1,4 +1,4 @@
-/** Relays the messages format for its own clients: it sends requests on with few changes, and reads streams while they pass. */
+/** Relays the messages format for its own clients. It sends requests on with few changes, and reads streams while they pass. */
 import { isObject, parsedObject } from '../../../../platform/values/json.ts'
 import { isBoundedJson } from '../../../wire/json/json-bounds.ts'
 import { hasDoubles } from '../../../wire/json/json-doubles.ts'
@@ -9,13 +9,14 @@ import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
 import { userAgent } from '../../user-agent.ts'
 import { blockChars, deltaChars } from '../anthropic-output.ts'
 import { EventTap, modelNamed } from '../event-tap.ts'
+import { jsonBody } from '../json-values.ts'
 
-/** The version that is sent if the caller names none. */
+/** The version that is sent when the caller names none. */
 export const anthropicVersion = '2023-06-01'
 
 /**
- * Returns the request for a provider that uses the messages format. The body is sent byte for byte, except for the model if the provider has another id for it.
- * The query and the format's own headers are unchanged.
+ * Returns the request for a provider that uses the messages format. The body is sent byte for byte, except for the model id when the provider has
+ * another id for the model. The query and the format's own headers are unchanged.
  */
 export function anthropicRelay(request: NativeRequest, target: Target): UpstreamRequest {
   return relayTo('messages', request, target)
@@ -31,7 +32,7 @@ function relayTo(path: string, request: NativeRequest, target: Target): Upstream
     method: 'POST',
     url: `${target.provider.baseUrl}/${path}${request.query === '' ? '' : `?${request.query}`}`,
     headers: { ...anthropicHeaders(target, request.stream), ...request.headers },
-    body: bodyOf(request, target),
+    ...bodyOf(request, target),
     dropped: none,
   }
 }
@@ -39,8 +40,8 @@ function relayTo(path: string, request: NativeRequest, target: Target): Upstream
 const none: readonly string[] = Object.freeze([])
 
 /**
- * Returns the headers of a request to a provider that uses the messages format, including `anthropic-version`. A forwarded credential is sent in the headers in
- * which it came, and no credential of the gateway is sent with it.
+ * Returns the headers of a request to a provider that uses the messages format, including `anthropic-version`. A forwarded credential is sent in the
+ * same headers in which it arrived. No credential of the gateway is then sent.
  */
 export function anthropicHeaders({ provider, credential, forwarded }: Target, stream: boolean): Record<string, string> {
   const headers: Record<string, string> = {
@@ -60,20 +61,21 @@ export function anthropicHeaders({ provider, credential, forwarded }: Target, st
   return headers
 }
 
-/** Returns the body. A body with a repeated name is written again, because the gateway reads the last occurrence and a provider may read the first. */
-function bodyOf({ body, bytes }: NativeRequest, { upstreamModel }: Target): Buffer | string {
+/** Returns the body. A body with a repeated name is written again. The gateway reads the last occurrence, and a provider may read the first. */
+function bodyOf({ body, bytes }: NativeRequest, target: Target): Pick<UpstreamRequest, 'body' | 'unwritten'> {
+  const { upstreamModel } = target
   const isNamedAsIs = body['model'] === upstreamModel
-  if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify(isNamedAsIs ? body : { ...body, model: upstreamModel })
-  return isNamedAsIs ? bytes : editMembers(bytes, new Map([['model', JSON.stringify(upstreamModel)]]))
+  if (bytes === null || hasDoubles(bytes, body)) return jsonBody(isNamedAsIs ? body : { ...body, model: upstreamModel }, target)
+  return { body: isNamedAsIs ? bytes : editMembers(bytes, new Map([['model', JSON.stringify(upstreamModel)]])) }
 }
 
 /**
- * Reads a stream of the messages format while its bytes pass. The same bytes give the same result for any chunking. `usage` is set when the provider has sent
- * the final usage. `partial` is its report about the prompt at the beginning.
+ * Reads a stream of the messages format while its bytes pass. The same bytes give the same result, however they are chunked. `usage` is set when the
+ * provider has sent the final usage. `partial` is the usage of the prompt that the provider reports at the beginning.
  */
 export class AnthropicStreamTap extends EventTap {
   partial: TokenUsage | null = null
-  /** True: `partial` also has the output. */
+  /** True when `partial` also contains output tokens. */
   #hasToldOutput = false
 
   protected field(bytes: Uint8Array, start: number, end: number): boolean {
@@ -105,7 +107,7 @@ export class AnthropicStreamTap extends EventTap {
         const usage = mergeMessagesUsage(this.usage ?? this.partial, event['usage'])
         if (!tellsOutput(event['usage'])) return
         this.usageChars = this.outputChars
-        // Before the stop reason, the number is not final.
+        // The number is not final before the stop reason.
         if (isObject(event['delta']) && typeof event['delta']['stop_reason'] === 'string') this.usage = usage
         else {
           this.partial = usage
@@ -127,7 +129,7 @@ export class AnthropicStreamTap extends EventTap {
   }
 }
 
-/** Only this part of a longer error is passed on. */
+/** Maximum number of characters of an error that are passed on. */
 const faultMaxChars = 4096
 
 const dataName = Buffer.from('data:')

@@ -6,10 +6,10 @@ import { usageToOpenAi } from '../../../wire/usage.ts'
 import { textOf } from '../json-values.ts'
 import { replyToolName } from './anthropic-format.ts'
 
-/** The text of a refusal for which the provider gives none. */
+/** The text of a refusal for which the provider gives no text. */
 const refusalText = 'The model refused to answer.'
 
-/** Returns the reply as a chat completion. Blocks of the provider's own tools are left out; `annotations` cites their results. */
+/** Returns the reply as a chat completion. Blocks of the provider's own tools are left out, but `annotations` cites their results. */
 export function completionOf(reply: JsonObject): Record<string, unknown> {
   const blocks = objectsOf(reply['content'])
   const usage = usageFromMessages(reply['usage'])
@@ -45,7 +45,7 @@ function saidIn(block: JsonObject): string {
   return block['type'] === 'tool_use' && block['name'] === replyToolName ? JSON.stringify(block['input'] ?? {}) : ''
 }
 
-/** Returns a thinking block that can be sent back in the next turn. A block without a signature cannot. */
+/** Returns a thinking block that can be sent back in the next turn. A block without a signature cannot be sent back. */
 export function signedThinking(block: JsonObject): Record<string, unknown>[] {
   if (block['type'] === 'redacted_thinking') return [{ type: 'redacted_thinking', data: block['data'] }]
   if (block['type'] !== 'thinking' || textOf(block['signature']) === '') return []
@@ -56,7 +56,7 @@ function callOf(block: JsonObject): Record<string, unknown> {
   return { id: block['id'], type: 'function', function: { name: block['name'], arguments: JSON.stringify(block['input'] ?? {}) } }
 }
 
-/** Returns a web page that the text cites, in OpenAI's form. Other citations have no place there. */
+/** Returns a web page that the text cites, in OpenAI's form. Citations of other kinds are left out, because that form has no place for them. */
 export function annotationOf(citation: JsonObject): Record<string, unknown>[] {
   const { url, title } = citation
   return typeof url === 'string' ? [{ type: 'url_citation', url_citation: { url, title: textOf(title) } }] : []
@@ -70,7 +70,7 @@ export function refusalOf(details: unknown): string {
 const finishReasons: Readonly<Record<string, string>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
-  // The provider's own tools ran for long. The text so far is the answer.
+  // The provider paused after long use of its own tools. The text so far is the answer.
   pause_turn: 'stop',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
@@ -78,7 +78,10 @@ const finishReasons: Readonly<Record<string, string>> = {
   refusal: 'content_filter',
 }
 
-/** Returns `finish_reason`, and the matched stop string if the provider names it. A call that only represents the reply does not count as a call. */
+/**
+ * Returns `finish_reason`, and the matched stop string if the provider names it. A call of the tool that represents the reply does not count as a
+ * call.
+ */
 export function finishOf(stop: JsonObject, hasCalls: boolean): { finish_reason: string; stop_sequence?: string } {
   const reason = finishReasons[textOf(stop['stop_reason'])] ?? (hasCalls ? 'tool_calls' : 'stop')
   const met = stop['stop_sequence']

@@ -10,10 +10,10 @@ import { toolsOf } from './anthropic-tools.ts'
 import { type Turns, turnsOf } from './anthropic-turns.ts'
 import { abilitiesOf, type ClaudeAbilities } from './claude-version.ts'
 
-/** The ceiling if neither the caller nor the catalog has one. The format requires one. */
+/** The limit of output tokens when neither the caller nor the catalog gives one. The format requires a limit. */
 const maxTokensDefault = 4096
 
-/** Fields that are carried, or that have no meaning in this format. */
+/** Fields that are translated, or that have no meaning in this format. */
 const carried: ReadonlySet<string> = new Set(
   [
     ['model', 'messages', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'temperature', 'top_p', 'top_k', 'stop', 'tools', 'tool_choice'],
@@ -21,7 +21,7 @@ const carried: ReadonlySet<string> = new Set(
   ].flat(),
 )
 
-/** Returns the body for the target, and the names of what it cannot carry. Throws `bad_request` that names the part. */
+/** Returns the body for the target, and the names of the fields that the body cannot express. Throws `bad_request` that names the invalid part. */
 export function messagesBody({ body, stream }: HubRequest, { upstreamModel, traits }: Target): { body: Record<string, unknown>; dropped: readonly string[] } {
   const dropped = new Set<string>()
   nameUncarried(body, carried, dropped)
@@ -65,8 +65,8 @@ function systemField(system: Turns['system'], form: ReplyForm): Record<string, u
 }
 
 /**
- * Returns the sampling options. The format accepts temperatures up to 1, and none together with thinking. It refuses two sampling options together, and its
- * newest models refuse all of them.
+ * Returns the sampling options. The format accepts temperatures up to 1, and no temperature together with thinking. It refuses two sampling options
+ * together. Its newest models refuse all sampling options.
  */
 function samplingFields(body: JsonObject, abilities: ClaudeAbilities, thinks: boolean, dropped: Set<string>): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
@@ -86,10 +86,10 @@ function samplingFields(body: JsonObject, abilities: ClaudeAbilities, thinks: bo
   }
 }
 
-/** True for the default value, whose loss has no effect. */
+/** Returns whether this is the default value, so that leaving it out has no effect. */
 const isNeutral = (name: string, value: number): boolean => name !== 'top_k' && value === 1
 
-/** Returns the stop strings. The format refuses those without a visible character. */
+/** Returns the stop strings. The format refuses stop strings without a visible character. */
 function stopField(stop: unknown, dropped: Set<string>): Record<string, unknown> {
   if (isAbsent(stop)) return {}
   const given: readonly unknown[] = Array.isArray(stop) ? stop : [stop]
@@ -98,7 +98,7 @@ function stopField(stop: unknown, dropped: Set<string>): Record<string, unknown>
   return kept.length === 0 ? {} : { stop_sequences: kept }
 }
 
-/** Returns the end user and the service tier. */
+/** Returns the fields for the end user and the service tier. */
 function callerFields({ user, safety_identifier: newer, service_tier: tier }: JsonObject, dropped: Set<string>): Record<string, unknown> {
   const named = { auto: 'auto', standard_only: 'standard_only', default: 'standard_only' }
   const known = typeof tier === 'string' && Object.hasOwn(named, tier) ? named[tier as keyof typeof named] : undefined

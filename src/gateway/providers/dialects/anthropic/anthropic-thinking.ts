@@ -1,20 +1,20 @@
-/** Decides how much a request of the messages format thinks, and what it must then omit. */
+/** Decides how much thinking a request of the messages format asks for, and which fields it must then leave out. */
 
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import type { ModelTraits } from '../../dialect.ts'
 import { thinkingTokens } from '../thinking-budget.ts'
 import type { ClaudeAbilities } from './claude-version.ts'
 
-/** The least budget that the format accepts. Source: its reference, `thinking.budget_tokens`. */
+/** The smallest budget that the format accepts. Source: its reference, `thinking.budget_tokens`. */
 export const leastBudgetTokens = 1024
-/** Tokens that stay for the answer if the budget would take the whole ceiling. */
+/** Tokens that are left for the answer when the thinking budget would take the whole limit. */
 const answerTokens = 256
 
 export interface Thinking {
   /** Fields of the request. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly on: boolean
-  /** The field that had to be left out, or null. */
+  /** The field that had to be left out. Null when there is none. */
   readonly dropped: 'reasoning_effort' | null
 }
 
@@ -26,15 +26,16 @@ export interface ThinkingCase {
   readonly traits: ModelTraits
   readonly abilities: ClaudeAbilities
   readonly maxTokens: number
-  /** True: a function must be called. The format refuses that together with a thinking budget. */
+  /** True when the request forces a function call. The format refuses that together with a thinking budget. */
   readonly forcesTool: boolean
-  /** True: a run of calls continues whose thinking was not sent back. */
+  /** True when the request continues a series of calls and the caller did not send back the thinking of that series. */
   readonly callsWithoutThinking: boolean
 }
 
 /**
- * Returns the format's `thinking` for `reasoning_effort`. A value in the format's own terms is sent unchanged. A thinking budget that is not possible (the
- * ceiling is at or below the least budget, a call is forced, or thinking was not sent back) is left out and reported.
+ * Returns the format's `thinking` for `reasoning_effort`. A value in the format's own terms is sent unchanged. A thinking budget is impossible when
+ * the limit is not above the smallest budget, when a call is forced, or when thinking was not sent back. In these cases the budget is left out and
+ * reported.
  */
 export function thinkingOf(given: ThinkingCase): Thinking {
   const { body, traits, abilities } = given

@@ -5,17 +5,17 @@ import { isAbsent, textOf } from '../json-values.ts'
 import { withCacheControl } from './anthropic-blocks.ts'
 
 export interface Tools {
-  /** The list is empty if there are no tools. */
+  /** The tools. The list is empty when there are none. */
   readonly tools: readonly Record<string, unknown>[]
   readonly choice: Record<string, unknown> | undefined
-  /** True: a function must be called. */
+  /** True when the request forces a function call. */
   readonly forces: boolean
 }
 
 /**
- * Returns the tools and the choice among them. Functions become tools. An entry of another type with a name is one of the format's own server tools and is sent
- * unchanged. Functions that were called earlier but are no longer offered are declared with choice "none", because the format requires declarations for the
- * calls in its history.
+ * Returns the tools and the tool choice. Functions become tools. A named entry of another type is one of the format's own server tools and is sent
+ * unchanged. The format requires a declaration for every call in its history. Functions that were called earlier and are no longer offered are
+ * therefore declared, with choice "none".
  */
 export function toolsOf(body: JsonObject, calledNames: readonly string[], dropped: Set<string>): Tools {
   const tools = objectsOf(body['tools']).flatMap(tool => toolOf(tool, dropped))
@@ -28,7 +28,7 @@ export function toolsOf(body: JsonObject, calledNames: readonly string[], droppe
   return { tools: calledNames.map(name => ({ name, input_schema: { type: 'object' } })), choice: { type: 'none' }, forces: false }
 }
 
-/** Whether a choice demands a call. If no tool is offered, no call can be made. */
+/** Returns whether a choice forces a call. No call is possible when no tool is offered. */
 export function demandsCall(choice: unknown): boolean {
   return !isAbsent(choice) && choice !== 'auto' && choice !== 'none'
 }

@@ -13,21 +13,24 @@ export interface Turn {
 }
 
 export interface Turns {
-  /** Text, or blocks if a part has a cache mark; undefined: there is no system text. */
+  /** Text, or blocks when a part has a cache mark. Undefined when there is no system text. */
   readonly system: string | Block[] | undefined
   readonly turns: readonly Turn[]
   /** The names of the functions that were called in these turns. */
   readonly calledNames: readonly string[]
-  /** True: a run of calls continues, and its last assistant turn does not begin with thinking. A thinking budget requires that. */
+  /**
+   * True when the conversation ends inside a series of calls whose last assistant turn does not begin with thinking. With a thinking budget, the
+   * format requires that it does.
+   */
   readonly callsWithoutThinking: boolean
 }
 
-/** The first user turn, if the request has none. The provider requires one. */
+/** The first user turn of a request that has none. The provider requires one. */
 const opening: Block = { type: 'text', text: 'Continue.' }
 
 /**
- * Returns the conversation in turns of alternating roles. System and developer texts are joined. Results of calls begin the turn after the calls. A call
- * without a result gets an error as its result. Ids of calls are made unique. Throws `bad_request` for a result that answers no call, and for invalid parts.
+ * Returns the conversation in turns of alternating roles. System and developer texts are joined. The results of calls begin the next turn. A call
+ * without a result gets an error as its result. Call ids are made unique. Throws `bad_request` for a result without a call, and for invalid parts.
  */
 export function turnsOf(messages: unknown, dropped: Set<string>): Turns {
   const writer = new TurnWriter(dropped)
@@ -37,7 +40,7 @@ export function turnsOf(messages: unknown, dropped: Set<string>): Turns {
   return writer.end()
 }
 
-/** The turn that made a call, and the call's id at the provider. */
+/** The turn that contains a call, and the call's id at the provider. */
 interface MadeCall {
   readonly turn: Turn
   readonly id: string
@@ -48,10 +51,10 @@ class TurnWriter {
   readonly #system: Block[] = []
   readonly #turns: Turn[] = []
   readonly #names = new Set<string>()
-  /** The calls by the ids that the client knows. Of two calls with one id, the later one counts. */
+  /** The calls by the client's ids. Of two calls with one id, the later one counts. */
   readonly #calls = new Map<string, MadeCall>()
   readonly #made: MadeCall[] = []
-  /** The results by the turn of their calls. They begin the next turn. */
+  /** The results by the turn of their calls. The results begin the next turn. */
   readonly #results = new Map<Turn, Block[]>()
   /** The JSON texts of the arguments of all calls. */
   readonly #texts = new JsonTexts()
@@ -140,8 +143,8 @@ class TurnWriter {
   }
 
   /**
-   * Adds a result after the other results of the turn. Roles alternate, so the turn after the calls, which gets the results, is a user turn. It is made here if
-   * there is none.
+   * Adds a result after the other results of the turn. Roles alternate, so the turn after the calls is a user turn. This creates the user turn if it
+   * is missing.
    */
   #place(calls: Turn, result: Block): void {
     if (this.#turns.at(-1) === calls) this.#turns.push({ role: 'user', content: [] })
@@ -163,7 +166,7 @@ class TurnWriter {
     for (const { turn, id } of this.#made) if (!this.#answered.has(id)) this.#place(turn, missingResult(id))
     this.#addResults()
     const turns = this.#turns
-    // The format requires a user turn first. A conversation of system texts alone becomes the prompt.
+    // The format requires a user turn first. A conversation that consists only of system texts becomes the prompt.
     if (turns.length === 0) turns.push({ role: 'user', content: this.#system.length > 0 ? this.#system.splice(0) : [opening] })
     else if (turns[0]?.role === 'assistant') turns.unshift({ role: 'user', content: [opening] })
     trimEnd(turns.at(-1))
@@ -173,7 +176,7 @@ class TurnWriter {
 
 const missingResult = (id: string): Block => ({ type: 'tool_result', tool_use_id: id, is_error: true, content: missingResultText })
 
-/** Returns the thinking blocks, unchanged. The format would refuse thinking that is unsigned or signed by another provider, so it is left out. */
+/** Returns the thinking blocks, unchanged. Thinking that is unsigned, or signed by another provider, is left out, because the format refuses it. */
 function thinkingBlocks(blocks: unknown): Block[] {
   return objectsOf(blocks).filter(({ type, signature, data }) =>
     type === 'redacted_thinking'
@@ -188,7 +191,7 @@ function systemOf(blocks: Block[]): Turns['system'] {
   return blocks.map(block => textOf(block['text'])).join('\n\n')
 }
 
-/** Removes white space at the end of an assistant turn that the model must continue, because the format refuses it. */
+/** Removes white space at the end of an assistant turn that the model must continue. The format refuses such white space. */
 function trimEnd(last: Turn | undefined): void {
   const block = last?.role === 'assistant' ? last.content.at(-1) : undefined
   if (block?.['type'] === 'text') block['text'] = textOf(block['text']).trimEnd()

@@ -7,13 +7,16 @@ import type { TokenUsage } from '../../../wire/usage.ts'
 import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../../dialect.ts'
 import { classifyFailure } from '../../failure.ts'
 import { answersInMessages } from '../answers.ts'
-import { textOf, wellFormedJson } from '../json-values.ts'
+import { mendedBody, textOf } from '../json-values.ts'
 import { AnthropicStreamDecoder } from './anthropic-decoder.ts'
 import { AnthropicStreamTap, anthropicCountRelay, anthropicHeaders, anthropicRelay } from './anthropic-relay.ts'
 import { completionOf } from './anthropic-reply.ts'
 import { messagesBody } from './anthropic-request.ts'
 
-/** The dialect of Anthropic messages. Requests of other client formats are translated, those of its own are relayed. It has no embeddings. */
+/**
+ * The dialect of Anthropic messages. Requests of other client formats are translated, and requests of its own format are relayed. It has no
+ * embeddings.
+ */
 export const anthropicDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     if (request.operation !== 'chat') throw fail('bad_request', { message: 'The provider of this model has no embeddings. Use a model of kind embedding.' })
@@ -22,7 +25,7 @@ export const anthropicDialect: Dialect = {
       method: 'POST',
       url: `${target.provider.baseUrl}/messages`,
       headers: anthropicHeaders(target, request.stream),
-      body: wellFormedJson(body),
+      ...mendedBody(body, target),
       dropped,
     }
   },
@@ -51,7 +54,7 @@ function failureOf(status: number, headers: Parameters<Dialect['failure']>[1], b
     case 'authentication_error':
       return { kind: 'credential', status }
     default:
-      // The provider reports an account without money with the status of a bad request.
+      // The provider answers 400 when an account has no money.
       if (status === 400 && /credit balance is too low/i.test(textOf(said['message']))) return { kind: 'billing', status }
       return classifyFailure(status, headers, bodyText)
   }

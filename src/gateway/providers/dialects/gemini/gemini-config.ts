@@ -1,4 +1,4 @@
-/** Translates settings of a hub request to Gemini's `generationConfig`. */
+/** Translates the settings of a hub request to Gemini's `generationConfig`. */
 
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
 import type { ModelTraits } from '../../dialect.ts'
@@ -7,22 +7,25 @@ import { isAbsent } from '../json-values.ts'
 import { thinkingTokens } from '../thinking-budget.ts'
 import { geminiSchema } from './gemini-schema.ts'
 
-/** Most stop strings that Gemini accepts. */
+/** Maximum number of stop strings that Gemini accepts. */
 const stopsMax = 5
-/** The largest thinking budget that every model of the generation with budgets accepts. */
+/** The largest thinking budget that all models with token budgets accept. */
 const budgetMaxTokens = 24_576
-/** The least budget of a model of that generation that always thinks. */
+/** The smallest thinking budget of a model with token budgets that always thinks. */
 const leastBudgetTokens = 128
-/** Tokens that stay for the answer if the budget would take the whole ceiling. */
+/** Tokens that are left for the answer when the thinking budget would take the whole limit. */
 const answerTokens = 256
 
-/** Returns whether a Gemini model takes a thinking level instead of a token budget: version 3 and newer. These models also check the signatures of calls. */
+/**
+ * Returns whether a Gemini model takes a thinking level instead of a token budget. That is so from version 3 on. These models also check the
+ * signatures of calls.
+ */
 export function thinksByLevel(upstreamModel: string): boolean {
   const version = /gemini-(\d+)/.exec(upstreamModel)
   return version !== null && Number(version[1]) >= 3
 }
 
-/** Returns the settings, without those that the caller left out. */
+/** Returns the settings of the request. Settings that the caller left out are left out here too. */
 export function generationConfigOf(body: JsonObject, upstreamModel: string, traits: ModelTraits, dropped: Set<string>): Record<string, unknown> {
   const given = (name: string): number | undefined => (typeof body[name] === 'number' ? body[name] : undefined)
   const ceilings = [given('max_tokens'), given('max_completion_tokens')].filter(value => value !== undefined)
@@ -64,7 +67,10 @@ function formatOf(wanted: unknown, dropped: Set<string>): Record<string, unknown
   return { responseMimeType: 'application/json', responseSchema: geminiSchema(describedSchema(described), at, dropped) }
 }
 
-/** Returns the thinking settings. Thoughts are always requested together with thinking, because otherwise the caller would pay for text that it cannot read. */
+/**
+ * Returns the thinking settings. A request that asks for thinking also asks for the thoughts. Otherwise the caller would pay for text that it cannot
+ * read.
+ */
 function thinkingOf(
   effort: unknown,
   upstreamModel: string,

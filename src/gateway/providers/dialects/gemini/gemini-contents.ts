@@ -17,12 +17,12 @@ export interface Contents {
   readonly contents: readonly Content[]
 }
 
-/** The value that Gemini accepts instead of a signature for a call by another model. Source: its page on thought signatures. */
+/** The value that Gemini accepts in place of a signature for a call by another model. Source: its page on thought signatures. */
 const unsigned = 'skip_thought_signature_validator'
 
 /**
- * Returns the conversation in contents of alternating roles. Signatures are where Gemini put them: on the call whose id has one, and on the last text of a
- * turn. `needsSignatures`: calls by other models are marked as such. Throws `bad_request` for a result that answers no call.
+ * Returns the conversation as contents of alternating roles. Signatures are where Gemini put them: on the call whose id contains one, and on the last
+ * text of a turn. With `needsSignatures`, calls by other models are marked as such. Throws `bad_request` for a result without a call.
  */
 export function contentsOf(messages: unknown, needsSignatures: boolean, dropped: Set<string>): Contents {
   const writer = new ContentWriter(needsSignatures, dropped)
@@ -47,7 +47,7 @@ class ContentWriter {
   readonly #calls = new Map<string, MadeCall>()
   readonly #made: MadeCall[] = []
   readonly #answered = new Set<MadeCall>()
-  /** The answers to the calls of a turn, by that turn. They begin the next turn. */
+  /** The answers to the calls of a turn, by that turn. The answers begin the next turn. */
   readonly #answers = new Map<Content, { readonly results: Part[]; readonly media: Part[] }>()
   /** The JSON texts of the arguments and results of all calls. */
   readonly #texts = new JsonTexts()
@@ -127,8 +127,8 @@ class ContentWriter {
   }
 
   /**
-   * Adds a result after the other results of the turn, and before the pictures and files that came with them. Roles alternate, so the turn after the calls is a
-   * user turn. It is made here if there is none.
+   * Adds a result after the other results of the turn, and before the pictures and files of these results. Roles alternate, so the turn after the
+   * calls is a user turn. This creates the user turn if it is missing.
    */
   #place(calls: Content, result: Part, media: readonly Part[]): void {
     if (this.#contents.at(-1) === calls) this.#contents.push({ role: 'user', parts: [] })
@@ -154,14 +154,14 @@ class ContentWriter {
       if (!this.#answered.has(call))
         this.#place(call.turn, { functionResponse: { id: readCallId(call.id).id, name: call.name, response: { error: missingResultText } } }, [])
     this.#addAnswers()
-    // Gemini requires a user turn. A conversation of system texts alone becomes the prompt.
+    // Gemini requires a user turn. A conversation that consists only of system texts becomes the prompt.
     if (contents.length === 0) return { system: null, contents: [{ role: 'user', parts: [{ text: this.#system.join('\n\n') || 'Continue.' }] }] }
     if (contents[0]?.role === 'model') contents.unshift({ role: 'user', parts: [{ text: 'Continue.' }] })
     return { system: this.#system.length === 0 ? null : this.#system.join('\n\n'), contents }
   }
 }
 
-/** Puts the signature of the turn's thinking on its last text, or on an empty text if there is none. The thinking itself is not sent back. */
+/** Puts the signature of the turn's thinking on its last text, or on an empty text if the turn has no text. The thinking itself is not sent back. */
 function signed(parts: Part[], blocks: unknown): Part[] {
   const signature = objectsOf(blocks)
     .map(block => thoughtSignatureOf(block['signature']))

@@ -7,7 +7,7 @@ import { EventDecoder } from '../event-decoder.ts'
 import { textOf } from '../json-values.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 
-/** Most candidates of one reply. Further candidates are ignored. */
+/** Maximum number of candidates of one reply. Further candidates are ignored. */
 const candidatesMax = 128
 
 /** The state of one candidate. */
@@ -18,8 +18,8 @@ interface Candidate {
 }
 
 /**
- * Reads a stream of Gemini into hub chunks. The format has no end mark; a candidate with a finish reason is complete. Calls arrive complete. Several chunks may
- * report usage; the last report counts.
+ * Reads a stream of Gemini into hub chunks. The format has no end mark. A candidate is complete when it has a finish reason. Calls arrive complete.
+ * Several chunks may report usage, and the last report counts.
  */
 export class GeminiStreamDecoder extends EventDecoder {
   readonly #candidates = new Map<number, Candidate>()
@@ -69,14 +69,17 @@ export class GeminiStreamDecoder extends EventDecoder {
   }
 }
 
-/** Counts the output that the provider has sent, including output for which the hub format has no place. */
+/** Counts the output that the provider has sent, including output that the hub format cannot represent. */
 function sentChars(candidates: unknown): number {
   let chars = 0
   for (const { content } of objectsOf(candidates)) chars += outputChars(content)
   return chars
 }
 
-/** Counts the output that is passed on, in which the arguments of calls are text. Signed blocks do not count, because they repeat text that has passed. */
+/**
+ * Counts the output that is passed on. The arguments of calls count as text. Signed blocks do not count, because they repeat text that was already
+ * passed on.
+ */
 function shownChars(choices: readonly Record<string, unknown>[]): number {
   let chars = 0
   for (const { delta } of choices) if (isObject(delta)) chars += outputChars({ ...delta, thinking_blocks: undefined })
@@ -87,7 +90,7 @@ function choiceOf(index: number, delta: Record<string, unknown>, finish: string 
   return { index, delta, finish_reason: finish }
 }
 
-/** Returns the first object. Errors come as an object or as a list of one. */
+/** Returns the object, or the first object of a list. Gemini sends errors in both forms. */
 function firstObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text)
@@ -107,7 +110,7 @@ function faultOf(error: JsonObject): StreamFault {
   }
 }
 
-/** The provider's status of a failure -> `error.type` of the wire. */
+/** Maps the provider's status of a failure to the gateway's `error.type`. */
 const faultTypes: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTED: 'rate_limit_error',
   UNAVAILABLE: 'overloaded_error',

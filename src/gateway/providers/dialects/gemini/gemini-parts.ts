@@ -34,7 +34,7 @@ function partOf(part: JsonObject, at: string, dropped: Set<string>): Part[] {
   }
 }
 
-/** Returns media inline, or as an address that the provider fetches. */
+/** Returns the media as inline data, or as a URL that the provider fetches. */
 function mediaPart(url: unknown, at: string): Part {
   if (typeof url !== 'string') throw fail('bad_request', { message: `"${at}" must be a string.` })
   const data = dataUrlOf(url)

@@ -6,7 +6,10 @@ import { type TokenUsage, tokenCount } from '../../../wire/usage.ts'
 import { textOf } from '../json-values.ts'
 import { blockSignature, signedCallId } from './gemini-signature.ts'
 
-/** Reads `usageMetadata`. Thoughts count as completion. Text that the provider's own tools read counts as prompt. Returns null if a count is implausible. */
+/**
+ * Reads `usageMetadata`. Thoughts count as completion tokens. Text that the provider's own tools read counts as prompt tokens. Returns null if a
+ * count is implausible.
+ */
 export function geminiUsage(metadata: unknown): TokenUsage | null {
   if (!isObject(metadata)) return null
   // Gemini omits a count of zero.
@@ -28,7 +31,7 @@ export function geminiUsage(metadata: unknown): TokenUsage | null {
   }
 }
 
-/** Returns the tokens of sound if the provider reports its prompt by modality. */
+/** Returns the number of audio tokens, if the provider reports the prompt by modality. */
 function audioIn(details: unknown): number {
   return objectsOf(details).reduce((sum, { modality, tokenCount: count }) => sum + (modality === 'AUDIO' ? (tokenCount(count) ?? 0) : 0), 0)
 }
@@ -45,7 +48,7 @@ const blocked = new Set([
   'IMAGE_RECITATION',
 ])
 
-/** Returns the `finish_reason` of a candidate; null: it has not finished. */
+/** Returns the `finish_reason` of a candidate. Returns null when it has not finished. */
 export function finishReason(reason: unknown, hasCalls: boolean): string | null {
   if (typeof reason !== 'string' || reason === 'FINISH_REASON_UNSPECIFIED') return null
   if (reason === 'MAX_TOKENS') return 'length'
@@ -53,14 +56,14 @@ export function finishReason(reason: unknown, hasCalls: boolean): string | null 
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-/** Returns a text that says why an answer was blocked; null: it was not blocked. */
+/** Returns a text that says why an answer was blocked. Returns null when it was not blocked. */
 export function blockedText(candidate: JsonObject): string | null {
   const reason = textOf(candidate['finishReason'])
   if (!blocked.has(reason)) return null
   return textOf(candidate['finishMessage']) || `The provider blocked the answer (${reason}).`
 }
 
-/** Returns a text that says why a prompt was blocked and not answered; null: it was not blocked. */
+/** Returns a text that says why a prompt was blocked and not answered. Returns null when it was not blocked. */
 export function blockedPromptText(reply: JsonObject): string | null {
   const feedback = reply['promptFeedback']
   if (!isObject(feedback) || typeof feedback['blockReason'] !== 'string') return null
@@ -80,7 +83,7 @@ export interface Said {
 /** Reads the parts of one candidate, over all chunks of a stream. */
 export class PartReader {
   readonly #index: number
-  /** The thinking since the last signed block. */
+  /** The text of the thinking since the last signed block. */
   readonly #thinking = new GrowingText()
   calls = 0
 
@@ -111,7 +114,7 @@ export class PartReader {
     said.blocks.push({ type: 'thinking', thinking: this.#thinking.take(), signature: blockSignature(textOf(thoughtSignature)) })
   }
 
-  /** Returns a call. Calls often arrive without an id. The generated id is the same each time that the same reply is read. */
+  /** Returns a call. Calls often arrive without an id. The generated id is the same each time the same reply is read. */
   #call(call: JsonObject, responseId: string, thoughtSignature: string): Record<string, unknown> {
     const index = this.calls++
     const text = JSON.stringify(isObject(call['args']) ? call['args'] : {})

@@ -10,7 +10,7 @@ import { generationConfigOf, thinksByLevel } from './gemini-config.ts'
 import { contentsOf } from './gemini-contents.ts'
 import { geminiSchema, type ReferenceRoom, referenceRoom } from './gemini-schema.ts'
 
-/** Fields that are carried, or that have no meaning in this format. */
+/** Fields that are translated, or that have no meaning in this format. */
 const carried: ReadonlySet<string> = new Set(
   [
     ['model', 'messages', 'max_tokens', 'max_completion_tokens', 'stream', 'stream_options', 'temperature', 'top_p', 'top_k', 'stop', 'n', 'seed'],
@@ -18,11 +18,11 @@ const carried: ReadonlySet<string> = new Set(
   ].flat(),
 )
 
-/** Returns the body for the target, and the names of what it cannot carry. Throws `bad_request` that names the part. */
+/** Returns the body for the target, and the names of the fields that the body cannot express. Throws `bad_request` that names the invalid part. */
 export function geminiBody({ body }: HubRequest, { upstreamModel, traits }: Target): { body: Record<string, unknown>; dropped: readonly string[] } {
   const dropped = new Set<string>()
   const tools = toolsOf(body['tools'], dropped)
-  // Parallel calls are the default of this API, so `parallel_tool_calls: true` is not lost.
+  // Parallel calls are the default of this API, so `parallel_tool_calls: true` needs no field.
   if (tools.length === 0 || body['parallel_tool_calls'] === true) nameUncarried({ ...body, parallel_tool_calls: null }, carried, dropped)
   else nameUncarried(body, carried, dropped)
   nameStreamOptions(body, dropped)
@@ -30,7 +30,7 @@ export function geminiBody({ body }: HubRequest, { upstreamModel, traits }: Targ
   const { system: said, contents } = contentsOf(body['messages'], isNewer, dropped)
   if (tools.length === 0 && demandsCall(body['tool_choice'])) dropped.add('tool_choice')
   const toolConfig = tools.length === 0 ? null : toolConfigOf(body['tool_choice'], dropped)
-  // The older generations refuse a form for the reply together with tools.
+  // The older generations refuse a form for the reply together with tools. For them, a sentence describes the form.
   const told = tools.length === 0 || isNewer ? null : toldForm(body['response_format'])
   const system = told === null ? said : [said, told].filter(text => text !== null).join('\n\n')
   const generationConfig = generationConfigOf(told === null ? body : { ...body, response_format: null }, upstreamModel, traits, dropped)
@@ -45,7 +45,7 @@ export function geminiBody({ body }: HubRequest, { upstreamModel, traits }: Targ
   return { body: written, dropped: [...dropped] }
 }
 
-/** Returns the functions in one entry. An entry without a type is one of the API's own tools and is sent unchanged. */
+/** Returns all functions in one entry. An entry without a type is one of the API's own tools and is sent unchanged. */
 function toolsOf(given: unknown, dropped: Set<string>): Record<string, unknown>[] {
   const own: Record<string, unknown>[] = []
   const functionDeclarations: Record<string, unknown>[] = []

@@ -12,36 +12,36 @@ const subset: SchemaSubset = {
   closesObjects: false,
 }
 
-/** Keywords that say nothing about a value. */
+/** Keywords that do not restrict a value. */
 const annotations: readonly string[] = ['$schema', '$id', '$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'strict', 'additionalProperties']
 
-/** The number of nested references that are followed. A deeper reference is replaced by a schema that allows any value. */
+/** Maximum number of nested references that are followed. A deeper reference becomes a schema that allows any value. */
 const referenceDepthMax = 8
-/** The deepest level of a schema that is rewritten. */
+/** Maximum depth of a schema that is rewritten. */
 const depthMax = 64
 
 /**
- * The size that may be written in place of references. A definition that refers to itself several times multiplies with each step: a few lines would use all
- * memory and time.
+ * The amount of text that copies of definitions may add to a schema. A definition that refers to itself several times multiplies with each step.
+ * Without this bound, a few lines would use all memory and time.
  */
 export interface ReferenceRoom {
   /** Characters of JSON. */
   chars: number
 }
 
-/** The room of a request apart from the room that its schemas add. */
+/** The room that every request has, in characters. Its schemas add to this room. */
 const roomChars = 8192
-/** A schema with references may grow to this many times its own length, so that the sent size stays near the measured size. */
+/** Room that a schema with references adds, as a multiple of its own length. The size of the sent schema thus stays near the measured size. */
 const roomPerChar = 2
-/** The characters that every copied definition counts for in addition to its text, so that empty ones are bounded, too. */
+/** The number of characters that each copied definition counts for in addition to its text. Copies of empty definitions are therefore bounded too. */
 const schemaChars = 16
 
-/** Returns the room for the references of one request. References that do not fit are replaced by a schema that allows any value. */
+/** Returns the room for the references of one request. A reference that does not fit becomes a schema that allows any value. */
 export const referenceRoom = (): ReferenceRoom => ({ chars: roomChars })
 
 /**
- * Returns the schema in the keywords that Gemini accepts: references are followed, `const` becomes an `enum` of one, `oneOf` becomes `anyOf`, and a list of
- * types becomes `nullable` or `anyOf`. Refused keywords that would restrict a value are added to `dropped` under `at`.
+ * Returns the schema in the keywords that Gemini accepts. References are followed, `const` becomes an `enum` of one value, and `oneOf` becomes
+ * `anyOf`. A list of types becomes `nullable` or `anyOf`. Refused keywords that restrict a value are added to `dropped` under `at`.
  */
 export function geminiSchema(schema: unknown, at: string, dropped: Set<string>, room: ReferenceRoom = referenceRoom()): unknown {
   return withinSubset(new Rewriter(schema, at, dropped, room).rewrite(schema), subset, at, dropped)
@@ -50,7 +50,7 @@ export function geminiSchema(schema: unknown, at: string, dropped: Set<string>, 
 class Rewriter {
   readonly #root: unknown
   readonly #definitions: Readonly<Record<string, unknown>>
-  /** The length of each definition whose reference was followed. */
+  /** The size of each definition whose reference was followed, in characters. */
   readonly #lengths = new Map<unknown, number>()
   readonly #at: string
   readonly #dropped: Set<string>
@@ -90,7 +90,7 @@ class Rewriter {
     return this.rewrite({ ...objectOf(target), ...beside }, depth + 1, followed + 1)
   }
 
-  /** Takes the room for one more copy of a definition. Returns false, and takes nothing, if there is not enough room. */
+  /** Takes the room for one more copy of a definition. Returns false and takes nothing when there is not enough room. */
   #fits(target: unknown): boolean {
     if (this.#lengths.size === 0) this.#room.chars += roomPerChar * JSON.stringify(this.#root).length
     const chars = this.#lengths.get(target) ?? JSON.stringify(target).length + schemaChars
@@ -100,7 +100,7 @@ class Rewriter {
     return true
   }
 
-  /** Replaces the target of a reference that is not followed. */
+  /** Returns the schema for a reference that is not followed. It allows any value. */
   #anything(): unknown {
     this.#dropped.add(`${this.#at}.$ref`)
     return {}
@@ -125,8 +125,8 @@ function typesOf(type: unknown): Record<string, unknown> {
 }
 
 /**
- * Converts an enum, because Gemini's enums are lists of strings. null among the values becomes `nullable`. If another value is not a string, the list moves to
- * the description.
+ * Converts an enum, because Gemini's enums are lists of strings. Null among the values becomes `nullable`. If another value is not a string, the list
+ * of values moves to the description.
  */
 function stringEnum(made: Record<string, unknown>, values: readonly unknown[]): void {
   const texts = values.filter(value => value !== null)

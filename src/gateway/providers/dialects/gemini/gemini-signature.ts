@@ -1,7 +1,7 @@
 /**
- * Signatures of Gemini. Gemini signs its thoughts and calls, and requires the signatures back in the next turn. The hub format has two places that clients
- * return unchanged: the signature of a thinking block, and the id of a call. Both name the provider that signed, because every provider refuses a signature
- * that it has not made.
+ * Signatures of Gemini. Gemini signs its thoughts and calls, and requires the signatures back in the next turn. In the hub format, clients return two
+ * fields unchanged: the signature of a thinking block, and the id of a call. Signatures are stored in these fields. Both fields name the provider
+ * that signed, because a provider refuses the signatures of others.
  */
 
 const blockMark = 'gemini:'
@@ -17,17 +17,17 @@ export function thoughtSignatureOf(signature: unknown): string | null {
   return typeof signature === 'string' && signature.startsWith(blockMark) ? signature.slice(blockMark.length) : null
 }
 
-/** True for a signature that Gemini made. No other provider accepts it. */
+/** Returns whether Gemini made the signature. No other provider accepts such a signature. */
 export function foreignSignature(signature: string): boolean {
   return signature.startsWith(blockMark)
 }
 
-/** Returns the id of a call with its signature. It has only letters, digits, _ and -, which every API accepts. */
+/** Returns an id that contains the id of a call and its signature. It has only letters, digits, _ and -, so every API accepts it. */
 export function signedCallId(id: string, thoughtSignature: string): string {
   return `${id}${idMark}${Buffer.from(thoughtSignature, 'utf8').toString('base64url')}`
 }
 
-/** True for an id that carries a signature. */
+/** Returns whether the id contains a signature. */
 export function isSignedId(id: unknown): id is string {
   return typeof id === 'string' && id.includes(idMark)
 }

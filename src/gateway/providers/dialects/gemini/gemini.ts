@@ -8,7 +8,7 @@ import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest }
 import { classifyFailure } from '../../failure.ts'
 import type { Provider } from '../../provider.ts'
 import { answersInGemini } from '../answers.ts'
-import { textOf, wellFormedJson } from '../json-values.ts'
+import { mendedBody, textOf } from '../json-values.ts'
 import { GeminiStreamDecoder } from './gemini-decoder.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 import { geminiBody } from './gemini-request.ts'
@@ -19,7 +19,7 @@ export const geminiDialect: Dialect = {
     if (request.operation !== 'chat')
       throw fail('bad_request', { message: 'The provider of this model serves no embeddings here. Use another model of kind embedding.' })
     const { body, dropped } = geminiBody(request, target)
-    return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), body: wellFormedJson(body), dropped }
+    return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), ...mendedBody(body, target), dropped }
   },
   relay: null,
   reply: (_operation, reply): Record<string, unknown> => completionOf(reply),
@@ -29,11 +29,11 @@ export const geminiDialect: Dialect = {
   },
   failure: failureOf,
   decoder: (eventMaxBytes): ChatStreamDecoder => new GeminiStreamDecoder(eventMaxBytes),
-  // Streams of this format are always translated, so this tap reads nothing.
+  // Streams of this format are always translated and never relayed, so this tap reads nothing.
   tap: (): StreamTap => new ChatStreamTap(),
 }
 
-/** Returns the address. The OpenAI-compatible API has its own path below the native one. A provider row may give the address of either. */
+/** Returns the URL. The OpenAI-compatible API has its own path below the native one. A provider row may contain the URL of either API. */
 function urlOf({ provider, upstreamModel }: Target, stream: boolean): string {
   const base = provider.baseUrl.replace(/\/openai$/, '')
   const model = upstreamModel
@@ -44,7 +44,7 @@ function urlOf({ provider, upstreamModel }: Target, stream: boolean): string {
   return `${base}/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
 }
 
-/** Returns the headers. A key is sent in the API's own header, because the API accepts only another kind of token as a bearer. */
+/** Returns the headers. A key is sent in the API's own header, because the API accepts another kind of token as a bearer. */
 function headersOf({ provider, credential }: Target, stream: boolean): Record<string, string> {
   const auth: Provider['auth'] = provider.auth === 'bearer' ? 'x-goog-api-key' : provider.auth
   const sent = callHeaders({ ...provider, auth }, credential)
@@ -85,7 +85,10 @@ function choiceOf(candidate: JsonObject, place: number, responseId: unknown): Re
   return { index, message, logprobs: null, finish_reason: finishReason(candidate['finishReason'], calls.length > 0) ?? 'stop' }
 }
 
-/** Matches messages about an account without money. The sentence about an exceeded quota is left out, because this API writes it for every rate limit. */
+/**
+ * Matches messages about an account without money. The sentence about an exceeded quota is not among them, because this API uses it for every rate
+ * limit.
+ */
 const billingWords = /credits? (?:are|is|have been) depleted|billing (?:account|is) (?:\w+ )?(?:disabled|not|closed)|enable billing/i
 const wrongKeyWords = /API_KEY_INVALID|API[ _]key (?:not valid|expired|not found)/i
 

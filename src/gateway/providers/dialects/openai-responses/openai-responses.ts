@@ -5,14 +5,14 @@ import type { TokenUsage } from '../../../wire/usage.ts'
 import type { Dialect, HubRequest, StreamTap, Target, UpstreamRequest } from '../../dialect.ts'
 import { classifyFailure } from '../../failure.ts'
 import { answersInResponses } from '../answers.ts'
-import { wellFormedJson } from '../json-values.ts'
+import { mendedBody } from '../json-values.ts'
 import { openAiHeaders } from '../openai/openai.ts'
 import { ResponsesStreamDecoder } from './responses-decoder.ts'
 import { ResponsesStreamTap, responsesRelay } from './responses-relay.ts'
 import { completionOfResponse, usageOfResponse } from './responses-reply.ts'
 import { responsesBody } from './responses-request.ts'
 
-/** The dialect of OpenAI Responses. Requests of other client formats are translated, those of its own are relayed. It has no embeddings. */
+/** The dialect of OpenAI Responses. Requests of other client formats are translated, and requests of its own format are relayed. It has no embeddings. */
 export const openAiResponsesDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     if (request.operation !== 'chat') throw fail('unsupported_operation', { message: 'Embeddings are not asked for in the Responses API.' })
@@ -21,7 +21,7 @@ export const openAiResponsesDialect: Dialect = {
       method: 'POST',
       url: `${target.provider.baseUrl}/responses`,
       headers: openAiHeaders(request, target),
-      body: wellFormedJson(body),
+      ...mendedBody(body, target),
       dropped,
     }
   },

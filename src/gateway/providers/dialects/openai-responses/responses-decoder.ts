@@ -8,7 +8,7 @@ import { eventChars } from '../responses-output.ts'
 import { blockOfItem, readableText } from './responses-reasoning.ts'
 import { chatCall, finishOf, isCall, usageOfResponse } from './responses-reply.ts'
 
-/** Most items of a reply. */
+/** Maximum number of items of a reply. */
 const itemsMax = 4096
 
 /** An unfinished call. */
@@ -24,7 +24,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
   #head: JsonObject = { id: 'chatcmpl-response', object: 'chat.completion.chunk', created: 0, model: '' }
   #callCount = 0
   #hasRole = false
-  /** Items that have sent text. Their text is not repeated when they are done. */
+  /** Items whose text was already sent in deltas. It is not sent again when the item is complete. */
   readonly #heard = new Set<number | null>()
   #lastThought: unknown = null
 
@@ -81,7 +81,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return text === '' ? [] : [this.#chunk({ [name]: text })]
   }
 
-  /** Writes thinking. Parts of a summary are separated by an empty line, as in a whole reply. */
+  /** Returns the chunks for thinking. An empty line separates the parts of a summary, as in a whole reply. */
   #think(data: JsonObject): readonly ChatStreamEvent[] {
     const text = textOf(data['delta'])
     if (text === '') return []
@@ -108,7 +108,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return [this.#chunk({ tool_calls: [{ index: call.index, ...said }] })]
   }
 
-  /** Writes what a provider sends only with the complete item, and the signature of its thinking. */
+  /** Returns the chunks for a complete item: the parts that the provider sends only now, and the signature of its thinking. */
   #itemDone(place: number | null, item: JsonObject): readonly ChatStreamEvent[] {
     if (isCall(item)) {
       const opening = this.#calls.has(place) ? [] : this.#openCall(place, item)
@@ -130,7 +130,7 @@ export class ResponsesStreamDecoder extends EventDecoder {
     return [finish, ...this.#usage(response), { kind: 'done' }]
   }
 
-  /** Reports the usage before the failure, because a failed response is charged too. */
+  /** Reports the usage and then the failure, because a failed response is charged too. */
   #fail(response: JsonObject): readonly ChatStreamEvent[] {
     return [...this.#usage(response), { kind: 'error', fault: faultOf(response['error']) }]
   }
@@ -147,15 +147,15 @@ export class ResponsesStreamDecoder extends EventDecoder {
   }
 }
 
-/** Returns the index of an item. Every index that is not a number becomes null, because it could be a text of any length. */
+/** Returns the index of an item. An index that is not a number becomes null, because it could be a text of any length. */
 const placeOf = ({ output_index: place }: JsonObject): number | null => (typeof place === 'number' ? place : null)
 
-/** Reports output for which the hub format has no place. */
+/** Reports output that the hub format cannot represent. */
 function unshown(chars: number): readonly ChatStreamEvent[] {
   return chars === 0 ? [] : [{ kind: 'chunk', chunk: { choices: [] }, outputChars: chars }]
 }
 
-/** Returns the parts of a message that was sent in one piece. */
+/** Returns the parts of a message that arrived in one piece. */
 function messageText(item: JsonObject): readonly JsonObject[] {
   return objectsOf(item['content']).flatMap(part => {
     const text = textOf(part['text'])

@@ -7,8 +7,8 @@ import { textOf } from '../json-values.ts'
 import { itemOfBlock } from './responses-reasoning.ts'
 
 /**
- * Returns hub messages as input items of the Responses API. A call without a result gets an error as its output. Adds to `dropped` what could not be carried.
- * Throws `bad_request` for a result that answers no call.
+ * Returns hub messages as input items of the Responses API. A call without a result gets an error as its output. What the API cannot express is added
+ * to `dropped`. Throws `bad_request` for a result without a call.
  */
 export function inputItems(messages: unknown, dropped: Set<string>): readonly JsonObject[] {
   const called = new Map<unknown, string>()
@@ -35,7 +35,7 @@ export function inputItems(messages: unknown, dropped: Set<string>): readonly Js
   return withOutputs(items, answered)
 }
 
-/** Adds, after each run of calls, an output for every call without one. */
+/** Adds an output for every call without one, after each series of calls. */
 function withOutputs(items: readonly JsonObject[], answered: ReadonlySet<unknown>): readonly JsonObject[] {
   const made: JsonObject[] = []
   let owed: JsonObject[] = []
@@ -58,7 +58,7 @@ function missingOutput({ type, call_id: id }: JsonObject): JsonObject {
   return { type: `${textOf(type)}_output`, call_id: id, output: missingResultText }
 }
 
-/** Returns the id without the signature of another provider, because ids must not be long. */
+/** Returns the id without the signature of another provider. This API limits the length of ids. */
 const plainId = (id: unknown): unknown => (typeof id === 'string' ? readCallId(id).id : id)
 
 function assistantItems(message: JsonObject, dropped: Set<string>, texts: JsonTexts): readonly JsonObject[] {
@@ -69,7 +69,7 @@ function assistantItems(message: JsonObject, dropped: Set<string>, texts: JsonTe
     if (item === null) dropped.add('messages.thinking_blocks')
     else items.push(item)
   }
-  // This API does not accept thinking that its provider has not sealed.
+  // This API accepts only thinking that its provider has encrypted.
   if (blocks.length === 0 && textOf(message['reasoning_content']) !== '') dropped.add('messages.reasoning_content')
   const said = textOfContent(message['content'])
   const refusal = textOf(message['refusal'])

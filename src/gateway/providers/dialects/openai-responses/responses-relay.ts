@@ -1,4 +1,4 @@
-/** Relays the Responses API for its own clients: it sends requests on with few changes, and reads streams while they pass. */
+/** Relays the Responses API for its own clients. It sends requests on with few changes, and reads streams while they pass. */
 
 import { isObject, type JsonObject, parsedObject } from '../../../../platform/values/json.ts'
 import { isBoundedJson } from '../../../wire/json/json-bounds.ts'
@@ -8,19 +8,19 @@ import { foreignThinkingName, isPackedHere } from '../../../wire/responses/reaso
 import { isWebSearch, webSearchName, withoutWebSearch } from '../../../wire/responses/request/tools.ts'
 import type { NativeRequest, Target, UpstreamRequest } from '../../dialect.ts'
 import { EventTap, modelNamed } from '../event-tap.ts'
-import { textOf } from '../json-values.ts'
+import { jsonBody, textOf } from '../json-values.ts'
 import { openAiHeaders } from '../openai/openai.ts'
 import { eventChars, ItemChars } from '../responses-output.ts'
 import { usageOfResponse } from './responses-reply.ts'
 import { effortOf } from './responses-request.ts'
 
 /**
- * Returns the request for a provider that uses the Responses API. The body is sent byte for byte, with these exceptions: the model if the provider has another
- * id for it, `store`, which is always false, and fields that this gateway does not allow or the API does not know.
+ * Returns the request for a provider that uses the Responses API. The body is sent byte for byte, with three exceptions. The model id changes when
+ * the provider has another id for the model. `store` is always false. Fields that this gateway does not allow, or the API does not know, are removed.
  */
 export function responsesRelay(request: NativeRequest, target: Target): UpstreamRequest {
   const { edits, dropped } = editsOf(request.body, target.upstreamModel)
-  return { method: 'POST', url: `${target.provider.baseUrl}/responses`, headers: openAiHeaders(request, target), body: bodyOf(request, edits), dropped }
+  return { method: 'POST', url: `${target.provider.baseUrl}/responses`, headers: openAiHeaders(request, target), ...bodyOf(request, edits, target), dropped }
 }
 
 type Edits = ReadonlyMap<string, unknown>
@@ -52,34 +52,37 @@ const offersWebSearch = (item: unknown): boolean => isObject(item) && Array.isAr
 const withoutItsWebSearch = (item: unknown): unknown =>
   isObject(item) && Array.isArray(item['tools']) ? { ...item, tools: withoutWebSearch(item['tools']) } : item
 
-function bodyOf({ body, bytes }: NativeRequest, edits: Edits): Buffer | string {
-  // If a name occurs twice, the gateway reads the last one, and a provider may read the first.
-  if (bytes === null || hasDoubles(bytes, body)) return JSON.stringify({ ...body, ...Object.fromEntries(edits) })
-  if (edits.size === 0) return bytes
-  return editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)])))
+function bodyOf({ body, bytes }: NativeRequest, edits: Edits, target: Target): Pick<UpstreamRequest, 'body' | 'unwritten'> {
+  // When a name occurs twice, the gateway reads the last occurrence, and a provider may read the first.
+  if (bytes === null || hasDoubles(bytes, body)) return jsonBody({ ...body, ...Object.fromEntries(edits) }, target)
+  if (edits.size === 0) return { body: bytes }
+  return { body: editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)]))) }
 }
 
-/** Events that name the model, have output, or end the stream. The bytes of all others are not read. */
+/** Events that name the model, contain output, or end the stream. The bytes of other events are not read. */
 const readEvents = /^response\.(?:[\w.]+\.delta|output_item\.done|created|completed|incomplete|failed)$|^error$/
 
-/** Events that end a stream with a response. One with many probabilities has more values than are parsed: then its usage alone is read. */
+/**
+ * Events that end a stream with the whole response. A response with many token probabilities may have too many values to parse. In that case, only
+ * its usage is read.
+ */
 const lastEvents: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete'])
 
 /** Events that do not count as the beginning of a stream. */
 const silentEvents: ReadonlySet<string> = new Set(['keepalive', 'response.queued', 'response.failed', 'error'])
 
-/** Only this part of a longer error is passed on. */
+/** Maximum number of characters of an error that are passed on. */
 const faultMaxChars = 4096
 
-/** Most bytes of the usage of a response. */
+/** Maximum size of the usage object of a response, in bytes. */
 const usageMaxBytes = 4096
 const usageName = Buffer.from('"usage":')
-/** Most members of that name that are examined. */
+/** Maximum number of members of that name that are examined. */
 const usageLooksMax = 16
 
 /**
- * Returns the last object called usage in the text of an event that is the usage of a response, or null. A string cannot hold that name, because its quotes
- * are escaped there, but other members may have it.
+ * Returns the last object named usage in the text of an event, if it has the form of a response's usage. Returns null when there is none. The name
+ * cannot occur inside a string, because quotes are escaped there, but other members may have the same name.
  */
 function lastUsageOf(text: Buffer): JsonObject | null {
   for (let at = text.lastIndexOf(usageName), looks = 0; at > 0 && looks < usageLooksMax; at = text.lastIndexOf(usageName, at - 1), looks++) {
@@ -95,7 +98,7 @@ function lastUsageOf(text: Buffer): JsonObject | null {
   return null
 }
 
-/** Reads a stream of the Responses API while its bytes pass, and counts its events. The same bytes give the same result for any chunking. */
+/** Reads a stream of the Responses API while its bytes pass, and counts its events. The same bytes give the same result, however they are chunked. */
 export class ResponsesStreamTap extends EventTap {
   #name: string | null = null
   readonly #items = new ItemChars()

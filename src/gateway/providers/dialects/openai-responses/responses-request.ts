@@ -35,7 +35,7 @@ const carriedOtherwise = [
 ] as const
 const carried: ReadonlySet<string> = new Set([...same, ...carriedOtherwise])
 
-/** Translates a hub chat request to the Responses API. Nothing is stored there. `dropped` names what could not be carried. */
+/** Translates a hub chat request to the Responses API. The provider stores nothing. `dropped` names the fields that the API cannot express. */
 export function responsesBody(request: HubRequest, { upstreamModel, traits }: Target): { readonly body: JsonObject; readonly dropped: readonly string[] } {
   const { body: given, stream } = request
   const dropped = new Set<string>()
@@ -43,7 +43,7 @@ export function responsesBody(request: HubRequest, { upstreamModel, traits }: Ta
   for (const name of same) if (!isAbsent(given[name])) body[name] = given[name]
   if (stream) body['stream'] = true
   if (stream) addStreamOptions(given['stream_options'], body, dropped)
-  // The sealed thinking of a reasoning model is returned, so that the client can send it with the next turn.
+  // A reasoning model returns its encrypted thinking, so that the client can send it with the next turn.
   if (traits.reasoning) body['include'] = ['reasoning.encrypted_content']
   addTools(given, body, dropped)
   if (!isAbsent(given['reasoning_effort'])) body['reasoning'] = { effort: effortOf(given['reasoning_effort']) }
@@ -55,7 +55,7 @@ export function responsesBody(request: HubRequest, { upstreamModel, traits }: Ta
   return { body, dropped: [...dropped] }
 }
 
-/** Reads the stream options. Usage is not one of them here, because every stream reports it at the end. */
+/** Reads the stream options. The usage option has no counterpart, because every stream of this API reports usage at the end. */
 function addStreamOptions(options: unknown, body: Record<string, unknown>, dropped: Set<string>): void {
   if (!isObject(options)) return
   const { include_usage: _told, include_obfuscation: obfuscation, ...others } = options
@@ -91,7 +91,7 @@ function addTools(given: JsonObject, body: Record<string, unknown>, dropped: Set
   if (!isAbsent(given['parallel_tool_calls'])) body['parallel_tool_calls'] = given['parallel_tool_calls']
 }
 
-/** Translates a tool. Without `strict`, chat does not treat a function as strict but this API does, so `strict` is always set. */
+/** Translates a tool. `strict` is always set, because its default differs: false in chat, and true in this API. */
 function responsesTool(tool: JsonObject, dropped: Set<string>): readonly JsonObject[] {
   if (isObject(tool['cache_control'])) dropped.add('cache_control')
   const { function: made, custom } = tool

@@ -1,7 +1,8 @@
 import { isObject } from '../../../../platform/values/json.ts'
 import { errorOfChoices } from '../../../wire/chat/chat-choice-error.ts'
 import { type ChatStreamEvent, faultFrom } from '../../../wire/chat/chat-stream.ts'
-import { outputChars } from '../../../wire/output-chars.ts'
+import { outputChars, spokenBytes } from '../../../wire/output-chars.ts'
+import type { RepeatedEvents } from '../../../wire/sse/repeated-events.ts'
 import type { SseEvent } from '../../../wire/sse/sse-events.ts'
 import { EventDecoder } from '../event-decoder.ts'
 import { ToolCalls } from './openai-tool-calls.ts'
@@ -10,15 +11,30 @@ import { RepeatedDelta } from './repeated-delta.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Reads the chat stream of an OpenAI-compatible server into hub events. It corrects what such servers do differently: thinking in `reasoning` or in typed
- * parts, tool calls without or with equal indexes, ids and names in pieces or repeated, arguments as objects, the finish reason twice, a whole `message`
- * instead of a delta, and answers in addition to the first.
+ * Reads the chat stream of an OpenAI-compatible server into hub events. It corrects the deviations of such servers. Thinking may be in `reasoning` or
+ * in typed parts. Tool calls may have no index or equal indexes, and their ids and names may come in pieces or repeatedly. Arguments may be objects.
+ * The finish reason may come twice. A whole `message` may replace a delta. There may be answers in addition to the first.
  */
 export class OpenAiStreamDecoder extends EventDecoder {
   readonly #calls = new ToolCalls()
   readonly #repeated = new RepeatedDelta()
   #hasFinished = false
   #hasSaid = false
+
+  get texts(): RepeatedEvents {
+    return this.#repeated.events
+  }
+
+  get textModel(): unknown {
+    return this.#repeated.model
+  }
+
+  readTexts(bytes: Uint8Array, at: number): number {
+    if (!this.atBoundary || this.#calls.isWaiting) return at
+    const end = this.#repeated.readEvents(bytes, at)
+    if (end > at) this.passed()
+    return end
+  }
 
   override end(): readonly ChatStreamEvent[] {
     return [...super.end(), ...this.#waiting({})]
@@ -27,7 +43,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
   protected read(event: SseEvent): readonly ChatStreamEvent[] {
     if (event.kind === 'comment') return [{ kind: 'alive' }]
     const repeated = event.name === undefined ? this.#repeated.read(event.data) : null
-    if (repeated !== null) return [...this.#waiting(repeated), { kind: 'chunk', chunk: repeated, outputChars: Buffer.byteLength(this.#repeated.text) }]
+    if (repeated !== null) return [...this.#waiting(repeated), { kind: 'chunk', chunk: repeated, outputChars: spokenBytes(this.#repeated.text) }]
     if (event.data.trimStart().startsWith('[DONE]')) return [...this.#waiting({}), { kind: 'done' }]
     const value = this.object(event.data)
     if (value === null) return []
@@ -61,7 +77,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
     return [...before, { kind: 'chunk', chunk, outputChars: heardChars }]
   }
 
-  /** Returns a whole message if nothing was sent before. Some servers repeat everything at the end. */
+  /** Returns a whole message if nothing was sent before it. Some servers repeat everything at the end. */
   #wholeMessage(message: unknown): Fields {
     return isObject(message) && !this.#hasSaid ? message : {}
   }
@@ -103,7 +119,7 @@ function hasOneDelta({ choices }: Fields): boolean {
   return second === undefined && isObject(choice) && isObject(choice['delta']) && !('message' in choice)
 }
 
-/** Counts everything that the provider has sent, because all of it is charged, including output for which the hub format has no place. */
+/** Counts everything that the provider has sent, including output that the hub format cannot represent, because all of it is charged. */
 function charsOfChoices(choices: readonly unknown[]): number {
   let chars = 0
   for (const choice of choices) if (isObject(choice)) chars += outputChars(choice['delta'] ?? choice['message'])
@@ -112,7 +128,7 @@ function charsOfChoices(choices: readonly unknown[]): number {
 
 const nothing: readonly never[] = Object.freeze([])
 
-/** Names that this code reads. `__proto__` is also here, because it is never a real field. */
+/** Names that this code reads. `__proto__` is included because it is never a real field. */
 const readNames: ReadonlySet<string> = new Set(['tool_calls', 'function_call', 'reasoning', 'reasoning_content', 'thinking_blocks', 'content', '__proto__'])
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === ''
@@ -130,7 +146,7 @@ function partsOf(parts: readonly unknown[]): { text: string; thinking: string } 
   return { text, thinking }
 }
 
-/** True for a block that can be sent back. Other gateways also send thinking piece by piece in blocks without a signature. */
+/** Returns whether a block can be sent back. Other gateways also send thinking in pieces, as blocks without a signature. */
 function isSigned(block: unknown): boolean {
   if (!isObject(block)) return false
   return block['type'] === 'redacted_thinking' || (typeof block['signature'] === 'string' && block['signature'] !== '')

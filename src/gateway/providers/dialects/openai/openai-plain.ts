@@ -1,4 +1,4 @@
-/** Converts a translated request to the form that OpenAI-compatible servers accept, without what only the hub format knows. */
+/** Converts a translated request to the form that OpenAI-compatible servers accept. It removes what only the hub format has. */
 
 import { fail } from '../../../../platform/errors.ts'
 import { isObject } from '../../../../platform/values/json.ts'
@@ -8,9 +8,9 @@ import { noteThoughts } from '../hub-messages.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Removes what servers refuse or do not know: cache marks, thinking of earlier turns with its signatures, `top_k`, and an effort for a model that does not
- * think. A provider that is known to accept one of them gets it. `dropped` names the removed fields that change the answer or the bill. Throws `bad_request`
- * for a document that is only a URL.
+ * Removes what servers refuse or do not know: cache marks, thinking of earlier turns with its signatures, `top_k`, and an effort for a model that
+ * does not think. A field stays when the provider is known to accept it. `dropped` names the removed fields that change the answer or the bill.
+ * Throws `bad_request` for a document that is only a URL.
  */
 export function plainRequest(
   { body }: HubRequest,
@@ -61,7 +61,7 @@ function plainMessage(message: Fields, { unmarked, keepsThoughts, dropped }: Pla
   }
 }
 
-/** Joins text parts to one string for every role but the user's, because many servers accept only a string there. */
+/** Joins text parts to one string for every role except the user. For the other roles, many servers accept only a string. */
 function plainContent(parts: readonly unknown[], role: unknown, unmarked: (holder: Fields) => Record<string, unknown>): unknown {
   const plain = parts.map(part => (isObject(part) ? unmarked(part) : part))
   plain.forEach(checkFile)

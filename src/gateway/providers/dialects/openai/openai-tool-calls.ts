@@ -1,29 +1,32 @@
-/** Normalises the tool calls of a chat stream. Servers omit, repeat or split parts of them; OpenAI's form is the result. */
+/** Normalises the tool calls of a chat stream to OpenAI's form. Servers omit, repeat or split parts of a call. */
 import { isObject } from '../../../../platform/values/json.ts'
 import { JsonProgress } from '../../../wire/json/json-progress.ts'
 import { GrowingText } from '../../../wire/sse/growing-text.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The longest name that is joined from pieces. */
+/** Maximum length of a name that is joined from pieces. */
 const nameMaxChars = 256
 
 /** One call of the stream. */
 interface Call {
-  /** Its number among the calls, from 0. */
+  /** The index of this call among the calls of the reply, from 0. */
   readonly place: number
-  /** The index that the server gave it; null: none. */
+  /** The index that the server gave the call. Null when it gave none. */
   readonly index: number | null
   id: string
   name: string
   /** The arguments so far. */
   readonly args: GrowingText
   progress: JsonProgress
-  /** True: its first delta was sent. */
+  /** True when the first delta of the call was sent. */
   isOut: boolean
 }
 
-/** The calls of one stream. A first delta waits until the name is complete. Every call then has its own index, counted from 0, and its id and name once. */
+/**
+ * The calls of one stream. The first delta of a call waits until its name is complete. In the result, each call has an index of its own, counted from
+ * 0. Its id and name occur once.
+ */
 export class ToolCalls {
   #count = 0
   /** The last call of each index that the server gave, and of each id. */
@@ -39,7 +42,12 @@ export class ToolCalls {
     return out
   }
 
-  /** Returns the waiting first delta. It is called when something else comes next, or at the end. */
+  /** True when `flush` would return a delta. */
+  get isWaiting(): boolean {
+    return this.#current !== null && !this.#current.isOut
+  }
+
+  /** Returns the waiting first delta of a call. It is called when another part of the stream comes next, or at the end. */
   flush(): readonly Fields[] {
     const held = this.#current
     return held === null || held.isOut ? [] : [this.#start(held)]
@@ -66,7 +74,10 @@ export class ToolCalls {
     return [...before, ...this.#grow(call, said.args)]
   }
 
-  /** Returns the call to which a delta belongs: by index, unless the server gives every call the same one; else by id; else the current call. */
+  /**
+   * Returns the call to which a delta belongs. The index decides if there is one, otherwise the id, and otherwise the current call. A delta that
+   * clearly begins another call gets a new one.
+   */
   #callOf(said: Said): Call {
     const found = said.index !== null ? this.#byIndex.get(said.index) : said.id !== '' ? this.#byId.get(said.id) : (this.#current ?? undefined)
     if (found !== undefined && !isOther(found, said)) return found
@@ -77,7 +88,7 @@ export class ToolCalls {
   }
 
   #grow(call: Call, args: string): readonly Fields[] {
-    // Some servers begin with an empty object that has no meaning yet, and some repeat the whole arguments at the end.
+    // Some servers first send an empty object without meaning, and some repeat all arguments at the end.
     if (!call.isOut && isEmptyObject(call) && args.trim() !== '') {
       call.args.take()
       call.progress = new JsonProgress()
@@ -101,7 +112,7 @@ interface Said {
   readonly args: string
 }
 
-/** Whether a delta begins another call although its index, or the lack of one, points to the current call. */
+/** Returns whether a delta begins another call. Its index, or a missing index, may still point to the current call. */
 function isOther(call: Call, { index, id, name }: Said): boolean {
   if (name === '') return false
   if (id !== '' && call.id !== '' && id !== call.id) return call.args.length === 0 || call.progress.isWhole || name !== call.name
@@ -110,7 +121,7 @@ function isOther(call: Call, { index, id, name }: Said): boolean {
 
 const isEmptyObject = ({ args }: Call): boolean => args.length === 2 && args.text === '{}'
 
-/** Returns the joined name. A name may come in pieces, or complete with every delta. */
+/** Returns the joined name. A name may arrive in pieces, or complete in every delta. */
 function joinedName(before: string, said: string): string {
   if (said === '' || said === before || before.length >= nameMaxChars) return before
   return said.startsWith(before) ? said : before + said

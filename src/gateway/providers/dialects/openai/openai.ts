@@ -9,7 +9,7 @@ import { classifyFailure } from '../../failure.ts'
 import type { Provider } from '../../provider.ts'
 import { userAgent } from '../../user-agent.ts'
 import { answersInChat } from '../answers.ts'
-import { withoutHalves } from '../json-values.ts'
+import { jsonBody, withoutHalves } from '../json-values.ts'
 import { withoutSignedIds } from '../signed-ids.ts'
 import { OpenAiStreamDecoder } from './openai-decoder.ts'
 import { plainRequest } from './openai-plain.ts'
@@ -19,12 +19,11 @@ export const openAiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     const { chat, embeddings } = urlsOf(target.provider)
     const plain = request.translated ? plainRequest(request, target) : null
-    const body = bodyOf(plain === null ? request : { ...request, body: plain.body }, target)
     return {
       method: 'POST',
       url: request.operation === 'chat' ? chat : embeddings,
       headers: openAiHeaders(request, target),
-      body: plain !== null && typeof body === 'string' ? withoutHalves(body) : body,
+      ...(plain === null ? bodyOf(request, target) : bodyOf({ ...request, body: plain.body }, target, withoutHalves)),
       dropped: plain === null ? none : plain.dropped,
     }
   },
@@ -47,7 +46,7 @@ interface Urls {
   readonly embeddings: string
 }
 
-/** The addresses of each provider. They are built once for each provider, because lookups by the same string object are faster. */
+/** The URLs of each provider. They are built once per provider, because look-ups by the same string object are faster. */
 const urlsByProvider = new WeakMap<Provider, Urls>()
 
 function urlsOf(provider: Provider): Urls {
@@ -59,8 +58,8 @@ function urlsOf(provider: Provider): Urls {
 }
 
 /**
- * Returns the gateway's own headers only. No header of the caller is sent to a provider. The encoding is identity, so that bytes can be relayed and read
- * immediately.
+ * Returns the gateway's own headers. No header of the caller is sent to a provider. The accepted encoding is identity, so that the gateway can read
+ * and relay bytes immediately.
  */
 export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, credential }: Target): Record<string, string> {
   const headers: Record<string, string> = {
@@ -87,23 +86,24 @@ export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, c
 }
 
 /**
- * Returns the client's bytes if nothing must change, else its fields in their order with the few edits that the target needs. A body with a repeated name is
- * written again, because a provider that reads the first occurrence would serve something other than what was priced.
+ * Returns the client's bytes if nothing must change. Otherwise returns its fields in their order, with the few edits that the target needs. A body
+ * with a repeated name is written again. A provider that reads the first occurrence would otherwise serve a request other than the priced one.
  */
-function bodyOf(request: HubRequest, { provider, upstreamModel }: Target): Buffer | string {
+function bodyOf(request: HubRequest, target: Target, mend?: (json: string) => string): Pick<UpstreamRequest, 'body' | 'unwritten'> {
   const { body, bytes } = request
+  const { provider, upstreamModel } = target
   const edits = editsOf(request, provider, upstreamModel)
-  if (edits === null && bytes !== null && !hasDoubles(bytes, body)) return bytes
-  if (edits === null) return JSON.stringify(body)
+  if (edits === null && bytes !== null && !hasDoubles(bytes, body)) return { body: bytes }
+  if (edits === null) return jsonBody(body, target, mend)
   const edited: Record<string, unknown> = { ...body }
   for (const [name, value] of Object.entries(edits)) {
     if (value === undefined) delete edited[name]
     else edited[name] = value
   }
-  return JSON.stringify(edited)
+  return jsonBody(edited, target, mend)
 }
 
-/** Returns the fields to set; an undefined field is removed. null: nothing must change. */
+/** Returns the fields to set. A field with the value undefined is removed. Null means that nothing must change. */
 function editsOf({ body, operation, stream }: HubRequest, provider: Provider, upstreamModel: string): Record<string, unknown> | null {
   const edits: Record<string, unknown> = {}
   if (body['model'] !== upstreamModel) edits['model'] = upstreamModel
@@ -120,7 +120,10 @@ function editsOf({ body, operation, stream }: HubRequest, provider: Provider, up
   return Object.keys(edits).length === 0 ? null : edits
 }
 
-/** Sets both ceilings to the lower one. The call is bounded and charged by the lower one, and providers differ in which of them they read. */
+/**
+ * Sets both limits of output tokens to the lower one. The call is bounded and charged by the lower one, and providers differ in which field they
+ * read.
+ */
 function editCeilings(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
   const { max_tokens: plain, max_completion_tokens: newer } = body
   if (isGiven(plain) && isGiven(newer) && plain !== newer) {
@@ -133,7 +136,7 @@ function editCeilings(body: HubRequest['body'], provider: Provider, edits: Recor
   if (!isGiven(newer)) edits['max_completion_tokens'] = plain
 }
 
-/** Asks for usage on every stream, whatever the caller requested, because the call is metered by it. Other stream options stay. */
+/** Asks for usage on every stream, whatever the caller requested, because the gateway meters the call by it. Other stream options stay. */
 function editStreamOptions(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
   const given = body['stream_options']
   const options = isObject(given) ? given : {}

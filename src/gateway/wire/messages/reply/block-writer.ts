@@ -2,8 +2,9 @@ import { isObject } from '../../../../platform/values/json.ts'
 import type { ReplyContext } from '../../client-format.ts'
 import { JsonProgress } from '../../json/json-progress.ts'
 import { GrowingText } from '../../sse/growing-text.ts'
+import type { EventFrame } from '../../sse/repeated-events.ts'
 import { type ToolNames, toolNamesOf } from '../tool-names.ts'
-import { messagesFrame, textDeltaFrame } from './frames.ts'
+import { messagesFrame, textDeltaFrame, textFrameAt } from './frames.ts'
 import { thinkingBlock } from './reply.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -44,6 +45,8 @@ export class BlockWriter {
   /** The thinking since the last signature. */
   readonly #unsigned = new GrowingText()
   #names: ToolNames | null = null
+  /** The frame of texts in the current block. Null when it was not asked for. */
+  #textFrame: EventFrame | null = null
   #hasNoted = false
 
   constructor(context: ReplyContext) {
@@ -52,6 +55,13 @@ export class BlockWriter {
 
   get isInText(): boolean {
     return this.#open?.kind === 'text'
+  }
+
+  /** The frame of the next text, while a text is open and nothing waits. Otherwise null. */
+  get textFrame(): EventFrame | null {
+    if (this.#open?.kind !== 'text' || this.#later.length > 0 || this.#incomplete > 0) return null
+    this.#textFrame ??= textFrameAt(this.#index)
+    return this.#textFrame
   }
 
   text(text: string): string {
@@ -212,6 +222,7 @@ export class BlockWriter {
     const ended = this.#end()
     this.#index++
     this.#open = open
+    this.#textFrame = null
     return ended + messagesFrame({ type: 'content_block_start', index: this.#index, content_block: block })
   }
 

@@ -1,4 +1,5 @@
 import type { StreamFault } from '../../chat/chat-stream.ts'
+import type { EventFrame } from '../../sse/repeated-events.ts'
 import { knownType } from './error-body.ts'
 
 /** Returns one event of the messages format. Its name is in the event and in the data. */
@@ -17,6 +18,13 @@ export function textDeltaFrame(
   text: string,
 ): string {
   return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${name}":${JSON.stringify(text)}}}\n\n`
+}
+
+/** Returns the bytes before and after the text in a `content_block_delta` event of a text. */
+export function textFrameAt(index: number): EventFrame {
+  const event = textDeltaFrame(index, 'text_delta', 'text', '')
+  const at = event.lastIndexOf('""') + 1
+  return { before: Buffer.from(event.slice(0, at)), after: Buffer.from(event.slice(at)) }
 }
 
 /** The event that keeps a silent stream open. */

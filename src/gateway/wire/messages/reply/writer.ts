@@ -1,6 +1,7 @@
 import { isObject } from '../../../../platform/values/json.ts'
 import type { ChatChunk, StreamFault } from '../../chat/chat-stream.ts'
 import type { ReplyContext, StreamWriter } from '../../client-format.ts'
+import type { EventFrame } from '../../sse/repeated-events.ts'
 import { noUsage, plainUsage, type TokenUsage } from '../../usage.ts'
 import { BlockWriter } from './block-writer.ts'
 import { errorFrame, messagesFrame, pingFrame } from './frames.ts'
@@ -34,6 +35,10 @@ export class MessagesWriter implements StreamWriter {
     if (typeof choice['finish_reason'] === 'string') this.#finishReason = choice['finish_reason']
     this.#stopSequence = stopSequenceOf(choice, this.#context.request) ?? this.#stopSequence
     return written
+  }
+
+  textFrame(): EventFrame | null {
+    return this.#started && !this.#ended ? this.#blocks.textFrame : null
   }
 
   finish(usage: TokenUsage): string {

@@ -1,7 +1,7 @@
 import { fail } from '../../../../platform/errors.ts'
 import { isObject } from '../../../../platform/values/json.ts'
 import { modelOf } from '../../chat/chat.ts'
-import { checkCallCount, checkMessageCount, checkPartCount, checkToolCount } from '../../json/list-bounds.ts'
+import { checkCallCount, checkMessageCount, checkPartCount, checkToolCount } from '../../list-bounds.ts'
 import { type PromptMedia, PromptSize } from '../../prompt-size.ts'
 
 /** The facts about a messages request that the pipeline needs on every route. */

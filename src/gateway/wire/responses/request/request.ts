@@ -1,7 +1,7 @@
 import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { modelOf } from '../../chat/chat.ts'
-import { checkCallableCount, checkMessageCount, checkPartCount, checkToolCount } from '../../json/list-bounds.ts'
+import { checkCallableCount, checkMessageCount, checkPartCount, checkToolCount } from '../../list-bounds.ts'
 import { type PromptMedia, PromptSize } from '../../prompt-size.ts'
 import { isGiven, textOf } from '../json.ts'
 import { callableCount, checkToolChoice, checkTools } from './tools.ts'

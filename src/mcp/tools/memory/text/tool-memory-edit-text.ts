@@ -1,4 +1,5 @@
-/** Replaces a piece of a text, as an agent requests it. The functions are pure. */
+/** Replaces a part of a text for memory_edit. The functions are pure. */
+import { normalFormC } from '../../../../platform/values/normal-form.ts'
 
 export interface EditParams {
   readonly oldText: string
@@ -13,7 +14,7 @@ export type EditOutcome =
   | { readonly kind: 'done'; readonly text: string; readonly replaced: number; readonly diff: string }
   /** `hint` says what may be wrong with old_text. It is empty when no cause is found. */
   | { readonly kind: 'absent'; readonly hint: string }
-  /** The size that the text would have. The text was not made. */
+  /** The size that the changed text would have. The text was not changed. */
   | { readonly kind: 'too-long'; readonly chars: number }
   /** `lines` contains the first lines where old_text begins, counted from 1. */
   | { readonly kind: 'ambiguous'; readonly count: number; readonly lines: readonly number[] }
@@ -21,8 +22,8 @@ export type EditOutcome =
 const linesNamedMax = 10
 
 /**
- * Returns the text with `oldText` replaced. When every line of the text ends with CRLF, a plain line end in the request matches CRLF, because models
- * write plain line ends. The lines of the text keep their ends.
+ * Returns the text with `oldText` replaced by `newText`. If every line of the text ends with CRLF, a plain line end in the request matches CRLF,
+ * because models write plain line ends. The text keeps its line ends.
  */
 export function editText(text: string, params: EditParams): EditOutcome {
   const { oldText, newText } = endingLike(text, params)
@@ -47,7 +48,7 @@ function endingLike(text: string, { oldText, newText }: EditParams): { oldText: 
   return { oldText: oldText.replaceAll('\n', '\r\n'), newText: newText.replaceAll('\n', '\r\n') }
 }
 
-/** Returns the positions of the words. With a step of 1 they include overlapping positions, because those make an edit ambiguous too. */
+/** Returns the positions of `oldText`. With a step of 1, they include overlapping positions, because overlapping positions make an edit ambiguous too. */
 function placesOf(text: string, oldText: string, step: number): number[] {
   const places: number[] = []
   for (let at = text.indexOf(oldText); at >= 0; at = text.indexOf(oldText, at + step)) places.push(at)
@@ -71,7 +72,7 @@ function lineAt(text: string, place: number): number {
 }
 
 function hintFor(text: string, oldText: string): string {
-  const loose = (some: string): string => some.normalize('NFC').replace(/\s+/g, ' ').trim()
+  const loose = (some: string): string => normalFormC(some).replace(/\s+/g, ' ').trim()
   const looseOld = loose(oldText)
   if (looseOld === '') return ''
   if (loose(text).includes(looseOld)) return 'The object has the same words with other white space, line ends or Unicode form: copy them exactly.'
@@ -90,8 +91,8 @@ const hunkLinesMax = 12
 const lineCharsMax = 200
 
 /**
- * Returns one hunk for each run of whole lines that the positions touch. Only the first few hunks are returned, and `hidden` is the number of the
- * others.
+ * Returns one hunk for each run of whole lines that the positions touch. Only the first few hunks are returned. `hidden` is the number of the other
+ * hunks.
  */
 function hunksOf(text: string, places: readonly number[], oldText: string, newText: string): { shown: Hunk[]; hidden: number } {
   const shown: Hunk[] = []

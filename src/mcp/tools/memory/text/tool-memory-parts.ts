@@ -5,13 +5,13 @@ import { fail, type GatewayError } from '../../../../platform/errors.ts'
 import { jsonOf, plainJson, type ToolAnnotations } from '../../toolbox/tool.ts'
 
 /**
- * Maximum number of bytes of JSON in one answer, for content and for lists. Clients cut answers of more than about 50,000 characters, or put them
- * aside.
+ * Maximum size of one answer in bytes of JSON, for content and for lists. Clients cut an answer of more than about 50,000 characters, or hide it from
+ * the model.
  */
 export const answerBytesMax = 48_000
 
 export const readsOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
-/** The hints of a tool that replaces or deletes the previous content. The same call again changes nothing more. */
+/** The hints of a tool that replaces or deletes the previous content. A repeated call changes nothing more. */
 export const overwrites: ToolAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
 
 export const keyArgument = z.string().min(1).describe('Path of the object, for example agents/triage/notes.md.')
@@ -30,11 +30,11 @@ export function jsonBytes(value: unknown): number {
 }
 
 /**
- * Returns a page of a list that stays within `answerBytesMax`. A page that is too large is read again with fewer entries, so that its cursor comes
- * after the last entry shown. `entriesOf` returns the entries in page order.
+ * Returns a page of a list that stays within `answerBytesMax`. When a page is too large, it is loaded again with fewer entries, so that its cursor
+ * points after the last entry shown. `entriesOf` returns the entries in page order.
  */
 export async function boundedPage<P>(limit: number, load: (limit: number) => Promise<P>, entriesOf: (page: P) => readonly unknown[]): Promise<P> {
-  // The loop ends, because each round asks for fewer entries than the one before.
+  // The loop ends, because each round requests fewer entries than the previous one.
   for (let wanted = limit; ; ) {
     const page = await load(wanted)
     const entries = entriesOf(page)
@@ -48,7 +48,10 @@ export async function boundedPage<P>(limit: number, load: (limit: number) => Pro
   }
 }
 
-/** Returns the content as bytes. Throws `payload_too_large` above the bound, and `bad_request` for a lone surrogate, which no file can contain. */
+/**
+ * Returns the content as bytes. Throws `payload_too_large` above the bound. Throws `bad_request` for a lone surrogate, because UTF-8 cannot represent
+ * one.
+ */
 export function bytesToWrite(content: string, objectMaxBytes: number): Buffer {
   if (!content.isWellFormed()) throw fail('bad_request', { message: 'Argument content: not well-formed Unicode (a lone surrogate).' })
   const bytes = Buffer.from(content, 'utf8')
@@ -56,7 +59,7 @@ export function bytesToWrite(content: string, objectMaxBytes: number): Buffer {
   return bytes
 }
 
-/** Returns `payload_too_large` for an object that is larger than a write over MCP may be. `size` is its size in bytes, or a lower bound of it. */
+/** Returns `payload_too_large` for an object that is larger than a write over MCP allows. `size` is its size in bytes, or a lower bound of that size. */
 export function tooLarge(objectMaxBytes: number, size: number): GatewayError {
   return fail('payload_too_large', {
     message: `Over MCP a memory object that is written or edited has at most ${objectMaxBytes} bytes; this one has ${size} or more.`,
@@ -69,7 +72,7 @@ export function conditionsOf(params: { if_match?: string | undefined; create_onl
   return { ...(params.if_match === undefined ? {} : { 'if-match': params.if_match }), ...(params.create_only ? { 'if-none-match': '*' } : {}) }
 }
 
-/** Returns the answer of a row as plain data, with the etag of its headers. */
+/** Returns the answer of a row as plain data, with the etag from the headers. */
 export function withEtag(value: unknown): Record<string, unknown> {
   const data = plainJson(jsonOf(value))
   const sent = value instanceof Reply ? value.headers['etag'] : undefined

@@ -18,7 +18,7 @@ type Paths = z.output<typeof outputSchema>
 
 const bytesPerMb = 1_048_576
 
-/** The tool memory_paths shows where the caller may read and write, and how much room there is. */
+/** The tool memory_paths shows where the caller may read and write, and how much room is left. */
 export function memoryPathsTool(rows: Pick<MemoryRows, 'paths' | 'getStore' | 'write'>): Tool {
   return customTool({
     name: 'memory_paths',

@@ -17,7 +17,7 @@ export type Provenance = z.output<typeof provenanceShape>
 
 type Headers = Readonly<Record<string, string>>
 
-/** Returns the provenance from the headers of a read. An object that did not come through the gateway has few of them. */
+/** Returns the provenance from the headers of a read. An object that was not written through the gateway has few of these headers. */
 export function provenanceOf(headers: Headers): Provenance {
   const meta = (name: string): string | null => headers[`x-br-meta-${name}`] ?? null
   const sources = meta('sources')
@@ -63,7 +63,7 @@ function sourcesText(sources: readonly string[]): string {
 
 const sourcesShown = 5
 
-/** Returns the time. Returns null for an invalid time, because the owner of the bucket can change metadata. */
+/** Returns the time. Returns null for an invalid time, because the owner of the bucket can write any metadata. */
 function timeOf(text: string | null): string | null {
   const ms = text === null ? Number.NaN : Date.parse(text)
   return Number.isNaN(ms) ? null : new Date(ms).toISOString()

@@ -1,10 +1,10 @@
-/** Takes a part of a text that fits into one answer, and says where the next part begins. The functions are pure. */
+/** Cuts out a part of a text that fits into one answer, and says where the next part begins. The functions are pure. */
 import { jsonBytes } from './tool-memory-parts.ts'
 
 export interface SliceParams {
   /** Number of lines to skip. */
   readonly offsetLine: number
-  /** Number of characters of the next line to skip. */
+  /** Number of characters to skip in the line after those. */
   readonly offsetChar: number
   readonly limitLines: number | undefined
   /** Maximum size of the part, in bytes of JSON. */
@@ -20,7 +20,7 @@ export interface Slice {
   readonly next: { readonly offset_line: number; readonly offset_char: number } | null
 }
 
-/** Returns as many whole lines as fit. When the first line is longer than the bound, it returns the beginning of this line. */
+/** Returns as many whole lines as fit. When the first line alone is too long, this returns the beginning of that line. */
 export function sliceOf(text: string, { offsetLine, offsetChar, limitLines, bytesMax }: SliceParams): Slice {
   const { totalLines, start } = linesOf(text, offsetLine)
   if (start === null) return { text: '', lines: 0, totalLines, next: null }
@@ -46,8 +46,8 @@ export function sliceOf(text: string, { offsetLine, offsetChar, limitLines, byte
 }
 
 /**
- * Returns the number of lines, and the position of one of them, which is null when there is no such line. It makes no list of lines, because objects
- * are long and lines short.
+ * Returns the number of lines and the position of one line. The position is null when there is no such line. It builds no list of lines, because an
+ * object may have very many short lines.
  */
 function linesOf(text: string, wanted: number): { totalLines: number; start: number | null } {
   let totalLines = 1
@@ -64,9 +64,9 @@ function endOf(text: string, start: number): number {
   return end < 0 ? text.length : end
 }
 
-/** Returns the number of characters of a line that fit. A character beyond the basic plane is never split. */
+/** Returns the number of characters of a line that fit. A surrogate pair is never split. */
 function charsThatFit(line: string, bytesMax: number): number {
-  // A character takes at most six bytes of JSON, so most lines need no count.
+  // A character takes at most six bytes of JSON. Most lines are short enough to need no count.
   if (line.length * 6 + 2 <= bytesMax || jsonBytes(line) <= bytesMax) return line.length
   let bytes = 2
   let chars = 0

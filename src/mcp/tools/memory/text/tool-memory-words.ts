@@ -9,7 +9,7 @@ const words: readonly (readonly [http: RegExp, tool: string])[] = [
   [/^query "/, 'Argument "'],
 ]
 
-/** Returns the message with the names of tools and arguments instead of those of HTTP, because many agents have only the tools. */
+/** Returns the message with the names of tools and arguments in place of HTTP paths, because many agents have only the tools. */
 export function inToolWords(message: string): string {
   return words.reduce((text, [http, tool]) => text.replace(http, tool), message)
 }

@@ -1,15 +1,22 @@
-/** MP4, M4A and MOV with AAC, MP3 or ALAC: the tables state the number of frames, and the codec the length of each. */
-import { aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
-import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
+/**
+ * MP4, M4A, MOV and 3GP. With AAC, MP3 or ALAC the tables state the number of frames, and the codec the length of each. With AMR or Opus each sample
+ * says how long it is.
+ */
+import { aacFrameSeconds, plainAacFrameSeconds } from '../aac.ts'
+import { amrSeconds } from '../amr.ts'
+import { type CountedSound, isPlausibleRate, notBelow } from '../bounds.ts'
+import { opusSeconds } from '../packets.ts'
+import { readTable, type SampleTables, samplesOf } from './mp4-samples.ts'
 
 /** Boxes whose content is read. All other boxes are skipped. */
 const containers: readonly string[] = ['moov', 'trak', 'mdia', 'minf', 'stbl', 'moof', 'traf', 'mvex']
 const firstBoxes: readonly string[] = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip', 'styp', 'moof']
 const tracksMax = 64
 
-/** The properties of a codec. */
+/** The properties of a codec: the length of each frame, or of one sample by its bytes. */
 interface Codec {
   readonly frameSeconds: number
+  readonly sampleSeconds?: (sample: Buffer) => number
   /** True for a format with few bytes a second. */
   readonly isCompact: boolean
 }
@@ -20,6 +27,7 @@ interface Track {
   /** From the first description of the track. Undefined before it has been read, null for an unknown codec. */
   codec: Codec | null | undefined
   frames: number
+  readonly tables: SampleTables
   /** The length in the track's header. */
   seconds: number
 }
@@ -42,7 +50,7 @@ export function countMp4(bytes: Buffer): CountedSound | null {
     const track = tracks.at(-1)
     if (type === 'trak') {
       if (tracks.length >= tracksMax) return null
-      tracks.push({ id: 0, kind: 'other', codec: undefined, frames: 0, seconds: 0 })
+      tracks.push({ id: 0, kind: 'other', codec: undefined, frames: 0, tables: { sizes: null, perChunk: null, offsets: null, isWide: false }, seconds: 0 })
     } else if (type === 'tfhd' && content.length >= 8) fragment = content.readUInt32BE(4)
     else if (type === 'trun' && content.length >= 8) fragments.set(fragment, (fragments.get(fragment) ?? 0) + content.readUInt32BE(4))
     else if (track !== undefined) readTrack(track, type, content)
@@ -51,9 +59,20 @@ export function countMp4(bytes: Buffer): CountedSound | null {
   const sound = tracks.filter(({ kind }) => kind === 'sound')
   let longest = 0
   let isCompact = !tracks.some(({ kind }) => kind === 'film')
-  for (const { id, codec, frames, seconds } of sound) {
+  for (const { id, codec, frames, tables, seconds } of sound) {
     if (codec === undefined || codec === null) return null
-    longest = Math.max(longest, notBelow(seconds, (frames + (fragments.get(id) ?? 0)) * codec.frameSeconds))
+    const inFragments = fragments.get(id) ?? 0
+    let counted = (frames + inFragments) * codec.frameSeconds
+    if (codec.sampleSeconds !== undefined) {
+      // The samples of fragments are not in the tables.
+      if (inFragments > 0) return null
+      for (const sample of samplesOf(bytes, tables)) {
+        if (sample === null) return null
+        counted += codec.sampleSeconds(sample)
+      }
+      if (counted === 0) return null
+    }
+    longest = Math.max(longest, notBelow(seconds, counted))
     isCompact &&= codec.isCompact
   }
   return sound.length === 0 ? null : { seconds: longest, isCompact }
@@ -61,6 +80,7 @@ export function countMp4(bytes: Buffer): CountedSound | null {
 
 function readTrack(track: Track, type: string, content: Buffer): void {
   const isWide = content[0] === 1
+  readTable(track.tables, type, content)
   switch (type) {
     case 'tkhd':
       if (content.length >= (isWide ? 24 : 16)) track.id = content.readUInt32BE(isWide ? 20 : 12)
@@ -112,11 +132,18 @@ function codecOf(table: Buffer): Codec | null {
       const own = entry.readUInt32BE(at + 28)
       return isPlausibleRate(own) ? { frameSeconds: entry.readUInt32BE(at + 8) / own, isCompact: false } : null
     }
+    case 'samr':
+      return bySample(sample => amrSeconds(sample, false))
+    case 'sawb':
+      return bySample(sample => amrSeconds(sample, true))
+    case 'Opus':
+      return bySample(opusSeconds)
     default:
       return null
   }
 }
 
+const bySample = (sampleSeconds: (sample: Buffer) => number): Codec => ({ frameSeconds: 0, sampleSeconds, isCompact: true })
 const compact = (frameSeconds: number | null): Codec | null => (frameSeconds === null ? null : { frameSeconds, isCompact: true })
 const mp3FrameSeconds = (rate: number): number | null => (isPlausibleRate(rate) ? (rate >= 32_000 ? 1152 : 576) / rate : null)
 /** Object types of MP3 in a descriptor: MPEG 2 and MPEG 1 layer III. */

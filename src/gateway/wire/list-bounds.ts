@@ -1,5 +1,5 @@
 /** Bounds of the lists in a request. No honest call reaches them. They bound the cost of reading, estimating and translating one call. */
-import { fail } from '../../../platform/errors.ts'
+import { fail } from '../../platform/errors.ts'
 
 /** Maximum number of messages, or items of an input. */
 const messagesMax = 20_000

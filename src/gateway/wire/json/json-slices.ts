@@ -1,0 +1,179 @@
+/**
+ * Parses a long JSON text in slices, so that the event loop can serve other requests between them. A slice ends after a comma. The objects and lists that are
+ * open there are closed for JSON.parse, and the next slice opens them again. Its values are then added to the objects and lists of the earlier slices. The
+ * result is the value of one JSON.parse over all of the text, and a text that is not JSON is refused in the same cases.
+ * Decision 0510 gives the reasons.
+ */
+import { hashSeed } from '../../../platform/values/hash-seed.ts'
+import { StringWalk } from './json-bytes.ts'
+
+const quote = 34
+const comma = 44
+const colon = 58
+const openBracket = 91
+const closeBracket = 93
+const openBrace = 123
+const closeBrace = 125
+/** The code of a closing bracket or brace is higher by this number than the code of its opening one. */
+const closeAfterOpen = 2
+
+/** The size of a slice. It ends at the first comma after one of these numbers. */
+export interface SliceSize {
+  readonly bytes: number
+  /** Small values take most of the time, so commas count, too. */
+  readonly commas: number
+}
+
+/** One slice of plain text takes about two milliseconds. */
+const sliceSize: SliceSize = { bytes: 1024 * 1024, commas: 8000 }
+/** The names of the members that a slice has in addition: the first one continues an object, and the last one follows the comma at the end. No caller knows the seed. */
+const openName = `brigade-open-${hashSeed}`
+const endName = `brigade-end-${hashSeed}`
+
+type Container = unknown[] | Record<string, unknown>
+
+/** A parser of one text. Each call of `next` is the work of one turn of the event loop. */
+export class JsonSlices {
+  /** The parsed value after `next` has returned true. */
+  value: unknown
+  readonly #bytes: Buffer
+  readonly #strings: StringWalk
+  readonly #size: SliceSize
+  /** The offset up to which the bytes are scanned, and the offset at which the slice begins. */
+  #at = 0
+  #from = 0
+  #commas = 0
+  #depth = 0
+  /** The smallest depth since the slice began. Containers below it are still those of the earlier slices. */
+  #lowest = 0
+  #textFrom = 0
+  /** For each depth: the opening byte, and the place of the name of the last member with its quotes. */
+  readonly #openers: number[] = [0]
+  readonly #nameFrom: number[] = [0]
+  readonly #nameTo: number[] = [0]
+  #textTo = 0
+  /** The containers that are open at the beginning of the slice. The outermost one is first. */
+  #open: Container[] = []
+
+  /** The bytes are within the bounds of a scan, so that they are not nested deeply. */
+  constructor(bytes: Buffer, size = sliceSize) {
+    this.#size = size
+    this.#bytes = bytes
+    this.#strings = new StringWalk(bytes, bytes.length)
+  }
+
+  /** Parses about one slice. Returns true when the whole text is parsed. Throws SyntaxError. */
+  next(): boolean {
+    const bytes = this.#bytes
+    const stop = Math.min(this.#at + 2 * this.#size.bytes, bytes.length)
+    const cut = this.#scan(stop)
+    if (cut === -1 && this.#at < bytes.length) return false
+    if (cut === -1) {
+      this.#parse(bytes.length, '')
+      return true
+    }
+    this.#parse(cut, this.#suffix())
+    this.#reopen()
+    this.#from = cut
+    this.#commas = 0
+    return false
+  }
+
+  /** Continues to about `stop`. Returns the offset after the comma that ends the slice, or -1. */
+  #scan(stop: number): number {
+    const bytes = this.#bytes
+    const strings = this.#strings
+    const due = this.#from + this.#size.bytes
+    let at = this.#at
+    let cut = -1
+    if (strings.isInString) at = this.#textTo = strings.to(at, stop)
+    while (at < stop) {
+      const byte = bytes[at++] as number
+      if (byte === quote) {
+        this.#textFrom = at - 1
+        at = this.#textTo = strings.to(at, stop)
+      } else if (byte === comma) {
+        if (++this.#commas < this.#size.commas && at < due) continue
+        if (this.#depth === 0) continue
+        cut = at
+        break
+      } else if (byte === colon) {
+        this.#nameFrom[this.#depth] = this.#textFrom
+        this.#nameTo[this.#depth] = this.#textTo
+      } else if (byte === openBrace || byte === openBracket) this.#openers[++this.#depth] = byte
+      else if (byte === closeBrace || byte === closeBracket) {
+        if (this.#openers[this.#depth] !== byte - closeAfterOpen) throw new SyntaxError('a bracket closes nothing')
+        if (--this.#depth < this.#lowest) this.#lowest = this.#depth
+      }
+    }
+    this.#at = at
+    return cut
+  }
+
+  /** Parses the bytes of the slice up to `end` and adds their values to the open containers. */
+  #parse(end: number, suffix: string): void {
+    const made: unknown = JSON.parse(this.#prefix() + this.#bytes.toString('utf8', this.#from, end) + suffix)
+    if (this.#open.length === 0) this.value = made
+    else merge(made as Container, this.#open)
+  }
+
+  /** Opens the containers of the earlier slices again. The first item stands for what is parsed already, so a bracket right after a comma stays an error. */
+  #prefix(): string {
+    return this.#open
+      .map((each, index) => {
+        const isInnermost = index === this.#open.length - 1
+        if (Array.isArray(each)) return isInnermost ? '[0,' : '['
+        return isInnermost ? `{"${openName}":0,` : `{"${openName}":`
+      })
+      .join('')
+  }
+
+  /** Closes what is open. An item follows the last comma, so a comma right after a bracket stays an error. */
+  #suffix(): string {
+    let text = this.#openers[this.#depth] === openBrace ? `"${endName}":0` : '0'
+    for (let depth = this.#depth; depth > 0; depth--) text += this.#openers[depth] === openBrace ? '}' : ']'
+    return text
+  }
+
+  /** Notes which containers are open where the slice ends. */
+  #reopen(): void {
+    const open = this.#open.slice(0, this.#lowest)
+    for (let depth = open.length + 1; depth <= this.#depth; depth++) {
+      const outer = open.at(-1)
+      open.push((outer === undefined ? this.value : this.#lastOf(outer, depth - 1)) as Container)
+    }
+    const inner = open.at(-1)
+    if (Array.isArray(inner)) inner.pop()
+    else if (inner !== undefined) delete inner[endName]
+    this.#open = open
+    this.#lowest = this.#depth
+  }
+
+  /** Returns the value of a container that was opened last. */
+  #lastOf(outer: Container, depth: number): unknown {
+    if (Array.isArray(outer)) return outer.at(-1)
+    return outer[JSON.parse(this.#bytes.toString('utf8', this.#nameFrom[depth], this.#nameTo[depth])) as string]
+  }
+}
+
+/** Adds the values of a slice to the containers that it continues. The first item of each is the continuation of the next inner container, or nothing. */
+function merge(made: Container, open: readonly Container[]): void {
+  let part: unknown = made
+  for (const outer of open) {
+    if (Array.isArray(outer)) {
+      const items = part as unknown[]
+      for (let index = 1; index < items.length; index++) outer.push(items[index])
+      part = items[0]
+    } else {
+      const members = part as Record<string, unknown>
+      for (const name of Object.keys(members)) if (name !== openName && name !== endName) put(outer, name, members[name])
+      part = members[openName]
+    }
+  }
+}
+
+/** Sets an own member like JSON.parse. An assignment to `__proto__` would change the prototype. */
+function put(target: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__') Object.defineProperty(target, name, { value, writable: true, enumerable: true, configurable: true })
+  else target[name] = value
+}

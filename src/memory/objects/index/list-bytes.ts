@@ -1,0 +1,25 @@
+/** How many bytes lists have, and how a long list is written. */
+import { nextTurn } from '../../../platform/loop/next-turn.ts'
+import type { ListEntry } from '../../access/memory-call.ts'
+
+/** The names of members, the time and the numbers of one entry in JSON. */
+const entryFrameBytes = 160
+/** Number of entries that are written before other work of the process gets its turn. */
+const entriesAtOnce = 1_000
+
+/** Returns about how many bytes of JSON an entry has. */
+export function entryBytes({ key, etag, author }: ListEntry): number {
+  return entryFrameBytes + Buffer.byteLength(key) + etag.length + (author?.agent?.length ?? 0)
+}
+
+/** Returns the JSON of a whole list. */
+export async function listJson(entries: readonly ListEntry[]): Promise<Buffer> {
+  const parts: Buffer[] = [Buffer.from('{"keys":[')]
+  for (let at = 0; at < entries.length; at += entriesAtOnce) {
+    const text = JSON.stringify(entries.slice(at, at + entriesAtOnce))
+    parts.push(Buffer.from(`${at === 0 ? '' : ','}${text.slice(1, -1)}`))
+    await nextTurn()
+  }
+  parts.push(Buffer.from(']}'))
+  return Buffer.concat(parts)
+}
