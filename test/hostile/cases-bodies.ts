@@ -40,7 +40,7 @@ const shapes: readonly (readonly [name: string, isShort: boolean, make: () => Bu
   ['30 MB of one key, again and again', false, () => Buffer.from(`{${'"k":1,'.repeat(4.5 * mib)}"k":1}`), isRefused],
   ['one string of 30 MB', true, () => Buffer.concat([Buffer.from('"'), repeated('a', 30 * mib), Buffer.from('"')])],
   ['one string of 5,000,000 escapes', false, () => Buffer.concat([Buffer.from('"'), repeated('\\u0001', 30 * mib), Buffer.from('"')])],
-  ['one string of 5,000,000 halves of surrogates', true, () => Buffer.concat([Buffer.from('"'), repeated('\\ud800', 30 * mib), Buffer.from('"')]), isRefused],
+  ['one string of 5,000,000 unpaired surrogates', true, () => Buffer.concat([Buffer.from('"'), repeated('\\ud800', 30 * mib), Buffer.from('"')]), isRefused],
   ['one number of 30 MB', false, () => repeated('7', 30 * mib)],
   ['30 MB of numbers with exponents', true, () => Buffer.concat([Buffer.from('['), repeated('1e1 ', 30 * mib), Buffer.from(']')]), isRefused],
   [
@@ -50,7 +50,7 @@ const shapes: readonly (readonly [name: string, isShort: boolean, make: () => Bu
     isRefused,
   ],
   ['30 MB of blanks', false, () => Buffer.concat([repeated(' ', 30 * mib), Buffer.from('1')])],
-  ['a string that never ends', false, () => Buffer.concat([Buffer.from('"'), repeated('\\\\', 30 * mib)]), isRefused],
+  ['a string without an end', false, () => Buffer.concat([Buffer.from('"'), repeated('\\\\', 30 * mib)]), isRefused],
 ]
 
 const shapeCases: HostileCase[] = shapes.map(([name, isShort, make, expects = isAnswered]) => ({
@@ -129,7 +129,7 @@ const countCases: HostileCase[] = [
     },
   },
   {
-    name: 'body: three of the worst at the same time',
+    name: 'body: three of the most expensive bodies at the same time',
     isShort: true,
     expects: isRefused,
     async run(field) {
@@ -153,7 +153,7 @@ const byteCases: HostileCase[] = [
     },
   },
   {
-    name: 'body: a BOM in front is accepted',
+    name: 'body: a byte order mark at the beginning is accepted',
     isShort: true,
     expects: got => got.status === 200,
     run: async field => [await post(field, chatPath, Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(field.callOf('none'))]))],
@@ -172,7 +172,7 @@ const byteCases: HostileCase[] = [
     },
   },
   {
-    name: 'body: double names of fields that routing and money look at',
+    name: 'body: duplicate fields that routing and charging read',
     isShort: true,
     expects: isAnswered,
     run: field =>
@@ -227,7 +227,7 @@ const loadCases: HostileCase[] = [
     run: field => together(40, () => field.send({ path: chatPath, headers: json, body: thirtyMib(50) })),
   },
   {
-    name: 'load: 100 bodies that come by the byte',
+    name: 'load: 100 bodies that arrive byte by byte',
     isShort: false,
     expects: isAnything,
     run: field => together(100, () => field.send({ path: chatPath, headers: json, body: slowly(1, 100, 15_000), timeoutMs: 20_000 })),
@@ -244,7 +244,7 @@ const loadCases: HostileCase[] = [
     },
   },
   {
-    name: 'load: 20,000 small calls by 50 connections, half of them no JSON',
+    name: 'load: 20,000 small calls over 50 connections, half of them not JSON',
     isShort: false,
     run: async field => {
       const got: Got[] = []
@@ -274,7 +274,7 @@ function* fortyByForty(): Generator<Buffer> {
 /** Chunks that cause far more work than their bytes. The connection ends while the sender writes, so the answer may be lost. */
 const pieceCases: HostileCase[] = [
   {
-    name: 'pieces: 2,000,000 chunks of one byte without a credential, on rows of every sort',
+    name: 'pieces: 2,000,000 chunks of one byte without a credential, on every kind of endpoint',
     isShort: true,
     expects: isAnything,
     run: async field => {
@@ -286,7 +286,7 @@ const pieceCases: HostileCase[] = [
     },
   },
   {
-    name: 'pieces: 2,000,000 chunks of one byte on rows that read them, three at a time',
+    name: 'pieces: 2,000,000 chunks of one byte on endpoints that read bodies, three at a time',
     isShort: true,
     expects: isAnything,
     run: async field => {
@@ -385,7 +385,7 @@ const pageCases: HostileCase[] = [
     },
   },
   {
-    name: 'pages: 400 times the public description by 20 connections, without a credential',
+    name: 'pages: 400 requests for the public OpenAPI document over 20 connections, without a credential',
     isShort: true,
     run: async field => {
       const got: Got[] = []
@@ -396,7 +396,7 @@ const pageCases: HostileCase[] = [
     },
   },
   {
-    name: 'management: deep and wide bodies on rows of the organisation',
+    name: 'management: deep and wide bodies on endpoints of the organisation',
     isShort: true,
     expects: isRefused,
     async run(field) {

@@ -118,7 +118,7 @@ function answerWith(field: Field, kind: string, index: number, bytes: Buffer, pl
 
 export const generatedCases: readonly HostileCase[] = [
   {
-    name: 'generated: bodies that are nearly right, on every endpoint',
+    name: 'generated: almost valid bodies, on every endpoint',
     isShort: true,
     expects: got => got.status !== 0 && got.status !== 500,
     run: field => inTens(samples(nearlyRight, 1), (body, index) => field.send({ path: paths[index % paths.length] ?? paths[0], headers, body })),
@@ -133,7 +133,7 @@ export const generatedCases: readonly HostileCase[] = [
       ),
   },
   {
-    name: 'generated: streams of any deltas, cut anywhere',
+    name: 'generated: streams of random deltas, cut at random places',
     isShort: true,
     expects: isAnything,
     run: field =>
@@ -149,7 +149,7 @@ export const generatedCases: readonly HostileCase[] = [
       ),
   },
   {
-    name: 'generated: whole answers of any shape',
+    name: 'generated: random whole answers',
     isShort: true,
     expects: isAnything,
     run: field =>

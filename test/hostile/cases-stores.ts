@@ -65,7 +65,7 @@ const fatHeads: Misbehave = async (request, response) => {
 }
 
 const rows: readonly (readonly [name: string, isShort: boolean, misbehave: Misbehave])[] = [
-  ['pages of 8 MiB, without an end', true, listOf(bigPage)],
+  ['endless pages of 8 MiB', true, listOf(bigPage)],
   [
     'pages of 1,000 entries, without an end',
     false,
@@ -75,10 +75,10 @@ const rows: readonly (readonly [name: string, isShort: boolean, misbehave: Misbe
       return true
     }),
   ],
-  ['the same page again and again', false, listOf(() => page(entry(1), 'same'))],
+  ['the same page every time', false, listOf(() => page(entry(1), 'same'))],
   ['a list of 300 MB', true, endless],
-  ['a list by the letter', false, slowly],
-  ['a list of 4 MiB of nesting', true, listOf(() => `<?xml version="1.0"?>${'<a>'.repeat(1.4 * mib)}`)],
+  ['a list that is sent byte by byte', false, slowly],
+  ['a list with 4 MiB of nested elements', true, listOf(() => `<?xml version="1.0"?>${'<a>'.repeat(1.4 * mib)}`)],
   [
     'a list with entities in entities',
     true,
@@ -94,9 +94,9 @@ const rows: readonly (readonly [name: string, isShort: boolean, misbehave: Misbe
   ],
   ['a list of escapes', true, heavyPage('&amp;')],
   ['a list of empty elements', false, heavyPage('<a/>')],
-  ['a list of elements with an attribute each', false, heavyPage('<a b="&amp;"/>')],
-  ['an object without an end', true, endlessObject],
-  ['heads as long as a reader takes', false, fatHeads],
+  ['a list of elements with attributes', false, heavyPage('<a b="&amp;"/>')],
+  ['an endless object', true, endlessObject],
+  ['reply headers of the maximum length', false, fatHeads],
 ]
 
 async function useAll(field: Field): Promise<Got[]> {

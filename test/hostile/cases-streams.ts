@@ -121,7 +121,7 @@ const rows: readonly Row[] = [
     }),
   },
   {
-    name: 'arguments of 5 MB and 2,000 pieces behind them, without an index',
+    name: 'arguments of 5 MB followed by 2,000 pieces, without an index',
     isShort: true,
     isStream: true,
     answer: stream(function* () {
@@ -180,7 +180,7 @@ const rows: readonly Row[] = [
     ]),
   },
   {
-    name: 'an event of 900 KB of nesting',
+    name: 'an event with 900 KB of nested JSON',
     isShort: true,
     isStream: true,
     answer: stream(() => [`data: {"choices":[{"index":0,"delta":{"content":"a","x":${'['.repeat(450_000)}${']'.repeat(450_000)}}}]}\n\n`, done]),
@@ -196,7 +196,7 @@ const rows: readonly Row[] = [
     }),
   },
   {
-    name: 'usage that lies',
+    name: 'wrong usage',
     isShort: true,
     isStream: true,
     answer: stream(() => [
@@ -212,7 +212,7 @@ const rows: readonly Row[] = [
     answer: stream(() => [event({ content: 'a' }), 'data: {"error":{"message":"broken","code":500}}\n\n', event({ content: 'b' }, 'stop', usage), done]),
   },
   {
-    name: 'data behind the end mark',
+    name: 'data after the end mark',
     isShort: true,
     isStream: true,
     answer: stream(() => [event({ content: 'a' }, 'stop', usage) + done + event({ content: 'SMUGGLED' }) + done]),
@@ -240,7 +240,7 @@ const rows: readonly Row[] = [
     ),
   },
   {
-    name: 'a whole answer of 8 MiB of nesting',
+    name: 'a whole answer with 8 MiB of nested JSON',
     isShort: true,
     isStream: false,
     answer: whole(() => `{"choices":${'['.repeat(4 * mib)}${']'.repeat(4 * mib)}}`),
@@ -286,7 +286,7 @@ const rows: readonly Row[] = [
     ),
   },
   {
-    name: 'an answer of 1 MB that unpacks to 1 GB',
+    name: 'a compressed answer of 1 MB that decodes to 1 GB',
     isShort: false,
     isStream: false,
     answer: whole(() => gzipSync(Buffer.alloc(512 * mib, 32)), { ...json, 'content-encoding': 'gzip' }),
@@ -312,7 +312,7 @@ const rows: readonly Row[] = [
     },
   },
   {
-    name: 'an error of 4 MB of nesting',
+    name: 'an error with 4 MB of nested JSON',
     isShort: true,
     isStream: false,
     answer: async (response, write) => {
@@ -335,7 +335,7 @@ const rowCases: HostileCase[] = rows.map(({ name, isShort, isStream, answer, exp
 
 const loadCases: HostileCase[] = [
   {
-    name: 'provider: 30 streams of short events between long comments, which do not begin',
+    name: 'provider: 30 streams that do not begin, with short events between long comments',
     isShort: true,
     expects: isAnything,
     run(field) {
@@ -404,7 +404,7 @@ const loadCases: HostileCase[] = [
     },
   },
   {
-    name: 'provider: streams that are read slowly, and streams that come by the byte',
+    name: 'provider: streams that are read slowly, and streams that arrive byte by byte',
     isShort: false,
     expects: isAnything,
     run(field) {
@@ -430,7 +430,7 @@ const toolAnswers: readonly (readonly [name: string, answer: Answer, expects: (g
   ['data lines', flood('data: a\n', 1024 * mib, event({ content: 'a' })), isTooLong],
   ['data lines that end in CR', flood('data: a\r', 1024 * mib, event({ content: 'a' })), isTooLong],
   ['text', flood(event({ content: 'a'.repeat(200) }), 1024 * mib), () => true],
-  ['text by the letter', flood(event({ content: 'a' }), 1024 * mib), () => true],
+  ['text that is sent character by character', flood(event({ content: 'a' }), 1024 * mib), () => true],
   ['reasoning', flood(event({ reasoning_content: 'a'.repeat(200) }), 1024 * mib), () => true],
 ]
 

@@ -79,7 +79,7 @@ describe('how a failing store appears to callers', () => {
     ['SlowDown', status(503, 'SlowDown'), { status: 503, message: /overloaded/, retry: '2' }],
     ['429', status(429, 'TooManyRequests'), { status: 503, message: /overloaded/, retry: '2' }],
     ['507', status(507), { status: 502, message: /is full/ }],
-    ['a quota of the store', status(403, 'QuotaExceeded'), { status: 502, message: /is full/ }],
+    ['the store reports that its own quota is used up', status(403, 'QuotaExceeded'), { status: 502, message: /is full/ }],
     ['revoked credentials', status(403, 'InvalidAccessKeyId'), { status: 502, message: /cannot be used as it is configured.*PUT \/v1\/me\/memory-store/ }],
     ['a deleted bucket', status(404, 'NoSuchBucket'), { status: 502, message: /cannot be used as it is configured/ }],
     ['silence', { kind: 'silence' }, { status: 502, message: /Whether the write happened is not known/ }],
@@ -224,10 +224,10 @@ test('in a store without conditions, a write whose request may still arrive keep
 describe('a store that gives wrong etags', () => {
   const etags: readonly [string, (etag: string) => string | null, RegExp][] = [
     ['PUT answers another etag than HEAD', etag => etag.replace(/"$/, '-put"'), /PUT/],
-    ['etags are weak', etag => `W/${etag}`, /./],
-    ['etags have no quotes', etag => etag.replaceAll('"', ''), /./],
+    ['the store sends weak etags', etag => `W/${etag}`, /./],
+    ['the store sends etags without quotes', etag => etag.replaceAll('"', ''), /./],
     ['PUT answers no etag', () => null, /PUT/],
-    ['there are no etags at all', () => null, /PUT|HEAD|GET/],
+    ['the store sends no etags', () => null, /PUT|HEAD|GET/],
   ]
   test.each(etags)('%s: compare and swap accepts the etag from the reply of a write and the etag from a read', async (_name, change, methods) => {
     always({ kind: 'etag', change }, methods)

@@ -117,7 +117,7 @@ const listCalls = ['list', 'list?limit=10', 'list?author=user:1&limit=10', 'sear
 const codesOf = (replies: readonly TestReply[]): string[] => replies.map(({ status, json }) => `${status} ${json?.error?.code}`)
 
 const attacks: readonly (readonly [what: string, answer: Answer])[] = [
-  ['a page larger than was asked for', response => xml(response, list(Array.from({ length: 1_500 }, (_, n) => entry(keyAt(n + 1))).join('')))],
+  ['a page with more entries than requested', response => xml(response, list(Array.from({ length: 1_500 }, (_, n) => entry(keyAt(n + 1))).join('')))],
   [
     'entries without an end',
     response => {
@@ -134,13 +134,13 @@ const attacks: readonly (readonly [what: string, answer: Answer])[] = [
       endlessBody(response, 'x')
     },
   ],
-  ['elements within elements', response => xml(response, list('<a>'.repeat(1_500) + '</a>'.repeat(1_500) + '<a>'.repeat(1_500)))],
+  ['nested elements in the entries', response => xml(response, list('<a>'.repeat(1_500) + '</a>'.repeat(1_500) + '<a>'.repeat(1_500)))],
   [
     'entities of its own',
     response =>
       xml(response, `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "${'a'.repeat(500)}"><!ENTITY b "${'&a;'.repeat(500)}">]>${list(entry('&b;')).slice(21)}`),
   ],
-  ['a key that is no key', response => xml(response, list(entry(keyAt(1) + 'k'.repeat(2_000))))],
+  ['an invalid key', response => xml(response, list(entry(keyAt(1) + 'k'.repeat(2_000))))],
   [
     'one byte after the other',
     response => {
@@ -280,10 +280,10 @@ describe('HARD-04 a store with hostile objects', () => {
   test.each<readonly [string, (response: ServerResponse) => void, readonly string[]]>([
     ['more bytes than it announced', response => raw(response, `HTTP/1.1 200 OK\r\netag: "e"\r\ncontent-length: 3\r\n\r\nabc${'x'.repeat(9)}`), ['200', '502']],
     ['fewer bytes than it announced', response => raw(response, 'HTTP/1.1 200 OK\r\netag: "e"\r\ncontent-length: 30\r\n\r\nabc'), ['502']],
-    ['bytes without an end', response => endlessBody(response.writeHead(200, { etag: '"e"' }), 'x'), ['413']],
-    ['a length that no object has', response => raw(response, 'HTTP/1.1 200 OK\r\netag: "e"\r\ncontent-length: 90071992547409939\r\n\r\n'), ['502']],
+    ['an endless body', response => endlessBody(response.writeHead(200, { etag: '"e"' }), 'x'), ['413']],
+    ['an impossible length', response => raw(response, 'HTTP/1.1 200 OK\r\netag: "e"\r\ncontent-length: 90071992547409939\r\n\r\n'), ['502']],
     ['nothing', () => undefined, ['502']],
-  ])('HARD-04 %s: the read ends with an error that says so, and other callers continue to read', async (_what, answer, statuses) => {
+  ])('HARD-04 an object with %s: the read ends with an error that says so, and other callers can still read', async (_what, answer, statuses) => {
     await newOwner()
     await app.call('PUT', o('agents/a'), 'abc', { token: owner.key })
     onObjects('GET', (_request, response) => answer(response))

@@ -35,7 +35,7 @@ describe('memory keys', () => {
     'e\u0301',
     'x'.repeat(1001),
     `${'a/'.repeat(20)}b`,
-  ])('%j is not a valid key', async text => {
+  ])('%j is refused as a key', async text => {
     expect(await errorCode(() => parseKey(text))).toBe('bad_memory_key')
   })
 

@@ -24,7 +24,7 @@ describe('memory scopes', () => {
     ['agents', '--', '--'],
     ['.brigade-probe/a', '--', '--'],
     ['anything/else', '--', '--'],
-  ])('%s is %s for the caller inside and %s for the caller outside', (key, inside, outside) => {
+  ])('the rights on the path %s are %s for the caller inside and %s for the caller outside', (key, inside, outside) => {
     expect(rights(member, key)).toBe(inside)
     expect(rights(loner, key)).toBe(outside)
   })

@@ -12,7 +12,7 @@ const formats = [
   ['ogg', oggOpusOf, 'audio/ogg'],
   ['m4a', m4aOf, 'audio/mp4'],
   ['webm', webmOf, 'audio/webm'],
-  ['webm as a browser records it', (seconds: number) => webmOf(seconds, true), 'audio/webm;codecs=opus'],
+  ['webm from a browser', (seconds: number) => webmOf(seconds, true), 'audio/webm;codecs=opus'],
   ['wav', wavOf, 'audio/wav'],
   ['amr', amrOf, 'audio/amr'],
   ['amr wide', (seconds: number) => amrOf(seconds, true), 'audio/amr-wb'],

@@ -117,8 +117,8 @@ describe('a body in small pieces', () => {
   const unread: readonly [string, string, string, (key: string) => string | null, string, number][] = [
     ['a refused credential', 'POST', '/v1/chat/completions', () => 'br-wrong', '', 401],
     ['no credential', 'POST', '/v1/me/agents', () => null, '', 401],
-    ['no such path', 'POST', '/nowhere', () => null, '', 404],
-    ['a row that takes no body', 'GET', '/v1/models', key => key, '', 200],
+    ['an unknown path', 'POST', '/nowhere', () => null, '', 404],
+    ['an endpoint without a body', 'GET', '/v1/models', key => key, '', 200],
     ['a preflight', 'OPTIONS', '/v1/models', () => null, 'origin: https://a.test\r\naccess-control-request-method: POST\r\n', 204],
   ]
 

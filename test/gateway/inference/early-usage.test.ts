@@ -115,9 +115,9 @@ describe('usage that is reported early, and models that are named late', () => {
   for (const path of Object.keys(paths))
     for (const [name, provider, spoken] of [
       ['usage in the first chunk', 'alpha', chat],
-      ['usage alone in front', 'alpha', usageFirst],
-      ['output at the beginning of a message', 'claude', messages],
-      ['running figures of a message', 'claude', runningDelta],
+      ['usage in a separate first chunk', 'alpha', usageFirst],
+      ['output tokens in the first event of a message', 'claude', messages],
+      ['usage in every event of a message', 'claude', runningDelta],
     ] as const)
       test(`HARD-16 ${path}: ${name} is charged with all later output, when the stream ends and when it breaks off`, async () => {
         for (const isBroken of [true, false]) {

@@ -17,7 +17,7 @@ describe('the bounds of one reply', () => {
     ['quotes in thinking', { reasoning: '"'.repeat(mib / 2 + 1) }],
     ['a refusal', { refusal: 'a'.repeat(mib + 1) }],
     ['signed thinking', { thinking_blocks: [{ type: 'thinking', thinking: 'a'.repeat(mib) }] }],
-  ])('HARD-03 of a server that somebody has registered at most a million characters of %s, as JSON writes them', (_name, delta) => {
+  ])('HARD-03 from an own server, at most a million characters of %s are kept, counted as JSON', (_name, delta) => {
     expect(exceeded(true, delta)).toContain('over 1048576 characters')
     expect(exceeded(false, delta)).toBeNull()
   })

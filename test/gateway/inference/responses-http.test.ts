@@ -242,7 +242,7 @@ describe('POST /v1/responses', () => {
     [{ reasoning: { effort: 'galactic' } }, 'bad_request', '"reasoning.effort"'],
     [{ max_output_tokens: 0 }, 'bad_request', '"max_output_tokens"'],
     [{ text: { format: { type: 'grammar' } } }, 'unsupported_operation', 'text.format'],
-  ])('%j is refused with %s and names the place, and nothing is dialed or charged', async (body, code, place) => {
+  ])('%j is refused with %s and its position, without a provider call or a charge', async (body, code, place) => {
     const refused = await ask(body)
     expect([refused.status, refused.json.error.code]).toEqual([400, code])
     expect(refused.json.error.message).toContain(place)
@@ -280,7 +280,7 @@ describe('POST /v1/responses', () => {
   test.each([
     { model: 'openai-model', upstream: () => app.alpha },
     { model: 'responses-model', upstream: () => app.others.resp },
-  ])('a revoke ends the stream of $model with response.failed, the next number and a code that clients do not try again on', async ({ model, upstream }) => {
+  ])('a revoke ends the stream of $model with response.failed, the next sequence number and a code that stops retries', async ({ model, upstream }) => {
     const agent = await app.newAgent(`cut ${model}`)
     upstream().script({ holdAfterChunks: 2 })
     const reply = app.call('POST', '/v1/responses', { model, input: 'go', stream: true }, { token: agent.token })

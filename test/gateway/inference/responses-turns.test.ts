@@ -202,7 +202,7 @@ describe('items that would have to be stored', () => {
     ['DELETE', '/v1/responses/resp_1'],
     ['POST', '/v1/responses/resp_1/cancel'],
     ['GET', '/v1/responses/resp_1/input_items'],
-  ])('%s %s says that nothing is stored', async (method, path) => {
+  ])('%s %s answers that the gateway stores no responses', async (method, path) => {
     const refused = await app.call(method, path, method === 'POST' ? {} : undefined)
     expect([refused.status, refused.json.error.code]).toEqual([404, 'not_found'])
     expect(refused.json.error.message).toContain('not stored')

@@ -72,14 +72,14 @@ describe('the remaining budget of an agent', () => {
     return agent
   }
 
-  test('BUDX-07 the remaining budget is on every governed reply of an agent, whole, streamed or an error, exact to the micro-rupee', async () => {
+  test('BUDX-07 every governed reply to an agent, whole, streamed or an error, has the remaining budget, exact to the micro-rupee', async () => {
     const charging = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
     expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at }) => at).sort())
     for (const row of rows) {
       const agent = await agentWith(`agent of ${row.at.replaceAll('/', ' ')}`, 100)
       const whole = await send(row, agent.token)
       expect([row.at, whole.status]).toEqual([row.at, 200])
-      // A reply that is passed on as it comes has its headers before it is charged.
+      // A reply that is relayed as it arrives has its headers before it is charged.
       const isOnItsWay = row.replyType === 'audio/mpeg'
       expect([row.at, whole.left]).toEqual([row.at, isOnItsWay ? '100' : await leftOf(agent.id, 100)])
       expect(await spent(agent.id)).toBeGreaterThan(0n)
@@ -89,7 +89,7 @@ describe('the remaining budget of an agent', () => {
         expect([row.at, streamed.status, streamed.left]).toEqual([row.at, 200, before])
       }
       const before = await leftOf(agent.id, 100)
-      // The provider refuses the request itself, then fails: both are answers to a call that was admitted.
+      // The provider first refuses the request and then fails. Both are replies to admitted calls.
       app.alpha.script(() => ({ status: 400, body: { error: { message: 'no', type: 'invalid_request_error' } } }))
       expect(await send({ ...row, reply: undefined }, agent.token)).toMatchObject({ status: 400, left: before })
       for (const upstream of [app.alpha, app.indus]) upstream.script(() => ({ status: 500, body: {} }))
@@ -101,7 +101,7 @@ describe('the remaining budget of an agent', () => {
     }
   })
 
-  test('is the least of the agent and its ancestors, is sent to a key that names the agent, and is absent without a budget', async () => {
+  test('the remaining budget is the lowest of agent and ancestors, is also sent to a key that names the agent, and is absent without one', async () => {
     const parent = await agentWith('parent', 0.5)
     const child = await agentWith('child', 80)
     await app.db.exec(setParent, child.id, parent.id)
@@ -122,7 +122,7 @@ describe('the remaining budget of an agent', () => {
     expect((await send(chatRow, key)).left).toBeNull()
   })
 
-  test('is in the result of the chat tool of an agent', async () => {
+  test('the result of an agent’s chat tool contains the remaining budget', async () => {
     const agent = await agentWith('over MCP', 20)
     const ask = async (token: string) => {
       const reply = await fetch(`${app.baseUrl}/mcp`, {
@@ -141,7 +141,7 @@ describe('the remaining budget of an agent', () => {
     expect(await ask(app.key)).not.toHaveProperty('budget_remaining_inr')
   })
 
-  test('is a plain number and costs no round trip', async () => {
+  test('the remaining budget is a plain decimal and costs no round trip to the database', async () => {
     const { token } = await agentWith('plain', 123_456_789.000001)
     const first = await send(chatRow, token)
     expect(first.left).toMatch(/^\d+(\.\d{1,6})?$/)

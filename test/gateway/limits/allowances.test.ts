@@ -24,12 +24,12 @@ afterEach(async () => {
 })
 
 describe.each([
-  ['asking for every call', '0'],
+  ['with a database request for every call', '0'],
   ['with slices', '10'],
 ])('budgets, %s', (_, seconds) => {
   const env = { ALLOWANCE_SECONDS: seconds }
 
-  it('admit exactly ten of 200 parallel calls when the cap is ten times their cost', async () => {
+  it('a budget of ten times the cost of a call admits exactly ten of 200 parallel calls', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'key', '7', 10_000n)
     const calls = Array.from({ length: 200 }, () => callOnce(engine, request(1000n), 1000n))
@@ -41,7 +41,7 @@ describe.each([
     expect(status).toMatchObject({ capUinr: 10_000n, spentUinr: 10_000n, heldUinr: 0n, state: 'blocked' })
   })
 
-  it('hold a last call in full and refuse the next', async () => {
+  it('the last call that a budget admits is held in full, and the next one is refused', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'org', '1', 1500n)
     const first = await engine.limits.admit(request(1000n))
@@ -52,7 +52,7 @@ describe.each([
     expect(await outcomeOf(engine.limits.admit(request(1000n)))).toBe('ok')
   })
 
-  it('refuse a strict budget before its cap could be passed', async () => {
+  it('a strict budget refuses a call that could exceed its cap', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'org', '1', 1500n, { strict: true })
     const permit = await engine.limits.admit(request(100n, { worstUinr: 1000n }))
@@ -62,7 +62,7 @@ describe.each([
     expect(await outcomeOf(engine.limits.admit(request(100n, { worstUinr: 2000n })))).toBe('budget_exceeded')
   })
 
-  it('report the narrowest refusing scope with its figures', async () => {
+  it('a refusal reports the narrowest refusing scope with its figures', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'org', '1', 1000n)
     await engine.limits.budgets.set(1, 'agent', '9', 2_000_000n)
@@ -77,7 +77,7 @@ describe.each([
     expect(plain.toBody()).toMatchObject({ scope: 'org' })
   })
 
-  it('hold in all scopes or in none', async () => {
+  it('a call holds its amount in all scopes or in none', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'org', '1', 100n)
     await engine.limits.budgets.set(1, 'key', '7', 100_000n)
@@ -88,7 +88,7 @@ describe.each([
     expect(key).toMatchObject({ spentUinr: 100n, heldUinr: 0n })
   })
 
-  it('count spend without a cap, so that a budget set in mid-month includes it', async () => {
+  it('spend is also counted without a cap, so a budget that is set in the middle of a month includes it', async () => {
     const engine = await start({ env })
     await callOnce(engine, request(100n), 90n)
     await engine.limits.flushNow()
@@ -98,7 +98,7 @@ describe.each([
     expect(await outcomeOf(engine.limits.admit(request(1n)))).toBe('budget_exceeded')
   })
 
-  it('follow a raised and a lowered cap', async () => {
+  it('a raised or lowered cap applies to the next call', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'key', '7', 100n)
     await callOnce(engine, request(100n), 100n)
@@ -112,7 +112,7 @@ describe.each([
     expect(await outcomeOf(callOnce(engine, request(10n), 10n))).toBe('ok')
   })
 
-  it('extend a hold while there is room, then hold what is left', async () => {
+  it('a hold is extended while there is room, and then takes the rest', async () => {
     const engine = await start({ env })
     await engine.limits.budgets.set(1, 'agent', '9', 1000n)
     const asked = request(100n, { agentId: 9 })
@@ -124,7 +124,7 @@ describe.each([
     void permit.open(eventOf(asked, 0n))
     await permit.settle(eventOf(asked, 1000n))
     expect(await outcomeOf(engine.limits.admit(request(1n, { agentId: 9 })))).toBe('agent_budget_exceeded')
-    // Behind a budget with room, and on the cheaper of two routes, the balance is what refuses, and what it has left is what the call may use.
+    // The budget has room and the call is on the cheaper of two routes, so the balance refuses the extension. The call may use the rest of the balance.
     const at = new Date()
     await engine.db.tx(tx => creditIn(tx, { orgId: 1, amountUinr: 300n, reason: 'grant', ref: 'a', at }))
     const mixed = await engine.limits.admit(request(500n, { agentId: 8, debitUinr: 100n }))
@@ -138,7 +138,7 @@ describe.each([
     wide.release()
   })
 
-  it('start from zero in a new IST month, and charge a running call to the month of its admission', async () => {
+  it('a budget starts from zero in a new IST month, and a running call is charged to the month of its admission', async () => {
     const lastMinute = Date.parse('2026-11-30T18:29:00Z')
     const clock = movableClock(lastMinute)
     const engine = await start({ env, clock })
@@ -154,7 +154,7 @@ describe.each([
     expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 40n })
   })
 
-  it('refuse above the daily limit until IST midnight, and give the unit of a refused call back', async () => {
+  it('calls above the daily limit are refused until IST midnight, and a refused call does not count', async () => {
     const evening = Date.parse('2026-11-21T18:00:00Z')
     const clock = movableClock(evening)
     const engine = await start({ env, clock })
@@ -171,7 +171,7 @@ describe.each([
     expect(await outcomeOf(callOnce(engine, request(1n, { principal }, clock.nowMs()), 1n))).toBe('ok')
   })
 
-  it('admit exactly the limit of requests in a minute', async () => {
+  it('exactly the allowed number of requests in a minute is admitted', async () => {
     const clock = movableClock(Date.parse('2026-11-21T10:00:05Z'))
     const engine = await start({ env, clock })
     const principal = caller({ limits: { rpmLimit: 3, dailyLimit: null } })
@@ -189,7 +189,7 @@ describe.each([
   })
 })
 
-it('ask the database for at most one in a hundred of ten thousand calls with room in every counter, and for every call near the end', async () => {
+it('with room in every counter at most one in a hundred calls asks the database, and near the end of a counter every call does', async () => {
   const engine = await start()
   await engine.limits.budgets.set(1, 'org', '1', 1_000_000_000_000n)
   await engine.limits.budgets.set(1, 'key', '7', 1_000_000_000_000n)

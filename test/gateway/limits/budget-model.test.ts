@@ -64,7 +64,7 @@ afterAll(async () => {
   await database.dispose()
 })
 
-/** A thousand on the two databases together. */
+/** The number of runs. Both databases together have about a thousand. */
 const runs = onPostgres ? { one: 140, several: 130 } : { one: 150, several: 80 }
 
 it.each([

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestReply, until } from '../../harness/app.ts'
 
 const hello = [{ role: 'user', content: 'Hello there' }]
-/** By the gateway's estimate `hello` is 8 tokens. */
+/** The gateway estimates `hello` at 8 tokens. */
 const helloTokens = 8
 
-/** Who the rule is made for, and who calls: each way in which a rule binds. */
+/** One way in which a rule applies: the owner of the rule, and the caller. */
 interface Caller {
   readonly token: string
   readonly headers: Readonly<Record<string, string>>
-  /** What a refusal names. */
+  /** The scope in a refusal. */
   readonly scope: 'key' | 'agent'
   rule(rules: object): Promise<void>
 }
@@ -60,7 +60,7 @@ describe('caps of calls', () => {
   const callerOf = (name: string): Promise<Caller> => (callers[name] as () => Promise<Caller>)()
 
   test.for(names)(
-    'CAPS-01 %s: a call with more output tokens than the cap is refused before the dial, and a call without max_tokens gets the cap',
+    'CAPS-01 %s: a call with more max_tokens than the cap is refused before a provider is called, and a call without max_tokens gets the cap',
     async name => {
       const caller = await callerOf(name)
       ok(await chat(caller, { max_tokens: 5000 }))
@@ -80,16 +80,16 @@ describe('caps of calls', () => {
       await caller.rule({ max_output_tokens: null })
       ok(await chat(caller, { max_tokens: 5000 }))
       ok(await chat(caller))
-      // Without a cap nothing is put into a request.
+      // Without a cap, the gateway adds no max_tokens.
       expect(app.alpha.requests.at(-1)?.json).not.toHaveProperty('max_tokens')
     },
   )
 
   test.for(names)(
-    'CAPS-01 %s: a call that could cost more than the cap is refused before the dial, and a call without max_tokens gets what the cap leaves',
+    'CAPS-01 %s: a call that could cost more than the cap is refused, and a call without max_tokens gets as many as the cap pays for',
     async name => {
       const caller = await callerOf(name)
-      // ₹10 and ₹40 a million on alpha: the prompt is 80 micro-rupees, and 1,000 are left for 23 tokens behind it.
+      // At ₹10 and ₹40 a million on alpha, the prompt costs 80 micro-rupees. The rest of the 1,000 micro-rupees pays for 23 tokens.
       await caller.rule({ max_cost_inr_per_call: 0.001 })
       for (const stream of [false, true]) {
         const refused = await chat(caller, { max_tokens: 24, stream })
@@ -104,12 +104,12 @@ describe('caps of calls', () => {
       ok(await chat(caller, { max_tokens: 23 }))
       ok(await chat(caller))
       expect(app.alpha.requests.map(request => request.json?.['max_tokens'])).toEqual([23, 23])
-      // The dearest route that failover may reach decides: ₹30 and ₹120 a million.
+      // The most expensive route that failover may reach decides: ₹30 and ₹120 a million.
       ok(await chat(caller, { model: 'test-model' }))
       const served = [app.alpha, app.beta, app.indus].flatMap(upstream => upstream.requests).at(-1)
       expect([app.alpha, app.beta, app.indus].map(upstream => upstream.requests.at(-1)?.json?.['max_tokens'])).toContain(6)
       expect(served).toBeDefined()
-      // With both rules the tighter one counts.
+      // With both rules, the stricter one applies.
       await caller.rule({ max_output_tokens: 9 })
       ok(await chat(caller))
       expect(app.alpha.requests.at(-1)?.json?.['max_tokens']).toBe(9)
@@ -117,9 +117,9 @@ describe('caps of calls', () => {
     },
   )
 
-  test('CAPS-01 embeddings count against the cap with the price of their input', async () => {
+  test('CAPS-01 for embeddings, the cost cap applies to the price of the input', async () => {
     const { key, keyId } = await app.newKey()
-    // ₹6 a million on the dearest route: 100 tokens are 600 micro-rupees.
+    // At ₹6 a million on the most expensive route, 100 tokens cost 600 micro-rupees.
     await ruleOfKey(keyId, { max_cost_inr_per_call: 0.0006, max_output_tokens: 1 })
     const embed = (input: unknown) => app.call('POST', '/v1/embeddings', { model: 'test-embed', input }, { token: key })
     ok(await embed('x'.repeat(300)))
@@ -128,7 +128,7 @@ describe('caps of calls', () => {
     expect(refused.json.error.message).toContain('less input')
   })
 
-  test('CAPS-01 a capped call is charged for no more than its cap, and a call without stream keeps its other fields', async () => {
+  test('CAPS-01 a capped call is charged at most its cap, and its other fields are unchanged', async () => {
     const { key, keyId } = await app.newKey()
     await ruleOfKey(keyId, { max_cost_inr_per_call: 0.001 })
     await app.setBudget('key', keyId, 1000)
@@ -141,7 +141,7 @@ describe('caps of calls', () => {
     expect((await spentOf()) - before).toBeCloseTo(0.001, 9)
   })
 
-  test.for(names)('CAPS-01 %s: concurrent calls are counted until they end, streams until their last byte', async name => {
+  test.for(names)('CAPS-01 %s: concurrent calls count until they end, and streams until their last byte', async name => {
     const caller = await callerOf(name)
     await caller.rule({ max_concurrency: 2 })
     app.alpha.script(request => (request.json?.['stream'] === true ? { holdAfterChunks: 2 } : { hold: true }))
@@ -154,7 +154,7 @@ describe('caps of calls', () => {
       expect([refused.headers.get('retry-after'), refused.headers.get('x-should-retry')]).toEqual(['1', 'true'])
       expect(refused.json.error.message).toContain('2 calls concurrently')
     }
-    // Nobody else is held up.
+    // Other callers are not affected.
     app.alpha.script({})
     ok(await chat({ token: app.key, headers: {} }))
     expect(app.alpha.requests).toHaveLength(3)
@@ -167,7 +167,7 @@ describe('caps of calls', () => {
     for (const reply of await Promise.all(Array.from({ length: 5 }, () => chat(caller)))) ok(reply)
   })
 
-  test('CAPS-01 every end of a call gives its place back: a refusal by the provider, a broken stream, a client that leaves, a spent budget', async () => {
+  test('CAPS-01 every end of a call frees its place: a refusal by the provider, a broken stream, a disconnect, a spent budget', async () => {
     const { key, keyId } = await app.newKey({ daily: 100 })
     const caller = { token: key, headers: {} }
     await ruleOfKey(keyId, { max_concurrency: 1 })
@@ -202,7 +202,7 @@ describe('caps of calls', () => {
     await next()
   })
 
-  test('LIM-11 a call refused by its own cap or by a cap of concurrent calls does not count against the daily limit', async () => {
+  test('LIM-11 a call that a cost cap or a cap of concurrent calls refuses does not count against the daily limit', async () => {
     const { key, keyId } = await app.newKey({ daily: 2 })
     const caller = { token: key, headers: {} }
     await ruleOfKey(keyId, { max_concurrency: 1, max_output_tokens: 50 })
@@ -217,7 +217,7 @@ describe('caps of calls', () => {
     expect(said(await chat(caller))).toEqual([429, 'daily_limit_reached'])
   })
 
-  test("an agent's rule never widens that of the key", async () => {
+  test('a rule of an agent cannot exceed the rule of its key', async () => {
     const { key, keyId } = await app.newKey()
     const { id } = await app.newAgent('wide')
     await ruleOfKey(keyId, { max_output_tokens: 10, max_concurrency: 1 })

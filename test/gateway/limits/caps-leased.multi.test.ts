@@ -10,7 +10,7 @@ const counterOf = statement<[keyId: string], { spent: bigint; leased: bigint }>(
   'test.leased_counter',
   `select spent as "spent", leased as "leased" from counters where scope = 'key' and scope_id = $1::text and metric = 'spend'`,
 )
-/** What a change of a cap writes, but nobody is notified of it: as when LISTEN is swallowed on the way to the other processes. */
+/** Writes a change of a cap without a notification, as when the notification is lost on the way to other processes. */
 const capUnheard = statement<[keyId: number, cap: bigint], { seq: bigint }>(
   'test.cap_unheard',
   `with request as (update budgets set cap_uinr = $2::bigint where org_id = $1::int and scope = 'key' and scope_id = $1::int::text),
@@ -45,7 +45,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     const call = (i: number, worst = cost) => outcomeOf(callOnce(on(i), asking(worst), cost))
     const counter = () => database.db.one(counterOf, String(keyId))
     const flushAll = () => Promise.all(engines.map(engine => engine.limits.flushNow()))
-    /** Every process has traffic, and with it a slice. */
+    /** Makes calls on every process, so that each has a lease. */
     async function warm() {
       for (const i of times(9)) expect(await call(i)).toBe('ok')
       await flushAll()
@@ -54,13 +54,13 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     return { keyId, asking, set, call, counter, flushAll, warm }
   }
 
-  it('a lowered cap grants nothing more from its commit on, idle slices come back, and a running call settles as usual', async () => {
+  it('after the commit of a lowered cap nothing more is granted, unused leases come back, and a running call settles normally', async () => {
     const { asking, set, call, counter, flushAll, warm } = await newKey(10_000)
     await warm()
     const asked = asking()
     const running = await on(1).limits.admit(asked)
     await set(0, 9n * cost)
-    // More than anybody has left of its slice: this must be granted, and is not.
+    // This is more than any process has left in its lease, so the database must decide, and refuses.
     const large = request(100n * cost, { principal: asked.principal })
     expect(['budget_exceeded', 'budget_held']).toContain(await outcomeOf(on(2).limits.admit(large)))
     await until(async () => (await counter()).leased <= cost)
@@ -73,7 +73,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     for (const i of times(3)) await until(async () => (await call(i)) === 'budget_exceeded')
   })
 
-  it('a cap lowered without a notification stops grants at its commit too, and slices come back when the control log is read next', async () => {
+  it('a cap that is lowered without a notification also stops grants, and leases come back at the next read of the control log', async () => {
     const { keyId, asking, counter, warm } = await newKey(10_000)
     await warm()
     await database.db.one(capUnheard, keyId, 9n * cost)
@@ -82,7 +82,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     await until(async () => (await counter()).leased === 0n)
   })
 
-  it('a raised cap admits the next call on every process, also on one that remembers a refusal', async () => {
+  it('a raised cap admits the next call on every process, even on one that remembers a refusal', async () => {
     const { set, call, flushAll } = await newKey(9)
     for (const round of times(3)) {
       for (const _ of times(9)) await until(async () => (await Promise.all(times(3).map(i => call(i)))).every(outcome => outcome !== 'ok'))
@@ -104,12 +104,12 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     await set(2, 16n * cost)
     for (const i of times(3)) await until(async () => ['budget_exceeded', 'budget_held'].includes(await call(i)))
     await flushAll()
-    // A call that was on its way when the cap came is not refused any more; the cap binds the one behind it.
+    // A call that was already running when the cap was set is not refused. The cap applies to the next call.
     expect((await counter()).spent).toBeGreaterThanOrEqual(16n * cost)
     expect((await counter()).spent).toBeLessThanOrEqual(16n * cost + 3n * cost)
   })
 
-  it('a cap that becomes strict admits only calls whose worst case fits, on every process, and is never exceeded', async () => {
+  it('when a cap becomes strict, every process admits only calls whose worst case fits, and the cap is never exceeded', async () => {
     const { set, call, counter, flushAll, warm } = await newKey(10_000)
     await warm()
     await set(1, 12n * cost + 1n, true)
@@ -122,7 +122,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     expect((await counter()).spent).toBe(12n * cost)
   })
 
-  it('a refusal does not report idle slices of other processes as held, but reports the holds of running calls', async () => {
+  it('a refusal reports the holds of running calls, but not unused leases of other processes, as held', async () => {
     const { asking, warm } = await newKey(10_000, true)
     await warm()
     const refusedWith = async (worst: bigint) =>
@@ -138,8 +138,9 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
     running.release()
   })
 
-  it('three processes spend a whole cap, and none refuses a call while another has an idle slice', async () => {
-    // Calls that cost what they hold, and calls that leave most of it idle. Of the latter one on each process: what one is answered the next one there believes for a moment.
+  it('three processes can spend a whole cap, and none refuses a call while another has an unused lease', async () => {
+    // Calls that cost their whole hold, and calls that cost only a small part of it. Of the latter there is one caller for each process, because a process
+    // remembers a refusal for a moment.
     for (const [cap, value, callers] of [
       [60n * cost, cost, 9],
       [400n * cost, cost, 9],
@@ -155,7 +156,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
       let spent = 0n
       let inHand = 0n
       const wrong: string[] = []
-      /** When there was last no room for a whole call beside what was spent and held. */
+      /** The last time at which spent and held amounts left no room for a whole call. */
       let fullAtMs = 0
       const look = () => {
         if (spent + inHand + cost > cap) fullAtMs = performance.now()
@@ -180,7 +181,7 @@ describe.runIf(onPostgres)('caps that change while three processes hold slices',
               if (spent >= cap) return
               look()
               if (fullAtMs < askedAtMs) wrong.push(`${i}: spent ${spent}, held ${inHand} of ${cap}`)
-              // Longer than an answer is remembered.
+              // A pause that is longer than a process remembers a refusal.
               await systemClock.sleep(300)
             }
           }

@@ -12,7 +12,7 @@ const unitsOf = statement<[agentId: string], { leased: bigint; spent: bigint }>(
 )
 const inr = (tokens: number): number => (tokens * Number(tokenUinr)) / 1e6
 const times = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
-/** Longest time until a changed rule or budget is in force on another process, with room for a busy machine. "Within a second" is the poll. */
+/** Maximum time until a changed rule or budget applies on another process, with room for a busy machine. "Within a second" refers to the poll interval. */
 const newsDeadlineMs = 3000
 
 describe.runIf(onPostgres)('caps and rules over several processes', () => {
@@ -37,21 +37,21 @@ describe.runIf(onPostgres)('caps and rules over several processes', () => {
     return reply.status === 200 ? 'ok' : reply.json.error.code
   }
 
-  /** Sends calls that the provider holds; the refused ones have answered when it resolves. */
+  /** Sends calls that the provider holds open. Resolves when all refused calls have their answers. */
   async function crowd(token: string, count: number, to: (i: number) => number): Promise<{ running: Promise<FleetReply>[]; refused: FleetReply[] }> {
     fleet.upstream.reset()
     fleet.upstream.script(request => ({ ...fleetAnswer(request), ...(request.json?.['stream'] === true ? { holdAfterChunks: 1 } : { hold: true }) }))
     const refused: FleetReply[] = []
     const calls = times(count).map(i => chat(member(to(i)), token, 10, i % 2 === 0 ? { stream: true } : {}))
     for (const reply of calls) void reply.then(done => (done.status === 200 ? 0 : refused.push(done))).catch(() => undefined)
-    // A stream has a status when it begins and ends with its bytes; whatever is not refused waits for the provider.
+    // A stream has its status when it begins. Every call that is not refused waits for the provider.
     await until(() => refused.length + fleet.upstream.requests.length === count)
     return { running: calls, refused }
   }
 
   const spreads: Record<string, (i: number) => number> = { 'to one': () => 0, 'in turn': i => i, 'mostly to one': i => (i % 5 === 0 ? 1 : 0) }
 
-  test.for(Object.keys(spreads))('CAPS-01 concurrent calls of an agent are counted over all processes, sent %s, and leave nothing behind', async spread => {
+  test.for(Object.keys(spreads))('CAPS-01 concurrent calls of an agent, sent %s, are counted over all processes, and leave no counts behind', async spread => {
     const cap = 4
     const agent = await fleet.newAgent(`crowd ${spread}`, null)
     for (const through of times(3)) await rule(member(through), agent.id, { max_concurrency: cap })
@@ -62,21 +62,21 @@ describe.runIf(onPostgres)('caps and rules over several processes', () => {
       expect(new Set(refused.map(reply => reply.json.error.code))).toEqual(new Set(['concurrency_limit_reached']))
       fleet.upstream.release()
       expect(countReplies((await Promise.all(running)).filter(reply => reply.status === 200))).toEqual({ '200': cap })
-      // When the last of them has been written down, all of the cap is there again.
+      // After the last call is recorded, the whole cap is free again.
       await until(async () => (await fleet.db.one(unitsOf, String(agent.id))).leased === 0n)
     }
     expect(await fleet.db.one(unitsOf, String(agent.id))).toEqual({ leased: 0n, spent: 0n })
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('CAPS-01 a cap of one call admits one call at a time, whichever process serves it', async () => {
+  test('CAPS-01 a cap of one concurrent call admits one call at a time over all processes', async () => {
     const agent = await fleet.newAgent('one by one', null)
     await rule(member(0), agent.id, { max_concurrency: 1 })
     for (const i of times(3)) await until(async () => (await saidBy(member(i), agent.token)) === 'ok')
     for (const i of times(15)) expect(await saidBy(member(i), agent.token), String(i)).toBe('ok')
   })
 
-  test('CAPS-01 the places of running calls are free again after kill -9 of their process', async () => {
+  test('CAPS-01 after kill -9 of a process, the places of its running calls become free', async () => {
     const agent = await fleet.newAgent('killed', null)
     const victim = await fleet.start({}, folder)
     await rule(victim, agent.id, { max_concurrency: 2 })
@@ -95,7 +95,7 @@ describe.runIf(onPostgres)('caps and rules over several processes', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test("an agent's changed rules are in force on the other processes within a second", async () => {
+  test('changed rules of an agent apply on other processes within a second', async () => {
     const agent = await fleet.newAgent('ruled elsewhere', null)
     for (const through of members) expect(await saidBy(through, agent.token, 50)).toBe('ok')
     for (const [rules, code] of [
@@ -108,7 +108,7 @@ describe.runIf(onPostgres)('caps and rules over several processes', () => {
     }
   })
 
-  test('BUDG-10 a cap that is raised or removed through one process admits calls on another well within 60 s', async () => {
+  test('BUDG-10 a cap that is raised or removed on one process admits calls on another within seconds', async () => {
     const agent = await fleet.newAgent('raised elsewhere', inr(100))
     const set = async (monthly_budget_inr: number | null) =>
       expect((await call(member(0), fleet.key, 'POST', `/v1/me/agents/${agent.id}/budget`, { monthly_budget_inr })).status).toBe(200)

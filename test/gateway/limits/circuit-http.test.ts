@@ -6,12 +6,12 @@ import { movableClock } from '../../harness/clock.ts'
 const clock = movableClock(Date.UTC(2026, 10, 21, 3, 45, 1))
 let app: TestApp
 beforeAll(async () => {
-  // As it is when nobody sets it.
+  // Uses the default of CIRCUIT_OPEN_MS.
   app = await startApp({ clock, env: { CIRCUIT_OPEN_MS: String(loadConfig({}).CIRCUIT_OPEN_MS) } })
 })
 afterAll(() => app.stop())
 
-test('LIM-08 a route whose circuit is open is tried last for about 30 s, then again as before', async () => {
+test('LIM-08 a route whose circuit is open is tried last for about 30 s, and then in its normal order', async () => {
   const isAvailable = async (): Promise<boolean> =>
     (await app.call('GET', '/v1/models/test-model')).json.routes.find((route: { provider: string }) => route.provider === 'alpha').available
   const servedBy = async () => {

@@ -13,7 +13,7 @@ const spend = statement<[], { scope: string; period: string; cap: bigint | null;
 const clockNow = statement<[], { nowMs: number }>('test.clock_now', `select (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`)
 const cost = 100n
 
-/** A machine whose wall clock is wrong by so much, and may be set. */
+/** The clock of a machine whose time is wrong by a settable amount. */
 interface SkewedClock extends Clock {
   skewMs: number
 }
@@ -40,7 +40,7 @@ describe.runIf(onPostgres)('clocks of three processes', () => {
     await database.dispose()
   })
 
-  /** The database's own clock shows another time: what is called without its schema is looked for in ours first. */
+  /** Sets the clock of the database, with functions in a schema that is searched before the built-in one. */
   async function setDatabaseClock(atMs: number): Promise<void> {
     const { pathname } = new URL(database.url ?? '')
     const aheadMs = atMs - Date.now()
@@ -60,49 +60,55 @@ describe.runIf(onPostgres)('clocks of three processes', () => {
   it.each([
     ['midnight in India', Date.parse('2026-11-21T18:30:00Z')],
     ['the end of a month in India', Date.parse('2026-11-30T18:30:00Z')],
-  ])('never admit more than the caps of both periods when they are five seconds apart at %s, and change the period together', async (_, midnightMs) => {
-    const isMonth = new Date(midnightMs).getUTCDate() === 30
-    await setDatabaseClock(midnightMs - 1500)
-    await startEngines([skewedClock(-5000), skewedClock(0), skewedClock(5000)])
-    const budget = 30n * cost
-    const dailyLimit = 25
-    await engines[0]?.limits.budgets.set(1, 'key', '7', isMonth ? budget : null)
-    const principal = caller({ limits: { rpmLimit: null, dailyLimit: isMonth ? null : dailyLimit } })
-    const db = await database.open()
-    const nowMs = async (): Promise<number> => (await db.one(clockNow)).nowMs
-    /** One call; its period goes by the database's clock, however wrong the machine's is. Less than the skew is what a slow beat measures wrong. */
-    const call = async (engine: TestEngine): Promise<string> => {
-      const asked = request(cost, { principal })
-      const beforeMs = await nowMs()
-      const outcome = await outcomeOf(
-        Promise.resolve(engine.limits.admit(asked)).then(async permit => {
-          expect(permit.admittedAtMs).toBeGreaterThan(beforeMs - 2000)
-          expect(permit.admittedAtMs).toBeLessThan((await nowMs()) + 2000)
-          const atMs = permit.admittedAtMs
-          void permit.open(eventOf(asked, 0n, { atMs }))
-          await permit.settle(eventOf(asked, cost, { atMs }))
-          if (permit.admittedAtMs < midnightMs) servedBefore++
-          else servedAfter++
-        }),
-      )
-      expect(['ok', 'budget_held', 'budget_exceeded', 'daily_limit_reached']).toContain(outcome)
-      return outcome
-    }
-    let servedBefore = 0
-    let servedAfter = 0
-    while ((await nowMs()) < midnightMs + 1000) await Promise.all(engines.map(call))
-    const end = isMonth ? 'budget_exceeded' : 'daily_limit_reached'
-    for (const engine of engines) await until(async () => (await call(engine)) === end)
-    for (const engine of engines) await engine.limits.flushNow()
-    const most = isMonth ? Number(budget / cost) : dailyLimit
-    const ofLimit = (await database.db.many(spend)).filter(row => row.period.length === (isMonth ? 7 : 10))
-    const counted = ofLimit.map(row => Number(isMonth ? row.spent / cost : row.spent))
-    expect(counted).toEqual([servedBefore, servedAfter])
-    expect(servedBefore).toBeLessThanOrEqual(most)
-    expect(servedAfter).toBe(most)
-  })
+  ])(
+    'processes whose clocks differ by five seconds at %s admit no more than the caps of both periods, and change the period together',
+    async (_, midnightMs) => {
+      const isMonth = new Date(midnightMs).getUTCDate() === 30
+      await setDatabaseClock(midnightMs - 1500)
+      await startEngines([skewedClock(-5000), skewedClock(0), skewedClock(5000)])
+      const budget = 30n * cost
+      const dailyLimit = 25
+      await engines[0]?.limits.budgets.set(1, 'key', '7', isMonth ? budget : null)
+      const principal = caller({ limits: { rpmLimit: null, dailyLimit: isMonth ? null : dailyLimit } })
+      const db = await database.open()
+      const nowMs = async (): Promise<number> => (await db.one(clockNow)).nowMs
+      /**
+       * Makes one call. Its period must follow the database's clock, even if the machine's clock is wrong. The tolerance is less than the error of the
+       * machine's clock.
+       */
+      const call = async (engine: TestEngine): Promise<string> => {
+        const asked = request(cost, { principal })
+        const beforeMs = await nowMs()
+        const outcome = await outcomeOf(
+          Promise.resolve(engine.limits.admit(asked)).then(async permit => {
+            expect(permit.admittedAtMs).toBeGreaterThan(beforeMs - 2000)
+            expect(permit.admittedAtMs).toBeLessThan((await nowMs()) + 2000)
+            const atMs = permit.admittedAtMs
+            void permit.open(eventOf(asked, 0n, { atMs }))
+            await permit.settle(eventOf(asked, cost, { atMs }))
+            if (permit.admittedAtMs < midnightMs) servedBefore++
+            else servedAfter++
+          }),
+        )
+        expect(['ok', 'budget_held', 'budget_exceeded', 'daily_limit_reached']).toContain(outcome)
+        return outcome
+      }
+      let servedBefore = 0
+      let servedAfter = 0
+      while ((await nowMs()) < midnightMs + 1000) await Promise.all(engines.map(call))
+      const end = isMonth ? 'budget_exceeded' : 'daily_limit_reached'
+      for (const engine of engines) await until(async () => (await call(engine)) === end)
+      for (const engine of engines) await engine.limits.flushNow()
+      const most = isMonth ? Number(budget / cost) : dailyLimit
+      const ofLimit = (await database.db.many(spend)).filter(row => row.period.length === (isMonth ? 7 : 10))
+      const counted = ofLimit.map(row => Number(isMonth ? row.spent / cost : row.spent))
+      expect(counted).toEqual([servedBefore, servedAfter])
+      expect(servedBefore).toBeLessThanOrEqual(most)
+      expect(servedAfter).toBe(most)
+    },
+  )
 
-  it('admit no more than the cap when they jump ten minutes forth and back, also past the offline limit', async () => {
+  it('when clocks jump ten minutes forward and back, even past the offline limit, no more than the cap is admitted', async () => {
     const clocks = [skewedClock(0), skewedClock(0), skewedClock(0)]
     await startEngines(clocks, { OFFLINE_MAX_MS: '120000' })
     const calls = 120

@@ -24,7 +24,7 @@ const killWriters = statement<[], { count: number }>(
    where datname = current_database() and pid <> pg_backend_pid() and state = 'idle in transaction'`,
 )
 const cost = 1000n
-/** What happens at a commit that is on its way: it never arrives, nobody is told that it did, or the server's own process is ended before it. */
+/** What happens to a commit: it never arrives ('cut'), its reply is lost ('deafen'), or the server process ends before it ('terminate'). */
 type Fault = 'cut' | 'deafen' | 'terminate'
 
 describe.runIf(onPostgres)('a connection that breaks at the moment of a commit', () => {
@@ -60,7 +60,7 @@ describe.runIf(onPostgres)('a connection that breaks at the moment of a commit',
       () => true,
       () => false,
     )
-  /** Breaks the next message that carries this text; the returned function says whether one came. */
+  /** Breaks the connection at the next message with this text. The returned function says whether there was one. */
   function breakNext(text: string, fault: Fault): () => boolean {
     let isDone = false
     proxy.watch((bytes): Passage | Promise<Passage> => {
@@ -88,7 +88,7 @@ describe.runIf(onPostgres)('a connection that breaks at the moment of a commit',
     `insert into budgets (org_id, scope, scope_id, cap_uinr) values ($1::int, 'key', $1::int::text, $2::bigint)`,
   )
 
-  it.each(['cut', 'deafen'] as const)('an acquire with an unknown outcome (%s) leaks nothing and grants nothing twice', async fault => {
+  it.each(['cut', 'deafen'] as const)('a lease request with an unknown outcome (%s) loses nothing and grants nothing twice', async fault => {
     const { call, stands } = await newBudget(60)
     let served = 0
     let broken = 0
@@ -97,26 +97,26 @@ describe.runIf(onPostgres)('a connection that breaks at the moment of a commit',
       const outcome = await call()
       if (outcome === 'ok') served++
       else expect(['database_unavailable', 'budget_held']).toContain(outcome)
-      // What a broken grant left behind is found by the next beat.
+      // The next beat finds the amount of a grant whose reply was lost.
       if (outcome === 'budget_held') await engine.limits.beat()
       if (wasBroken()) broken++
       proxy.watch(null)
       expect(round).toBeLessThan(2000)
     }
-    // What was granted and not heard of is found again: the whole budget was spent, and not a call more.
+    // Grants whose replies were lost were found again, so the whole budget was spent and not one call more.
     expect(broken).toBeGreaterThan(0)
     await until(async () => (await call()) === 'budget_exceeded')
     expect(await stands()).toMatchObject({ spentUinr: 60n * cost, heldUinr: 0n })
   })
 
-  it.each(['cut', 'deafen'] as const)('an acquire that broke (%s) just before the process ends leaves no lease behind', async fault => {
+  it.each(['cut', 'deafen'] as const)('a lease request that broke (%s) just before the end of the process leaves no lease', async fault => {
     const { call } = await newBudget(60)
     breakNext('limits.acquire', fault)
     expect(await call()).toBe('database_unavailable')
     proxy.watch(null)
   })
 
-  it.each(['cut', 'deafen', 'terminate'] as const)('a flush whose commit broke (%s) counts once', async fault => {
+  it.each(['cut', 'deafen', 'terminate'] as const)('a flush whose commit broke (%s) is counted once', async fault => {
     const { call, stands } = await newBudget(1000)
     const before = await database.db.one(eventCount)
     for (let round = 0; round < 12; round++) {

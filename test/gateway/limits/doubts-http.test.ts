@@ -17,7 +17,7 @@ const sums = statement<[], { events: number; valueUinr: string }>(
 )
 const makeUnknown = statement<[]>('test.doubts_unknown', `update idempotency_keys set state = 'unknown'`)
 
-// The gateway of a test has an admin socket on the embedded database; test/gateway/limits/doubts.multi.test.ts is for the other.
+// In tests, a gateway has an admin socket only on the embedded database. test/gateway/limits/doubts.multi.test.ts covers PostgreSQL.
 describe.skipIf(onPostgres)('records and calls in doubt', () => {
   let app: TestApp
   beforeAll(async () => {
@@ -31,9 +31,9 @@ describe.skipIf(onPostgres)('records and calls in doubt', () => {
     app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hello' }] }, { headers })
   const spent = async () => (await app.call('GET', '/v1/me/budgets')).json.budgets[0].spent_inr
 
-  test('EDGE-23 a parked record is listed and then either applied once when its cause is gone, or discarded, each with an audit line', async () => {
+  test('EDGE-23 the operator can list a parked record, apply it once after its cause is fixed, or discard it, each with an audit line', async () => {
     await app.setBudget('key', app.keyId, 100)
-    // The database refuses what costs ₹0.00028, as it would after a botched change of its schema.
+    // The database refuses a record that costs ₹0.00028, as it could after a wrong schema change.
     await app.db.script('alter table usage_events add constraint refusal check (value_uinr <> 280) not valid')
     for (let i = 0; i < 2; i++) expect((await chat()).status).toBe(200)
     await app.gateway.app.limits.flushNow()
@@ -67,10 +67,10 @@ describe.skipIf(onPostgres)('records and calls in doubt', () => {
     ])
   })
 
-  test('EDGE-23 a call in doubt is listed; discard frees its key immediately, and apply keeps its key taken', async () => {
+  test('EDGE-23 the operator can list a call in doubt, free its idempotency key with discard, and keep the key taken with apply', async () => {
     for (const key of ['doubt-1', 'doubt-2']) expect((await chat({ 'idempotency-key': key })).status).toBe(200)
     await app.gateway.app.limits.flushNow()
-    // As the replay of a dead process leaves calls that a provider was working on.
+    // Makes the state of a call that a provider was working on when its process died.
     await app.db.exec(makeUnknown)
     expect((await chat({ 'idempotency-key': 'doubt-1' })).status).toBe(409)
     const { processes, calls } = JSON.parse((await admin('in-doubt', 'list', '--json')).out)

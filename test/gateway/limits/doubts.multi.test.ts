@@ -19,7 +19,7 @@ describe.runIf(onPostgres)('calls of a process whose disk is lost', () => {
   })
   afterAll(() => fleet?.stop())
 
-  test('EDGE-23 calls of a process whose disk is lost are listed as in doubt, and giving up the process frees their idempotency keys immediately', {
+  test('EDGE-23 calls of a process with a lost disk are listed as in doubt, and giving up the process immediately frees their idempotency keys', {
     timeout: 240_000,
   }, async () => {
     const folder = fleet.newFolder()

@@ -1,4 +1,4 @@
-/** A process of its own that makes calls until it is told to stop; it prints the id of every call whose settle returned. */
+/** A separate process that makes calls until it is told to stop. It prints the id of every call whose settlement has returned. */
 import { systemClock } from '../../../src/platform/clock.ts'
 import { openPostgres } from '../../../src/platform/db/postgres/db-postgres.ts'
 import { silentLog } from '../../../src/platform/observe/log.ts'

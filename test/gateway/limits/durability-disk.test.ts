@@ -19,7 +19,7 @@ const events = statement<[], { id: string; outcome: string; valueUinr: bigint }>
 const leased = statement<[], { sum: bigint }>('test.disk_leased', `select coalesce(sum(amount), 0)::bigint as "sum" from leases`)
 const ageBeat = statement<[id: bigint]>('test.disk_age_beat', `update beats set beat_at = beat_at - interval '1 hour' where process_id = $1::bigint`)
 
-/** A disk that can be full: it takes half of what it is given and says so. */
+/** A disk that can be full. It then writes half of the bytes and reports this. */
 class FullDisk implements JournalDisk {
   readonly segmentBytes: number
   isFull = false
@@ -45,7 +45,7 @@ class FullDisk implements JournalDisk {
   }
 }
 
-/** Timers that do nothing on their own during a test. */
+/** Intervals that are longer than a test, so that no timer fires by itself. */
 const still = { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000', JANITOR_MS: '600000' }
 
 let database: TestDatabase
@@ -57,7 +57,7 @@ afterEach(async () => {
   await database.dispose()
 })
 
-/** The database, whose transactions fail while it is `away`. */
+/** Wraps the database. Its transactions fail while `away` is set. */
 function interrupted(db: Db): { db: Db; away(is: boolean): void } {
   let isAway = false
   const wrapped = new Proxy(db, {
@@ -77,7 +77,7 @@ function interrupted(db: Db): { db: Db; away(is: boolean): void } {
   }
 }
 
-/** The journal of `engine` as a dead process would leave it, in a folder where nobody holds its socket. */
+/** Copies the journal of `engine` into a folder without an open socket, as a dead process would leave it. */
 async function copyOfJournal(engine: TestEngine): Promise<string> {
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-copy-'))
   const folder = journalFolder(dataDir)
@@ -88,7 +88,7 @@ async function copyOfJournal(engine: TestEngine): Promise<string> {
 }
 
 describe('a journal in segments', () => {
-  it('continues over many segments, deletes flushed ones, and keeps its running calls in the remaining segments', async () => {
+  it('a journal continues over many segments, deletes flushed ones, and keeps its running calls in the remaining segments', async () => {
     const engine = await startEngine(database.db, { disk: new FullDisk(4096), env: { ...still, JOURNAL_KEEP_MS: '0' } })
     await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
     const long = request(500n)
@@ -105,7 +105,7 @@ describe('a journal in segments', () => {
     expect(
       [...readJournal(folder, engine.limits.processId, 0, usageEventCodec)].some(({ record }) => 'event' in record && record.event.id === long.eventId),
     ).toBe(true)
-    // What is not flushed yet is in two segments.
+    // The records that are not flushed yet are in two segments.
     for (let i = 0; i < 12; i++) await callOnce(engine, request(100n), 10n)
     const survivor = await startEngine(database.db, { dataDir: await copyOfJournal(engine) })
     const rows = await database.db.many(events)
@@ -116,7 +116,7 @@ describe('a journal in segments', () => {
     await engine.stop()
   })
 
-  it('records more running calls than a segment has room for', async () => {
+  it('a journal can record more running calls than fit into one segment', async () => {
     const engine = await startEngine(database.db, { disk: new FullDisk(2048), env: still })
     const asked = Array.from({ length: 40 }, () => request(100n))
     const permits = await Promise.all(asked.map(one => engine.limits.admit(one)))
@@ -126,7 +126,7 @@ describe('a journal in segments', () => {
     expect((await database.db.many(events)).map(row => row.valueUinr)).toEqual(asked.map(() => 7n))
   })
 
-  it('is synced to the disk every JOURNAL_FSYNC_MS when there is a new record', async () => {
+  it('a journal with new records is synced to the disk every JOURNAL_FSYNC_MS', async () => {
     const disk = new FullDisk(4096)
     const engine = await startEngine(database.db, { disk, env: { JOURNAL_FSYNC_MS: '5' } })
     await callOnce(engine, request(100n), 10n)
@@ -143,7 +143,7 @@ describe('a journal in segments', () => {
 })
 
 describe('a disk that is full', () => {
-  it('refuses new calls, charges running ones in the database immediately, and the journal continues after the gap', async () => {
+  it('on a full disk, new calls are refused, running ones are charged directly in the database, and the journal later continues after the gap', async () => {
     const disk = new FullDisk(4096)
     const engine = await startEngine(database.db, { disk, env: still })
     await engine.limits.budgets.set(1, 'key', '7', 100_000n)
@@ -167,7 +167,7 @@ describe('a disk that is full', () => {
     await engine.limits.flushNow()
     expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 270n })
     await engine.stop()
-    // The call that was opened and given up while the disk was full left an `open` without an end: the next process says what became of it.
+    // A call that began and was abandoned while the disk was full left an `open` record without an end. The next process settles it.
     const heir = await startEngine(database.db, { dataDir: engine.dataDir, env: still })
     await heir.limits.janitor.runOnce()
     await heir.stop()
@@ -175,7 +175,7 @@ describe('a disk that is full', () => {
     expect((await database.db.many(events)).filter(row => row.id === settled.eventId)).toHaveLength(1)
   })
 
-  it('a call that settles without the journal counts once when the process then dies', async () => {
+  it('a call that is settled without the journal is counted once, even if the process then dies', async () => {
     const disk = new FullDisk()
     const engine = await startEngine(database.db, { disk, env: still })
     const asked = request(500n)
@@ -186,7 +186,7 @@ describe('a disk that is full', () => {
     const survivor = await startEngine(database.db, { dataDir: await copyOfJournal(engine) })
     expect(await database.db.many(events)).toMatchObject([{ id: asked.eventId, outcome: 'ok', valueUinr: 70n }])
     await survivor.stop()
-    // It lives after all: it was fenced, and goes on as another one when there is room for a journal.
+    // The process still runs. It was fenced, and continues under a new registration when there is room for a journal.
     expect(await outcomeOf(engine.limits.beat())).toContain('ENOSPC')
     disk.isFull = false
     await callOnce(engine, request(100n), 10n)
@@ -194,7 +194,7 @@ describe('a disk that is full', () => {
     expect(await database.db.many(events)).toHaveLength(2)
   })
 
-  it('gives the caller an error for a charge that neither disk nor database takes, and writes it as soon as the database is back', async () => {
+  it('when neither disk nor database accepts a charge, the caller gets an error, and the charge is written when the database is back', async () => {
     const { db, away } = interrupted(database.db)
     const disk = new FullDisk()
     const engine = await startEngine(db, { disk, env: { ...still, JOURNAL_FLUSH_MS: '20' } })
@@ -216,7 +216,7 @@ describe('a disk that is full', () => {
     expect((await database.db.many(events)).map(row => row.valueUinr)).toEqual([70n, 70n])
   })
 
-  it('a journal above its bound refuses new calls until it is flushed to the database', async () => {
+  it('when the journal exceeds its bound, new calls are refused until it is flushed to the database', async () => {
     const { db, away } = interrupted(database.db)
     const engine = await startEngine(db, { env: { ...still, JOURNAL_MAX_BYTES: '4000' } })
     away(true)
@@ -235,7 +235,7 @@ describe('a disk that is full', () => {
   })
 })
 
-it('over HTTP a full disk refuses new calls with 503 while running ones end and are charged', async () => {
+it('over HTTP, new calls on a full disk are 503, and running ones end and are charged', async () => {
   const disk = new FullDisk()
   const app = await startApp({ journalDisk: disk })
   const { key, keyId } = await app.newKey({ budgetInr: 100 })

@@ -22,7 +22,7 @@ const daySpent = statement<[], { spent: bigint }>('test.parked_day', `select spe
 const ageBeat = statement<[id: bigint]>('test.parked_age_beat', `update beats set beat_at = beat_at - interval '1 hour' where process_id = $1::bigint`)
 
 const still = { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000', JANITOR_MS: '600000' }
-/** What no column takes: a NUL in a text, an amount beyond 64 bits, one below zero, a number beyond 32 bits. */
+/** Values that no column accepts: a NUL in a text, an amount above 64 bits, a negative amount, a number above 32 bits. */
 const refused = [{ requestId: 'req\u0000' }, { valueUinr: 2n ** 70n }, { valueUinr: -5n }, { status: 3e9 }] as const
 
 let database: TestDatabase
@@ -36,7 +36,7 @@ afterEach(async () => {
 
 const principal = caller({ limits: { rpmLimit: null, dailyLimit: 1000 } })
 
-it('a record that the database refuses is parked with its money, gives its lease back, and does not delay other records', async () => {
+it('a record that the database refuses is parked with its amount, gives its lease back, and does not delay other records', async () => {
   const engine = await startEngine(database.db, { env: still })
   await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
   const bad: string[] = []
@@ -56,7 +56,7 @@ it('a record that the database refuses is parked with its money, gives its lease
   expect(JSON.parse(rows[0]?.record.toString() ?? '')).toMatchObject({ kind: 'settle', event: { id: bad[0], requestId: 'req\u0000' } })
   expect(await database.db.many(events)).toHaveLength(56)
   expect(await engine.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 560n, heldUinr: 0n })
-  // The requests did happen.
+  // The daily count includes the requests, because they were made.
   expect(await database.db.one(daySpent)).toEqual({ spent: 60n })
   expect(await engine.limits.recovery.parked()).toMatchObject({ records: 4, valueUinr: 2n ** 70n + 15n })
   await callOnce(engine, request(100n, { principal }), 10n)
@@ -65,7 +65,7 @@ it('a record that the database refuses is parked with its money, gives its lease
   expect(await database.db.one(leased)).toEqual({ sum: 0n })
 })
 
-it('an adopter parks refused records, also of a running call, and still closes the process', async () => {
+it('a process that adopts a dead one parks refused records, also of a running call, and still closes the dead process', async () => {
   const dead = await startEngine(database.db, { env: still })
   await dead.limits.budgets.set(1, 'key', '7', 1_000_000n)
   for (let i = 0; i < 30; i++) {
@@ -90,7 +90,7 @@ it('an adopter parks refused records, also of a running call, and still closes t
   await dead.stop()
 })
 
-it('the doctor counts parked records with their money', async () => {
+it('the doctor reports the number and amount of parked records', async () => {
   const app = await startApp()
   const asked = request(100n, { principal: caller({ orgId: app.orgId, keyId: app.keyId, userId: app.userId }) })
   const { limits } = app.gateway.app

@@ -30,7 +30,7 @@ afterEach(async () => {
   await database.dispose()
 })
 
-/** A database whose transactions answer as if the connection broke: before the work, or after the commit. */
+/** Wraps a database. Its transactions fail as if the connection broke before the work or after the commit. */
 function flaky(db: Db, plan: ('before' | 'after')[]): Db {
   return new Proxy(db, {
     get(target, name) {
@@ -51,7 +51,7 @@ function flaky(db: Db, plan: ('before' | 'after')[]): Db {
   })
 }
 
-it('a budget warns at 80 % and blocks at 100 %, once a month each and in that order', async () => {
+it('a budget sends one warning at 80 % and one block at 100 % in a month, in that order', async () => {
   const engine = await startEngine(database.db)
   await engine.limits.budgets.set(1, 'key', '7', 1000n)
   await callOnce(engine, request(100n), 790n)
@@ -70,7 +70,7 @@ it('a budget warns at 80 % and blocks at 100 %, once a month each and in that or
   ])
 })
 
-it('a flush counts once, whether its transaction broke before the work or after the commit', async () => {
+it('a flush is counted once, even if its connection breaks before the work or after the commit', async () => {
   const plan: ('before' | 'after')[] = []
   const engine = await startEngine(flaky(database.db, plan))
   await engine.limits.budgets.set(1, 'key', '7', 100_000n)
@@ -94,7 +94,7 @@ it('a flush counts once, whether its transaction broke before the work or after 
   expect(await database.db.many(events)).toHaveLength(4)
 })
 
-it('a dead process is adopted: finished calls count, running ones become one flagged event, leases go back', async () => {
+it('when a dead process is adopted, finished calls are counted, each running call becomes one flagged event, and leases are returned', async () => {
   const dead = await startEngine(database.db, { env: { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000', JANITOR_MS: '600000' } })
   await dead.limits.budgets.set(1, 'key', '7', 1_000_000n)
   await callOnce(dead, request(100n), 70n)
@@ -102,16 +102,16 @@ it('a dead process is adopted: finished calls count, running ones become one fla
   const permit = await dead.limits.admit(running)
   void permit.open(eventOf(running, 10n))
   permit.progress(eventOf(running, 40n))
-  // Both are written together at the end of this turn of the event loop.
+  // The journal writes both records at the end of this turn of the event loop.
   await new Promise(resolve => setImmediate(resolve))
-  // The journal of a killed process, in a folder where nobody holds its socket, with a record torn in the middle.
+  // The journal of a killed process, in a folder without an open socket, with an incomplete last record.
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-adopt-'))
   const folder = journalFolder(dataDir)
   for (const segment of segmentsOf(journalFolder(dead.dataDir), dead.limits.processId)) {
     cpSync(segment.path, join(folder, `${dead.limits.processId}.${segment.start}`))
     appendFileSync(join(folder, `${dead.limits.processId}.${segment.start}`), Buffer.from([200, 0, 0, 0, 1, 2, 3, 4, 123]))
   }
-  // A journal in another folder than its owner's may be a copy: silence has to prove that the owner is dead.
+  // A journal in another folder may be a copy, so only a long silence proves that its owner is dead.
   const tooSoon = await startEngine(database.db, { dataDir, env: { JANITOR_MS: '600000' } })
   expect(await database.db.many(events)).toHaveLength(database.kind === 'embedded' ? 2 : 0)
   await tooSoon.stop()
@@ -149,7 +149,7 @@ it('a fenced process registers again and loses nothing', async () => {
   expect(await database.db.one(leased)).toEqual({ sum: 0n })
 })
 
-it('a journal ends at its torn tail and reads back what was written', async () => {
+it('a journal is read up to its incomplete last record', async () => {
   const engine = await startEngine(database.db, { env: { JOURNAL_FLUSH_MS: '600000' } })
   const asked = request(100n)
   await callOnce(engine, asked, 70n)
@@ -160,7 +160,7 @@ it('a journal ends at its torn tail and reads back what was written', async () =
   await engine.stop()
 })
 
-it('a settle with SETTLE=postgres resolves when the charge is committed', async () => {
+it('with SETTLE=postgres, a settlement resolves when the charge is committed', async () => {
   const engine = await startEngine(database.db, { env: { SETTLE: 'postgres' } })
   await callOnce(engine, request(100n), 70n)
   expect(await database.db.many(events)).toHaveLength(1)

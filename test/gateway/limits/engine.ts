@@ -17,12 +17,12 @@ import { type Log, silentLog } from '../../../src/platform/observe/log.ts'
 import type { KeyPrincipal } from '../../../src/platform/security/principal.ts'
 import { systemIds } from '../../../src/platform/values/ids.ts'
 
-/** One engine on a database, as a process has it. */
+/** A limits engine on a database, as each process has one. */
 export interface TestEngine {
   readonly limits: LimitsEngine<UsageEvent>
   readonly db: Db
   readonly dataDir: string
-  /** The last news of a changed cap of this organisation that has reached the engine. */
+  /** Returns the number of the last news about a changed cap of this organisation that the engine has received. */
   heard(orgId: number): bigint
   stop(): Promise<void>
 }
@@ -31,9 +31,9 @@ export interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly clock?: Clock
   readonly dataDir?: string
-  /** Where its journal goes; default: the disk of this machine. */
+  /** The disk of its journal. The default is the disk of this machine. */
   readonly disk?: JournalDisk
-  /** True: periods follow the database's clock, as in a real process. Default false: the clock that was given is the truth. */
+  /** True: periods follow the database's clock, as in a real process. By default they follow the given clock. */
   readonly followDatabaseClock?: boolean
   /** True: flushes run in a thread of their own, from dist. Default: TEST_FLUSH_THREAD. */
   readonly flushThread?: boolean
@@ -78,7 +78,7 @@ export async function startEngine(db: Db, options: EngineOptions = {}): Promise<
   }
 }
 
-/** A wall clock that a test moves; timers are those of the machine. */
+/** Makes a clock whose time a test moves. Its timers are those of the machine. */
 export function movableClock(startMs: number): Clock & { moveTo(ms: number): void } {
   let offsetMs = startMs - Date.now()
   return {
@@ -147,7 +147,7 @@ export function eventOf(asked: AdmissionRequest, valueUinr: bigint, over: Partia
   }
 }
 
-/** One whole call: admitted, opened, settled at `valueUinr`. Throws what the admission throws. */
+/** Makes one whole call: admits, opens and settles it with `valueUinr`. Throws the errors of the admission. */
 export async function callOnce(engine: TestEngine, asked: AdmissionRequest, valueUinr: bigint): Promise<void> {
   const permit = await engine.limits.admit(asked)
   const atMs = permit.admittedAtMs
@@ -155,7 +155,7 @@ export async function callOnce(engine: TestEngine, asked: AdmissionRequest, valu
   await permit.settle(eventOf(asked, valueUinr, { atMs }))
 }
 
-/** The error's wire code and name, or 'ok'. */
+/** Returns the code and the name of an error, or 'ok'. */
 export async function outcomeOf(work: Promise<unknown> | unknown): Promise<string> {
   try {
     await work

@@ -12,7 +12,7 @@ const spentOf = statement<[orgId: number], { scope: string; spent: bigint }>(
   'test.failover_spent',
   `select scope as "scope", spent as "spent" from counters where org_id = $1::int and metric = 'spend' and spent > 0 order by scope`,
 )
-/** A database that has lost its last commits: what a copy of the money, taken before, says. */
+/** SQL that copies the tables of amounts, to restore them later as a database that has lost its last commits. */
 const take = `
   create table copy_counters as select * from counters;
   create table copy_leases as select * from leases;
@@ -49,7 +49,7 @@ describe.each([
   const setBudget = (keyId: number, cap: bigint) => engine.limits.budgets.set(keyId, 'key', String(keyId), cap)
   const spent = async (keyId: number) => (await database.db.many(spentOf, keyId)).map(row => `${row.scope} ${row.spent}`)
 
-  it('the next beat writes the records again that a failover lost, also in a process without new records', async () => {
+  it('after a database failover, the next beat writes lost records again, also in a process without new records', async () => {
     await setBudget(7, 1_000_000n)
     for (let i = 0; i < 3; i++) expect(await call(7)).toBe('ok')
     await engine.limits.flushNow()
@@ -66,7 +66,7 @@ describe.each([
     expect(await call(7)).toBe('ok')
   })
 
-  it('counters that a failover lost are made again, and nothing is counted in another row that has taken their id', async () => {
+  it('counters that a failover lost are made again, and no other row that has taken their id is changed', async () => {
     await database.db.script(take)
     await setBudget(8, 1_000_000n)
     for (let i = 0; i < 3; i++) expect(await call(8)).toBe('ok')
@@ -80,7 +80,7 @@ describe.each([
     expect(await spent(99)).toEqual([])
     await setBudget(8, 4000n)
     for (let i = 0; i < 3; i++) expect(await call(8)).toBe('ok')
-    // The budget binds as before: it is asked in its own row.
+    // The budget applies as before, with its own row.
     expect(await call(8)).toBe('budget_exceeded')
     await engine.limits.flushNow()
     expect(await spent(8)).toEqual(['key 4200', 'org 4200'])
@@ -88,7 +88,7 @@ describe.each([
     for (const { counterId } of await database.db.many(leased)) expect(counterId).not.toBe(id)
   })
 
-  it('a process whose own journal lost nothing notices that the counters of others are gone', async () => {
+  it('a process whose own records were not lost notices that counters of other processes are missing', async () => {
     expect(await call(9)).toBe('ok')
     await engine.limits.flushNow()
     await database.db.script(`delete from counters where org_id = 9; delete from usage_events where org_id = 9`)

@@ -17,8 +17,8 @@ afterAll(() => database.dispose())
 
 const broken: readonly (readonly [string, string, RegExp])[] = [
   ['a lease without its counter', 'update leases set amount = amount + 5', /has 0 leased, its leases sum to 5/],
-  ['a closed process that leases', 'update leases set amount = amount + 5', /is closed and still leases of \d+ counters/],
-  ['a counter beyond its events', "update counters set spent = 901 where scope = 'key'", /\(key\) has 901 spent, its events sum to 900/],
+  ['a closed process with a lease', 'update leases set amount = amount + 5', /is closed and still leases of \d+ counters/],
+  ['a counter above the sum of its events', "update counters set spent = 901 where scope = 'key'", /\(key\) has 901 spent, its events sum to 900/],
   ['an event without its counter', "delete from counters where scope = 'member'", /Counter 0 \(member\) has 0 spent, its events sum to 900/],
   [
     'a prepaid balance beside its ledger',
@@ -52,7 +52,7 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
   ],
 ]
 
-it.each(broken)('%s is found', async (what, sql, sentence) => {
+it.each(broken)('the invariant check finds %s', async (what, sql, sentence) => {
   let found: string[] = []
   const undone = new Error('undone')
   const work = database.db.tx(async tx => {

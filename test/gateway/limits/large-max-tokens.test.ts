@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 
-/** ₹0.005 a token of output: 100,000 of them are ₹500. */
+/** ₹0.005 for each output token, so 100,000 tokens cost ₹500. */
 const dear = {
   id: 'dear-model',
   kind: 'chat',
@@ -35,9 +35,9 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     app.call('POST', '/v1/chat/completions', { model: 'dear-model', messages: [{ role: 'user', content: 'Hello' }], max_tokens: maxTokens, ...body }, { token })
   const budget = async (token: string) => (await app.call('GET', '/v1/me/budgets', undefined, { token })).json.budgets[0]
 
-  test('BUDX-03 a call with a large max_tokens is admitted with a small hold that grows while the call streams, and is refused by a strict budget for its worst case', async () => {
+  test('BUDX-03 a call with a large max_tokens gets a small hold that grows during the stream, but a strict budget refuses its worst case', async () => {
     const { token } = await agentWith('thrifty')
-    // 30 tokens a chunk, as the gateway estimates them.
+    // The gateway estimates each chunk at 30 tokens.
     app.alpha.script([
       {
         hold: true,
@@ -77,7 +77,7 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     expect(app.alpha.requests).toHaveLength(4)
   })
 
-  test('BUDX-03 a strict budget binds a call without max_tokens to its worst case, or to what is left, and no answer exceeds the cap', async () => {
+  test('BUDX-03 for a call without max_tokens, a strict budget sets a max_tokens that it can pay for, so no answer exceeds the cap', async () => {
     const { id, token } = await agentWith('bound', true)
     const open = (stream: boolean) => chat(token, { stream, max_tokens: undefined })
     const writes = (tokens: number) => app.alpha.script([{ usage: { prompt_tokens: 5, completion_tokens: tokens, total_tokens: tokens + 5 } }])
@@ -88,7 +88,7 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
       expect(app.alpha.requests[0]?.json).toMatchObject({ max_tokens: 4096 })
     }
     expect((await budget(token)).spent_inr).toBeCloseTo(2 * 4096 * tokenInr, 2)
-    // 1,000 tokens are left, less than the first hold of a call.
+    // 1,000 tokens are left, which is less than the first hold of a call.
     await app.gateway.app.limits.budgets.set(app.orgId, 'agent', String(id), uinrFromInr(9192 * tokenInr), { strict: true })
     app.alpha.reset()
     writes(6000)
@@ -96,7 +96,7 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     expect(app.alpha.requests[0]?.json).toMatchObject({ max_tokens: 1000 })
     expect(await budget(token)).toMatchObject({ cap_inr: 9192 * tokenInr, spent_inr: 9192 * tokenInr, held_inr: 0 })
     expect(said(await open(false))).toEqual([429, 'agent_budget_exceeded'])
-    // What is left for less than a short answer is refused.
+    // When the rest does not pay for a short answer, the call is refused.
     await app.gateway.app.limits.budgets.set(app.orgId, 'agent', String(id), uinrFromInr(9300 * tokenInr), { strict: true })
     expect(said(await open(true))).toEqual([429, 'agent_budget_exceeded'])
     expect(app.alpha.requests).toHaveLength(1)
@@ -108,9 +108,9 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     expect(app.alpha.requests[0]?.json).not.toHaveProperty('max_tokens')
   })
 
-  test('a stream that the budget no longer covers uses up what was left before it ends', async () => {
+  test('a stream that the budget no longer covers uses the rest of the budget before it ends', async () => {
     const { id, token } = await app.newAgent('to-the-end')
-    // 2,000 tokens: 256 and 768 are covered, 1,792 too; the next 3,840 are not, and 2,000 is what is left.
+    // The budget pays for 2,000 tokens. Holds of 256, 768 and 1,792 fit, but the next one of 3,840 does not, so the rest up to 2,000 is used.
     await app.setBudget('agent', id, 2000 * tokenInr)
     app.alpha.script([{ holdAfterChunks: 80, chunks: Array.from({ length: 100 }, () => 'x'.repeat(90)) }])
     const reply = await chat(token, { stream: true })
@@ -118,12 +118,12 @@ describe('a large max_tokens on a dear model with ₹100 left', () => {
     const { spent_inr, held_inr } = await budget(token)
     expect(held_inr).toBe(0)
     expect(spent_inr).toBeGreaterThanOrEqual(2000 * tokenInr)
-    // What goes beyond is what had arrived already.
+    // Only output that had already arrived exceeds the budget.
     expect(spent_inr).toBeLessThanOrEqual(80 * 30 * tokenInr)
   })
 
-  test('output in one piece is covered immediately: the stream continues within the budget and ends beyond it', async () => {
-    // 10,000 tokens in one chunk, ₹50.
+  test('a large output in one chunk is covered immediately, and the stream continues if the budget pays for it and otherwise ends', async () => {
+    // 10,000 tokens in one chunk, which cost ₹50.
     const burst = { holdAfterChunks: 1, chunks: ['x'.repeat(30_000), 'and', 'the-tail'] }
     const rich = await agentWith('rich')
     app.alpha.script([burst])

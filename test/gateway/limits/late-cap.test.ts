@@ -1,4 +1,4 @@
-/** Budgets that are set while calls run, which hold nothing in them. */
+/** Budgets that are set while calls run. These calls have no hold in the new budget. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { eventOf, outcomeOf, request, startEngine } from './engine.ts'
@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.dispose())
 
-it('a budget that was set, or set again, while a call ran includes the cost of that call as soon as it has ended', async () => {
+it('a budget that is set, or set again, during a call includes the cost of the call as soon as it ends', async () => {
   const engine = await startEngine(database.db, { env: { ALLOWANCE_SECONDS: '0', JOURNAL_FLUSH_MS: '3600000' } })
   const admitted = async () => {
     const asked = request(1n)
@@ -20,7 +20,7 @@ it('a budget that was set, or set again, while a call ran includes the cost of t
   await engine.limits.budgets.set(1, 'key', '7', 2n)
   await admitted()
   await early.settle(1n)
-  // One is spent and one is held.
+  // One unit is spent and one is held.
   expect(await outcomeOf(engine.limits.admit(request(1n)))).toBe('budget_held')
   await engine.limits.budgets.set(1, 'key', '7', null)
   const between = await admitted()

@@ -36,7 +36,7 @@ describe('limits and budgets over HTTP', () => {
     return status === 200 ? 200 : [status, json.error.code]
   }
 
-  test('KEY-20 HDR-08 ERR-06 a key above its requests a minute gets 429 rate_limit_exceeded with retry-after, and is served again in the next minute', async () => {
+  test('KEY-20 HDR-08 ERR-06 a key above its requests per minute gets 429 rate_limit_exceeded with retry-after, and is served in the next minute', async () => {
     clock.moveTo(morning)
     const { key } = await app.newKey({ rpm: 3 })
     for (let i = 0; i < 3; i++) expect((await chat(key)).status).toBe(200)
@@ -48,7 +48,7 @@ describe('limits and budgets over HTTP', () => {
     expect((await chat(key)).status).toBe(200)
   })
 
-  test('LIM-12 requests per minute bind every other bearer endpoint too: usage, budgets, agents and memory', async () => {
+  test('LIM-12 the limit of requests per minute also applies to other endpoints: usage, budgets, agents and memory', async () => {
     clock.moveTo(morning + hourMs)
     await useStore(app, store)
     for (const [method, path, body] of [
@@ -79,7 +79,7 @@ describe('limits and budgets over HTTP', () => {
     }
   })
 
-  test('LIM-12 a used-up daily limit and a spent budget refuse inference only; usage, budgets, agents and memory still answer', async () => {
+  test('LIM-12 a used-up daily limit or a spent budget refuses only inference, and usage, budgets, agents and memory still work', async () => {
     clock.moveTo(morning + 1.5 * hourMs)
     await useStore(app, store)
     const tired = await app.newKey({ daily: 1 })
@@ -99,7 +99,7 @@ describe('limits and budgets over HTTP', () => {
     expect(await statusOf(chat(poor.key))).toEqual([429, 'budget_exceeded'])
   })
 
-  test('KEY-21 LIM-05 ERR-07 the daily limit holds until midnight in India, 18:30 UTC, and says so', async () => {
+  test('KEY-21 LIM-05 ERR-07 a used-up daily limit lasts until midnight in India, 18:30 UTC, and the refusal says so', async () => {
     clock.moveTo(Date.UTC(2026, 10, 21, 18, 29, 0))
     const { key } = await app.newKey({ daily: 2 })
     expect((await chat(key)).status).toBe(200)
@@ -127,7 +127,7 @@ describe('limits and budgets over HTTP', () => {
     for (let i = 0; i < 4; i++) expect((await chat(poor.key)).json.error.code).toBe('budget_exceeded')
   })
 
-  test('LIM-06 limits of a key that an admin changes over HTTP bind the very next calls', async () => {
+  test('LIM-06 limits of a key that an admin changes over HTTP apply to the next call', async () => {
     clock.moveTo(morning + 3 * hourMs)
     const { key, keyId } = await app.newKey({ rpm: 1 })
     const { cookie } = await app.newMember('admin')
@@ -148,7 +148,7 @@ describe('limits and budgets over HTTP', () => {
     expect(await statusOf(chat(key))).toBe(200)
   })
 
-  test('KEY-22 BUDG-02 a spent budget is 429 budget_exceeded with the figures of the refusing scope, until the month turns', async () => {
+  test('KEY-22 BUDG-02 a spent budget is 429 budget_exceeded with the figures of the refusing scope, until the month ends', async () => {
     clock.moveTo(morning + 4 * hourMs)
     const { key, keyId } = await app.newKey({ budgetInr: 0.003 })
     let refused = await chat(key)
@@ -187,7 +187,7 @@ describe('limits and budgets over HTTP', () => {
     expect((await chat(key)).status).toBe(200)
   })
 
-  test('BUDG-01 BUDG-03 the 80 and 100 percent marks fire once a month each, warn before block, also when one call crosses both', async () => {
+  test('BUDG-01 BUDG-03 a budget sends one warning at 80 % and then one block at 100 % in a month, even if one call crosses both', async () => {
     clock.moveTo(morning + 6 * hourMs)
     const other = await app.otherOrg('Crossing')
     const big = {
@@ -208,7 +208,7 @@ describe('limits and budgets over HTTP', () => {
     expect(fired[1]?.data).toMatchObject({ scope: 'org', threshold: 100, cap_inr: 0.0015, spent_inr: expect.any(Number) })
   })
 
-  test("BUDG-08 a call on the caller's own provider key counts in budgets and debits nothing", async () => {
+  test("BUDG-08 a call on the caller's own provider key counts in budgets and is not charged", async () => {
     clock.moveTo(morning + 7 * hourMs)
     const { key } = await app.newKey({ budgetInr: 1 })
     const own = await chat(key, { provider: 'alpha', upstream_key: 'sk-own-credential-1' })
@@ -217,13 +217,13 @@ describe('limits and budgets over HTTP', () => {
     expect(budget.spent_inr).toBeGreaterThan(0)
   })
 
-  test('BUDX-04 a refusal has the figures of its scope; retry-after is 5 s when running calls hold the rest, and lasts to the end of the month when it is spent', async () => {
+  test('BUDX-04 retry-after is 5 s when running calls hold the rest of a budget, and the end of the month when it is spent', async () => {
     clock.moveTo(morning + 9 * hourMs)
     const agent = await app.newAgent('reader of figures')
     await app.setBudget('agent', agent.id, 0.004)
     const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {})).json.access_token
     const resetsAt = '2026-11-30T18:30:00.000Z'
-    // ₹0.0040 for 100 tokens at the price of alpha: nothing is left beside it.
+    // 100 tokens at the price of alpha cost ₹0.0040, so the hold takes the whole budget.
     app.alpha.script([{ hold: true, usage: { prompt_tokens: 0, completion_tokens: 100, total_tokens: 100 } }])
     const running = chat(token, { model: 'alpha-only', max_tokens: 100 })
     await app.alpha.arrived(1)

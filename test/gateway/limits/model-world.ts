@@ -1,4 +1,4 @@
-/** Engines on one database beside the model of what they must do: every command runs on both, and then they are compared. */
+/** Runs several engines on one database and a model of their behaviour. Every command runs on both, and then the two are compared. */
 import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -33,11 +33,11 @@ const doubled = statement<[orgId: number], { type: string }>(
 )
 const silence = statement<[processId: bigint]>('test.model_silence', `update beats set beat_at = beat_at - interval '2 days' where process_id = $1::bigint`)
 
-/** Timers never fire: a flush or a beat is a command. */
+/** Timers never fire, because flushes and beats are commands of the test. */
 const env = { JOURNAL_FLUSH_MS: '3600000', BEAT_MS: '3600000', JANITOR_MS: '3600000', RECALL_WAIT_MS: '60', OFFLINE_MAX_MS: '86400000' }
 /** 15 November 2026 in India. */
 const startMs = Date.parse('2026-11-15T06:00:00Z')
-/** What a refusal may remember, and how often others are asked, is over by the next command. */
+/** Time between two commands. It is longer than a refusal is remembered, and than the interval of lease recalls. */
 const stepMs = 1200
 
 interface Call extends ModelCall {
@@ -52,11 +52,11 @@ export class World {
   readonly #seconds: string
   readonly #engines: (TestEngine | null)[] = []
   readonly #zombies: TestEngine[] = []
-  /** Engines that died, by slot: what their journals held at that moment. */
+  /** Copies of the journals of dead engines, by slot, from the moment of their death. */
   readonly #journals = new Map<number, { readonly dataDir: string; readonly processId: bigint }>()
   #aheadMs = 0
   #wallMs = startMs - Date.now()
-  /** Grants were lost in a failover: until all is quiet nothing is said about who is let in. */
+  /** True after a failover has lost grants. Admissions are then not compared until no call runs. */
   #lost = false
   #copy: string | null = null
 
@@ -126,14 +126,17 @@ export class World {
         if (isAlone && !this.#lost) expect(this.model.refuses(need)).not.toBeNull()
         return
       }
-      // What another engine gives back may be on its way.
+      // An amount that another engine gives back may not have arrived yet.
       expect(attempt, 'a call was refused although the database has room').toBeLessThan(40)
       this.step()
       await systemClock.sleep(5)
     }
   }
 
-  /** What the engine leases and nobody holds: a slice from before is good for a call also when a last call of another engine has taken the rest. */
+  /**
+   * Returns the unused part of the engine's lease. An old lease can still pay for a call, even if the last call of another engine has taken the rest of the
+   * budget.
+   */
   async #idleIn(engine: TestEngine | null, budget: number): Promise<bigint> {
     if (engine === null || this.#seconds === '0') return 0n
     const scope = budget === 0 ? 'key' : 'org'
@@ -143,7 +146,7 @@ export class World {
     return leased - inDoubtUinr - heldUinr
   }
 
-  /** A refusal is right when the database itself has nothing left, or for a strict budget too little. */
+  /** Returns whether a refusal is correct: the database has nothing left, or too little for a strict budget. */
   async #mayRefuse(need: bigint): Promise<boolean> {
     const rows = await this.#db.many(counterRows, this.#orgId)
     return rows.some(({ scope, period, cap, spent, leased }) => {
@@ -177,14 +180,14 @@ export class World {
     expect(call.held).toBeGreaterThanOrEqual(before)
     expect(isCovered).toBe(call.held >= BigInt(amount))
     if (this.#lost || call.month !== this.model.month || call.held === before) return
-    // An extension takes what is left and never more.
+    // An extension takes at most the rest of the budget.
     for (const i of this.model.budgets.keys()) {
       const room = this.model.room(i)
       if (room !== null && call.holds[i] && (idle[i] ?? 0n) < need) expect(room + this.model.unheardOf(call.engine)).toBeGreaterThanOrEqual(0n)
     }
   }
 
-  /** Sets a cap, or takes it away, and waits until every engine has heard of it. */
+  /** Sets or removes a cap, and waits until every engine has received the change. */
   async set(slot: number, which: number, cap: number | null, strict: boolean): Promise<void> {
     const on = this.#engine(slot)
     const budget = this.model.budgets[which]
@@ -208,14 +211,14 @@ export class World {
     await this.#engine(slot)?.engine.limits.beat()
   }
 
-  /** The month turns for everybody; what runs belongs to the month in which it began. */
+  /** Starts a new month for all engines. Running calls belong to the month in which they began. */
   turn(): void {
     const nowMs = Date.now() + this.#wallMs
     this.#wallMs += endOfIstMonthMs(nowMs) - nowMs + 3600_000
     this.model.month = istMonth(Date.now() + this.#wallMs)
   }
 
-  /** kill -9: of the engine only its journal is left, as it is now. */
+  /** Kills an engine. Only its journal remains, in its current state. */
   crash(slot: number): void {
     const on = this.#engine(slot)
     if (on === null) return
@@ -232,7 +235,7 @@ export class World {
     }
   }
 
-  /** A new process starts on the folder of a dead one. */
+  /** Starts a new engine on the folder of a dead one. */
   async adopt(slot: number): Promise<void> {
     const at = slot % this.#engines.length
     const left = this.#journals.get(at)
@@ -251,14 +254,14 @@ export class World {
     this.model.unheard.delete(at)
   }
 
-  /** A replica takes a copy of the money. */
+  /** Copies the tables of amounts, as a replica of the database would. */
   async snapshot(): Promise<void> {
     if (this.#copy !== null) await this.#db.script(dropCopy(this.#copy))
     this.#copy = `copy_${this.#orgId}`
     await this.#db.script(dropCopy(this.#copy) + takeCopy(this.#copy, this.#orgId, this.#processIds()))
   }
 
-  /** The database is what the replica had: what was committed since is lost there. */
+  /** Restores the last copy, so that later commits are lost, as in a failover to a replica. */
   async failOver(): Promise<void> {
     if (this.#copy === null || this.#journals.size > 0) return
     await this.#db.script(useCopy(this.#copy, this.#orgId, this.#processIds()))
@@ -271,7 +274,7 @@ export class World {
     return [0n, ...this.#engines.flatMap(engine => (engine === null ? [] : [engine.limits.processId]))].join(',')
   }
 
-  /** What must be so after every command. */
+  /** Checks everything that must hold after every command. */
   async check(): Promise<void> {
     await settled(async () => {
       const [rows, leases] = [await this.#db.many(counterRows, this.#orgId), await this.#db.many(leaseRows, this.#orgId)]
@@ -284,7 +287,7 @@ export class World {
     })
   }
 
-  /** Everything ends; then the books of engines, database and model are the same, and nothing is held. */
+  /** Ends all calls. Then engines, database and model must have the same amounts, and no hold may remain. */
   async finish(): Promise<void> {
     for (let i = 0; this.model.running.size > 0; i++) {
       if (i % 2 === 0) this.release(i)
@@ -320,7 +323,7 @@ function isSame(a: ReadonlyMap<bigint, bigint>, b: ReadonlyMap<bigint, bigint>, 
   return true
 }
 
-/** Waits a little for what runs in the background. */
+/** Waits for a short time until work in the background has finished. */
 async function settled(isSo: () => Promise<boolean>): Promise<void> {
   for (let attempt = 0; !(await isSo()); attempt++) {
     expect(attempt, 'the engines and the database never came to the same').toBeLessThan(400)

@@ -23,7 +23,7 @@ const holds = statement<[orgId: number], { scope: string; leased: bigint }>(
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
 const hourMs = 3600_000
 const hello = [{ role: 'user', content: 'Hello there' }]
-/** What one call of `alpha-only` with this usage costs: 100 tokens at ₹40 a million. */
+/** The cost of one call of `alpha-only` with this usage: 100 tokens at ₹40 a million. */
 const costInr = 0.004
 const fixed = { usage: { prompt_tokens: 0, completion_tokens: 100, total_tokens: 100 } }
 
@@ -47,14 +47,14 @@ describe('budgets of an organisation', () => {
   const chat = (token: string, body: object = {}, headers: Record<string, string> = {}) =>
     app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: hello, max_tokens: 100, ...body }, { token, headers })
   const said = ({ status, json }: TestReply) => [status, json?.error?.code]
-  /** Calls until one is refused for good: not for what others hold. */
+  /** Calls until one is refused because the budget is spent, not because of holds. */
   const untilRefused = async (call: () => Promise<TestReply>): Promise<TestReply> => {
     let reply = await call()
     for (let i = 0; i < 60 && (reply.status === 200 || reply.headers.get('retry-after') === '5'); i++) reply = await call()
     return reply
   }
   const newMember = (): Promise<TestMember> => app.newMember('member')
-  /** A key of a person in a workspace of its own. */
+  /** Makes a key of a new person, bound to a new workspace. */
   async function newBoundKey(name: string): Promise<{ key: string; keyId: number; workspaceId: number; userId: number }> {
     const { userId } = await newMember()
     const { id: workspaceId } = await app.db.one(insertWorkspace, app.orgId, name)
@@ -62,7 +62,7 @@ describe('budgets of an organisation', () => {
     return { key: made.key, keyId: made.id, workspaceId, userId }
   }
 
-  test('SHAPE-29 an owner sets a budget by scope and target, reads its state, and null clears it', async () => {
+  test('SHAPE-29 an owner sets a budget by scope and target, reads its state, and removes it with null', async () => {
     const { keyId } = await app.newKey({ name: 'shaped key' })
     const made = await set({ scope: 'key', target_id: keyId, monthly_budget_inr: 250.5 })
     expect(made.status).toBe(200)
@@ -85,21 +85,21 @@ describe('budgets of an organisation', () => {
     expect((await read()).budgets).toContainEqual(made.json.budget)
     const strict = await set({ scope: 'key', target_id: String(keyId), monthly_budget_inr: 3, strict: true })
     expect(strict.json.budget).toMatchObject({ cap_inr: 3, strict: true })
-    // Left out, strictness stays.
+    // When `strict` is left out, it does not change.
     expect((await set({ scope: 'key', target_id: keyId, monthly_budget_inr: 4 })).json.budget).toMatchObject({ cap_inr: 4, strict: true })
     expect((await set({ scope: 'key', target_id: keyId, monthly_budget_inr: null })).json.budget).toMatchObject({ cap_inr: null, remaining_inr: null })
     expect((await read()).budgets.map((budget: { id: string }) => budget.id)).not.toContain(String(keyId))
     const admin = await app.newMember('admin')
     expect((await set({ scope: 'key', target_id: keyId, monthly_budget_inr: 5 }, admin.cookie)).status).toBe(200)
     expect((await read('', admin.cookie)).budgets).toContainEqual(expect.objectContaining({ scope: 'key', id: String(keyId), cap_inr: 5 }))
-    // Who has spent what is for owners and admins; a member reads the budgets of an own key with GET /v1/me/budgets.
+    // Only owners and admins see the spend of all. A member reads the budgets of an own key with GET /v1/me/budgets.
     const agent = await app.newAgent('reader of budgets')
     for (const credential of [{ cookie: (await newMember()).cookie }, { token: agent.token }])
       expect(said(await app.call('GET', '/me/budgets', undefined, credential))).toEqual([403, 'forbidden'])
     await set({ scope: 'key', target_id: keyId, monthly_budget_inr: null })
   })
 
-  test('BUDG-12 an unknown scope is 400 bad_request; a target that is unknown, gone or of another organisation is 404 not_found', async () => {
+  test('BUDG-12 an unknown scope is 400 bad_request, and a target that is unknown, deleted or of another organisation is 404 not_found', async () => {
     const other = await app.otherOrg('Other Budgets')
     for (const scope of ['everybody', '', 'ORG', 5, null, undefined])
       expect(said(await set({ scope, monthly_budget_inr: 1 })), String(scope)).toEqual([400, 'bad_request'])
@@ -131,7 +131,7 @@ describe('budgets of an organisation', () => {
     expect((await read()).budgets).toEqual([])
   })
 
-  test('BUDG-13 a member who sets a budget gets 403 forbidden, whether the target exists or not', async () => {
+  test('BUDG-13 a member who sets a budget gets 403 forbidden, even for a target that does not exist', async () => {
     const { cookie } = await newMember()
     for (const body of [
       { scope: 'org', monthly_budget_inr: 1 },
@@ -154,7 +154,7 @@ describe('budgets of an organisation', () => {
     expect((await set({ scope: 'org', monthly_budget_inr: 7 }, cookie)).status).toBe(200)
   })
 
-  test('BUDG-07 a budget set with scope agent is read at the agent endpoint, and the other way round', async () => {
+  test('BUDG-07 a budget with scope agent can be read at the agent endpoint, and the reverse', async () => {
     const { id } = await app.newAgent('two doors')
     const view = async () => (await app.call('GET', '/v1/me/agents')).json.agents.find((agent: { id: number }) => agent.id === id)
     expect((await set({ scope: 'agent', target_id: id, monthly_budget_inr: 12.5 })).json.budget).toMatchObject({
@@ -178,7 +178,7 @@ describe('budgets of an organisation', () => {
     expect((await read()).budgets.filter((budget: { scope: string }) => budget.scope === 'agent')).toEqual([])
   })
 
-  test('budgets of deleted owners are not listed, and a page continues after its cursor', async () => {
+  test('budgets whose target was deleted are not listed, and a page continues after its cursor', async () => {
     const bound = await newBoundKey('paged')
     const keep = await newBoundKey('kept')
     await set({ scope: 'org', monthly_budget_inr: 1000 })
@@ -207,7 +207,7 @@ describe('budgets of an organisation', () => {
     await app.gateway.app.keys.revoke(app.orgId, bound.keyId)
     await app.db.exec(archive, bound.workspaceId)
     await app.db.exec(removeMember, bound.userId)
-    // Keys of an archived workspace go on within its budget, so that one stays.
+    // Keys of an archived workspace still work within its budget, so this budget is listed.
     const left = [all[0], all[1], all[2], all[4], all[6]]
     expect(await names('')).toEqual([left, null])
     const walked: string[] = []
@@ -226,7 +226,7 @@ describe('budgets of an organisation', () => {
       await set({ scope, target_id, monthly_budget_inr: null })
   })
 
-  test('BUDG-06 budgets of org, team, workspace, member, key and agent all bind a call; each refuses with its own scope, and the refused call holds nothing', async () => {
+  test('BUDG-06 budgets of org, team, workspace, member, key and agent all apply, each refuses with its scope, and a refused call holds nothing', async () => {
     const bound = await newBoundKey('all scopes')
     const agent = await app.newAgent('of all scopes')
     const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {}, { token: app.key })).json.access_token
@@ -243,7 +243,7 @@ describe('budgets of an organisation', () => {
     for (const scope of ['org', 'team', 'workspace', 'member', 'key', 'agent']) {
       const own = scope === 'team' ? 'org' : scope
       const before = await spentNow()
-      // Room for one more call.
+      // Leaves room for one more call.
       await put(scope, (before[own] ?? 0) + costInr)
       expect((await bySelf()).status, scope).toBe(200)
       const served = app.alpha.requests.length
@@ -257,7 +257,7 @@ describe('budgets of an organisation', () => {
       for (const budget of (await read()).budgets) expect(budget.held_inr, `${scope} ${budget.scope}`).toBe(0)
       await put(scope, 1000)
     }
-    // Where several are spent, the narrowest speaks.
+    // When several budgets are spent, the refusal names the narrowest.
     const order = ['agent', 'key', 'workspace', 'member', 'org']
     for (const scope of order) await put(scope, 0.000001)
     for (const scope of order) {
@@ -270,7 +270,7 @@ describe('budgets of an organisation', () => {
     expect(await app.db.many(holds, app.orgId)).toEqual([])
   })
 
-  test('BUDG-01 BUDG-02 BUDG-03 LIFE-05 each mark fires once a month for each budget: warned at 80 percent, blocked at 100, both in order when one call crosses them', async () => {
+  test('BUDG-01 BUDG-02 BUDG-03 LIFE-05 each budget sends one warning at 80 % and then one block at 100 % in a month', async () => {
     const other = await app.otherOrg('Marks')
     const cookie = await app.signIn(other.userId, other.orgId)
     const state = async () => (await read('', cookie)).budgets.map((budget: { scope: string; state: string }) => `${budget.scope} ${budget.state}`)
@@ -278,7 +278,7 @@ describe('budgets of an organisation', () => {
       await app.gateway.app.limits.flushNow()
       return (await app.db.many(events, other.orgId)).map(event => `${event.type} ${event.data.scope} ${event.data.threshold}`)
     }
-    // Ten calls for the organisation, one for the key.
+    // The budget of the organisation pays for ten calls, and that of the key for one.
     await set({ scope: 'org', monthly_budget_inr: 10 * costInr }, cookie)
     for (let i = 0; i < 7; i++) expect((await chat(other.key)).status).toBe(200)
     expect([await fired(), await state()]).toEqual([[], ['org under']])
@@ -290,13 +290,13 @@ describe('budgets of an organisation', () => {
     expect([await fired(), await state()]).toEqual([['budget.warn org 80', 'budget.block org 100'], ['org blocked']])
     const refused = await untilRefused(() => chat(other.key))
     expect([...said(refused), refused.json.scope, refused.json.spent_inr, refused.json.cap_inr]).toEqual([429, 'budget_exceeded', 'org', 0.04, 0.04])
-    // Raised and crossed again: not twice a month. A second budget has marks of its own, and one call jumps both of them.
+    // A raised budget that is crossed again sends no second event in a month. A second budget has its own marks, and one call crosses both.
     await set({ scope: 'org', monthly_budget_inr: 11 * costInr }, cookie)
     const { id } = (await app.call('POST', '/v1/me/agents', { name: 'jumper' }, { token: other.key })).json
     await set({ scope: 'agent', target_id: id, monthly_budget_inr: costInr }, cookie)
     expect((await chat(other.key, {}, { 'x-br-agent-id': 'jumper' })).status).toBe(200)
     expect(await fired()).toEqual(['budget.warn org 80', 'budget.block org 100', 'budget.warn agent 80', 'budget.block agent 100'])
-    // A new month begins under every mark, and the marks fire again.
+    // A new month begins below every mark, so the marks fire again.
     clock.moveTo(Date.UTC(2026, 10, 30, 18, 30, 5))
     expect(await state()).toEqual(['org under', 'agent under'])
     await set({ scope: 'org', monthly_budget_inr: costInr }, cookie)
@@ -304,7 +304,7 @@ describe('budgets of an organisation', () => {
     expect((await fired()).slice(4)).toEqual(['budget.warn org 80', 'budget.block org 100'])
   })
 
-  test("BUDG-08 a call on the caller's own provider key counts in every budget and is refused by a spent one", async () => {
+  test("BUDG-08 a call on the caller's own provider key counts in every budget, and a spent budget refuses it", async () => {
     const bound = await newBoundKey('own key')
     const own = (): Promise<TestReply> => chat(bound.key, { provider: 'alpha', upstream_key: 'sk-own-credential-1' })
     for (const [scope, target_id] of [
@@ -331,7 +331,7 @@ describe('budgets of an organisation', () => {
       await set({ scope, target_id, monthly_budget_inr: null })
   })
 
-  test('BUDG-14 retry-after lasts to the end of the month in India when the budget is spent, and is 5 s while running calls hold the rest', async () => {
+  test('BUDG-14 retry-after is the end of the month in India when the budget is spent, and 5 s while running calls hold the rest', async () => {
     const { key, keyId } = await app.newKey()
     await set({ scope: 'key', target_id: keyId, monthly_budget_inr: costInr })
     app.alpha.script(() => ({ ...fixed, hold: true }))
@@ -348,7 +348,7 @@ describe('budgets of an organisation', () => {
     await set({ scope: 'key', target_id: keyId, monthly_budget_inr: null })
   })
 
-  test('BUDG-09 LIM-05 a blocked budget admits calls again when the month ends in India, 18:30 UTC, a daily limit when the day ends, and neither a minute before', async () => {
+  test('BUDG-09 LIM-05 a blocked budget admits calls again at the end of the month in India, 18:30 UTC, and a daily limit at the end of the day', async () => {
     const { key } = await app.newKey({ daily: 1 })
     const { key: rich, keyId: richId } = await app.newKey()
     clock.moveTo(Date.UTC(2026, 11, 30, 18, 29, 0))
@@ -356,7 +356,7 @@ describe('budgets of an organisation', () => {
     expect(said(await chat(key))).toEqual([429, 'daily_limit_reached'])
     clock.moveTo(Date.UTC(2026, 11, 30, 18, 29, 50))
     expect(said(await chat(key))).toEqual([429, 'daily_limit_reached'])
-    // 1 January 2027 in India begins a day later.
+    // In India, 1 January 2027 begins a day later.
     clock.moveTo(Date.UTC(2026, 11, 30, 18, 30, 1))
     expect((await chat(key)).status).toBe(200)
     const cookie = await app.signIn()
@@ -372,7 +372,7 @@ describe('budgets of an organisation', () => {
     await set({ scope: 'key', target_id: richId, monthly_budget_inr: null }, cookie)
   })
 
-  test('LIFE-06 an agent is within its budget, exhausts it, and is within it again in the next month', async () => {
+  test('LIFE-06 an agent is within its budget, uses it up, and is within it again in the next month', async () => {
     clock.moveTo(morning + 2 * hourMs)
     const { id, token } = await app.newAgent('monthly')
     await set({ scope: 'agent', target_id: id, monthly_budget_inr: costInr })

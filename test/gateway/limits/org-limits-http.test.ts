@@ -6,7 +6,7 @@ import { discoverPost } from '../../mcp/raw-clients.ts'
 let app: TestApp
 let other: { orgId: number; userId: number; key: string; keyId: number }
 beforeAll(async () => {
-  // A minute that does not end while a test counts in it.
+  // A point at the start of a minute, so that the minute does not end during a test.
   const nowMs = Date.now()
   const env = { ORG_RPM: '12', ORG_RUNNING: '2', ORG_KEYS: '4', ORG_AGENTS: '2', ORG_STREAMS: '2' }
   app = await startApp({ clock: { ...systemClock, nowMs: () => nowMs }, env })
@@ -20,7 +20,7 @@ const set = (orgId: number, params: object) => app.gateway.app.orgLimits.set(org
 const models = (token: string) => app.call('GET', '/v1/models', undefined, { token })
 
 describe('the limits of an organisation as a whole', () => {
-  test('HARD-20 all keys of an organisation share its requests of a minute, and the refusal names the limit', async () => {
+  test('HARD-20 all keys of an organisation share its requests per minute, and the refusal names the limit', async () => {
     const { orgId, key } = await app.otherOrg('Rated')
     const second = await keyOf(orgId, 'second', 1000)
     const statuses: number[] = []
@@ -33,12 +33,12 @@ describe('the limits of an organisation as a whole', () => {
       const message = { jsonrpc: '2.0', id: 1, method: 'ping' }
       expect((await app.call('POST', '/mcp', message, { token, headers: { accept: 'application/json, text/event-stream' } })).status).toBe(429)
     }
-    // Another organisation is not held up, nor is the oldest one, which has no limit of its own.
+    // Another organisation is not affected, nor is the oldest one, which has no limit of its own.
     expect((await models(other.key)).status).toBe(200)
     for (let n = 0; n < 15; n++) expect((await models(app.key)).status).toBe(200)
   })
 
-  test('HARD-20 the operator sets limits for an organisation, also for the oldest one, and resets them', async () => {
+  test('HARD-20 the operator can set and reset limits of any organisation, including the oldest one', async () => {
     const { orgId, key } = await app.otherOrg('Ruled')
     await set(orgId, { rpm: 3 })
     const statuses = async (token: string, count: number) => {
@@ -53,7 +53,7 @@ describe('the limits of an organisation as a whole', () => {
     expect(await set(app.orgId, { agents: 900 })).toEqual({ rpm: null, running: null, keys: null, agents: 900, streams: null })
   })
 
-  test('HARD-20 concurrent calls of all keys share one cap', async () => {
+  test('HARD-20 concurrent calls of all keys of an organisation share one cap', async () => {
     const { orgId, key } = await app.otherOrg('Busy')
     const second = await keyOf(orgId, 'second')
     app.alpha.reset()
@@ -91,7 +91,7 @@ describe('the limits of an organisation as a whole', () => {
     expect((await agent('three')).status).toBeLessThan(300)
   })
 
-  test('HARD-20 the number of change streams of an organisation is limited, another organisation gets one, and a closed one makes room', async () => {
+  test('HARD-20 change streams of an organisation are limited without an effect on other organisations, and closing one makes room', async () => {
     const listen = async (token: string) => {
       const cut = new AbortController()
       const reply = await discoverPost(

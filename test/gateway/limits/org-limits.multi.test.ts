@@ -32,7 +32,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
   afterAll(() => fleet?.stop())
   const member = (i: number): GatewayProcess => members[i % members.length] as GatewayProcess
 
-  test('HARD-20 the limits of agents and keys of an organisation are exact over processes under concurrent requests', async () => {
+  test('HARD-20 the limits of agents and keys of an organisation are exact over all processes, also for concurrent requests', async () => {
     const { keys: had } = await fleet.db.one(liveKeys, fleet.orgId)
     await limits.set(fleet.orgId, { agents: 5, keys: had + 4 }, false)
     const made = await Promise.all(times(15).map(i => call(member(i), fleet.key, 'POST', '/v1/me/agents', { name: `agent ${i}` })))
@@ -50,7 +50,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
     expect(await fleet.db.one(liveKeys, fleet.orgId)).toEqual({ keys: had + 4 })
   })
 
-  test('HARD-20 running calls of an organisation reach its limit over all processes and never exceed it', async () => {
+  test('HARD-20 running calls of an organisation can reach its limit over all processes but never exceed it', async () => {
     await limits.set(fleet.orgId, { running: 3, agents: 5, keys: 1000 }, false)
     const hold = () => fleet.upstream.script(request => ({ ...fleetAnswer(request), hold: true }))
     const refused: string[] = []
@@ -67,7 +67,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
       await Promise.all(calls)
       return count
     }
-    // Every process has heard of the limit when a call of it holds a unit of the organisation's.
+    // A process has received the limit when one of its calls holds a unit of the organisation's counter.
     await until(async () => (await round()) === 3, 30_000)
     for (const count of [await round(), await round(), await round()]) expect(count).toBeLessThanOrEqual(3)
     expect(new Set(refused)).toEqual(new Set(['concurrency_limit_reached']))
@@ -76,12 +76,12 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
     await limits.set(fleet.orgId, { running: 0 }, false)
   })
 
-  test('HARD-20 requests of an organisation in one minute reach its limit over all processes and never exceed it', async () => {
+  test('HARD-20 requests of an organisation in one minute can reach its limit over all processes but never exceed it', async () => {
     await limits.set(fleet.orgId, { rpm: 20 }, false)
     const served = async () =>
       (await Promise.all(times(60).map(i => call(member(i), fleet.key, 'GET', '/v1/models')))).filter(reply => reply.status === 200).length
     const minute = () => Math.floor(Date.now() / 60_000)
-    // A whole minute for it: what was called before in this one does not count.
+    // The test uses a new minute, because earlier calls count in the current one.
     let reached = -1
     await until(async () => {
       const [before, count] = [minute(), await served()]
@@ -94,7 +94,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
     await limits.set(fleet.orgId, { rpm: 0 }, false)
   }, 120_000)
 
-  test('HARD-20 change streams of an organisation never exceed its limit over all processes, and a closed one makes room on every process', async () => {
+  test('HARD-20 change streams of an organisation never exceed its limit over all processes, and closing one makes room on every process', async () => {
     await limits.set(fleet.orgId, { rpm: 0, streams: 4 }, false)
     const listen = async (i: number) => {
       const cut = new AbortController()
@@ -105,7 +105,7 @@ describe.runIf(onPostgres)('limits of an organisation over several processes', (
       return { isStream, close: () => cut.abort() }
     }
     let open: Awaited<ReturnType<typeof listen>>[] = []
-    // Every process has heard of the limit, and what is lent to one comes back when the others ask for it.
+    // Waits until every process has received the limit and unused leases have come back.
     await until(async () => {
       for (const stream of open) stream.close()
       open = (await Promise.all(times(12).map(listen))).filter(({ isStream }) => isStream)

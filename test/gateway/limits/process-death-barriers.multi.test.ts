@@ -4,7 +4,7 @@ import { playRound } from '../../chaos/round.ts'
 import { type Stage, startStage } from '../../chaos/stage.ts'
 import { onPostgres } from '../../harness/database.ts'
 
-/** Of test:chaos, with two hundred rounds and a minute of soak, this is the part that every run can afford: each point of death once. */
+/** A short form of test:chaos for every run: each point of death once. The full form has two hundred rounds and a minute of soak. */
 const seed = 20
 
 describe.runIf(onPostgres)('death at a point of the journal or of a transaction', () => {
@@ -14,7 +14,7 @@ describe.runIf(onPostgres)('death at a point of the journal or of a transaction'
   })
   afterAll(() => stage?.stop())
 
-  test('BUDX-02 kill -9 before, in and after every kind of record and commit loses, doubles and holds nothing, and interrupted calls are one flagged row each', {
+  test('BUDX-02 kill -9 around every kind of record and commit loses and duplicates nothing, leaves no hold, and gives one flagged row for each call', {
     timeout: 300_000,
   }, async () => {
     let reached = 0
@@ -25,7 +25,7 @@ describe.runIf(onPostgres)('death at a point of the journal or of a transaction'
       reached += Number(result.reached)
       interrupted += result.interrupted
     }
-    // Most plans get to their barrier; the others die when their calls are over.
+    // Most processes reach their barrier. The others are killed when their calls have ended.
     expect(reached).toBeGreaterThan(barriers.length / 2)
     expect(interrupted).toBeGreaterThan(0)
   })

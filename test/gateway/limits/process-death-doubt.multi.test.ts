@@ -36,11 +36,11 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
 
   interface Dead {
     readonly id: bigint
-    /** Where its journal lies now: no process looks there. */
+    /** The present place of its journal, where no process reads. */
     readonly journal: string
   }
 
-  /** A process that serves `use`, is killed, and whose disk vanishes an hour ago. */
+  /** Starts a process that serves `use`, kills it, and removes its disk, as if this had happened an hour ago. */
   async function loseOne(env: Readonly<Record<string, string>>, use: (process: GatewayProcess) => Promise<void>): Promise<Dead> {
     const folder = fleet.newFolder()
     const process = await fleet.start(env, folder)
@@ -54,7 +54,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     return { id, journal }
   }
 
-  /** The journal comes back under a path that it never had, without the socket of its owner; a process that starts there reads it. */
+  /** Brings the journal back under a new path, without the socket of its owner, and starts a process there that reads it. */
   async function bringBack({ id, journal }: Dead): Promise<void> {
     const folder = fleet.newFolder()
     for (const name of readdirSync(journal)) if (name.endsWith('.sock')) rmSync(join(journal, name))
@@ -64,7 +64,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     await heir.kill()
   }
 
-  /** How many calls of one token are admitted until some are refused, all with `code`. */
+  /** Returns how many calls of one key are admitted until calls are refused, all with `code`. */
   async function servedUntil(key: string, code: string): Promise<number> {
     for (let served = 0; ; ) {
       const replies = await Promise.all(Array.from({ length: 8 }, () => chat(survivor, key, 1)))
@@ -75,7 +75,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     }
   }
 
-  test('leaves the leased requests of a daily limit unused until the journal is read under its new path; then the limit is exact', {
+  test('leased requests of a daily limit stay unused until the journal of the lost disk is read, and then the limit is exact', {
     timeout: 90_000,
   }, async () => {
     const { id: keyId, key } = await fleet.newKey({ daily: 90 })
@@ -93,7 +93,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('leaves the leased requests of a minute unused', { timeout: 90_000 }, async () => {
+  test('leased requests of a minute of a process with a lost disk stay unused', { timeout: 90_000 }, async () => {
     for (;;) {
       const minute = Math.floor(Date.now() / 60_000)
       const { id: keyId, key } = await fleet.newKey({ rpm: 90 })
@@ -111,7 +111,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('is reported by brigade doctor, brigade doctor --release gives up its leases, and a journal that appears later counts once', {
+  test('brigade doctor reports a process with a lost disk, --release gives up its leases, and a journal that appears later is counted once', {
     timeout: 90_000,
   }, async () => {
     const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(3000) })
@@ -142,7 +142,7 @@ describe.runIf(onPostgres)('a disk that is gone', () => {
     expect(await budget()).toMatchObject({ spent_inr: 0, held_inr: 0, in_doubt_inr: 0, remaining_inr: inr(3000) })
     expect((await fleet.command('doctor')).out).not.toContain(`process ${dead.id}:`)
 
-    // All of it can be spent now.
+    // Now the whole amount can be spent.
     for (let i = 0; i < 3; i++) expect((await chat(survivor, key, 1000)).status).toBe(200)
     expect((await chat(survivor, key, 1)).json.error.code).toBe('budget_exceeded')
     await bringBack(dead)

@@ -16,7 +16,7 @@ describe.runIf(onPostgres)('SETTLE=postgres', () => {
   })
   afterAll(() => fleet?.stop())
 
-  /** Sends calls without end; at the last byte of the `after`th complete reply the process is killed and its disk is thrown away. */
+  /** Sends calls continuously. At the last byte of the complete reply with the number `after`, it kills the process and removes its disk. */
   async function dieAt(after: number, stream: boolean, tag: string): Promise<readonly Sent[]> {
     const folder = fleet.newFolder()
     const victim = await fleet.start({}, folder)
@@ -49,7 +49,7 @@ describe.runIf(onPostgres)('SETTLE=postgres', () => {
     'every reply that a client has in full is charged when process and disk are lost at its last byte (%i replies, stream %s)',
     async ([after, stream]) => {
       const complete = await dieAt(after, stream, `${stream ? 'stream' : 'plain'}${after}`)
-      // Nobody adopts and nobody waits: what is not in the database now never will be.
+      // No process adopts the journal, so the database already has every row that it will ever have.
       const rows = await fleet.usage()
       expect(complete.length).toBeGreaterThanOrEqual(after)
       for (const { step } of complete)

@@ -19,7 +19,7 @@ const inr = (tokens: number): number => (tokens * Number(tokenUinr)) / 1e6
 const times = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
 const adoptionDeadlineMs = 60_000
 
-/** A small generator with a seed, so that a failed round can be run again. */
+/** Makes a pseudo-random generator with a seed, so that a failed round can be repeated. */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
@@ -40,7 +40,7 @@ describe.runIf(onPostgres)('death of a process', () => {
   })
 
   const stateOf = async (id: bigint) => (await fleet.db.many(states)).find(row => row.id === id)
-  /** Starts a process and finds out its id in the database. */
+  /** Starts a process and reads its id from the database. */
   async function startKnown(folder: string): Promise<{ process: GatewayProcess; id: bigint }> {
     const known = new Set((await fleet.db.many(states)).map(row => row.id))
     const process = await fleet.start({}, folder)
@@ -48,14 +48,14 @@ describe.runIf(onPostgres)('death of a process', () => {
     if (found === undefined) throw new Error('the process has no row')
     return { process, id: found.id }
   }
-  /** A call that usage and upstream both know by its label. */
+  /** Makes a call whose label is both in the usage row and in the request to the upstream. */
   const labelled = (process: GatewayProcess, key: string, label: string, tokens: number, body: object = {}): Promise<FleetReply> =>
     chat(process, key, tokens, { ...body, messages: [{ role: 'user', content: label }] }, { 'x-br-agent-id': label })
   const labelsServed = (): string[] =>
     fleet.upstream.requests.map(request => String((request.json?.['messages'] as { content: string }[] | undefined)?.[0]?.content))
   const rowsOf = (rows: readonly UsageRow[], label: string): UsageRow[] => rows.filter(row => row.label === label)
 
-  /** Waits until the dead process is adopted; then every completed call has its row and every other call that was dialed has one, too. */
+  /** Waits until the dead process is adopted. Then checks that every completed call, and every other call that reached the provider, has one row. */
   async function expectAdopted(victimId: bigint, completed: readonly string[]): Promise<readonly UsageRow[]> {
     await until(async () => (await stateOf(victimId))?.state === 'closed', adoptionDeadlineMs)
     expect((await stateOf(victimId))?.leased).toBe(0n)
@@ -64,7 +64,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     for (const label of labelsServed().filter(served => !completed.includes(served))) {
       const [row, ...more] = rowsOf(rows, label)
       expect(more).toEqual([])
-      // A reply that was ready but not read to its end when the process died counts as served; every other call is flagged.
+      // A reply that was complete but not read to its end when the process died counts as served. Every other call is flagged.
       expect(row?.outcome === 'ok' || (row?.outcome === 'interrupted' && row.estimated), `${label}: ${row?.outcome}`).toBe(true)
     }
     expect(await fleet.violations()).toEqual([])
@@ -77,15 +77,15 @@ describe.runIf(onPostgres)('death of a process', () => {
 
     beforeAll(async () => {
       folder = fleet.newFolder()
-      // Two survivors: they race for the journal of the third.
+      // Two surviving processes try to adopt the journal of the third.
       const both = await Promise.all([fleet.start({}, folder), fleet.start({}, folder)])
       survivor = both[0]
     })
 
-    /** What the key of a budget reads at the survivor. */
+    /** Returns the budget of a key, as the surviving process reports it. */
     const budgetOf = async (key: string) => (await call(survivor, key, 'GET', '/v1/me/budgets')).json.budgets[0]
 
-    /** Three complete calls, four streams with two chunks each and four plain calls without a byte, all still running. */
+    /** Makes three complete calls, four streams with two chunks each, and four plain calls without a byte. The last eight still run. */
     async function occupy(victim: GatewayProcess, key: string, prefix: string): Promise<Promise<unknown>[]> {
       for (const i of times(3)) expect((await labelled(victim, key, `${prefix}done-${i}`, 50)).status).toBe(200)
       fleet.upstream.script(request =>
@@ -99,8 +99,8 @@ describe.runIf(onPostgres)('death of a process', () => {
       return running
     }
 
-    /** Whether the journals of a data folder know of output. */
-    /** Reads the files of the journal alone: their folder holds the socket of the process, too. */
+    /** Returns whether the journals of a data folder contain a record of output. */
+    /** Reads only the journal files, because their folder also contains the socket of the process. */
     const hasProgress = (dataDir: string): boolean => {
       const journals = journalFolder(dataDir)
       const records = journalsIn(journals).flatMap(id => [...readJournal(journals, id, 0, usageEventCodec)])
@@ -110,13 +110,13 @@ describe.runIf(onPostgres)('death of a process', () => {
     async function expectFlagged(rows: readonly UsageRow[], prefix: string): Promise<void> {
       for (const i of times(4)) {
         expect(rowsOf(rows, `${prefix}stream-${i}`)).toMatchObject([{ outcome: 'interrupted', estimated: true }])
-        // No byte came back to these, so they cost nothing.
+        // These calls received no byte, so they cost nothing.
         expect(rowsOf(rows, `${prefix}plain-${i}`)).toMatchObject([{ outcome: 'interrupted', estimated: true, valueUinr: 0n }])
       }
       expect(rows.filter(row => row.label?.startsWith(`${prefix}stream-`)).some(row => row.valueUinr > 0n)).toBe(true)
     }
 
-    test('BUDX-02 after kill -9 with holds and open streams a survivor gives all holds back and flags each interrupted call once', async () => {
+    test('BUDX-02 after kill -9 with holds and open streams, another process returns all holds and flags each interrupted call once', async () => {
       const { process: victim, id } = await startKnown(folder)
       const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(10_000) })
       const running = await occupy(victim, key, 'a-')
@@ -133,7 +133,7 @@ describe.runIf(onPostgres)('death of a process', () => {
       expect(await budgetOf(key)).toMatchObject({ spent_inr: spent, held_inr: 0, in_doubt_inr: 0, remaining_inr: inr(10_000) - spent })
     })
 
-    test('BUDX-02 a process that starts again on the folder of its dead predecessor accounts for it before it serves', async () => {
+    test('BUDX-02 a process that starts on the folder of a dead one settles its calls before it serves', async () => {
       const alone = fleet.newFolder()
       const { process: victim, id } = await startKnown(alone)
       const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(10_000) })
@@ -155,7 +155,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     })
 
     test.for([3, 14, 15, 92, 65])(
-      'BUDX-02 kill -9 at a random point of a busy process loses and doubles nothing (seed %i)',
+      'BUDX-02 kill -9 of a busy process at a random point loses and duplicates nothing (seed %i)',
       { timeout: 90_000 },
       async seed => {
         const random = randomFrom(seed)
@@ -191,7 +191,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     )
   })
 
-  test('BUDX-02 a process that is stopped for long is not taken for dead, and its calls end as usual', async () => {
+  test('BUDX-02 a process that is suspended for a long time does not count as dead, and its calls end normally', async () => {
     const folder = fleet.newFolder()
     const [survivor, { process: stopped, id }] = [await fleet.start({}, folder), await startKnown(folder)]
     const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(1000) })
@@ -203,12 +203,12 @@ describe.runIf(onPostgres)('death of a process', () => {
     stopped.child.kill('SIGSTOP')
     await fleet.db.exec(ageBeat, id)
     expect(await held()).toBeGreaterThanOrEqual(600n * tokenUinr)
-    // Enough calls for many rounds of the janitor; what the stopped process holds is given to none of them.
+    // Makes calls during many rounds of the janitor. None of them gets the amounts that the suspended process holds.
     let spent = 0
     let last: FleetReply | null = null
     for (; spent < 30 && last?.json.error === undefined; spent++) last = await labelled(survivor, key, `beside-${spent}`, 100)
     expect([last?.status, last?.json.in_doubt_inr]).toEqual([429, Number(await held()) / 1e6])
-    // A process that dies now is adopted, so the janitor of this folder has looked at both.
+    // A process that dies now is adopted. This shows that the janitor has examined both processes.
     const other = await startKnown(folder)
     await other.process.kill()
     await until(async () => (await stateOf(other.id))?.state === 'closed', adoptionDeadlineMs)
@@ -224,7 +224,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     expect(await fleet.violations()).toEqual([])
   })
 
-  test('HARD-05 a followed call whose process is killed is charged once, with the output that it was assumed to have made', async () => {
+  test('HARD-05 when a process dies while it continues a call after a disconnect, the call is charged once, with the assumed output', async () => {
     const folder = fleet.newFolder()
     const { process: victim, id } = await startKnown(folder)
     const { id: keyId, key } = await fleet.newKey({ budgetInr: inr(50_000) })
@@ -262,7 +262,7 @@ describe.runIf(onPostgres)('death of a process', () => {
     await heir.kill()
   })
 
-  test('BUDX-02 the leases of a process whose disk is gone are in doubt and granted to no call; when the disk returns, the account is exact', async () => {
+  test('BUDX-02 leases of a process with a lost disk are in doubt and granted to no call, and when the disk returns all amounts are exact', async () => {
     const home = fleet.newFolder()
     const survivor = await fleet.start()
     const { process: victim, id } = await startKnown(home)
@@ -277,16 +277,16 @@ describe.runIf(onPostgres)('death of a process', () => {
     const [left] = await fleet.leasesOf('key', keyId)
     const leasedUinr = left?.amount ?? 0n
     expect([left?.processId, leasedUinr >= 2000n * tokenUinr]).toEqual([id, true])
-    // The disk goes away with its journal; a new process on the empty folder finds nothing to read.
+    // The disk disappears with its journal, so a new process on the empty folder finds nothing to read.
     const away = `${home}-away`
     renameSync(join(home, 'journal'), away)
     mkdirSync(join(home, 'journal'))
-    // Silence is counted from the last beat, by the database's clock: an hour passes.
+    // Silence is measured from the last beat by the database's clock, so the test sets the beat back by an hour.
     await fleet.db.exec(ageBeat, id)
     const budget = async () => (await call(survivor, key, 'GET', '/v1/me/budgets')).json.budgets[0]
     expect(await budget()).toMatchObject({ cap_inr: inr(5000), spent_inr: inr(150), in_doubt_inr: Number(leasedUinr) / 1e6 })
 
-    // All that is free can be spent, and nothing of what is in doubt.
+    // The whole free amount can be spent, but nothing of the amount in doubt.
     let last: FleetReply | null = null
     for (let i = 0; i < 60 && last?.json.error === undefined; i++) last = await labelled(survivor, key, `gone-after-${i}`, 100)
     expect(last?.status).toBe(429)

@@ -3,14 +3,14 @@ import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 const setParent = statement<[id: number, parentId: number]>('test.round_trips_http_set_parent_of', 'update agents set parent_id = $2::int where id = $1::int')
-/** ₹0.004 a call: 100 tokens of output at ₹40 a million, and nothing else. */
+/** A call costs ₹0.004: 100 output tokens at ₹40 a million, and nothing for the prompt. */
 const body = { model: 'alpha-only', max_tokens: 100, messages: [{ role: 'user', content: '' }] }
 const usage = { prompt_tokens: 0, completion_tokens: 100, total_tokens: 100 }
 
 describe('round trips for budgets, over HTTP', () => {
   let app: TestApp
   beforeAll(async () => {
-    // Slices by demand are small on a slow machine: what is counted here is the path, not the speed.
+    // Large leases, because on a slow machine leases by demand would be small, and the test counts round trips independently of the speed.
     app = await startApp({ env: { ALLOWANCE_SECONDS: '120' } })
   })
   afterAll(() => app.stop())
@@ -19,7 +19,7 @@ describe('round trips for budgets, over HTTP', () => {
     app.alpha.script(() => ({ usage }))
   })
   const limits = () => app.gateway.app.limits
-  /** The youngest of four generations, each with a budget, in an organisation and a team of calls that all have one. */
+  /** Makes an agent with three ancestors. Each of the four has a budget. */
   async function descendant(tag: string, inr: number): Promise<{ id: number; token: string }> {
     let parentId: number | null = null
     let id = 0
@@ -34,7 +34,7 @@ describe('round trips for budgets, over HTTP', () => {
   }
   const chat = async (token: string) => (await app.call('POST', '/v1/chat/completions', body, { token })).status
 
-  test('at most one call in a hundred asks the database while every budget of an agent and its ancestors has room', async () => {
+  test('while every budget of an agent and its ancestors has room, at most one call in a hundred asks the database', async () => {
     await app.setBudget('org', app.orgId, 1_000_000)
     const { token } = await descendant('with room', 100_000)
     for (let i = 0; i < 40; i++) expect(await chat(token)).toBe(200)
@@ -45,7 +45,7 @@ describe('round trips for budgets, over HTTP', () => {
     expect(limits().acquires - acquires).toBeLessThanOrEqual(calls / 100)
   })
 
-  test('every call near the end of a budget asks once, for all of its budgets together', async () => {
+  test('near the end of a budget every call asks the database once, for all of its budgets together', async () => {
     const { token, id } = await descendant('near its end', 0.004 * 10)
     const asks: number[] = []
     for (let status = 200; status === 200; ) {
@@ -53,7 +53,7 @@ describe('round trips for budgets, over HTTP', () => {
       status = await chat(token)
       asks.push(limits().acquires - before)
     }
-    // The last of them was refused: it asks once more, behind what this process itself gives back.
+    // The last call was refused. It asks once more, after this process has returned its own unused leases.
     expect(asks).toHaveLength(11)
     for (const count of asks.slice(-4)) expect(count).toBeLessThanOrEqual(2)
     expect(await limits().budgets.get(app.orgId, 'agent', String(id))).toMatchObject({ spentUinr: 40_000n })

@@ -39,7 +39,7 @@ afterAll(() => database.dispose())
 
 let nextKeyId = 1000
 const newKeyId = (): number => nextKeyId++
-/** A call of a key with a cap; `agent`: in the name of an agent with a cap of its own. */
+/** Returns a call of a key with a cap. With `agent`, the call is in the name of an agent with its own cap. */
 function asking(keyId: number, cap: number | null, agent?: { id: number; cap: number | null }, dailyLimit: number | null = null): AdmissionRequest {
   const policies = [policy('key', keyId, cap), ...(agent === undefined ? [] : [policy('agent', agent.id, agent.cap)])]
   const principal = caller({ keyId, orgId: keyId, userId: null, limits: { rpmLimit: null, dailyLimit } })
@@ -52,7 +52,7 @@ async function end({ asked, permit }: Running, how: 'settle' | 'release'): Promi
 }
 
 describe.each([
-  ['asking for every call', '0'],
+  ['with a database request for every call', '0'],
   ['with slices', '10'],
 ])('concurrent calls, %s', (_, seconds) => {
   let engine: TestEngine
@@ -65,7 +65,7 @@ describe.each([
   })
   const admit = async (asked: AdmissionRequest): Promise<Running> => ({ asked, permit: await engine.limits.admit(asked) })
 
-  it('are exactly the number of the cap under any demand, and again after they have ended', async () => {
+  it('exactly as many concurrent calls as the cap allows are admitted, and again after they have ended', async () => {
     const keyId = newKeyId()
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.allSettled(Array.from({ length: 40 }, () => admit(asking(keyId, 7))))
@@ -76,7 +76,7 @@ describe.each([
     }
   })
 
-  it('are refused above the cap with advice and a retry-after of one second', async () => {
+  it('calls above the cap of concurrent calls are refused with advice and a retry-after of one second', async () => {
     const keyId = newKeyId()
     const call = await admit(asking(keyId, 1))
     const thrown = await admit(asking(keyId, 1)).catch(error => error)
@@ -86,19 +86,19 @@ describe.each([
     await end(call, 'settle')
   })
 
-  it('are bound by the caps of key and agent, and hold a unit in both or in none', async () => {
+  it('the caps of key and agent both apply, and a call holds a unit in both or in none', async () => {
     const keyId = newKeyId()
     const agent = { id: keyId, cap: 1 }
     const first = await admit(asking(keyId, 5, agent))
     const thrown = await admit(asking(keyId, 5, agent)).catch(error => error)
     expect(thrown.toBody()).toMatchObject({ scope: 'agent', limit: 1 })
-    // Four more of the key alone: the refused call holds nothing of it.
+    // Four more calls of the key alone are admitted, because the refused call holds no unit.
     const others = await Promise.all(Array.from({ length: 4 }, () => admit(asking(keyId, 5))))
     expect(await outcomeOf(admit(asking(keyId, 5)))).toBe('concurrency_limit_reached')
     for (const call of [first, ...others]) await end(call, 'settle')
   })
 
-  it('follow a changed cap with the next call', async () => {
+  it('a changed cap of concurrent calls applies to the next call', async () => {
     const keyId = newKeyId()
     const first = await admit(asking(keyId, 1))
     expect(await outcomeOf(admit(asking(keyId, 1)))).toBe('concurrency_limit_reached')
@@ -111,7 +111,7 @@ describe.each([
     await end(await admit(asking(keyId, 1)), 'settle')
   })
 
-  it('give the daily unit back when they are refused', async () => {
+  it('a call that the cap refuses gives its daily unit back', async () => {
     const keyId = newKeyId()
     const first = await admit(asking(keyId, 1, undefined, 2))
     for (let i = 0; i < 3; i++) expect(await outcomeOf(admit(asking(keyId, 1, undefined, 2)))).toBe('concurrency_limit_reached')
@@ -127,7 +127,7 @@ describe.each([
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('flush' as const) }) },
   )
 
-  it('are admitted exactly while fewer run than the caps allow, and leave no hold behind', async () => {
+  it('a call is admitted exactly when fewer calls run than the caps allow, and no hold remains', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async steps => {
         const keyId = newKeyId()
@@ -172,7 +172,7 @@ describe.runIf(onPostgres)('concurrent calls over several processes', () => {
   const on = (i: number): TestEngine => engines[i % engines.length] as TestEngine
   const admit = async (i: number, asked: AdmissionRequest): Promise<Running> => ({ asked, permit: await on(i).limits.admit(asked) })
 
-  it('never exceed the cap over all processes together', async () => {
+  it('concurrent calls over all processes together never exceed the cap', async () => {
     for (const cap of [1, 4, 100]) {
       const keyId = newKeyId()
       const answers = await Promise.allSettled(Array.from({ length: 3 * cap + 30 }, (_, i) => admit(i, asking(keyId, cap))))
@@ -183,12 +183,12 @@ describe.runIf(onPostgres)('concurrent calls over several processes', () => {
     }
   })
 
-  it('are never refused one after the other, whichever process serves them', async () => {
+  it('sequential calls are never refused, on any process', async () => {
     const keyId = newKeyId()
     for (let i = 0; i < 30; i++) await end(await admit(i, asking(keyId, 1)), 'settle')
   })
 
-  it('use the whole of a large cap although other processes have idle slices of it', async () => {
+  it('one process can use the whole of a large cap, even though other processes have unused leases of it', async () => {
     const keyId = newKeyId()
     for (const other of [1, 2]) await end(await admit(other, asking(keyId, 100)), 'settle')
     const calls = await Promise.all(Array.from({ length: 100 }, () => admit(0, asking(keyId, 100))))
@@ -196,14 +196,14 @@ describe.runIf(onPostgres)('concurrent calls over several processes', () => {
     for (const call of calls) await end(call, 'settle')
   })
 
-  it('are given back for a process that is gone with its disk, once it must have stopped', async () => {
+  it('units of a process that is lost with its disk are returned when it must have stopped', async () => {
     const keyId = newKeyId()
     const lost = await startEngine(await database.open(), { env: { BEAT_MS: '3600000', JANITOR_MS: '3600000' } })
     const running = { asked: asking(keyId, 1), permit: await lost.limits.admit(asking(keyId, 1)) }
     expect(await outcomeOf(admit(0, asking(keyId, 1)))).toBe('concurrency_limit_reached')
     await database.db.exec(ageBeats, lost.limits.processId)
     await expect.poll(() => outcomeOf(admit(0, asking(keyId, 1)).then(call => end(call, 'settle'))), { timeout: 10_000, interval: 300 }).toBe('ok')
-    // What it says later changes nothing any more.
+    // A later release by that process has no effect.
     running.permit.release()
     await lost.stop()
     await on(0).limits.flushNow()
@@ -211,13 +211,13 @@ describe.runIf(onPostgres)('concurrent calls over several processes', () => {
   })
 })
 
-it('BacklogAge reports the waiting time of the oldest record, also for a flusher that stays behind although each flush succeeds', () => {
+it('BacklogAge reports the waiting time of the oldest record, also for a flusher that is too slow although each flush succeeds', () => {
   const age = new BacklogAge()
   expect(age.at(1000)).toBe(0)
   age.appended(() => 1000)
   age.appended(() => 1500)
   expect(age.at(2000)).toBe(1000)
-  // A flush every second takes 100 bytes while 200 come: at the end it is half of the time behind.
+  // Each second a flush writes 100 bytes while 200 arrive. At the end the delay is half of the elapsed time.
   for (let second = 1; second <= 60; second++) age.flushed(second * 100, second * 200, 1000 + second * 1000)
   expect(age.at(61_000)).toBeGreaterThanOrEqual(30_000)
   expect(age.at(61_000)).toBeLessThanOrEqual(32_000)

@@ -34,7 +34,7 @@ describe.runIf(onPostgres)('several processes on one database', () => {
     return engines
   }
 
-  it('admit exactly ten calls on one process while the others have idle slices', async () => {
+  it('one process admits exactly ten calls while other processes have unused leases', async () => {
     const [first, second, third] = (await startThree()) as [TestEngine, TestEngine, TestEngine]
     await first.limits.budgets.set(1, 'org', '1', 12_000n)
     await callOnce(second, request(1000n), 1000n)
@@ -43,7 +43,7 @@ describe.runIf(onPostgres)('several processes on one database', () => {
     expect(outcomes.filter(outcome => outcome === 'ok')).toHaveLength(10)
   })
 
-  it('admit at most ten calls spread over all of them', async () => {
+  it('several processes together admit at most ten calls', async () => {
     const three = await startThree()
     await three[0]?.limits.budgets.set(1, 'org', '1', 10_000n)
     const outcomes = await Promise.all(Array.from({ length: 200 }, (_, i) => outcomeOf(callOnce(three[i % 3] as TestEngine, request(1000n), 1000n))))
@@ -52,16 +52,16 @@ describe.runIf(onPostgres)('several processes on one database', () => {
     expect(admitted).toBeGreaterThanOrEqual(9)
   })
 
-  it('admit exactly three calls under a limit of three a minute, in any spread', async () => {
+  it('with a limit of three a minute, exactly three calls are admitted, for any distribution over processes', async () => {
     const three = await startThree()
     const principal = caller({ limits: { rpmLimit: 3, dailyLimit: null } })
-    // All in one minute of the clock, which the test may have to wait for.
+    // All calls must be in one clock minute, so the test may have to wait for the next one.
     await expect.poll(() => new Date().getSeconds(), { timeout: 15_000 }).toBeLessThan(50)
     const outcomes = await Promise.all(Array.from({ length: 30 }, (_, i) => outcomeOf((three[i % 3] as TestEngine).limits.takeRate(principal))))
     expect(outcomes.filter(outcome => outcome === 'ok')).toHaveLength(3)
   })
 
-  it('lose no charge and keep no hold after one of three was killed', async () => {
+  it('after one of three processes is killed, no charge is lost and no hold remains', async () => {
     const driver = compileDriver('test/gateway/limits/driver')
     const dataDir = mkdtempSync(join(tmpdir(), 'brigade-killed-'))
     const children: ChildProcess[] = []
@@ -83,7 +83,7 @@ describe.runIf(onPostgres)('several processes on one database', () => {
     await expect.poll(() => settled.size, { timeout: 20_000 }).toBeGreaterThan(before + 500)
     for (const child of children.slice(1)) child.kill('SIGTERM')
     await Promise.all(children.slice(1).map(child => new Promise(resolve => (child.exitCode === null ? child.once('exit', resolve) : resolve(null)))))
-    // One more process of the same folder adopts what the killed one left.
+    // Another process on the same folder adopts the journal of the killed one.
     const survivor = await startEngine(database.db, { dataDir })
     await survivor.stop()
     const state = await database.db.one(held)

@@ -26,7 +26,7 @@ describe.runIf(onPostgres)('a process that is stopped for longer than it may be 
   })
   afterAll(() => fleet?.stop())
 
-  test('keeps its slices while it is stopped, and both processes together serve exactly what the budget pays for', async () => {
+  test('a suspended process keeps its leases, and both processes together serve exactly the calls that the budget pays for', async () => {
     const calls = 30
     const agent = await fleet.newAgent('beside a stopped process', (calls * tokens * Number(tokenUinr)) / 1e6)
     for (let i = 0; i < 3; i++) expect((await chat(stopped, agent.token, tokens)).status).toBe(200)
@@ -34,7 +34,7 @@ describe.runIf(onPostgres)('a process that is stopped for longer than it may be 
     expect(idle).toBeGreaterThan(0n)
     stopped.child.kill('SIGSTOP')
     let served = 3
-    // The other one spends what is left; what the stopped one holds is not handed out, however long it is silent.
+    // The other process spends the rest. The amounts of the suspended process are not granted to others, however long it is silent.
     await until(async () => {
       const reply = await chat(other, agent.token, tokens)
       if (reply.status === 200) served++
@@ -43,7 +43,7 @@ describe.runIf(onPostgres)('a process that is stopped for longer than it may be 
       return reply.status === 429 && seconds * 1000 > offlineMaxMs + 500
     }, 25_000)
     const { spent, leased } = await fleet.db.one(counterOf, String(agent.id))
-    // The last call is held in full.
+    // The last admitted call is held in full.
     expect(spent + leased).toBeLessThan(BigInt((calls + 1) * tokens) * tokenUinr)
     expect(served).toBeLessThan(calls)
     const heldBack = await call(other, agent.token, 'GET', '/v1/me/budgets')

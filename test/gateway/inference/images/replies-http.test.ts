@@ -51,11 +51,16 @@ describe('replies of image providers', () => {
     ['a page', { body: Buffer.from('<html>'), type: 'text/html' }, 502, 'all_routes_failed'],
     ['nothing', { status: 204, body: Buffer.alloc(0) }, 502, 'all_routes_failed'],
     ['another address', { status: 302, body: {}, headers: { location: 'http://127.0.0.1:9/' } }, 502, 'all_routes_failed'],
-    ['no such model', { status: 404, body: { error: { message: 'no such model' } } }, 404, 'upstream_client_error'],
+    ['an error about an unknown model', { status: 404, body: { error: { message: 'an error about an unknown model' } } }, 404, 'upstream_client_error'],
     ['no money', { status: 402, body: { error: { message: 'pay' } } }, 502, 'all_routes_failed'],
     ['a limit', { status: 429, body: { error: { message: 'slowly' } }, headers: { 'retry-after': '7' } }, 502, 'all_routes_failed'],
-    ['a picture as it is', { body: Buffer.from(base64, 'base64'), type: 'image/png' }, 502, 'all_routes_failed'],
-    ['words of a filter', { status: 400, body: { error: { message: 'Your request was rejected', code: 'moderation_blocked' } } }, 400, 'moderation_blocked'],
+    ['the bytes of a picture instead of JSON', { body: Buffer.from(base64, 'base64'), type: 'image/png' }, 502, 'all_routes_failed'],
+    [
+      'an error of a content filter',
+      { status: 400, body: { error: { message: 'Your request was rejected', code: 'moderation_blocked' } } },
+      400,
+      'moderation_blocked',
+    ],
   ]
   test.each(odd)('%s', async (_what, answer, status, code) => {
     providers.answer(() => answer)
