@@ -7,7 +7,7 @@ import type { OutboundReply } from '../../../src/platform/outbound/upstream-body
 /** A reply whose body is these bytes. */
 function replyOf(bytes: Buffer, encoding: string): OutboundReply {
   const stream = Readable.from([bytes])
-  const body = Object.assign(stream, { buffer: () => bytes, nudge: () => undefined, detachSignal: () => undefined }) as unknown as OutboundReply['body']
+  const body = Object.assign(stream, { arrived: () => null, buffer: () => bytes, nudge: () => undefined, detachSignal: () => undefined }) as unknown as OutboundReply['body']
   return { status: 200, headers: { 'content-encoding': encoding }, body }
 }
 
